@@ -1,0 +1,152 @@
+// The Python module qms22._core: NumPy arrays in, NumPy arrays out. Checks shapes, not values:
+// values are checked where users' words for them are known, in Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "dispatch.hpp"
+#include "solver.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using qms22::Solver;
+
+using Input = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
+using Doubles1 = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Doubles2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Doubles3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Groups = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+void require(bool condition, const char* message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+qms22::Table as_table(const Input& x) {
+    return {x.data(), x.shape(0), x.shape(1), x.stride(0), x.stride(1)};
+}
+
+// A (m, q, p) and b (m, q) as one (m, q, p + 1): b follows its row of A.
+std::vector<double> join(const Doubles3& a, const Doubles2& b) {
+    const std::size_t n = a.shape(0) * a.shape(1), p = a.shape(2);
+    require(b.shape(0) == a.shape(0) && b.shape(1) == a.shape(1), "A and b differ in shape");
+    std::vector<double> joined;
+    joined.reserve(n * (p + 1));
+    for (std::size_t i = 0; i < n; ++i) {
+        joined.insert(joined.end(), a.data() + i * p, a.data() + (i + 1) * p);
+        joined.push_back(b.data()[i]);
+    }
+    return joined;
+}
+
+nb::ndarray<nb::numpy, double> to_numpy(std::vector<double> values,
+                                        std::initializer_list<std::size_t> shape) {
+    auto owned = std::make_unique<std::vector<double>>(std::move(values));
+    double* data = owned->data();
+    nb::capsule owner(owned.release(),
+                      [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+    return {data, shape, owner};
+}
+
+std::unique_ptr<Solver> build_solver(const Input& x, const Groups& group,
+                                     const Doubles2& group_weight,
+                                     const std::optional<Doubles1>& row_weight, const Doubles3& a,
+                                     const Doubles2& b, double alpha, double floor,
+                                     double tolerance, double step_a, double step_b,
+                                     bool single_precision, std::size_t n_threads,
+                                     const std::string& isa) {
+    require(x.shape(0) > 0, "x has no rows");
+    require(group.shape(0) == x.shape(0), "group and x differ in length");
+    require(!row_weight || row_weight->shape(0) == x.shape(0), "row_weight and x differ in length");
+    require(group_weight.shape(0) == a.shape(0), "group_weight and A differ in members");
+    require(a.shape(2) == x.shape(1), "A and x differ in features");
+    for (std::size_t i = 0; i < group.shape(0); ++i)
+        require(group.data()[i] >= 0 && std::size_t(group.data()[i]) < group_weight.shape(1),
+                "group holds a number without a weight");
+    const qms22::Problem problem = {as_table(x),
+                                    group.data(),
+                                    group_weight.shape(1),
+                                    group_weight.data(),
+                                    row_weight ? row_weight->data() : nullptr,
+                                    a.shape(0),
+                                    a.shape(1),
+                                    alpha,
+                                    floor,
+                                    tolerance,
+                                    step_a,
+                                    step_b};
+    std::vector<double> coefficients = join(a, b);
+    const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
+    nb::gil_scoped_release release;
+    return qms22::make_solver(problem, std::move(coefficients), single_precision, n_threads, set);
+}
+
+nb::ndarray<nb::numpy, double> member_values(const Input& x, const Doubles3& a, const Doubles2& b,
+                                             double floor, const std::string& isa) {
+    require(a.shape(2) == x.shape(1), "A and x differ in features");
+    const std::vector<double> coefficients = join(a, b);
+    const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
+    const std::size_t n = x.shape(0), m = a.shape(0);
+    std::vector<double> values(n * m);
+    {
+        nb::gil_scoped_release release;
+        qms22::member_values(as_table(x), m, a.shape(1), coefficients.data(), floor, set,
+                             values.data());
+    }
+    return to_numpy(std::move(values), {n, m});
+}
+
+nb::dict build_info() {
+    nb::list compiled, runs_here;
+    for (const qms22::InstructionSet& set : qms22::instruction_sets()) {
+        compiled.append(set.name);
+        if (set.runs_here()) runs_here.append(set.name);
+    }
+    nb::dict info;
+    info["compiler"] = QMS22_COMPILER;
+    info["flags"] = QMS22_FLAGS;
+    info["instruction_sets"] = compiled;
+    info["runs_here"] = runs_here;
+    info["chosen"] = qms22::choose_instruction_set().name;
+    return info;
+}
+
+}  // namespace
+
+NB_MODULE(_core, module) {
+    nb::class_<Solver>(module, "Solver")
+        .def(nb::new_(&build_solver), "x"_a, "group"_a, "group_weight"_a, "row_weight"_a.none(),
+             "a"_a, "b"_a, nb::kw_only(), "alpha"_a, "floor"_a, "tolerance"_a, "step_a"_a,
+             "step_b"_a, "single_precision"_a = false, "n_threads"_a = 1, "isa"_a = "")
+        .def(
+            "sweep",
+            [](Solver& solver) {
+                const qms22::SweepResult result = [&] {
+                    nb::gil_scoped_release release;
+                    return solver.sweep();
+                }();
+                return nb::make_tuple(result.change, result.accepted);
+            })
+        .def_prop_ro(
+            "coefficients",
+            [](const Solver& solver) {
+                return to_numpy(solver.coefficients(), {solver.coefficients().size()});
+            },
+            nb::rv_policy::automatic)
+        .def_prop_ro("row_trials", &Solver::row_trials)
+        .def_prop_ro("slow_row_trials", &Solver::slow_row_trials);
+    module.def("member_values", &member_values, "x"_a, "a"_a, "b"_a, nb::kw_only(), "floor"_a,
+               "isa"_a = "");
+    module.def("build_info", &build_info);
+}

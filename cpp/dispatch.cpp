@@ -1,0 +1,72 @@
+#include "dispatch.hpp"
+
+#include <stdexcept>
+
+namespace qms22 {
+
+#if defined(QMS22_X86)
+namespace sse2 {
+extern const Kernel<double> kernel_double;
+extern const Kernel<float> kernel_float;
+}  // namespace sse2
+namespace avx2 {
+extern const Kernel<double> kernel_double;
+extern const Kernel<float> kernel_float;
+}  // namespace avx2
+namespace avx512 {
+extern const Kernel<double> kernel_double;
+extern const Kernel<float> kernel_float;
+}  // namespace avx512
+#else
+namespace generic {
+extern const Kernel<double> kernel_double;
+extern const Kernel<float> kernel_float;
+}  // namespace generic
+#endif
+
+template <>
+const Kernel<double>& InstructionSet::kernel<double>() const {
+    return *in_double;
+}
+
+template <>
+const Kernel<float>& InstructionSet::kernel<float>() const {
+    return *in_float;
+}
+
+const std::vector<InstructionSet>& instruction_sets() {
+    static const std::vector<InstructionSet> all = {
+#if defined(QMS22_X86)
+        {"sse2", [] { return true; }, &sse2::kernel_double, &sse2::kernel_float},
+        {"avx2", [] { return __builtin_cpu_supports("avx2") != 0; }, &avx2::kernel_double,
+         &avx2::kernel_float},
+        {"avx512",
+         [] {
+             return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+         },
+         &avx512::kernel_double, &avx512::kernel_float},
+#else
+        {"generic", [] { return true; }, &generic::kernel_double, &generic::kernel_float},
+#endif
+    };
+    return all;
+}
+
+const InstructionSet& choose_instruction_set(const std::string& name) {
+    const std::vector<InstructionSet>& all = instruction_sets();
+    std::string known;
+    const InstructionSet* chosen = nullptr;
+    for (const InstructionSet& set : all) {
+        if (name.empty() ? set.runs_here() : name == set.name) chosen = &set;
+        known += (known.empty() ? "" : ", ") + std::string(set.name);
+    }
+    if (!chosen)
+        throw std::invalid_argument("unknown instruction set '" + name + "'; this build has " +
+                                    known);
+    if (!chosen->runs_here())
+        throw std::invalid_argument("this CPU does not run the instruction set '" + name + "'");
+    return *chosen;
+}
+
+}  // namespace qms22

@@ -1,0 +1,268 @@
+// The kernel, compiled once per instruction set with QMS22_ISA naming the set.
+//
+// Only arithmetic that rounds the same everywhere is used (no contraction, no reassociation), and
+// a row's lane is its position modulo kLanes whatever the hardware's width, so every instruction
+// set gives the same bits. Nothing with external linkage but the tables at the end may be
+// instantiated here: the linker would keep one copy for all instruction sets.
+#include "kernel.hpp"
+
+#include "lanes.hpp"
+
+namespace qms22 {
+namespace QMS22_ISA {
+namespace {
+
+// The weights of kWidth rows inside one member set.
+template <class Real>
+inline Vector<Real> weight(const Rows<Real>& rows, std::size_t member, std::size_t row) {
+    const Real* of_group = rows.group_weight + member * rows.n_groups;
+    const std::int32_t* group = rows.group + row;
+    Vector<Real> result;
+    if (group[0] == group[kWidth<Real> - 1]) {  // rows are sorted by group: all are alike
+        result = fill(of_group[group[0]]);
+    } else {
+        for (std::size_t lane = 0; lane < kWidth<Real>; ++lane) result[lane] = of_group[group[lane]];
+    }
+    return rows.row_weight ? result * load(rows.row_weight + row) : result;
+}
+
+template <class Real>
+struct Interval {
+    Vector<Real> s1, s2, slack;
+};
+
+// S1, S2 / f and slack of kWidth rows at value f of the member.
+template <class Real>
+inline Interval<Real> locate(const Rows<Real>& rows, std::size_t member, std::size_t row,
+                             Vector<Real> f) {
+    using V = Vector<Real>;
+    const V zero = {};
+    const V infinity = fill(Real(__builtin_inf()));
+    const V v = larger(f, fill(rows.floor));
+    const V own_weight = weight(rows, member, row);
+    V inverse_sum = zero, s2 = zero, own_gap = infinity, other_gap = infinity;
+    for (std::size_t j = 0; j < rows.n_members; ++j) {
+        if (j == member) continue;
+        const V other = load(rows.value + j * rows.stride + row);
+        const V lower = rows.alpha * other, upper = other * rows.inverse_alpha;
+        inverse_sum += v > lower ? fill(Real(1)) / other : zero;
+        own_gap = smaller(own_gap, magnitude<Real>(v - lower));
+        const V other_weight = weight(rows, j, row);
+        s2 += v < upper ? other_weight * other : zero;
+        // Where a set has no weight its breakpoints are none.
+        other_gap = smaller(other_gap, other_weight > zero ? magnitude<Real>(upper - v) : infinity);
+    }
+    const V gap = smaller(own_weight > zero ? own_gap : infinity, other_gap);
+    // Under the floor the smooth form does not hold: no slack, not even for a step of zero.
+    const V slack = f > rows.floor ? smaller(gap, f - rows.floor) : fill(Real(-1));
+    return {own_weight * inverse_sum, s2, slack};
+}
+
+template <class Real>
+struct Both {
+    Vector<Real> plus, minus;
+};
+
+// g(f + d) - g(f) for both directions from g itself; refreshes slack that earlier steps wore down.
+template <class Real>
+__attribute__((noinline)) Both<Real> exact(const Rows<Real>& rows, std::size_t member,
+                                           std::size_t row, Both<Real> d, Both<Real> smooth,
+                                           std::int64_t& slow_rows) {
+    using V = Vector<Real>;
+    const V floor = fill(rows.floor), alpha = fill(rows.alpha);
+    const V f = load(rows.value + member * rows.stride + row);
+    const V slack = load(rows.slack + row);
+    const auto over = larger(d.plus, d.minus) > slack;
+    const V v = larger(f, floor), up = larger(f + d.plus, floor), um = larger(f + d.minus, floor);
+    const V own_weight = weight(rows, member, row);
+    Both<Real> change = {V{}, V{}};
+    for (std::size_t j = 0; j < rows.n_members; ++j) {
+        if (j == member) continue;
+        const V other = load(rows.value + j * rows.stride + row);
+        const V other_weight = weight(rows, j, row);
+        const V own_term = larger(alpha, v / other), other_term = larger(alpha, other / v);
+        change.plus += own_weight * (larger(alpha, up / other) - own_term) +
+                       other_weight * (larger(alpha, other / up) - other_term);
+        change.minus += own_weight * (larger(alpha, um / other) - own_term) +
+                        other_weight * (larger(alpha, other / um) - other_term);
+    }
+    store(rows.slack + row, over ? locate(rows, member, row, f).slack : slack);
+    for (std::size_t lane = 0; lane < kWidth<Real>; ++lane) slow_rows += over[lane] != 0;
+    return {over ? change.plus : smooth.plus, over ? change.minus : smooth.minus};
+}
+
+template <class Real>
+struct RowState {
+    Vector<Real> residual2, f, slack;
+};
+
+// S1 and S2 anew where an accepted step of this length led past a breakpoint; returns the slack of
+// all kWidth rows after it.
+template <class Real>
+__attribute__((noinline)) Vector<Real> cross(const Rows<Real>& rows, std::size_t member,
+                                             std::size_t row, Vector<Real> distance) {
+    const Vector<Real> slack = load(rows.slack + row);
+    const auto crossed = distance > slack;
+    const Interval<Real> interval =
+        locate(rows, member, row, load(rows.value + member * rows.stride + row));
+    store(rows.s1 + row, crossed ? interval.s1 : load(rows.s1 + row));
+    store(rows.s2 + row, crossed ? interval.s2 : load(rows.s2 + row));
+    return crossed ? interval.slack : slack - distance;
+}
+
+// Takes an accepted step on kWidth rows and returns where they are now.
+template <class Real>
+inline RowState<Real> accept(const Rows<Real>& rows, std::size_t member, const Step<Real>& step,
+                             std::size_t row) {
+    using V = Vector<Real>;
+    Real* const residual2 = rows.residual2 + step.component * rows.stride + row;
+    Real* const value = rows.value + member * rows.stride + row;
+    const V x = load(rows.x + step.feature * rows.stride + row);
+    const V e = step.size * x, r2 = load(residual2), slack = load(rows.slack + row);
+    const V d = e * e + e * r2, distance = magnitude<Real>(d);
+    RowState<Real> now = {r2 + (step.size + step.size) * x, load(value) + d, slack - distance};
+    store(residual2, now.residual2);
+    store(value, now.f);
+    if (__builtin_expect(any_greater(distance, slack), 0))
+        now.slack = cross(rows, member, row, distance);
+    store(rows.slack + row, now.slack);
+    return now;
+}
+
+template <class Real>
+inline double sum_lanes(const Vector<Real> (&parts)[kLanes<Real> / kWidth<Real>]) {
+    alignas(kLaneBytes) Real stored[kLanes<Real>];
+    for (std::size_t part = 0; part < kLanes<Real> / kWidth<Real>; ++part)
+        store(stored + part * kWidth<Real>, parts[part]);
+    double lanes[kLanes<Real>];
+    for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) lanes[lane] = double(stored[lane]);
+    for (std::size_t half = kLanes<Real> / 2; half > 0; half /= 2)
+        for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+    return lanes[0];
+}
+
+// Whether a pass takes an accepted step along, and on which row of A_i: mostly the same one.
+enum class Along { kNothing, kSameComponent, kOtherComponent };
+
+template <class Real, Along kAlong>
+Change attempt_rows(const Rows<Real>& rows, std::size_t member, const Step<Real>* accepted,
+                    const Step<Real>& step, std::size_t begin, std::size_t end) {
+    using V = Vector<Real>;
+    constexpr std::size_t kParts = kLanes<Real> / kWidth<Real>;
+    const Real* const x = rows.x + step.feature * rows.stride;
+    const Real* const residual2 = rows.residual2 + step.component * rows.stride;
+    const Real* const value = rows.value + member * rows.stride;
+    const Real* const s1_of = rows.s1;
+    const Real* const s2_of = rows.s2;
+    const Real* const slack_of = rows.slack;
+    const V size = fill(step.size);
+    // A copy that the compiler can keep in registers: stores to rows cannot change it.
+    const Step<Real> taken = kAlong == Along::kNothing ? Step<Real>{} : *accepted;
+    V plus[kParts] = {}, minus[kParts] = {};
+    std::int64_t slow_rows = 0;
+    for (std::size_t base = begin; base < end; base += kLanes<Real>) {
+        for (std::size_t part = 0; part < kParts; ++part) {
+            const std::size_t row = base + part * kWidth<Real>;
+            RowState<Real> now;
+            if (kAlong == Along::kNothing) {
+                now = {load(residual2 + row), load(value + row), load(slack_of + row)};
+            } else {
+                now = accept(rows, member, taken, row);
+                if (kAlong == Along::kOtherComponent) now.residual2 = load(residual2 + row);
+            }
+            const V e = size * load(x + row);
+            const V square = e * e, cross = e * now.residual2;
+            const Both<Real> d = {square + cross, square - cross};
+            const V up = now.f + d.plus, um = now.f + d.minus;
+            const V s1 = load(s1_of + row), common = load(s2_of + row) / (now.f * (up * um));
+            Both<Real> change = {d.plus * (s1 - common * um), d.minus * (s1 - common * up)};
+            if (__builtin_expect(any_greater(larger(d.plus, d.minus), now.slack), 0))
+                change = exact(rows, member, row, d, change, slow_rows);
+            plus[part] += change.plus;
+            minus[part] += change.minus;
+        }
+    }
+    return {sum_lanes<Real>(plus), sum_lanes<Real>(minus), slow_rows};
+}
+
+template <class Real>
+Change attempt(const Rows<Real>& rows, std::size_t member, const Step<Real>* accepted,
+               const Step<Real>& step, std::size_t begin, std::size_t end) {
+    if (!accepted)
+        return attempt_rows<Real, Along::kNothing>(rows, member, accepted, step, begin, end);
+    if (accepted->component == step.component)
+        return attempt_rows<Real, Along::kSameComponent>(rows, member, accepted, step, begin, end);
+    return attempt_rows<Real, Along::kOtherComponent>(rows, member, accepted, step, begin, end);
+}
+
+// Residuals of kCount components, from `first` on, on kWidth rows. Several at once share the loads
+// of x; the order of each sum is part of the result.
+template <class Real, std::size_t kCount>
+inline void residuals(const Rows<Real>& rows, const Real* coefficients, std::size_t first,
+                      std::size_t row, Vector<Real> (&sums)[kCount]) {
+    const std::size_t width = rows.n_features + 1;
+    const Real* const of_first = coefficients + first * width;
+    const Vector<Real> x = load(rows.x + row);
+    for (std::size_t r = 0; r < kCount; ++r) sums[r] = of_first[r * width] * x;
+    for (std::size_t c = 1; c < width; ++c) {
+        const Vector<Real> next = load(rows.x + c * rows.stride + row);
+        for (std::size_t r = 0; r < kCount; ++r) sums[r] += of_first[r * width + c] * next;
+    }
+}
+
+// Calls visit(component, residual) for every component on kWidth rows.
+template <class Real, class Visit>
+inline void for_residuals(const Rows<Real>& rows, const Real* coefficients, std::size_t row,
+                          const Visit& visit) {
+    constexpr std::size_t kAtOnce = 5;
+    std::size_t r = 0;
+    for (; r + kAtOnce <= rows.n_components; r += kAtOnce) {
+        Vector<Real> sums[kAtOnce];
+        residuals(rows, coefficients, r, row, sums);
+        for (std::size_t i = 0; i < kAtOnce; ++i) visit(r + i, sums[i]);
+    }
+    for (; r < rows.n_components; ++r) {
+        Vector<Real> sums[1];
+        residuals(rows, coefficients, r, row, sums);
+        visit(r, sums[0]);
+    }
+}
+
+template <class Real>
+void evaluate(const Rows<Real>& rows, std::size_t member, const Real* coefficients,
+              std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; row += kWidth<Real>) {
+        Vector<Real> f = {};
+        for_residuals(rows, coefficients, row,
+                      [&](std::size_t, Vector<Real> residual) { f += residual * residual; });
+        store(rows.value + member * rows.stride + row, larger(f, fill(rows.floor)));
+    }
+}
+
+template <class Real>
+void enter(const Rows<Real>& rows, std::size_t member, const Real* coefficients,
+           std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; row += kWidth<Real>) {
+        Vector<Real> f = {};
+        for_residuals(rows, coefficients, row, [&](std::size_t r, Vector<Real> residual) {
+            store(rows.residual2 + r * rows.stride + row, residual + residual);
+            f += residual * residual;
+        });
+        // Unlike `evaluate`, not floored: steps move the true value.
+        store(rows.value + member * rows.stride + row, f);
+        const Interval<Real> interval = locate(rows, member, row, f);
+        store(rows.s1 + row, interval.s1);
+        store(rows.s2 + row, interval.s2);
+        store(rows.slack + row, interval.slack);
+    }
+}
+
+}  // namespace
+
+extern const Kernel<double> kernel_double;
+extern const Kernel<float> kernel_float;
+const Kernel<double> kernel_double = {evaluate<double>, enter<double>, attempt<double>};
+const Kernel<float> kernel_float = {evaluate<float>, enter<float>, attempt<float>};
+
+}  // namespace QMS22_ISA
+}  // namespace qms22

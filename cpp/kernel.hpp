@@ -1,0 +1,90 @@
+// What the kernel of one instruction set offers, as a table of functions over plain pointers.
+//
+// The mathematics. Fix member i and let u be a candidate value of f_i(x). The part of the loss
+// that depends on u is
+//
+//     g(u) = c_i sum_{j != i} max(alpha, u / f_j) + sum_{l != i} c_l max(alpha, f_l / u)
+//
+// with breakpoints at alpha f_j and f_l / alpha. Between two neighbouring ones
+//
+//     g(u) = const + S1 u + S2 / u,
+//     S1 = c_i sum_{j: u > alpha f_j} 1 / f_j,    S2 = sum_{l: alpha u < f_l} c_l f_l.
+//
+// A trial on entry (r, c) with step s moves the residual R_r of every row by e = s x_c, hence
+// f by d = e^2 + 2 e R_r and the loss by
+//
+//     g(f + d) - g(f) = d (S1 - S2 / (f (f + d))).
+//
+// So every row carries f, S1, S2 and its slack (the distance from f to the nearest breakpoint),
+// and a trial costs O(1) per row, however many members there are. Rows whose d exceeds their
+// slack, a rare thing, take the O(m) road through g itself. Residuals are kept doubled, which
+// saves a multiplication.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace qms22 {
+
+// Partial sums are formed over blocks of this many rows and added in block order, and inside a
+// block over a fixed number of lanes. Both are part of the result's definition: they make it the
+// same to the bit for every instruction set and every number of threads.
+constexpr std::size_t kBlockRows = 2048;
+constexpr std::size_t kLaneBytes = 64;
+
+template <class Real>
+constexpr std::size_t kLanes = kLaneBytes / sizeof(Real);
+
+// Everything the kernel knows of a task. Rows are padded to full lanes; padding rows copy a real
+// row and weigh nothing.
+template <class Real>
+struct Rows {
+    std::size_t stride;         // distance between two columns, at least the number of rows
+    std::size_t n_features;     // p; x has one more column
+    std::size_t n_components;   // q
+    std::size_t n_members;      // m
+    std::size_t n_groups;
+    const Real* x;              // (p + 1, stride): the features, then a column of -1 that meets b
+    const std::int32_t* group;  // (n): in ascending order
+    const Real* group_weight;   // (m, n_groups)
+    const Real* row_weight;     // (n), or null where every row weighs 1
+    Real* value;                // (m, stride): f_i of every row
+    Real* residual2;            // (q, stride): 2 (A_i x - b_i) of the member being trained
+    Real* s1;                   // (n): S1
+    Real* s2;                   // (n): S2
+    Real* slack;                // (n): distance to the nearest breakpoint
+    Real alpha;
+    Real inverse_alpha;         // infinity where alpha is 0
+    Real floor;                 // member values below this count as this
+};
+
+// One entry of one member and the step tried on it. Entry n_features of a row is b's.
+template <class Real>
+struct Step {
+    std::size_t component;
+    std::size_t feature;
+    Real size;
+};
+
+// The change of the loss for +step and for -step, over one block.
+struct Change {
+    double plus;
+    double minus;
+    std::int64_t slow_rows;  // rows that took the O(m) road
+};
+
+template <class Real>
+struct Kernel {
+    // f_member = |A x - b|^2 of rows [begin, end) from its coefficients (q, p + 1).
+    void (*evaluate)(const Rows<Real>&, std::size_t member, const Real* coefficients,
+                     std::size_t begin, std::size_t end);
+    // Residuals, S1, S2 and slack of rows [begin, end), ready for trials on the member.
+    void (*enter)(const Rows<Real>&, std::size_t member, const Real* coefficients,
+                  std::size_t begin, std::size_t end);
+    // Tries a step in both directions on rows [begin, end), first taking an accepted one
+    // (`accepted` may be null) along in the same pass over memory.
+    Change (*attempt)(const Rows<Real>&, std::size_t member, const Step<Real>* accepted,
+                      const Step<Real>& step, std::size_t begin, std::size_t end);
+};
+
+}  // namespace qms22

@@ -1,0 +1,113 @@
+// The hardware vector of the instruction set this translation unit is compiled for.
+//
+// Included only by kernel.cpp, which is compiled once per instruction set inside a
+// namespace of that set's name; nothing here may be shared between two of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+namespace qms22 {
+namespace QMS22_ISA {
+
+#if defined(__AVX512F__)
+constexpr std::size_t kVectorBytes = 64;
+#elif defined(__AVX__)
+constexpr std::size_t kVectorBytes = 32;
+#else
+constexpr std::size_t kVectorBytes = 16;
+#endif
+
+template <class Real>
+struct VectorOf;
+
+template <>
+struct VectorOf<double> {
+    typedef double type __attribute__((vector_size(kVectorBytes)));
+    typedef std::int64_t mask __attribute__((vector_size(kVectorBytes)));
+};
+
+template <>
+struct VectorOf<float> {
+    typedef float type __attribute__((vector_size(kVectorBytes)));
+    typedef std::int32_t mask __attribute__((vector_size(kVectorBytes)));
+};
+
+template <class Real>
+using Vector = typename VectorOf<Real>::type;
+template <class Real>
+using Mask = typename VectorOf<Real>::mask;
+
+// Rows one hardware vector holds.
+template <class Real>
+constexpr std::size_t kWidth = kVectorBytes / sizeof(Real);
+
+template <class Real>
+inline Vector<Real> load(const Real* at) {
+    return *reinterpret_cast<const Vector<Real>*>(at);
+}
+
+template <class Real>
+inline void store(Real* at, Vector<Real> value) {
+    *reinterpret_cast<Vector<Real>*>(at) = value;
+}
+
+template <class Real>
+inline Vector<Real> fill(Real value) {
+    return value - Vector<Real>{};  // exact for -0.0 too
+}
+
+template <class V>
+inline V larger(V a, V b) {
+    return a > b ? a : b;
+}
+
+template <class V>
+inline V smaller(V a, V b) {
+    return a < b ? a : b;
+}
+
+#if defined(__AVX512F__)
+inline bool any_greater(Vector<double> a, Vector<double> b) {
+    return _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ) != 0;
+}
+inline bool any_greater(Vector<float> a, Vector<float> b) {
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;
+}
+#elif defined(__AVX__)
+inline bool any_greater(Vector<double> a, Vector<double> b) {
+    return _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_GT_OQ)) != 0;
+}
+inline bool any_greater(Vector<float> a, Vector<float> b) {
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) != 0;
+}
+#elif defined(__SSE2__)
+inline bool any_greater(Vector<double> a, Vector<double> b) {
+    return _mm_movemask_pd(_mm_cmpgt_pd(a, b)) != 0;
+}
+inline bool any_greater(Vector<float> a, Vector<float> b) {
+    return _mm_movemask_ps(_mm_cmpgt_ps(a, b)) != 0;
+}
+#else
+template <class V>
+inline bool any_greater(V a, V b) {
+    const auto greater = a > b;
+    bool any = false;
+    for (std::size_t lane = 0; lane < sizeof(V) / sizeof(a[0]); ++lane) any |= greater[lane] != 0;
+    return any;
+}
+#endif
+
+// |a|, by clearing the sign bit: leaves the adders to those who need them.
+template <class Real>
+inline Vector<Real> magnitude(Vector<Real> a) {
+    const Mask<Real> sign = (Mask<Real>)(fill(Real(-0.0)));
+    return (Vector<Real>)((Mask<Real>)a & ~sign);
+}
+
+}  // namespace QMS22_ISA
+}  // namespace qms22

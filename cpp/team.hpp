@@ -1,0 +1,43 @@
+// Threads that run one function side by side and meet at a barrier.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <thread>
+#include <vector>
+
+namespace qms22 {
+
+// Meetings are a trial apart, microseconds to milliseconds: spin first, then let others run.
+class Barrier {
+  public:
+    explicit Barrier(std::size_t n_threads) : n_threads_(n_threads) {}
+
+    void meet() {
+        const std::size_t round = round_.load(std::memory_order_relaxed);
+        if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == n_threads_) {
+            waiting_.store(0, std::memory_order_relaxed);
+            round_.store(round + 1, std::memory_order_release);
+            return;
+        }
+        for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins)
+            if (spins > 4096) std::this_thread::yield();
+    }
+
+  private:
+    const std::size_t n_threads_;
+    alignas(64) std::atomic<std::size_t> waiting_{0};
+    alignas(64) std::atomic<std::size_t> round_{0};
+};
+
+// Runs work(0), ..., work(n_threads - 1) at the same time and waits for all of them.
+template <class Work>
+void run_team(std::size_t n_threads, const Work& work) {
+    std::vector<std::thread> others;
+    for (std::size_t rank = 1; rank < n_threads; ++rank)
+        others.emplace_back([&work, rank] { work(rank); });
+    work(0);
+    for (std::thread& other : others) other.join();
+}
+
+}  // namespace qms22

@@ -1,0 +1,34 @@
+"""Semi-supervised anomaly detection by quadratic multiform separation."""
+
+# Re-exports only, and only when asked for: importing scikit-learn takes half a second that
+# `qms22 --help` need not wait for.
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from qms22._build import build_info, show_build
+    from qms22._classifier import QMSClassifier
+    from qms22._detector import QMS22
+
+__all__ = ["QMS22", "QMSClassifier", "__version__", "build_info", "show_build"]
+
+_HOMES = {
+    "QMS22": "qms22._detector",
+    "QMSClassifier": "qms22._classifier",
+    "build_info": "qms22._build",
+    "show_build": "qms22._build",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'qms22' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,124 @@
+"""The QMS task as data: rows, weights inside the member sets, and the rules of the search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows in groups whose weights are constant, so that no (m, n) matrix of weights is stored.
+
+    The weight of row x inside member set i is
+
+        c_i(x) = group_weight[i, group[x]] * row_weight[x]
+
+    and 0 means that x is not in the set.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        Scaled rows.
+    group : ndarray of shape (n,), int32
+        The group of each row.
+    group_weight : ndarray of shape (m, n_groups)
+        The weight of each group inside each member set.
+    row_weight : ndarray of shape (n,) or None
+        A factor per row; None means 1 everywhere.
+    """
+
+    X: NDArray[np.float64]
+    group: NDArray[np.int32]
+    group_weight: NDArray[np.float64]
+    row_weight: NDArray[np.float64] | None = None
+
+    @property
+    def n_members(self) -> int:
+        """Number of member sets, m."""
+        return int(self.group_weight.shape[0])
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of all weights over rows and member sets."""
+        rows_in_group = np.bincount(
+            self.group, weights=self.row_weight, minlength=self.group_weight.shape[1]
+        )
+        return float(self.group_weight.sum(axis=0) @ rows_in_group)
+
+
+@dataclass(frozen=True)
+class CpmRules:
+    """The numbers by which the coordinate perturbation method moves and decides.
+
+    Parameters
+    ----------
+    alpha : float
+        Ratios of member values below this count as this.
+    floor : float
+        Member values below this count as this.
+    tolerance : float
+        A step is kept when it lowers the loss by more than this.
+    step_a, step_b : float
+        Distance to the nearby entry in A_i and in b_i.
+    """
+
+    alpha: float
+    floor: float
+    tolerance: float
+    step_a: float
+    step_b: float
+
+
+def detection_task(
+    X: NDArray[np.float64], n_unlabeled: int, n_members: int, rng: np.random.RandomState
+) -> Task:
+    """Build the task of QMS22: Ω1 = S ∪ T against overlapping subsets of T.
+
+    T is shuffled and cut into m − 1 near-equal parts V_2, …, V_m, and Ω_i = T − V_i. The first
+    member set weighs |Ω2| / |Ω1| per row, the others 1. With m = 2 there is one subset only, and
+    leaving a part out of it would leave nothing: it is T itself.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+        The rows of S, then those of T.
+    n_unlabeled : int
+        The number of rows of S.
+    n_members : int
+        m.
+    rng : RandomState
+        Shuffles T.
+    """
+    n_normal = len(X) - n_unlabeled
+    n_parts = n_members - 1
+    part_sizes = [len(part) for part in np.array_split(np.arange(n_normal), n_parts)]
+    # Group 0 is S; group i is the part left out of member set i, counted from 0.
+    part = np.repeat(np.arange(1, n_members, dtype=np.int32), part_sizes)
+    group = np.concatenate([np.zeros(n_unlabeled, dtype=np.int32), rng.permutation(part)])
+
+    group_weight = np.ones((n_members, n_members))
+    group_weight[1:, 0] = 0.0
+    n_second = n_normal
+    if n_parts > 1:
+        np.fill_diagonal(group_weight, 0.0)
+        n_second -= part_sizes[0]
+    group_weight[0] = n_second / len(X)
+    return Task(X, group, group_weight)
+
+
+def classification_task(
+    X: NDArray[np.float64],
+    y: NDArray[np.int32],
+    n_classes: int,
+    sample_weight: NDArray[np.float64] | None = None,
+) -> Task:
+    """Build the task of QMS: member set i holds the rows of class i.
+
+    Weights only count in proportion; they are divided by the largest, so that none overflows.
+    """
+    if sample_weight is not None:
+        sample_weight = sample_weight / sample_weight.max()
+    return Task(X, y, np.eye(n_classes), sample_weight)
