@@ -1,0 +1,31 @@
+"""A progress bar on standard error, for what takes longer than a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def progress_bar(
+    description: str, total: int, *, enabled: bool
+) -> Iterator[Callable[[int, str], None]]:
+    """Show a bar while the block runs; yields a function of (steps done so far, a short word)."""
+    if not enabled:
+        yield lambda done, word: None
+        return
+    # Imported here: most programs that import qms22 never show a bar.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Remaining(),
+        TextColumn("{task.fields[word]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(description, total=total, word="")
+        yield lambda done, word: progress.update(task, completed=done, word=word)
