@@ -1,0 +1,148 @@
+"""`qms22 demo`: the main job on real data that need no download."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from qms22 import QMS22
+
+
+@click.command()
+@click.option(
+    "-k",
+    "--top",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    help="How many rows to pick as suspicious.",
+)
+@click.option(
+    "--show",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How many of them to print.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the split and the shuffle.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("demo-roc.png"),
+    show_default=True,
+    help="Where to write the ROC curve: a .png, .pdf or .svg file.",
+)
+def demo(top: int, show: int, seed: int, output: Path) -> None:
+    r"""Find malignant tumours among 391 patients, knowing 178 benign ones.
+
+    Splits scikit-learn's breast-cancer data: half of the benign rows are known to be normal (T),
+    the other half and all malignant rows are the unlabeled batch (S). Fits QMS22 with the
+    paper's settings, prints the most suspicious rows and how well they were found, and draws the
+    ROC curve.
+
+    \b
+    Example:
+        qms22 demo --top 100 --output roc.png
+    """
+    # Imported here, so that `qms22 --help` answers at once.
+    from qms22 import QMS22
+
+    normal, unlabeled, is_outlier = _breast_cancer(seed)
+    if top > len(unlabeled):
+        raise click.UsageError(f"--top {top} is more than the {len(unlabeled)} unlabeled rows")
+    _check_output(output)
+    detector = QMS22(random_state=seed).fit(normal, unlabeled=unlabeled)
+    _print_result(detector, len(normal), is_outlier, top, show)
+    _write_picture(output, is_outlier, detector.unlabeled_scores_, top)
+    click.echo(f"ROC curve written to {output}")
+
+
+def _check_output(output: Path) -> None:
+    """Complain before the work, not after it."""
+    if find_spec("matplotlib") is None:
+        raise click.UsageError('the picture needs Matplotlib: pip install "qms22[plot]"')
+    if output.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise click.UsageError(f"--output {output} must end in .png, .pdf or .svg")
+    if not output.parent.is_dir():
+        raise click.UsageError(f"--output {output}: there is no directory {output.parent}")
+
+
+def _breast_cancer(
+    seed: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Split the data into known-normal rows, unlabeled rows, and the truth about the latter."""
+    import numpy as np
+    from sklearn.datasets import load_breast_cancer
+
+    X, y = load_breast_cancer(return_X_y=True)
+    benign = np.random.RandomState(seed).permutation(np.flatnonzero(y == 1))
+    malignant = np.flatnonzero(y == 0)
+    n_known = len(benign) // 2
+    rows = np.concatenate([benign[n_known:], malignant])
+    return X[benign[:n_known]], X[rows], y[rows] == 0
+
+
+def _print_result(
+    detector: QMS22, n_normal: int, is_outlier: NDArray[np.bool_], top: int, show: int
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from qms22.metrics import roc, true_positive_rate_at
+
+    scores = detector.unlabeled_scores_
+    picked = detector.top_k(top)
+    table = Table(title="Most suspicious rows")
+    for heading in ("rank", "row of S", "score η"):
+        table.add_column(heading, justify="right")
+    table.add_column("truth")
+    for rank, row in enumerate(picked[:show], start=1):
+        truth = "malignant" if is_outlier[row] else "benign"
+        table.add_row(str(rank), str(row), f"{scores[row]:.3f}", truth)
+
+    true_rate = true_positive_rate_at(is_outlier, scores, top)
+    summary = Table(title="How well they were found", show_header=False)
+    summary.add_column()
+    summary.add_column(justify="right")
+    summary.add_row("known-normal rows (T)", str(n_normal))
+    summary.add_row("unlabeled rows (S)", str(len(scores)))
+    summary.add_row("malignant among them", str(int(is_outlier.sum())))
+    summary.add_row(f"malignant in the top {top}", str(int(is_outlier[picked].sum())))
+    summary.add_row(f"TPR at k = {top}", f"{true_rate:.4f}")
+    summary.add_row("AUC", f"{roc(is_outlier, scores).auc:.4f}")
+
+    console = Console()
+    console.print(table)
+    console.print(summary)
+
+
+def _write_picture(
+    output: Path, is_outlier: NDArray[np.bool_], scores: NDArray[np.float64], top: int
+) -> None:
+    from matplotlib.figure import Figure
+
+    from qms22._files import written_whole
+    from qms22.plotting import plot_roc
+
+    figure = Figure(figsize=(6, 6), layout="constrained")
+    axes = plot_roc(is_outlier, scores, k=top, label="QMS22", ax=figure.add_subplot())
+    axes.set_title("Breast cancer: malignant among unlabeled rows")
+    try:
+        with written_whole(output) as temporary:
+            figure.savefig(temporary, dpi=150)
+    except OSError as error:
+        raise click.UsageError(f"cannot write {output}: {error.strerror}") from error

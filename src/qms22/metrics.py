@@ -1,0 +1,117 @@
+"""How well scores find the outliers: the ROC curve of the paper's Algorithm 1, AUC, TPR at k."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from qms22._validation import check_count
+
+
+@dataclass(frozen=True)
+class RocCurve:
+    """Points of a ROC curve, from (0, 0) to (1, 1).
+
+    Parameters
+    ----------
+    false_positive_rate, true_positive_rate : ndarray of shape (n_points,)
+    thresholds : ndarray of shape (n_points,)
+        β in the paper: a point counts the rows with a score of at least β. The first one is
+        infinite and counts none.
+    auc : float
+        Area under the curve: the chance that an outlier scores higher than a normal row, ties
+        counting half.
+    """
+
+    false_positive_rate: NDArray[np.float64]
+    true_positive_rate: NDArray[np.float64]
+    thresholds: NDArray[np.float64]
+    auc: float
+
+
+def roc(is_outlier: ArrayLike, scores: ArrayLike) -> RocCurve:
+    """Trace the ROC curve of outlier scores.
+
+    Parameters
+    ----------
+    is_outlier : array-like of shape (n,)
+        True (or 1) for outliers, False (or 0) for normal rows.
+    scores : array-like of shape (n,)
+        Outlier scores such as ``unlabeled_scores_``: higher is more suspicious. Rows with equal
+        scores (many have η = 0) enter the curve together, by one straight line.
+
+    Returns
+    -------
+    RocCurve
+
+    Examples
+    --------
+    >>> from qms22.metrics import roc
+    >>> roc([0, 0, 1, 1], [0.0, 0.0, 0.0, 2.5]).auc
+    0.75
+    """
+    truth, values = _check(is_outlier, scores)
+    n_outliers = int(truth.sum())
+    if n_outliers in (0, len(truth)):
+        kind = "outliers" if n_outliers == 0 else "normal rows"
+        raise ValueError(f"is_outlier holds no {kind}; a ROC curve needs both kinds")
+    false_rate, true_rate, thresholds = roc_curve(truth, values, drop_intermediate=False)
+    return RocCurve(false_rate, true_rate, thresholds, float(roc_auc_score(truth, values)))
+
+
+def true_positive_rate_at(is_outlier: ArrayLike, scores: ArrayLike, k: int) -> float:
+    """Share of the outliers among the k most suspicious rows (k is the paper's PP).
+
+    Parameters
+    ----------
+    is_outlier : array-like of shape (n,)
+        True (or 1) for outliers, False (or 0) for normal rows.
+    scores : array-like of shape (n,)
+        Outlier scores: higher is more suspicious. Where rows with equal scores compete for the
+        last places, each gets its share of them: the mean over all ways to break the tie.
+    k : int
+        Number of rows picked.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from qms22.metrics import true_positive_rate_at
+    >>> true_positive_rate_at([1, 0, 1, 0], [3.0, 2.0, 1.0, 0.0], k=2)
+    0.5
+    """
+    truth, values = _check(is_outlier, scores)
+    check_count("k", k, least=0)
+    if k > len(values):
+        raise ValueError(f"k={k} is more than the {len(values)} rows there are")
+    n_outliers = int(truth.sum())
+    if n_outliers == 0:
+        raise ValueError("is_outlier holds no outliers; their share cannot be told")
+    if k == 0:
+        return 0.0
+    last = np.partition(values, len(values) - k)[len(values) - k]
+    above, tied = values > last, values == last
+    share = (k - above.sum()) / tied.sum()
+    return float((truth[above].sum() + share * truth[tied].sum()) / n_outliers)
+
+
+def _check(
+    is_outlier: ArrayLike, scores: ArrayLike
+) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    truth, values = np.asarray(is_outlier), np.asarray(scores, dtype=np.float64)
+    if truth.ndim != 1 or truth.shape != values.shape:
+        raise ValueError(
+            "is_outlier and scores must be of one length and one dimension; "
+            f"got shapes {truth.shape} and {values.shape}"
+        )
+    if not np.isin(truth, (0, 1)).all():
+        raise ValueError("is_outlier must hold only True/False or 1/0 (True for outliers)")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        raise ValueError(f"scores holds {values[bad[0]]} at row {bad[0]}; it must be finite")
+    return truth.astype(bool), values
