@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -304,7 +305,7 @@ class QMS22(OutlierMixin, QMSEstimator):  # type: ignore[misc]
                     solutions.append(solution)
                     show(self.max_iter * len(solutions), "")
             except BaseException:
-                restart.halted = True
+                restart.halt()
                 raise
         return solutions
 
@@ -317,7 +318,8 @@ class _Restart:
     n_unlabeled: int
     n_members: int
     options: SolverOptions
-    halted: bool = False  # set where fits in other threads are to end at their next sweep
+    running: list[int] = field(default_factory=list)  # seeds, of the fits in this process
+    halted: bool = False
 
     def run(
         self, seed: int, show: Callable[[int, str], None] | None = None, n_before: int = 0
@@ -332,7 +334,20 @@ class _Restart:
 
         rng = np.random.RandomState(seed)
         task = detection_task(self.rows, self.n_unlabeled, self.n_members, rng)
-        return solve(task, self.options, on_sweep)
+        self.running.append(seed)
+        try:
+            return solve(task, self.options, on_sweep)
+        finally:
+            self.running.remove(seed)
+
+    def halt(self) -> None:
+        """End the fits in other threads of this process, each at its next sweep.
+
+        Waits for them: a thread still in the kernel when the interpreter exits would crash it.
+        """
+        self.halted = True
+        while self.running:
+            time.sleep(0.01)
 
 
 def _count_flagged(contamination: object, n_unlabeled: int) -> int | None:

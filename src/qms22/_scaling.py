@@ -65,10 +65,11 @@ class FeatureScaler:
         center = np.average(in_peaks, axis=0, weights=weights)
         deviation = np.sqrt(np.average((in_peaks - center) ** 2, axis=0, weights=weights))
         constant = normal.max(axis=0) == normal.min(axis=0)
-        deviation[constant] = 1.0 / peak[constant]
         center[constant] = in_peaks[0, constant]
+        largest = np.finfo(np.float64).max
         with np.errstate(over="ignore", divide="ignore"):
-            factor = np.minimum(DEVIATION / deviation, np.finfo(np.float64).max)
+            deviation[constant] = np.minimum(1.0 / peak[constant], largest)
+            factor = np.minimum(DEVIATION / deviation, largest)
         return cls(peak, center, factor, LIMIT)
 
     def transform(

@@ -1,0 +1,66 @@
+"""Compile and call the naive C++ loop of CPM: the yardstick of the benchmarks."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._native import power_of_two_near
+from qms22._solver import RELATIVE_TOLERANCE, SolverOptions
+from qms22._task import Task
+
+SOURCE = Path(__file__).with_name("naive_cpm.cpp")
+# Everything a compiler may do for such a loop on this machine, reassociation included.
+FLAGS = ["-std=c++17", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC"]
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """Build the loop in a temporary directory, for this process alone."""
+    with tempfile.TemporaryDirectory() as directory:
+        target = Path(directory) / "naive_cpm.so"
+        compiler = os.environ.get("CXX", "c++")
+        subprocess.run([compiler, *FLAGS, str(SOURCE), "-o", str(target)], check=True)
+        return ctypes.CDLL(str(target))
+
+
+def naive_cpm(
+    task: Task, options: SolverOptions
+) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
+    """Solve a task without row weights by the naive loop, and return A and b."""
+    if task.row_weight is not None:
+        raise ValueError("the naive loop knows no row weights")
+    real = np.dtype(options.dtype)
+    order = np.argsort(task.group, kind="stable")
+    n_groups = task.group_weight.shape[1]
+    group_start = np.searchsorted(task.group[order], np.arange(n_groups + 1)).astype(np.uintp)
+    x = np.ascontiguousarray(task.X[order].T, dtype=real)
+    group_weight = np.ascontiguousarray(task.group_weight, dtype=real)
+    n_features, n_rows = x.shape
+    unit = power_of_two_near(options.init_b)
+    A = np.zeros((task.n_members, options.n_components, n_features), dtype=real)
+    b = np.zeros(A.shape[:2], dtype=real)
+    b[:, 0] = options.init_b / unit
+    call = getattr(_library(), f"naive_cpm_{options.dtype}")
+    sizes = [n_rows, n_features, options.n_components, task.n_members, n_groups]
+    numbers = [
+        options.alpha,
+        options.step_a / unit,
+        options.step_b / unit,
+        RELATIVE_TOLERANCE[options.dtype] * task.total_weight,
+    ]
+    call(
+        *(ctypes.c_size_t(size) for size in sizes),
+        *(array.ctypes.data_as(ctypes.c_void_p) for array in (x, group_start, group_weight)),
+        *(ctypes.c_double(number) for number in numbers),
+        ctypes.c_size_t(options.max_iter),
+        *(array.ctypes.data_as(ctypes.c_void_p) for array in (A, b)),
+    )
+    return A * unit, b * unit

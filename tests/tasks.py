@@ -1,0 +1,62 @@
+"""Small random QMS tasks, and ways to solve them that tests compare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import strategies as st
+
+from qms22._solver import Solution, SolverOptions, solve
+from qms22._task import Task, classification_task, detection_task
+
+
+def integer_rows(rng: np.random.RandomState, n: int, p: int, reach: int = 255) -> np.ndarray:
+    return rng.randint(-reach, reach + 1, size=(n, p)).astype(float)
+
+
+def random_task(
+    kind: str, n_members: int, n_features: int, seed: int, n_rows: int = 60, reach: int = 255
+) -> Task:
+    """A task of integer-valued rows; kind is "detection", "classes" or "weighted classes"."""
+    rng = np.random.RandomState(seed)
+    X = integer_rows(rng, n_rows, n_features, reach)
+    if kind == "detection":
+        return detection_task(X, n_rows // 3, n_members, rng)
+    labels = rng.permutation(np.arange(n_rows) % n_members).astype(np.int32)
+    X += 20 * labels[:, None]  # classes with something to tell them apart
+    weights = rng.randint(0, 5, size=n_rows).astype(float) if kind == "weighted classes" else None
+    return classification_task(X, labels, n_members, weights)
+
+
+KINDS = ["detection", "classes", "weighted classes"]
+
+
+@st.composite
+def tasks_and_options(draw: st.DrawFn) -> tuple[Task, SolverOptions]:
+    """Tasks over the whole range of the parameters, small enough for the reference."""
+    task = random_task(
+        draw(st.sampled_from(KINDS)),
+        n_members=draw(st.integers(2, 10)),
+        n_features=draw(st.integers(1, 6)),
+        seed=draw(st.integers(0, 2**31 - 1)),
+        n_rows=draw(st.integers(30, 90)),
+        reach=draw(st.sampled_from([1, 3, 255])),
+    )
+    options = SolverOptions(
+        n_components=draw(st.integers(1, 20)),
+        alpha=draw(st.sampled_from([0.0, 0.1, 0.5, 0.8, 0.95])),
+        max_iter=2,
+        step_b=draw(st.sampled_from([1.0, 255.0])),
+        init_b=draw(st.sampled_from([2.0, 100.0, 25500.0])),
+    )
+    return task, options
+
+
+def by_reference(task: Task, options: SolverOptions) -> Solution:
+    return solve(task, replace(options, solver="reference"))
+
+
+def assert_same_members(found: Solution, expected: Solution) -> None:
+    np.testing.assert_array_equal(found.members.A, expected.members.A)
+    np.testing.assert_array_equal(found.members.b, expected.members.b)

@@ -1,0 +1,141 @@
+"""The package as a whole: imports, interrupts, whole files, golden results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import qms22
+from qms22._files import written_whole
+from qms22.cli.demo import _breast_cancer
+from qms22.metrics import roc
+
+GOLDEN = Path(__file__).parent / "golden.json"
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, qms22; heavy = {'sklearn', 'scipy', 'pandas', 'matplotlib', 'rich', 'click'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"
+
+
+def test_names() -> None:
+    assert set(dir(qms22)) == set(qms22.__all__)
+    for name in qms22.__all__:
+        assert getattr(qms22, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        qms22.nothing  # noqa: B018
+
+
+FIT_FOR_MINUTES = """
+import sys
+import numpy as np
+from qms22 import QMS22
+rng = np.random.RandomState(0)
+rows = rng.normal(size=({n_rows}, 20))
+print("ready", flush=True)
+try:
+    QMS22(max_iter=100_000, {parameters}).fit(rows, unlabeled=rows[:100] + 1)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "parameters"),
+    [(20_000, ""), (40_000, "n_jobs=2"), (20_000, "n_restarts=4, n_jobs=2")],
+)
+def test_ctrl_c_ends_a_fit(n_rows: int, parameters: str) -> None:
+    code = FIT_FOR_MINUTES.format(n_rows=n_rows, parameters=parameters)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as fit:
+        assert fit.stdout is not None
+        assert fit.stdout.readline().strip() == "ready"
+        time.sleep(1.0)
+        fit.send_signal(signal.SIGINT)
+        try:
+            output, _ = fit.communicate(timeout=60)
+        finally:
+            fit.kill()
+    assert output.strip() == "interrupted"
+    assert fit.returncode == 0
+
+
+def test_a_callback_can_end_a_fit() -> None:
+    from tasks import random_task
+
+    from qms22._solver import SolverOptions, solve
+
+    seen: list[tuple[int, float]] = []
+
+    def on_sweep(n_iter: int, loss: float) -> None:
+        seen.append((n_iter, loss))
+        if n_iter == 3:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        solve(random_task("detection", 4, 3, seed=0), SolverOptions(), on_sweep)
+    assert [n_iter for n_iter, _ in seen] == [1, 2, 3]
+    assert seen[0][1] > seen[2][1]
+
+
+def test_written_whole_keeps_the_old_file_on_failure(tmp_path: Path) -> None:
+    path = tmp_path / "result.txt"
+    path.write_text("old")
+
+    def fail_half_way() -> None:
+        with written_whole(path) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError("half-way")
+
+    with pytest.raises(RuntimeError, match="half-way"):
+        fail_half_way()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_written_whole_replaces_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "result.txt"
+    with written_whole(path) as temporary:
+        temporary.write_text("new")
+        assert not path.exists()
+    assert path.read_text() == "new"
+    mask = os.umask(0)
+    os.umask(mask)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def golden_results() -> dict[str, object]:
+    """Fits of the demo's data, to the bit; `python tests/test_package.py` writes them anew."""
+    normal, unlabeled, is_outlier = _breast_cancer(seed=0)
+    results: dict[str, object] = {}
+    for dtype in ("float64", "float32"):
+        detector = qms22.QMS22(dtype=dtype, random_state=0).fit(normal, unlabeled=unlabeled)
+        members = np.concatenate([detector.A_.ravel(), detector.b_.ravel()])
+        results[dtype] = {
+            "members": hashlib.sha256(members.tobytes()).hexdigest(),
+            "top_20": detector.top_k(20).tolist(),
+            "auc": round(roc(is_outlier, detector.unlabeled_scores_).auc, 10),
+        }
+    return results
+
+
+def test_golden_results() -> None:
+    assert golden_results() == json.loads(GOLDEN.read_text())
+
+
+if __name__ == "__main__":
+    GOLDEN.write_text(json.dumps(golden_results(), indent=2) + "\n")
