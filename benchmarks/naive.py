@@ -1,40 +1,25 @@
-"""Compile and call the naive C++ loop of CPM: the yardstick of the benchmarks."""
+"""The naive C++ loop of CPM: the yardstick of the benchmarks."""
 
 from __future__ import annotations
 
 import ctypes
-import os
-import subprocess
-import tempfile
-from functools import cache
-from pathlib import Path
 
 import numpy as np
+from compiled import load
 from numpy.typing import NDArray
 
 from qms22._native import power_of_two_near
 from qms22._solver import RELATIVE_TOLERANCE, SolverOptions
 from qms22._task import Task
 
-SOURCE = Path(__file__).with_name("naive_cpm.cpp")
-# Everything a compiler may do for such a loop on this machine, reassociation included.
-FLAGS = ["-std=c++17", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC"]
-
-
-@cache
-def _library() -> ctypes.CDLL:
-    """Build the loop in a temporary directory, for this process alone."""
-    with tempfile.TemporaryDirectory() as directory:
-        target = Path(directory) / "naive_cpm.so"
-        compiler = os.environ.get("CXX", "c++")
-        subprocess.run([compiler, *FLAGS, str(SOURCE), "-o", str(target)], check=True)
-        return ctypes.CDLL(str(target))
-
 
 def naive_cpm(
-    task: Task, options: SolverOptions
+    task: Task, options: SolverOptions, *, reciprocals: bool = False
 ) -> tuple[NDArray[np.floating], NDArray[np.floating]]:
-    """Solve a task without row weights by the naive loop, and return A and b."""
+    """Solve a task without row weights by the naive loop, and return A and b.
+
+    With `reciprocals` the loop keeps 1 / f_j and divides once per row instead of 2 (m − 1) times.
+    """
     if task.row_weight is not None:
         raise ValueError("the naive loop knows no row weights")
     real = np.dtype(options.dtype)
@@ -48,7 +33,7 @@ def naive_cpm(
     A = np.zeros((task.n_members, options.n_components, n_features), dtype=real)
     b = np.zeros(A.shape[:2], dtype=real)
     b[:, 0] = options.init_b / unit
-    call = getattr(_library(), f"naive_cpm_{options.dtype}")
+    call = getattr(load("naive_cpm.cpp"), f"naive_cpm_{options.dtype}")
     sizes = [n_rows, n_features, options.n_components, task.n_members, n_groups]
     numbers = [
         options.alpha,
@@ -57,6 +42,7 @@ def naive_cpm(
         RELATIVE_TOLERANCE[options.dtype] * task.total_weight,
     ]
     call(
+        ctypes.c_bool(reciprocals),
         *(ctypes.c_size_t(size) for size in sizes),
         *(array.ctypes.data_as(ctypes.c_void_p) for array in (x, group_start, group_weight)),
         *(ctypes.c_double(number) for number in numbers),

@@ -117,10 +117,11 @@ def test_reference_scans_as_defined() -> None:
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler to build the naive loop")
 @pytest.mark.parametrize("n_members", [2, 7])
-def test_naive_loop_agrees(n_members: int) -> None:
+@pytest.mark.parametrize("reciprocals", [False, True])
+def test_naive_loop_agrees(n_members: int, reciprocals: bool) -> None:
     task = random_task("detection", n_members, n_features=4, seed=7, n_rows=500)
     options = SolverOptions(max_iter=8)
     found = solve(task, options)
-    A, b = naive_cpm(task, options)
+    A, b = naive_cpm(task, options, reciprocals=reciprocals)
     np.testing.assert_array_equal(found.members.A, A)
     np.testing.assert_array_equal(found.members.b, b)
