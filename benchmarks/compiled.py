@@ -9,7 +9,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-# Everything that helps a compiler to vectorise a plain loop on this machine. Not -ffast-math itself:
+# All that helps a compiler to vectorise a plain loop on this machine. Not -ffast-math itself:
 # a library linked with it switches off subnormal numbers in the whole process.
 FLAGS = [
     "-std=c++17",
