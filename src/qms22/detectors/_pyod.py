@@ -1,0 +1,93 @@
+"""PyOD's detectors, found by name and turned to scikit-learn's sign."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module, util
+from pkgutil import iter_modules
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+
+class PyODDetector(BaseEstimator):  # type: ignore[misc]
+    """A detector of PyOD with its own defaults, whose scores are higher for more normal rows.
+
+    Parameters
+    ----------
+    name : str
+        Name of the class, such as "ECOD".
+    random_state : int or None, default=None
+        Passed on where the class knows it.
+
+    Attributes
+    ----------
+    detector_ : pyod.models.base.BaseDetector
+        PyOD's own object.
+    """
+
+    def __init__(self, *, name: str, random_state: int | None = None) -> None:
+        self.name = name
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Fit PyOD's detector to known-normal rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_normal, n_features)
+        y : Ignored
+
+        Returns
+        -------
+        self
+        """
+        detector_class = find_pyod_class(self.name)
+        knows_seed = "random_state" in inspect.signature(detector_class).parameters
+        self.detector_ = detector_class(
+            **({"random_state": self.random_state} if knows_seed else {})
+        )
+        self.detector_.fit(np.asarray(X))
+        return self
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Give minus the scores of PyOD; higher is more normal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return -np.asarray(self.detector_.decision_function(np.asarray(X)), dtype=np.float64)
+
+
+def find_pyod_class(name: str) -> Any:
+    """Import PyOD's detector of that class name."""
+    if util.find_spec("pyod") is None:
+        raise ImportError(
+            f"detector 'pyod:{name}' needs PyOD, which is not installed; "
+            "install it with: pip install 'qms22[pyod]'"
+        )
+    folder = import_module("pyod.models").__path__
+    # FeatureBagging lives in feature_bagging: a name without its underscores is the class's.
+    modules = {info.name.replace("_", ""): info.name for info in iter_modules(folder)}
+    module_name = modules.get(name.lower())
+    if module_name is not None:
+        try:
+            module = import_module(f"pyod.models.{module_name}")
+        except ImportError as error:
+            raise ImportError(
+                f"detector 'pyod:{name}' needs a package that is not installed ({error}); "
+                "install it first"
+            ) from error
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise ValueError(
+        f"PyOD has no detector {name!r}; give the name of a class of pyod.models, "
+        "such as 'pyod:IForest' or 'pyod:ECOD'"
+    )

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from qms22.detectors import BRM
+from qms22.detectors import _brm as brm_module
+
+Rows = NDArray[np.float64]
+
+
+def make_rows(n_rows: int = 150, n_features: int = 4, seed: int = 0) -> Rows:
+    return np.random.default_rng(seed).normal(size=(n_rows, n_features))
+
+
+def naive_scores(bags: NDArray[np.intp], normal: Rows, query: Rows) -> Rows:
+    """Score rows bag by bag and pair by pair, with bags as they were drawn."""
+    low, high = normal.min(axis=0), normal.max(axis=0)
+    width = np.where(high > low, high - low, 1.0)
+    scaled, asked = (normal - low) / width, (query - low) / width
+    scores = np.zeros(len(query))
+    for positions in bags:
+        bag = scaled[positions]
+        delta = np.mean([[np.linalg.norm(a - b) for a in bag] for b in bag])
+        nearest = np.array([min(np.linalg.norm(x - a) for a in bag) for x in asked])
+        if delta > 0:
+            scores += np.exp(-0.5 * (nearest / delta) ** 2)
+        else:
+            scores += nearest == 0
+    return scores / len(bags)
+
+
+@pytest.mark.parametrize("max_samples", [None, 0.5, 12, 1])
+def test_scores_equal_the_naive_ones(max_samples: float | None) -> None:
+    normal, query = make_rows(60), 2 * make_rows(40, seed=1)
+    detector = BRM(n_members=7, max_samples=max_samples, random_state=0).fit(normal)
+    expected = naive_scores(detector.bags_, normal, query)
+    np.testing.assert_allclose(detector.score_samples(query), expected, rtol=1e-10, atol=1e-15)
+
+
+def test_scores_of_duplicated_and_constant_data_equal_the_naive_ones() -> None:
+    normal = np.random.default_rng(0).integers(0, 3, size=(40, 3)).astype(float)
+    normal[:, 1] = 5.0
+    query = np.vstack([normal[:10], normal[:10] + np.eye(3)[1]])
+    detector = BRM(n_members=5, random_state=3).fit(normal)
+    expected = naive_scores(detector.bags_, normal, query)
+    np.testing.assert_allclose(detector.score_samples(query), expected, rtol=1e-10, atol=1e-15)
+
+
+def test_rows_without_a_bag_among_their_neighbors_are_found_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(brm_module, "_N_NEIGHBORS", 1)
+    normal, query = make_rows(50), make_rows(30, seed=1)
+    detector = BRM(n_members=6, random_state=0).fit(normal)
+    expected = naive_scores(detector.bags_, normal, query)
+    np.testing.assert_allclose(detector.score_samples(query), expected, rtol=1e-10)
+
+
+def test_batches_do_not_change_deltas(monkeypatch: pytest.MonkeyPatch) -> None:
+    normal = make_rows(100)
+    whole = BRM(n_members=5, random_state=0).fit(normal)
+    monkeypatch.setattr(brm_module, "_DISTANCES_PER_BATCH", 700)
+    in_parts = BRM(n_members=5, random_state=0).fit(normal)
+    np.testing.assert_allclose(in_parts.deltas_, whole.deltas_, rtol=1e-13)
+
+
+def test_small_distances_survive_the_search() -> None:
+    # All but two rows lie within 1e−9 of the middle of the range.
+    rng = np.random.default_rng(0)
+    normal = np.vstack([0.5 + 1e-9 * rng.random((50, 2)), [[0.0, 0.0], [1.0, 1.0]]])
+    query = 0.5 + 1e-9 * rng.random((20, 2))
+    detector = BRM(n_members=20, max_samples=20, random_state=1).fit(normal)
+    expected = naive_scores(detector.bags_, normal, query)
+    np.testing.assert_allclose(detector.score_samples(query), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("max_samples", [None, 100])
+def test_n_jobs_does_not_change_anything(max_samples: int | None) -> None:
+    normal, query = make_rows(1500), make_rows(2500, seed=1)
+    parameters: dict[str, Any] = {"max_samples": max_samples, "random_state": 0}
+    alone = BRM(n_jobs=1, **parameters).fit(normal)
+    together = BRM(n_jobs=2, **parameters).fit(normal)
+    assert alone.offset_ == together.offset_
+    np.testing.assert_array_equal(alone.score_samples(query), together.score_samples(query))
+
+
+def test_seeds_decide() -> None:
+    normal, query = make_rows(), make_rows(seed=1)
+    scores = [BRM(random_state=seed).fit(normal).score_samples(query) for seed in (0, 0, 1)]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert not np.array_equal(scores[0], scores[2])
+
+
+def test_pickling_keeps_scores() -> None:
+    detector = BRM(random_state=0).fit(make_rows())
+    copy = pickle.loads(pickle.dumps(detector))
+    np.testing.assert_array_equal(
+        detector.score_samples(make_rows(seed=1)), copy.score_samples(make_rows(seed=1))
+    )
+
+
+def test_scores_tell_normal_rows_from_others() -> None:
+    detector = BRM(random_state=0).fit(make_rows(300))
+    inside, outside = make_rows(200, seed=1), make_rows(200, seed=2) + 6
+    assert detector.score_samples(inside).min() > detector.score_samples(outside).max()
+    assert (detector.predict(outside) == -1).all()
+    assert (detector.predict(inside) == -1).mean() < 0.1
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_contamination_is_the_share_of_flagged_normal_rows(share: float) -> None:
+    normal = make_rows(200)
+    assert (BRM(contamination=share, random_state=0).fit_predict(normal) == -1).mean() == share
+
+
+def test_auto_scores_every_row_by_the_bags_without_it() -> None:
+    # In the sample every row has itself for a neighbor, which no new row has.
+    normal, new = make_rows(300), make_rows(300, seed=1)
+    detector = BRM(random_state=0).fit(normal)
+    scores = detector._left_out_scores(detector._rows, np.arange(len(normal)))
+    as_new, in_sample = (np.median(detector.score_samples(rows)) for rows in (new, normal))
+    assert abs(np.median(scores) - as_new) < 0.2 * abs(in_sample - as_new)
+
+
+def test_auto_does_without_left_out_rows() -> None:
+    detector = BRM(n_members=1, random_state=0).fit([[1.0]])
+    assert detector.predict([[1.0], [2.0]]).tolist() == [1, -1]
+
+
+@pytest.mark.parametrize(
+    "normal",
+    [
+        np.ones((30, 3)),
+        np.zeros((1, 2)),
+        np.array([[0.0, 1.0], [1.0, 1.0]]),
+        np.repeat(np.eye(3), 20, axis=0),
+        np.array([[1e300, 1e-300], [-1e300, 3e-300], [0.0, 2e-300]]),
+        np.array([[1.7e308], [-1.7e308]]),
+        np.array([[5e-324], [0.0], [5e-324]]),
+    ],
+    ids=["constant", "one row", "two rows", "duplicates", "extremes", "largest", "smallest"],
+)
+@pytest.mark.parametrize("max_samples", [None, 1])
+def test_scores_are_numbers_whatever_the_data(normal: Rows, max_samples: int | None) -> None:
+    far = np.full((1, normal.shape[1]), 1e308)
+    detector = BRM(n_members=10, max_samples=max_samples, random_state=0).fit(normal)
+    scores = detector.score_samples(np.vstack([normal, far, -far]))
+    assert np.isfinite(scores).all()
+    assert np.isfinite(detector.offset_)
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert scores[0] > 0
+
+
+def test_units_do_not_matter() -> None:
+    normal, query = make_rows(), make_rows(seed=1)
+    units = np.array([1e-300, 1e-5, 1.0, 1e300])
+    plain = BRM(random_state=0).fit(normal).score_samples(query)
+    scaled = BRM(random_state=0).fit(normal * units).score_samples(query * units)
+    np.testing.assert_allclose(scaled, plain, rtol=1e-9)
+
+
+def test_dataframes_are_checked_for_names() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(make_rows(30, 2), columns=["age", "height"])
+    detector = BRM(n_members=5, random_state=0).fit(frame)
+    assert detector.feature_names_in_.tolist() == ["age", "height"]
+    with pytest.raises(ValueError, match="feature names"):
+        detector.predict(frame.rename(columns={"age": "weight"}))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({"n_members": 0}, "n_members must be a whole number of at least 1; got 0"),
+        ({"max_samples": 0}, "max_samples must be None, a number of rows .* got 0"),
+        ({"max_samples": 1.5}, "max_samples must be None, a number of rows .* got 1.5"),
+        ({"max_samples": True}, "max_samples must be None, a number of rows .* got True"),
+        ({"max_samples": "many"}, "max_samples must be None, a number of rows .* got 'many'"),
+        ({"contamination": 0.6}, r"contamination must be 'auto' or a share in \(0, 0.5\]; got 0.6"),
+        ({"contamination": "x"}, r"contamination must be 'auto' or a share in \(0, 0.5\]; got 'x'"),
+    ],
+)
+def test_bad_parameters_are_named(parameters: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        BRM(**parameters).fit(make_rows())
+
+
+def test_bad_rows_are_named() -> None:
+    rows = make_rows()
+    rows[17, 2] = np.nan
+    with pytest.raises(ValueError, match=r"column 2 of X has 1 .* \(first at row 17\); drop or"):
+        BRM().fit(rows)

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from qms22.detectors import OCKRA
+from qms22.detectors import _ockra as ockra_module
+
+Rows = NDArray[np.float64]
+
+
+def make_rows(n_rows: int = 150, n_features: int = 4, seed: int = 0) -> Rows:
+    return np.random.default_rng(seed).normal(size=(n_rows, n_features))
+
+
+def naive_scores(detector: OCKRA, normal: Rows, query: Rows) -> Rows:
+    """Score rows member by member and center by center."""
+    # Centers are relative to the medians, where scaled rows have their origin.
+    scaled = (query - np.median(normal, axis=0)) / np.ptp(normal, axis=0)
+    scores = np.zeros(len(query))
+    members = zip(detector.features_, detector.centers_, detector.deltas_, strict=True)
+    for features, centers, delta in members:
+        for row, x in enumerate(scaled[:, features]):
+            nearest = min(np.linalg.norm(x - center) for center in centers)
+            scores[row] += np.exp(-0.5 * (nearest / delta) ** 2)
+    return scores / len(detector.deltas_)
+
+
+def test_scores_equal_the_naive_ones() -> None:
+    normal, query = make_rows(80), 2 * make_rows(30, seed=1)
+    detector = OCKRA(n_members=6, random_state=0).fit(normal)
+    expected = naive_scores(detector, normal, query)
+    np.testing.assert_allclose(detector.score_samples(query), expected, rtol=1e-10)
+
+
+def test_delta_is_the_mean_distance_between_normal_rows() -> None:
+    normal = make_rows(80)
+    detector = OCKRA(n_members=4, random_state=0).fit(normal)
+    scaled = normal / np.ptp(normal, axis=0)
+    for features, delta in zip(detector.features_, detector.deltas_, strict=True):
+        seen = scaled[:, features]
+        distances = [np.linalg.norm(seen[i] - seen[j]) for i in range(80) for j in range(i)]
+        assert delta == pytest.approx(np.mean(distances), rel=1e-10)
+
+
+def test_delta_may_be_given() -> None:
+    detector = OCKRA(n_members=4, delta=1.0, random_state=0).fit(make_rows())
+    assert detector.deltas_.tolist() == [1.0] * 4
+
+
+def test_features_are_drawn_with_replacement_and_kept_once() -> None:
+    detector = OCKRA(n_members=200, n_clusters=1, random_state=0).fit(make_rows(20, 10))
+    for features, centers in zip(detector.features_, detector.centers_, strict=True):
+        assert features.tolist() == sorted(set(features.tolist()))
+        assert centers.shape == (1, len(features))
+    # Of 10 features a draw of 10 sees 10 · (1 − 0.9¹⁰) = 6.5 on average.
+    assert np.mean([len(features) for features in detector.features_]) == pytest.approx(
+        6.5, abs=0.3
+    )
+
+
+def test_n_jobs_does_not_change_anything() -> None:
+    normal, query = make_rows(1500), make_rows(2500, seed=1)
+    alone = OCKRA(n_members=10, n_jobs=1, random_state=0).fit(normal)
+    together = OCKRA(n_members=10, n_jobs=2, random_state=0).fit(normal)
+    assert alone.offset_ == together.offset_
+    np.testing.assert_array_equal(alone.score_samples(query), together.score_samples(query))
+
+
+def test_many_rows_are_learned_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ockra_module, "_MANY_ROWS", 100)
+    detector = OCKRA(n_members=10, random_state=0).fit(make_rows(2000))
+    inside, outside = make_rows(100, seed=1), make_rows(100, seed=2) + 6
+    assert detector.score_samples(inside).min() > detector.score_samples(outside).max()
+
+
+def test_scores_tell_normal_rows_from_others() -> None:
+    detector = OCKRA(random_state=0).fit(make_rows(300))
+    inside, outside = make_rows(200, seed=1), make_rows(200, seed=2) + 6
+    assert detector.score_samples(inside).min() > detector.score_samples(outside).max()
+    assert (detector.predict(outside) == -1).all()
+    assert (detector.predict(inside) == -1).mean() < 0.1
+
+
+def test_auto_scores_every_row_without_its_pull_on_the_center() -> None:
+    # With one center and all of one feature the score without a row is known.
+    normal = make_rows(30, 1)
+    detector = OCKRA(n_members=1, n_clusters=1, delta=0.1, random_state=0).fit(normal)
+    scaled = normal[:, 0] / np.ptp(normal)
+    gaps = [x - np.delete(scaled, row).mean() for row, x in enumerate(scaled)]
+    expected = np.exp(-0.5 * (np.array(gaps) / 0.1) ** 2)
+    assert detector.offset_ == pytest.approx(np.percentile(expected, 5), rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_contamination_is_the_share_of_flagged_normal_rows(share: float) -> None:
+    detector = OCKRA(n_members=10, contamination=share, random_state=0)
+    assert (detector.fit_predict(make_rows(200)) == -1).mean() == share
+
+
+def test_pickling_keeps_scores() -> None:
+    detector = OCKRA(n_members=10, random_state=0).fit(make_rows())
+    copy = pickle.loads(pickle.dumps(detector))
+    np.testing.assert_array_equal(
+        detector.score_samples(make_rows(seed=1)), copy.score_samples(make_rows(seed=1))
+    )
+
+
+@pytest.mark.parametrize(
+    "normal",
+    [
+        np.ones((30, 3)),
+        np.zeros((1, 2)),
+        np.array([[0.0, 1.0], [1.0, 1.0]]),
+        np.repeat(np.eye(3), 20, axis=0),
+        np.array([[1e300, 1e-300], [-1e300, 3e-300], [0.0, 2e-300]]),
+        np.array([[1.7e308], [-1.7e308]]),
+    ],
+    ids=["constant", "one row", "two rows", "duplicates", "extremes", "largest"],
+)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_scores_are_numbers_whatever_the_data(normal: Rows, n_jobs: int) -> None:
+    far = np.full((1, normal.shape[1]), 1e308)
+    detector = OCKRA(n_members=10, random_state=0, n_jobs=n_jobs).fit(normal)
+    scores = detector.score_samples(np.vstack([normal, far, -far]))
+    assert np.isfinite(scores).all()
+    assert np.isfinite(detector.offset_)
+    assert ((scores >= 0) & (scores <= 1)).all()
+    assert scores[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({"n_members": 1.5}, "n_members must be a whole number of at least 1; got 1.5"),
+        ({"n_clusters": 0}, "n_clusters must be a whole number of at least 1; got 0"),
+        ({"delta": 0.0}, "delta must be 'mean' or a positive number; got 0.0"),
+        ({"delta": "median"}, "delta must be 'mean' or a positive number; got 'median'"),
+        ({"contamination": 0.0}, "contamination must be 'auto' or a share .* got 0.0"),
+    ],
+)
+def test_bad_parameters_are_named(parameters: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        OCKRA(**parameters).fit(make_rows())
