@@ -10,11 +10,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from qms22._estimator import QMSEstimator
+from qms22._estimator import QMSEstimator, ThresholdMixin
 from qms22._progress import progress_bar
 from qms22._scaling import FeatureScaler
 from qms22._solver import Solution, SolverOptions, solve
@@ -22,7 +21,7 @@ from qms22._task import detection_task
 from qms22._validation import check_count, check_rows, is_count, is_number
 
 
-class QMS22(OutlierMixin, QMSEstimator):  # type: ignore[misc]
+class QMS22(ThresholdMixin, QMSEstimator):
     """Semi-supervised anomaly detector by quadratic multiform separation.
 
     Given known-normal rows T and an unlabeled batch S, it solves one QMS task: the first member
@@ -242,32 +241,6 @@ class QMS22(OutlierMixin, QMSEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return -self._mean_scores(self._scaler.transform(check_rows(self, X)))
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Compute ``score_samples(X) - offset_``; negative values are outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self.score_samples(X) - self.offset_
-
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Tell outliers (-1) from normal rows (1).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.where(self.decision_function(X) < 0, -1, 1)
 
     def _mean_scores(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = np.zeros(len(scaled))

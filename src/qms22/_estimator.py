@@ -1,10 +1,12 @@
-"""What both estimators share: the parameters of CPM."""
+"""What estimators share: the parameters of CPM, and the line between normal and outlier."""
 
 from __future__ import annotations
 
 from dataclasses import fields
 
-from sklearn.base import BaseEstimator
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
 
 from qms22._solver import SolverOptions
 from qms22._validation import check_choice
@@ -19,3 +21,34 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
         check_choice("scaling", self.scaling, ("maxabs", "standard", None))
         names = [field.name for field in fields(SolverOptions) if field.name != "n_threads"]
         return SolverOptions(**{name: getattr(self, name) for name in names}, n_threads=n_threads)
+
+
+class ThresholdMixin(OutlierMixin):  # type: ignore[misc]
+    """A detector with `score_samples`, and with `offset_` for a line between the two kinds."""
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Compute ``score_samples(X) - offset_``; negative values are outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        decision: NDArray[np.float64] = self.score_samples(X) - self.offset_
+        return decision
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Tell outliers (-1) from normal rows (1).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)

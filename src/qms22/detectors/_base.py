@@ -7,9 +7,10 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from qms22._estimator import ThresholdMixin
 from qms22._scaling import FeatureScaler
 from qms22._validation import check_rows, is_number
 
@@ -23,7 +24,7 @@ _FALSE_ALARMS = 0.05
 _MAX_CALIBRATION = 500
 
 
-class NoveltyDetector(OutlierMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+class NoveltyDetector(ThresholdMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A detector that learns from known-normal rows alone.
 
     A subclass has a parameter `contamination` and says how to check its parameters, how to learn
@@ -66,32 +67,6 @@ class NoveltyDetector(OutlierMixin, BaseEstimator, metaclass=ABCMeta):  # type: 
         """
         check_is_fitted(self)
         return self._score(self._scaler.transform(check_rows(self, X)))
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Compute ``score_samples(X) - offset_``; negative values are outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return self.score_samples(X) - self.offset_
-
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Tell outliers (-1) from normal rows (1).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.where(self.decision_function(X) < 0, -1, 1)
 
     @abstractmethod
     def _check_parameters(self) -> None:
