@@ -30,14 +30,29 @@ class Barrier {
     alignas(64) std::atomic<std::size_t> round_{0};
 };
 
-// Runs work(0), ..., work(n_threads - 1) at the same time and waits for all of them.
+// Runs work(0), ..., work(n_threads - 1) at the same time and waits for all of them. Where the
+// system gives too few threads, none of them works and the error is thrown on.
 template <class Work>
 void run_team(std::size_t n_threads, const Work& work) {
+    enum { kWait, kGo, kGoHome };
+    std::atomic<int> gate{kWait};
     std::vector<std::thread> others;
-    for (std::size_t rank = 1; rank < n_threads; ++rank)
-        others.emplace_back([&work, rank] { work(rank); });
-    work(0);
-    for (std::thread& other : others) other.join();
+    const auto join = [&](int order) {
+        gate.store(order, std::memory_order_release);
+        if (order == kGo) work(0);
+        for (std::thread& other : others) other.join();
+    };
+    try {
+        for (std::size_t rank = 1; rank < n_threads; ++rank)
+            others.emplace_back([&work, &gate, rank] {
+                while (gate.load(std::memory_order_acquire) == kWait) std::this_thread::yield();
+                if (gate.load(std::memory_order_acquire) == kGo) work(rank);
+            });
+    } catch (...) {
+        join(kGoHome);
+        throw;
+    }
+    join(kGo);
 }
 
 }  // namespace qms22
