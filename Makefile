@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint format benchmark bench bench-smoke clean
+.PHONY: demo test lint format docs benchmark bench bench-smoke clean
 
 demo: $(READY)
 	$(BIN)/qms22 demo
@@ -21,6 +21,11 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(READY)
+	$(BIN)/sphinx-build -W --keep-going -q docs build/docs
+	@echo "open build/docs/index.html"
+
+# Ratios of times: leave the machine alone meanwhile.
 benchmark: $(READY)
 	$(BIN)/python benchmarks/kernel.py
 
@@ -51,6 +56,7 @@ clean:
 # An editable install: Python files need no second run, the compiled core is built anew here
 # whenever one of its files has changed.
 $(READY): pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
+	@echo "Setting up $(VENV): a minute or two"
 	$(PYTHON) -c 'import sys; sys.exit("qms22 needs Python 3.11 or newer; set PYTHON=...") if sys.version_info < (3, 11) else None'
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"

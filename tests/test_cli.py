@@ -7,7 +7,10 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+import click
 import pytest
+
+from qms22.cli import main
 
 QMS22 = Path(sysconfig.get_path("scripts")) / "qms22"
 
@@ -65,11 +68,23 @@ def test_demo_cannot_write(tmp_path: Path) -> None:
     assert_refused(result, "cannot write /proc/x.png")
 
 
-def test_every_command_has_help_with_an_example(tmp_path: Path) -> None:
-    for command in ([], ["demo"]):
-        result = run(*command, "--help", cwd=tmp_path)
-        assert result.returncode == 0
-        assert "Example:" in result.stdout
+def all_commands(command: click.Command, path: tuple[str, ...] = ()) -> dict[str, click.Command]:
+    """Every command below `command`, by what is typed after "qms22"."""
+    found = {" ".join(path): command}
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            found |= all_commands(child, (*path, name))
+    return found
+
+
+@pytest.mark.parametrize(("words", "command"), all_commands(main).items())
+def test_every_command_is_documented(words: str, command: click.Command, tmp_path: Path) -> None:
+    result = run(*words.split(), "--help", cwd=tmp_path)
+    assert result.returncode == 0
+    assert "Example:" in result.stdout
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"option {parameter.name} of 'qms22 {words}' has no help"
 
 
 def test_version(tmp_path: Path) -> None:

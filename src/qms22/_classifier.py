@@ -73,11 +73,11 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
         The same as functions of scaled rows.
     n_iter_ : int
         Sweeps made. Fewer than `max_iter` where a sweep found nothing to improve.
-    loss_ : ndarray of shape (n_iter_ + 1,)
+    loss_ : ndarray of shape (n_iter + 1,)
         Φ at the start and after each sweep, with the largest sample weight as unit.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where the training rows had names.
 
     References

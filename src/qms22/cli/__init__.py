@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from qms22 import __version__
+from qms22.cli.bench import bench
 from qms22.cli.demo import demo
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="qms22")
 def main() -> None:
-    r"""Find the anomalies in a batch of records when all you have is known-normal ones.
+    """Find the anomalies in a batch of records when all you have is known-normal ones.
 
     \b
     Example:
@@ -19,4 +20,5 @@ def main() -> None:
     """
 
 
+main.add_command(bench)
 main.add_command(demo)

