@@ -1,0 +1,46 @@
+"""Configuration of the documentation, built by ``make docs``."""
+
+from __future__ import annotations
+
+import warnings
+
+import qms22
+
+project = "qms22"
+author = "the qms22 developers"
+copyright = f"2026, {author}"  # noqa: A001
+release = version = qms22.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx_click",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "examples", "sg_execution_times.rst", "benchmark/report.md"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = "qms22"
+html_extra_path = ["benchmark"]  # the report is a page of its own, copied as it is
+
+autodoc_typehints = "none"  # the numpydoc docstrings tell
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 1e9,
+    "reset_modules": ("matplotlib",),
+}
+
+# Matplotlib's Agg backend, which examples run under, cannot show windows and says so.
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
