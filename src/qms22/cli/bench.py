@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from qms22.cli._shared import explained
 
+if TYPE_CHECKING:
     from qms22.datasets import Dataset
 
 PAPERS_DETECTORS = ("QMS22", "BRM", "OCKRA", "IsolationForest", "OneClassSVM")
@@ -168,7 +167,7 @@ def run_command(
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("report"),
     show_default=True,
-    help="Directory for index.html, report.md, CSV tables and PNG figures.",
+    help="Directory for index.html, report.md, CSV tables, PNG figures and all results.",
 )
 def report_command(store: Path, output: Path) -> None:
     """Make the tables and figures of the paper from stored results.
@@ -178,13 +177,19 @@ def report_command(store: Path, output: Path) -> None:
         qms22 bench report --store results.sqlite --output report
     """
     with explained():
+        from qms22._files import written_whole
         from qms22.bench import Store
         from qms22.bench._report import write_report
         from qms22.bench._roc import pool_scores
 
         with Store(store, must_exist=True) as results:
-            scores = pool_scores(results.scores())
-            page = write_report(results.results(), results.runs(), output, scores)
+            table = results.results()
+            page = write_report(table, results.runs(), output, pool_scores(results.scores()))
+            with written_whole(output / "results.csv.gz") as temporary:
+                # Parameters are the same in row after row; the page has them once.
+                plain = table.drop(columns=["parameters", "run"])
+                compressed = {"method": "gzip", "mtime": 0}
+                plain.to_csv(temporary, index=False, float_format="%.6g", compression=compressed)
     click.echo(f"report written to {page}")
 
 
@@ -215,12 +220,3 @@ def _choose(names: list[str], patterns: Sequence[str]) -> list[str]:
     if not patterns:
         return names
     return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
-
-
-@contextmanager
-def explained() -> Iterator[None]:
-    """Turn errors that users can mend into one sentence and exit code 2."""
-    try:
-        yield
-    except (ValueError, OSError, ImportError) as error:
-        raise click.UsageError(str(error).splitlines()[0]) from error
