@@ -13,12 +13,24 @@ if TYPE_CHECKING:
     from qms22._build import build_info, show_build
     from qms22._classifier import QMSClassifier
     from qms22._detector import QMS22
+    from qms22._explain import Explanation
+    from qms22.tabular import TabularEncoder
 
-__all__ = ["QMS22", "QMSClassifier", "__version__", "build_info", "show_build"]
+__all__ = [
+    "QMS22",
+    "Explanation",
+    "QMSClassifier",
+    "TabularEncoder",
+    "__version__",
+    "build_info",
+    "show_build",
+]
 
 _HOMES = {
+    "Explanation": "qms22._explain",
     "QMS22": "qms22._detector",
     "QMSClassifier": "qms22._classifier",
+    "TabularEncoder": "qms22.tabular",
     "build_info": "qms22._build",
     "show_build": "qms22._build",
 }

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._estimator import QMSEstimator, ThresholdMixin
-from qms22._progress import progress_bar
+from qms22._explain import (
+    Explanation,
+    Features,
+    Groups,
+    TypicalValues,
+    check_typical,
+    falls_of_score,
+)
+from qms22._restarts import solve_restarts
 from qms22._scaling import FeatureScaler
-from qms22._solver import Solution, SolverOptions, solve
-from qms22._task import detection_task
 from qms22._validation import check_count, check_rows, is_count, is_number
 
 
@@ -95,9 +98,11 @@ class QMS22(ThresholdMixin, QMSEstimator):
         The member functions of every restart.
     n_iter_ : int
         Sweeps made, at most over the restarts.
+    typical_ : ndarray of shape (n_features,)
+        Median of every feature in T; what `explain` compares with.
     n_features_in_ : int
         Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, where T had names.
 
     References
@@ -193,11 +198,21 @@ class QMS22(ThresholdMixin, QMSEstimator):
         n_flagged = _count_flagged(self.contamination, len(batch))
 
         self._scaler = FeatureScaler.learn(normal, self.scaling)
+        self._typical = TypicalValues.learn(normal)
+        self.typical_ = self._typical.medians
         rows = np.empty((len(batch) + len(normal), normal.shape[1]))
         self._scaler.transform(batch, out=rows[: len(batch)])
         self._scaler.transform(normal, out=rows[len(batch) :])
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
-        solutions = self._solve_restarts(rows, len(batch), options, seeds.tolist())
+        solutions = solve_restarts(
+            rows,
+            len(batch),
+            self.n_members,
+            options,
+            seeds.tolist(),
+            n_jobs=effective_n_jobs(self.n_jobs),
+            verbose=self.verbose > 0,
+        )
 
         self.restarts_ = tuple(solution.members for solution in solutions)
         self.members_ = self.restarts_[0]
@@ -242,85 +257,71 @@ class QMS22(ThresholdMixin, QMSEstimator):
         check_is_fitted(self)
         return -self._mean_scores(self._scaler.transform(check_rows(self, X)))
 
+    def explain(
+        self, X: ArrayLike, *, groups: Groups | None = None, typical: ArrayLike | None = None
+    ) -> Explanation:
+        """Tell which features make rows suspicious, and by how much.
+
+        Each feature in turn is set to its typical normal value, all others staying as they are;
+        the reason is as strong as η falls.
+
+        Features are changed one at a time. Where several are suspicious only together (a
+        combination of values that never occurs in T) or each is enough alone, no single change may
+        help: a fall near 0 does not prove a feature innocent, and the falls of a row do not add up
+        to its score. They tell what the fitted score reacts to, not what caused the anomaly, and
+        the changed row need not be one that could exist.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            Rows to explain, most often the flagged ones: the cost is that of scoring every row
+            once per feature.
+        groups : mapping of str to sequence of int, or sequence of sequence of int, optional
+            Columns that are one feature and change together, such as the one-hot columns of one
+            category, with or without a name. Columns in no group are features of their own.
+        typical : array-like of shape (n_features,), optional
+            A typical normal row. By default the medians of T (`typical_`), and the most frequent
+            level of T in a group of one-hot columns.
+
+        Returns
+        -------
+        Explanation
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from qms22 import QMS22
+        >>> rng = np.random.default_rng(0)
+        >>> T, S = rng.normal(size=(300, 4)), rng.normal(size=(100, 4))
+        >>> S[0, 2] = 9.0
+        >>> detector = QMS22(random_state=0).fit(T, unlabeled=S)
+        >>> reason = detector.explain(S[:1]).top(0, k=1)[0]
+        >>> reason.name, reason.value
+        ('x2', 9.0)
+        """
+        check_is_fitted(self)
+        rows = check_rows(self, X)
+        columns = getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.shape[1])])
+        features = Features.gather([str(column) for column in columns], groups)
+        if typical is None:
+            usual = self._typical.row(features.groups)
+        else:
+            usual = check_typical(typical, rows.shape[1])
+        scores, fall = falls_of_score(
+            self._scaler.transform(rows),
+            self._scaler.transform(usual),
+            features.groups,
+            self._mean_scores,
+        )
+        return Explanation(
+            fall, scores, rows, usual, features.names, features.columns, features.groups
+        )
+
     def _mean_scores(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = np.zeros(len(scaled))
         for members in self.restarts_:
             scores += members.outlier_scores(scaled)
         return scores / len(self.restarts_)
-
-    def _solve_restarts(
-        self,
-        rows: NDArray[np.float64],
-        n_unlabeled: int,
-        options: SolverOptions,
-        seeds: Sequence[int],
-    ) -> list[Solution]:
-        n_jobs = effective_n_jobs(self.n_jobs)
-        n_workers = min(n_jobs, len(seeds))
-        restart = _Restart(
-            rows, n_unlabeled, self.n_members, replace(options, n_threads=n_jobs // n_workers)
-        )
-        solutions: list[Solution] = []
-        n_sweeps = self.max_iter * len(seeds)
-        with progress_bar("sweeps", n_sweeps, enabled=self.verbose > 0) as show:
-            if n_workers == 1:
-                for seed in seeds:
-                    solutions.append(restart.run(seed, show, self.max_iter * len(solutions)))
-                return solutions
-            # The kernel releases the GIL: threads share the rows, processes would copy them.
-            parallel = Parallel(
-                n_jobs=n_workers,
-                prefer="threads",
-                return_as="generator" if self.verbose else "list",
-            )
-            try:
-                for solution in parallel(delayed(restart.run)(seed) for seed in seeds):
-                    solutions.append(solution)
-                    show(self.max_iter * len(solutions), "")
-            except BaseException:
-                restart.halt()
-                raise
-        return solutions
-
-
-@dataclass
-class _Restart:
-    """One fit per seed, to be run in any thread or process."""
-
-    rows: NDArray[np.float64]
-    n_unlabeled: int
-    n_members: int
-    options: SolverOptions
-    running: list[int] = field(default_factory=list)  # seeds, of the fits in this process
-    halted: bool = False
-
-    def run(
-        self, seed: int, show: Callable[[int, str], None] | None = None, n_before: int = 0
-    ) -> Solution:
-        """Fit; `show` is told of every sweep, counted from `n_before`."""
-
-        def on_sweep(n_iter: int, loss: float) -> None:
-            if self.halted:
-                raise KeyboardInterrupt
-            if show is not None:
-                show(n_before + n_iter, f"loss {loss:.6g}")
-
-        rng = np.random.RandomState(seed)
-        task = detection_task(self.rows, self.n_unlabeled, self.n_members, rng)
-        self.running.append(seed)
-        try:
-            return solve(task, self.options, on_sweep)
-        finally:
-            self.running.remove(seed)
-
-    def halt(self) -> None:
-        """End the fits in other threads of this process, each at its next sweep.
-
-        Waits for them: a thread still in the kernel when the interpreter exits would crash it.
-        """
-        self.halted = True
-        while self.running:
-            time.sleep(0.01)
 
 
 def _count_flagged(contamination: object, n_unlabeled: int) -> int | None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from qms22.metrics import roc, true_positive_rate_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from qms22._explain import Explanation
 
 
 def plot_roc(
@@ -61,10 +64,62 @@ def plot_roc(
     return ax
 
 
-def _new_axes() -> Axes:
+def plot_reasons(
+    explanation: Explanation, row: int, *, k: int = 10, ax: Axes | None = None
+) -> Axes:
+    """Draw the reasons for one row as bars, the strongest at the top.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        What `QMS22.explain` returned.
+    row : int
+        Position of the row among those explained.
+    k : int, default=10
+        How many features, at most; those that do not make the row suspicious are left out.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure where not given.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    features = explanation.order(row, k)
+    if ax is None:
+        ax = _new_axes(width=8, height=1.5 + 0.35 * max(1, len(features)))
+    labels = []
+    for feature in features:
+        value = _describe(explanation, explanation.values[row], feature)
+        usual = _describe(explanation, explanation.typical, feature)
+        labels.append(f"{explanation.names[feature]} = {value} (typical: {usual})")
+    ax.barh(range(len(features)), explanation.fall[row, features])
+    # Matplotlib would read what stands between dollar signs as a formula.
+    ax.set_yticks(range(len(features)), [label.replace("$", r"\$") for label in labels])
+    ax.invert_yaxis()
+    ax.set(
+        xlabel="Fall of the score",
+        title=f"Row {row}: score {explanation.scores[row]:.4g}",
+    )
+    if not features:
+        ax.text(0.5, 0.5, "no single feature", ha="center", va="center", transform=ax.transAxes)
+    return ax
+
+
+def _describe(explanation: Explanation, row: NDArray[np.float64], feature: int) -> str:
+    columns = explanation.groups[feature]
+    if len(columns) == 1:
+        return f"{row[columns[0]]:.4g}"
+    # Of a group of one-hot columns the ones that are on say all there is.
+    named = [(explanation.columns[column], row[column]) for column in columns if row[column]]
+    if all(value == 1.0 for _, value in named):
+        return ", ".join(name for name, _ in named) or "none"
+    return ", ".join(f"{name} {value:.4g}" for name, value in named)
+
+
+def _new_axes(width: float = 6, height: float = 6) -> Axes:
     # Not pyplot: a library must not choose a window system or keep figures alive.
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError('plots need Matplotlib: pip install "qms22[plot]"') from error
-    return Figure(figsize=(6, 6), layout="constrained").add_subplot()
+    return Figure(figsize=(width, height), layout="constrained").add_subplot()

@@ -1,0 +1,134 @@
+"""QMS22 for PyOD: its interface, its signs, its tools (``pip install "qms22[pyod]"``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from qms22 import _detector
+
+try:
+    from pyod.models.base import BaseDetector
+except ImportError as error:
+    raise ImportError('qms22.pyod needs PyOD: pip install "qms22[pyod]"') from error
+
+
+class QMS22(BaseDetector):  # type: ignore[misc]
+    """`qms22.QMS22` as a detector of PyOD.
+
+    Scores are higher for more abnormal rows, labels are 1 for outliers and 0 for normal rows. What
+    PyOD calls the training data is here the batch that is searched: `decision_scores_`, `labels_`
+    and `threshold_` are of the unlabeled rows, in their order, and `contamination` is the share of
+    them to flag. So a detector of PyOD that is fitted on the batch and this one go together in
+    PyOD's combinations.
+
+    Parameters
+    ----------
+    contamination : float in (0, 0.5] or thresholder, default=0.1
+        Share of outliers in the batch, or one of ``pyod.models.thresholds``.
+    n_members, n_components, alpha, max_iter, step_a, step_b, init_b, scaling, dtype, device, \
+solver, n_restarts, n_jobs, random_state, verbose
+        As of `qms22.QMS22`.
+
+    Attributes
+    ----------
+    decision_scores_ : ndarray of shape (n_unlabeled,)
+        η of the unlabeled rows.
+    threshold_ : float
+        Rows with a higher score are outliers.
+    labels_ : ndarray of shape (n_unlabeled,)
+        1 for outliers, 0 for normal rows.
+    detector_ : qms22.QMS22
+        The fitted detector.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qms22.pyod import QMS22
+    >>> rng = np.random.default_rng(0)
+    >>> T, S = rng.normal(size=(300, 4)), rng.normal(size=(100, 4))
+    >>> S[:3] += 6
+    >>> detector = QMS22(contamination=0.03, random_state=0).fit(T, unlabeled=S)
+    >>> np.flatnonzero(detector.labels_).tolist()
+    [0, 1, 2]
+    """
+
+    def __init__(
+        self,
+        contamination: Any = 0.1,
+        *,
+        n_members: int = 7,
+        n_components: int = 10,
+        alpha: float = 0.5,
+        max_iter: int = 60,
+        step_a: float = 1.0,
+        step_b: float = 255.0,
+        init_b: float = 25500.0,
+        scaling: str | None = "maxabs",
+        dtype: str = "float64",
+        device: str = "cpu",
+        solver: str = "native",
+        n_restarts: int = 1,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(contamination=contamination)
+        self.n_members = n_members
+        self.n_components = n_components
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.step_a = step_a
+        self.step_b = step_b
+        self.init_b = init_b
+        self.scaling = scaling
+        self.dtype = dtype
+        self.device = device
+        self.solver = solver
+        self.n_restarts = n_restarts
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: object = None, unlabeled: ArrayLike | None = None) -> QMS22:
+        """Learn what tells the unlabeled batch from the known-normal rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_normal, n_features)
+            Known-normal rows.
+        y : Ignored
+        unlabeled : array-like of shape (n_unlabeled, n_features), optional
+            The batch to search, mostly normal. Without it, as where a tool of PyOD calls
+            ``fit(X)``, X stands in for it, which leaves a weak novelty detector, and a warning.
+
+        Returns
+        -------
+        QMS22
+            The fitted detector.
+        """
+        parameters = self.get_params(deep=False)
+        del parameters["contamination"]  # the line is drawn by PyOD's own rule
+        self.detector_ = _detector.QMS22(**parameters).fit(X, unlabeled=unlabeled)
+        self.n_features_in_ = self.detector_.n_features_in_
+        self.decision_scores_ = self.detector_.unlabeled_scores_
+        self._set_n_classes(None)
+        self._process_decision_scores()
+        return self
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Compute η(x); higher is more abnormal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self, "detector_")
+        return -self.detector_.score_samples(X)

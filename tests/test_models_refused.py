@@ -1,0 +1,242 @@
+"""Model files: what is not a model stays out, and nothing in a file is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from model_files import assert_one_sentence, refusal, rezipped, small_detector, with_schema
+from sklearn.preprocessing import StandardScaler
+
+from qms22 import QMS22
+from qms22.models import FORMAT, load_model, save_model
+
+skops_io = pytest.importorskip("skops.io")
+
+
+class Bomb:
+    """Unpickles, or is built by skops, with a bang."""
+
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return os.system, (f"touch {os.environ['QMS22_TEST_BANG']}",)
+
+
+@pytest.fixture(scope="module")
+def detector() -> QMS22:
+    return small_detector()
+
+
+@pytest.fixture(scope="module")
+def data(detector: QMS22, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("models") / "model.skops"
+    save_model(path, detector)
+    return path.read_bytes()
+
+
+def test_missing_and_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"there is no model file '.*none.skops'; check"):
+        load_model(tmp_path / "none.skops")
+    with pytest.raises(ValueError, match=r"is a folder; give a file that save_model wrote"):
+        load_model(tmp_path)
+
+
+def test_foreign_files(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model.skops"
+    assert "is empty; give a file that save_model wrote" in refusal(path, b"")
+    for content in (b"P", b"age,dose\n1,2\n", b"\0" * 1000, b"PK", data[1:]):
+        assert "is not a model of qms22; give a file" in refusal(path, content)
+    other_zip = rezipped(data, lambda entries: entries.__delitem__("qms22.json"))
+    assert "is a zip file but not a model of qms22" in refusal(path, other_zip)
+    plain_skops = skops_io.dumps(StandardScaler())
+    assert "is a zip file but not a model of qms22" in refusal(path, plain_skops)
+
+
+def test_newer_formats(data: bytes, tmp_path: Path) -> None:
+    def change(entries: dict[str, bytes]) -> None:
+        entries["qms22.json"] = b'{"format": 2, "facts": {"version": "7.0"}, "more": 1}'
+        entries["schema.json"] = b"not for us"
+
+    message = refusal(tmp_path / "model.skops", rezipped(data, change))
+    assert "was saved by qms22 7.0 in format 2, and this is qms22" in message
+    assert message.endswith(f"reads formats up to {FORMAT}; upgrade qms22")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"format": 1}',
+        b'{"format": 1, "facts": []}',
+        b'{"format": true, "facts": {"version": "1"}}',
+        b'{"format": 0, "facts": {"version": "1"}}',
+        b'{"format": "1", "facts": {"version": "1"}}',
+        b"\xff\xfe\xfd",
+        b"[" * 100_000,
+    ],
+)
+def test_damaged_headers(header: bytes, data: bytes, tmp_path: Path) -> None:
+    damaged = rezipped(data, lambda entries: entries.update({"qms22.json": header}))
+    assert "is a damaged model file" in refusal(tmp_path / "model.skops", damaged)
+
+
+def test_compressed_entries_are_refused(data: bytes, tmp_path: Path) -> None:
+    # They could unpack to any size.
+    packed = rezipped(data, lambda entries: None, compression=zipfile.ZIP_DEFLATED)
+    assert "is a damaged model file" in refusal(tmp_path / "model.skops", packed)
+
+
+def huge_array(entries: dict[str, bytes]) -> None:
+    """Make every array claim 80 TB."""
+    for name, content in entries.items():
+        if name.endswith(".npy"):
+            header = content[:128].replace(b"(30,)", b"(9999999999999,)")
+            entries[name] = header + content[128:]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entries: entries.__delitem__("schema.json"),
+        lambda entries: entries.update({"schema.json": b"{}"}),
+        lambda entries: entries.update({"schema.json": b"[" * 100_000}),
+        lambda entries: entries.__delitem__(next(name for name in entries if "npy" in name)),
+        lambda entries: entries.update(dict.fromkeys(entries.keys() - {"qms22.json"}, b"")),
+        huge_array,
+    ],
+)
+def test_damaged_contents(
+    change: Callable[[dict[str, bytes]], None], data: bytes, tmp_path: Path
+) -> None:
+    damaged = rezipped(data, change)
+    assert "is a damaged model file" in refusal(tmp_path / "model.skops", damaged)
+
+
+@pytest.mark.parametrize(
+    ("name", "replacement"),
+    [
+        ("n_features_in_", "4"),
+        ("n_features_in_", "1e99"),
+        ("offset_", "NaN"),
+        ("offset_", '"high"'),
+        ("restarts_", "null"),
+        ("_scaler", "[]"),
+        ("_typical", "3"),
+        ("unlabeled_scores_", "null"),
+    ],
+)
+def test_parts_that_do_not_fit(name: str, replacement: str, data: bytes, tmp_path: Path) -> None:
+    def change(contents: dict[str, Any]) -> None:
+        node = contents["detector"]["content"]["content"]
+        node[name] = {
+            "__class__": "str",
+            "__module__": "builtins",
+            "__loader__": "JsonNode",
+            "content": replacement,
+        }
+
+    damaged = with_schema(data, change)
+    assert "is a damaged model file" in refusal(tmp_path / "model.skops", damaged)
+
+
+@pytest.mark.parametrize("part", ["detector", "encoder"])
+def test_swapped_parts(part: str, data: bytes, tmp_path: Path) -> None:
+    def change(contents: dict[str, Any]) -> None:
+        contents[part] = contents["detector"]["content"]["content"]["_typical"]
+
+    assert "is a damaged model file" in refusal(tmp_path / "model.skops", with_schema(data, change))
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(where=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255), cut=st.booleans())
+def test_damage_never_gets_through(
+    where: float, bits: int, cut: bool, data: bytes, detector: QMS22, tmp_path: Path
+) -> None:
+    at = int(where * len(data))
+    damaged = data[:at] if cut else data[:at] + bytes([data[at] ^ bits]) + data[at + 1 :]
+    path = tmp_path / "model.skops"
+    path.write_bytes(damaged)
+    try:
+        loaded = load_model(path).detector
+    except ValueError as error:
+        assert_one_sentence(error, path)
+    else:
+        # Some bytes of a zip file mean nothing, such as the dates of its entries.
+        assert not cut
+        np.testing.assert_array_equal(loaded.A_, detector.A_)
+        np.testing.assert_array_equal(loaded.unlabeled_scores_, detector.unlabeled_scores_)
+
+
+@pytest.fixture
+def bang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file that any of the bombs would make."""
+    path = tmp_path / "bang"
+    monkeypatch.setenv("QMS22_TEST_BANG", str(path))
+    return path
+
+
+def test_pickles_are_not_opened(bang: Path, tmp_path: Path) -> None:
+    content = pickle.dumps(Bomb())
+    assert "is not a model of qms22" in refusal(tmp_path / "model.skops", content)
+    assert not bang.exists()
+    pickle.loads(content)
+    assert bang.exists()  # the bomb was live
+
+
+def call_system(bang: Path) -> list[dict[str, Any]]:
+    """Nodes of skops that would run a command if anyone built them."""
+    text = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
+    command = {**text, "content": json.dumps(f"touch {bang}")}
+    arguments = {
+        "__class__": "tuple",
+        "__module__": "builtins",
+        "__loader__": "TupleNode",
+        "content": [command],
+    }
+    system = {"__class__": "system", "__module__": "os"}
+    function = {**system, "__loader__": "FunctionNode"}
+    method = {"__class__": "methodcaller", "__module__": "operator"}
+    keys = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+    dictionary = {"__class__": "dict", "__module__": "builtins", "__loader__": "DictNode"}
+    return [
+        {**system, "__loader__": "ConstructorFromReduceNode", "content": arguments},
+        {**system, "__loader__": "ObjectNode", "content": arguments},
+        {**system, "__loader__": "ListNode", "content": [command]},
+        {**system, "__loader__": "TypeNode"},
+        {**system, "__loader__": "RandomStateNode", "content": arguments},
+        function,
+        {**method, "__loader__": "OperatorFuncNode", "attrs": arguments},
+        {**dictionary, "content": {"a": command}, "key_types": {**keys, "content": [function]}},
+        {"__class__": "Bomb", "__module__": "booby_trap", "__loader__": "ObjectNode"},
+    ]
+
+
+@pytest.mark.parametrize("kind", range(9))
+@pytest.mark.parametrize("where", ["detector", "encoder", "extra", "inside"])
+def test_nothing_in_a_file_is_run(
+    kind: int, where: str, bang: Path, data: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A module that bangs on import, where a careless loader would find it.
+    (tmp_path / "booby_trap.py").write_text(f"open({str(bang)!r}, 'w')\nclass Bomb: ...")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def change(contents: dict[str, Any]) -> None:
+        inside = contents["detector"]["content"]["content"]
+        place, name = (inside, "verbose") if where == "inside" else (contents, where)
+        place[name] = call_system(bang)[kind]
+
+    message = refusal(tmp_path / "model.skops", with_schema(data, change))
+    assert "which a model of qms22 never does, so nothing of it was loaded" in message
+    assert not bang.exists()
+    assert "booby_trap" not in sys.modules
