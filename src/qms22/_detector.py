@@ -57,9 +57,8 @@ class QMS22(ThresholdMixin, QMSEstimator):
     scaling : {"maxabs", "standard", None}, default="maxabs"
         Scaling learned on T alone: the largest absolute value of a feature becomes 255 ("maxabs",
         the paper's), or its mean 0 and its standard deviation 85 ("standard"). Scaled values are
-        cut off at 1,024 × 255. A feature that is 0 in all of T ("maxabs") or constant there
-        ("standard") is scaled as if its largest value (its deviation) were 1, so that a value never
-        seen in T counts.
+        cut off at 1,024 × 255. Where a feature is 0 in all of T ("maxabs") or constant
+        there ("standard"), a difference of 1 becomes 255, so that a level never seen in T counts.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the fit. "float32" takes half the memory and about half the time.
     device : {"cpu"}, default="cpu"

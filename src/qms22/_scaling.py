@@ -48,8 +48,8 @@ class FeatureScaler:
             Known-normal rows.
         scaling : {"maxabs", "standard", None}
             "maxabs": the largest absolute value becomes 255 (the paper's). "standard": mean 0,
-            standard deviation 85. A column that is 0 ("maxabs") or constant ("standard") in every
-            normal row keeps its unit as if its peak (its deviation) were 1.
+            standard deviation 85. Where a column is 0 ("maxabs") or constant ("standard") in every
+            normal row, a difference of 1 becomes 255: a level never seen counts.
         weights : ndarray of shape (n,), optional
             Positive weights of the rows in mean and deviation.
         """
@@ -68,7 +68,7 @@ class FeatureScaler:
         center[constant] = in_peaks[0, constant]
         largest = np.finfo(np.float64).max
         with np.errstate(over="ignore", divide="ignore"):
-            deviation[constant] = np.minimum(1.0 / peak[constant], largest)
+            deviation[constant] = np.minimum(DEVIATION / LARGEST / peak[constant], largest)
             factor = np.minimum(DEVIATION / deviation, largest)
         return cls(peak, center, factor, LIMIT)
 

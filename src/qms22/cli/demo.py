@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qms22.cli._shared import check_output, explained
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -64,21 +66,13 @@ def demo(top: int, show: int, seed: int, output: Path) -> None:
     normal, unlabeled, is_outlier = _breast_cancer(seed)
     if top > len(unlabeled):
         raise click.UsageError(f"--top {top} is more than the {len(unlabeled)} unlabeled rows")
-    _check_output(output)
+    if find_spec("matplotlib") is None:
+        raise click.UsageError('the picture needs Matplotlib: pip install "qms22[plot]"')
+    check_output(output, (".png", ".pdf", ".svg"), "--output")
     detector = QMS22(random_state=seed).fit(normal, unlabeled=unlabeled)
     _print_result(detector, len(normal), is_outlier, top, show)
     _write_picture(output, is_outlier, detector.unlabeled_scores_, top)
     click.echo(f"ROC curve written to {output}")
-
-
-def _check_output(output: Path) -> None:
-    """Complain before the work, not after it."""
-    if find_spec("matplotlib") is None:
-        raise click.UsageError('the picture needs Matplotlib: pip install "qms22[plot]"')
-    if output.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise click.UsageError(f"--output {output} must end in .png, .pdf or .svg")
-    if not output.parent.is_dir():
-        raise click.UsageError(f"--output {output}: there is no directory {output.parent}")
 
 
 def _breast_cancer(
@@ -141,8 +135,5 @@ def _write_picture(
     figure = Figure(figsize=(6, 6), layout="constrained")
     axes = plot_roc(is_outlier, scores, k=top, label="QMS22", ax=figure.add_subplot())
     axes.set_title("Breast cancer: malignant among unlabeled rows")
-    try:
-        with written_whole(output) as temporary:
-            figure.savefig(temporary, dpi=150)
-    except OSError as error:
-        raise click.UsageError(f"cannot write {output}: {error.strerror}") from error
+    with explained(), written_whole(output) as temporary:
+        figure.savefig(temporary, dpi=150)

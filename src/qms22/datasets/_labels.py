@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.datasets._columns import Table, is_missing
+from qms22.datasets._columns import Column, Table, is_missing
 
 # Labels that speak for themselves, in lower case; one of each has to occur.
 OUTLIER_WORDS = frozenset(
@@ -33,17 +33,37 @@ def outlier_rows(table: Table, outlier: str | float | bool | None) -> NDArray[np
             f"{table.place(missing[0])}: the label column {table.label!r} has no value there, nor "
             f"in {missing.size - 1} other rows; fill them in or remove the rows"
         )
-    values, codes = np.unique(table.labels, return_inverse=True)
-    labels = [_canonical(value) for value in values]
-    wanted = _guess(labels) if outlier is None else _canonical(outlier)
-    if wanted not in labels:
-        shown = ", ".join(labels[:5]) + (f" and {len(labels) - 5} more" if len(labels) > 5 else "")
-        raise ValueError(
-            f"the label column {table.label!r} of {table.path} has the values {shown}, "
-            + ("of which none is surely the outlier" if outlier is None else f"not {outlier!r}")
-            + "; name the label column by label=... and the outliers' value by outlier=..."
-        )
-    is_wanted = np.array([label == wanted for label in labels])
+    return outlier_labels(
+        table.labels,
+        outlier,
+        f"the label column {table.label!r} of {table.path}",
+        "name the label column by label=... and the outliers' value by outlier=...",
+    )
+
+
+def outlier_labels(
+    labels: Column, outlier: str | float | bool | None, where: str, remedy: str
+) -> NDArray[np.bool_]:
+    """Tell which labels, none of them missing, are those of outliers.
+
+    Parameters
+    ----------
+    labels : ndarray
+    outlier : str, float, bool or None
+        The label of outliers; None to guess it.
+    where : str
+        What to call the labels in messages.
+    remedy : str
+        What to do about labels that do not speak for themselves.
+    """
+    values, codes = np.unique(labels, return_inverse=True)
+    found = [_canonical(value) for value in values]
+    wanted = _guess(found) if outlier is None else _canonical(outlier)
+    if wanted not in found:
+        shown = ", ".join(found[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+        why = "of which none is surely the outlier" if outlier is None else f"not {outlier!r}"
+        raise ValueError(f"{where} has the values {shown}, {why}; {remedy}")
+    is_wanted = np.array([label == wanted for label in found])
     return is_wanted[codes]
 
 

@@ -1,0 +1,110 @@
+"""What commands share: errors as sentences, and results on the terminal, in pipes and in files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OUTPUT_SUFFIXES = (".csv", ".parquet", ".json")
+
+# What a spreadsheet takes for the beginning of a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Turn errors that users can mend into one sentence and exit code 2."""
+    try:
+        yield
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        words = str(error).splitlines() or [type(error).__name__]
+        raise click.UsageError(words[0]) from error
+
+
+def check_output(path: Path | None, suffixes: tuple[str, ...], option: str) -> None:
+    """Complain about a file that cannot be written before the work, not after it."""
+    if path is None:
+        return
+    if path.suffix.lower() not in suffixes:
+        *others, last = suffixes
+        wanted = f"{', '.join(others)} or {last}" if others else last
+        raise click.UsageError(f"{option} {path} must end in {wanted}")
+    if not path.parent.is_dir():
+        raise click.UsageError(f"{option} {path}: there is no directory {path.parent}")
+    if path.is_dir():
+        raise click.UsageError(f"{option} {path} is a directory; name a file")
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a result by the suffix of its file."""
+    from qms22._files import written_whole
+
+    with written_whole(path) as temporary:
+        if path.suffix.lower() == ".parquet":
+            _with_unique_names(table).to_parquet(temporary, index=False)
+        elif path.suffix.lower() == ".json":
+            _with_unique_names(table).to_json(temporary, orient="records", indent=1)
+        else:
+            without_formulas(table).to_csv(temporary, index=False)
+
+
+def print_table(table: pd.DataFrame, title: str) -> None:
+    """Print a table for people on a terminal, as CSV into a pipe."""
+    if not sys.stdout.isatty():
+        click.echo(without_formulas(table).to_csv(index=False), nl=False)
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(title=escape(title))
+    for name in table.columns:
+        is_number = table.dtypes[name].kind in "if" if (table.columns == name).sum() == 1 else False
+        shown.add_column(escape(str(name)), justify="right" if is_number else "left")
+    for row in table.itertuples(index=False, name=None):
+        cells = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
+        shown.add_row(*map(escape, cells))
+    Console().print(shown)
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Put an apostrophe before texts that a spreadsheet would run as formulas."""
+
+    def harmless(value: object) -> object:
+        if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _is_number(value):
+            return f"'{value}"
+        return value
+
+    safe = table.copy()
+    for at, name in enumerate(table.columns):
+        if table.dtypes.iloc[at].kind not in "ifbM":
+            safe.isetitem(at, table.iloc[:, at].map(harmless))
+        safe = safe.rename(columns={name: harmless(name)})
+    return safe
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _with_unique_names(table: pd.DataFrame) -> pd.DataFrame:
+    """Rename a column of the batch that is called as one of ours: these formats bear no twins."""
+    names: list[str] = []
+    for name in map(str, table.columns):
+        unique = name
+        while unique in names:
+            unique += "_"
+        names.append(unique)
+    return table.set_axis(names, axis=1)
