@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -202,18 +202,26 @@ def _execute(jobs: Sequence[Job], n_jobs: int, backend: str) -> Iterator[Result]
 def _backend(name: str, n_jobs: int) -> Any:
     """Choose where joblib works, and start what that takes."""
     if name == "ray":
-        from ray.util.joblib import register_ray
-
-        register_ray()
+        _import("ray.util.joblib", name).register_ray()
     if name == "dask":
         # Connects to the scheduler that Dask's configuration names, or starts one here.
-        from dask.distributed import Client, get_client
-
+        distributed = _import("dask.distributed", name)
         try:
-            get_client()
+            distributed.get_client()
         except ValueError:
-            Client(n_workers=None if n_jobs < 0 else n_jobs, threads_per_worker=1)
+            n_workers = None if n_jobs < 0 else n_jobs
+            distributed.Client(n_workers=n_workers, threads_per_worker=1)
     return parallel_config(backend=name, n_jobs=n_jobs)
+
+
+def _import(module: str, backend: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"backend {backend!r} needs a package that is not installed ({error}); "
+            "install it with: pip install 'qms22[cluster]'"
+        ) from error
 
 
 class _PeakMemory:

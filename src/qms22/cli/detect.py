@@ -323,7 +323,7 @@ def _write_report(
     run = DetectionRun(
         title=f"Suspicious rows of {facts['files'].split(', ')[-1]}",
         scores=found.scores,
-        rows=found.unlabeled,
+        rows=found.unlabeled.drop(columns=[] if id_column is None else id_column),
         normal=found.normal,
         k=len(found.top),
         ids=None if id_column is None else found.unlabeled[id_column].tolist(),

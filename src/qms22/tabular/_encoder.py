@@ -53,7 +53,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         A row of the matrix with all these values.
     n_features_in_ : int
         Number of columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, where it had names.
 
     Examples

@@ -1,0 +1,117 @@
+// What all pictures share: colours of the theme, axes, bars, a size that follows the page.
+
+const probe = document.documentElement.appendChild(element("span", { hidden: true }));
+
+function color(name) {
+  probe.style.color = `var(--${name})`;
+  return getComputedStyle(probe).color;
+}
+
+// Colours are asked for at every drawing: the theme may have changed.
+function axis(label, more = {}) {
+  const line = { stroke: () => color("line"), width: 1 };
+  return {
+    label,
+    labelSize: 20,
+    labelGap: 2,
+    stroke: () => color("soft"),
+    font: "12px system-ui, sans-serif",
+    labelFont: "12px system-ui, sans-serif",
+    grid: line,
+    ticks: { ...line, size: 5 },
+    ...more,
+  };
+}
+
+function barSeries(name, more = {}) {
+  return {
+    fill: () => color(name),
+    width: 0,
+    points: { show: false },
+    paths: uPlot.paths.bars({ size: [1, Infinity], gap: 1, ...more }),
+  };
+}
+
+// Bars in front of others, which have to be seen through them.
+function outlineSeries(name) {
+  return {
+    ...barSeries(name),
+    fill: () => `color-mix(in srgb, ${color(name)} 25%, transparent)`,
+    stroke: () => color(name),
+    width: 2,
+  };
+}
+
+function newChart(box, data, { cursor = {}, hooks = {}, ...options }) {
+  const chart = new uPlot(
+    {
+      width: Math.max(box.clientWidth, 200),
+      height: 240,
+      padding: [8, 8, 0, 0],
+      legend: { show: false },
+      cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, ...cursor },
+      hooks,
+      ...options,
+    },
+    data,
+    box,
+  );
+  const follow = new ResizeObserver(() => {
+    if (box.clientWidth > 0 && box.clientWidth !== chart.width) {
+      chart.setSize({ width: box.clientWidth, height: 240 });
+    }
+  });
+  follow.observe(box);
+  return {
+    chart,
+    destroy() {
+      follow.disconnect();
+      chart.destroy();
+    },
+  };
+}
+
+function middles(edges) {
+  return edges.slice(1).map((edge, bin) => (edge + edges[bin]) / 2);
+}
+
+function drawLine(chart, x, name) {
+  const { ctx, bbox } = chart;
+  const at = Math.round(chart.valToPos(x, "x", true));
+  ctx.save();
+  ctx.strokeStyle = color(name);
+  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.beginPath();
+  ctx.moveTo(at, bbox.top);
+  ctx.lineTo(at, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.restore();
+}
+
+function drawDot(chart, x, y) {
+  const { ctx } = chart;
+  ctx.save();
+  ctx.fillStyle = color("flagged");
+  ctx.strokeStyle = color("page");
+  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.beginPath();
+  ctx.arc(chart.valToPos(x, "x", true), chart.valToPos(y, "y", true), 6 * devicePixelRatio, 0, 7);
+  ctx.fill();
+  ctx.stroke();
+  ctx.restore();
+}
+
+function drawTriangle(chart, x) {
+  const { ctx, bbox } = chart;
+  const at = chart.valToPos(x, "x", true);
+  const size = 6 * devicePixelRatio;
+  ctx.save();
+  ctx.fillStyle = color("text");
+  ctx.beginPath();
+  ctx.moveTo(at - size, bbox.top);
+  ctx.lineTo(at + size, bbox.top);
+  ctx.lineTo(at, bbox.top + 1.5 * size);
+  ctx.fill();
+  ctx.restore();
+}

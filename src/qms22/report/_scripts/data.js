@@ -1,0 +1,152 @@
+// The data of the run, as `_prepare.py` packs them. Rows are numbered by rank, from 0.
+
+async function unpack(text) {
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < bytes.length; i += 1) bytes[i] = binary.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+const ARRAYS = {
+  Int8Array, Int16Array, Int32Array, Uint8Array, Uint16Array, Uint32Array, Float64Array,
+};
+
+// Columns answer alike: text(row) to show, plain(row) for files, keys() to sort by, NaN where a
+// value is missing, and mark(found, wanted), which marks the rows that hold a text.
+class NumberColumn {
+  constructor(spec, array) {
+    Object.assign(this, { name: spec.name, role: spec.role, isNumber: true, spec, array });
+    this.scale = 10 ** (spec.places ?? 0);
+  }
+
+  value(row) {
+    const stored = this.array[row];
+    return stored === this.spec.missing ? NaN : stored / this.scale;
+  }
+
+  text(row) {
+    const value = this.value(row);
+    if (Number.isNaN(value)) return NOTHING;
+    return this.spec.places === undefined ? rounded(value, 6) : String(value);
+  }
+
+  plain(row) {
+    const value = this.value(row);
+    if (Number.isNaN(value)) return "";
+    if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
+    return this.spec.places === undefined ? rounded(value, this.spec.digits) : String(value);
+  }
+
+  keys() {
+    return Float64Array.from(this.array, (_, row) => this.value(row));
+  }
+
+  mark(found, wanted) {
+    if (!/^[-+.\de]+$/.test(wanted)) return;
+    for (let row = 0; row < found.length; row += 1) {
+      if (!found[row] && this.text(row).includes(wanted)) found[row] = 1;
+    }
+  }
+}
+
+class TextColumn {
+  constructor(spec, array) {
+    Object.assign(this, { name: spec.name, role: spec.role, isNumber: false, spec, array });
+  }
+
+  text(row) {
+    const text = this.spec.levels[this.array[row]];
+    return text === undefined ? NOTHING : visible(text);
+  }
+
+  plain(row) {
+    return this.spec.levels[this.array[row]] ?? "";
+  }
+
+  keys() {
+    this.places ??= this.#alphabet();
+    return Float64Array.from(this.array, (code) => this.places[code]);
+  }
+
+  #alphabet() {
+    const { levels } = this.spec;
+    const { compare } = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+    const order = levels.map((_, code) => code).sort((a, b) => compare(levels[a], levels[b]));
+    const places = new Float64Array(levels.length + 1).fill(NaN);
+    order.forEach((code, place) => { places[code] = place; });
+    return places;
+  }
+
+  mark(found, wanted) {
+    this.lower ??= this.spec.levels.map((level) => visible(level).toLowerCase());
+    const hits = this.lower.map((level) => level.includes(wanted));
+    for (let row = 0; row < found.length; row += 1) {
+      if (hits[this.array[row]]) found[row] = 1;
+    }
+  }
+}
+
+async function readRun(text) {
+  const buffer = await unpack(text);
+  const start = Number(new DataView(buffer).getBigUint64(0, true));
+  const run = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, start)));
+  const array = ([type, offset, length]) => new ARRAYS[type](buffer, offset, length);
+  run.columns = run.columns.map((spec) => {
+    const Kind = spec.type === "number" ? NumberColumn : TextColumn;
+    return new Kind(spec, array(spec.data));
+  });
+  for (const part of [run.scores, ...run.features]) part.bins = array(part.bins);
+  run.reach = array(run.reach);
+  if (run.truth) run.truth.found = array(run.truth.found);
+  run.score = run.columns.find((column) => column.role === "score");
+  run.id = run.columns.find((column) => column.role === "id");
+  return run;
+}
+
+// Rows by a column; missing values last, rows of equal value by rank.
+function sortRows(rows, column, direction) {
+  const keys = column.keys();
+  const known = rows.filter((row) => !Number.isNaN(keys[row]));
+  const missing = rows.filter((row) => Number.isNaN(keys[row]));
+  known.sort((a, b) => direction * (keys[a] - keys[b]) || a - b);
+  const sorted = new Uint32Array(rows.length);
+  sorted.set(known);
+  sorted.set(missing, known.length);
+  return sorted;
+}
+
+// Rows that hold a text in any column but rank and score, by rank.
+function searchRows(run, wanted) {
+  const all = Uint32Array.from({ length: run.nKept }, (_, row) => row);
+  if (wanted === "") return all;
+  const found = new Uint8Array(run.nKept);
+  for (const column of run.columns) {
+    if (column.role !== "rank" && column.role !== "score") column.mark(found, wanted.toLowerCase());
+  }
+  return all.filter((row) => found[row]);
+}
+
+// How many of the first k rows fall into each bin; what is missing falls into none.
+function countBins(bins, nBins, k) {
+  const counts = new Array(nBins).fill(0);
+  for (let row = 0; row < k; row += 1) {
+    if (bins[row] < nBins) counts[bins[row]] += 1;
+  }
+  return counts;
+}
+
+function flaggedCsv(run, k) {
+  const hasReasons = run.reasons.some((reasons) => reasons.length > 0);
+  const reasonText = (row) =>
+    (run.reasons[row] ?? [])
+      .map(([name, fall, value, usual]) => `${name}: ${value}, usually ${usual} (η ${fall === null ? NOTHING : signed(-fall)})`)
+      .join("; ");
+  const headings = run.columns.map((column) => column.name);
+  const lines = [csvLine(hasReasons ? [...headings, "reasons"] : headings)];
+  for (let row = 0; row < k; row += 1) {
+    const cells = run.columns.map((column) => column.plain(row));
+    lines.push(csvLine(hasReasons ? [...cells, reasonText(row)] : cells));
+  }
+  return lines;
+}

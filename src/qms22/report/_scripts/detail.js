@@ -1,0 +1,77 @@
+// The chosen row: its reasons as bars, and all of its values.
+
+const FIRST_REASONS = 8;
+
+class DetailPanel {
+  constructor(run, { canDraw, onFeature, onBack }) {
+    Object.assign(this, { run, canDraw, onFeature, onBack });
+    this.panel = document.getElementById("detail");
+  }
+
+  show(row) {
+    const { run } = this;
+    const parts = [
+      element("h3", { className: "own", text: `Rank ${countText(row + 1)}: ${run.id.name} ${run.id.text(row)}` }),
+      element("p", { text: `Score η ${run.score.text(row)}` }),
+      ...this.reasons(run.reasons[row]),
+      this.values(row),
+    ];
+    const back = element("button", { type: "button", id: "back", text: "Back to the row" });
+    back.addEventListener("click", () => this.onBack(row));
+    this.panel.replaceChildren(...parts, back);
+  }
+
+  reasons(reasons) {
+    const { run } = this;
+    if (run.reasons.length === 0) return [element("p", { text: "This run kept no reasons." })];
+    if (reasons === undefined) {
+      const words = `Reasons were worked out for the ${plural(run.reasons.length, "row")} with the highest scores.`;
+      return [element("p", { text: words })];
+    }
+    if (reasons.length === 0) return [element("p", { text: "No single feature makes this row suspicious." })];
+    const most = Math.max(...reasons.map(([, fall]) => Math.abs(fall ?? 0)));
+    const items = reasons.map((reason) => this.reason(reason, most));
+    const words = "How η would change if this feature alone had its usual value:";
+    const list = (children) => element("ul", { className: "reasons", children });
+    const parts = [element("p", { className: "soft", text: words }), list(items.slice(0, FIRST_REASONS))];
+    const rest = items.slice(FIRST_REASONS);
+    if (rest.length > 0) {
+      const summary = element("summary", { text: `${countText(rest.length)} more` });
+      parts.push(element("details", { children: [summary, list(rest)] }));
+    }
+    return parts;
+  }
+
+  reason([name, fall, value, usual], most) {
+    const bar = element("div", { className: fall < 0 ? "lowers" : "" });
+    bar.style.width = most > 0 ? `${(100 * Math.abs(fall ?? 0)) / most}%` : "0";
+    const falls = fall === null ? NOTHING : signed(-fall);
+    const head = [this.name(name), element("span", { className: "number", text: falls })];
+    const track = element("div", { className: "track", children: [bar] });
+    track.ariaHidden = "true";
+    return element("li", {
+      children: [
+        element("div", { className: "reason", children: head }),
+        track,
+        element("div", { className: "soft own", text: `${visible(value)}, usually ${visible(usual)}` }),
+      ],
+    });
+  }
+
+  // A feature that has a picture is a way to it.
+  name(name) {
+    if (!this.canDraw(name)) return element("span", { className: "own", text: visible(name) });
+    const button = element("button", { type: "button", className: "own", text: visible(name) });
+    button.addEventListener("click", () => this.onFeature(name));
+    return button;
+  }
+
+  values(row) {
+    const entries = this.run.columns.slice(2).flatMap((column) => [
+      element("dt", { className: "own", text: visible(column.name) }),
+      element("dd", { className: "own", text: column.text(row) }),
+    ]);
+    const summary = element("summary", { text: "All values" });
+    return element("details", { children: [summary, element("dl", { children: entries })] });
+  }
+}

@@ -1,0 +1,150 @@
+// Ties the parts together: how many rows are flagged, which one is chosen, light or dark.
+
+// Places of the slider: every number up to a hundred, then steps of two per cent. The box takes all.
+function sliderStops(most) {
+  const stops = [];
+  for (let k = 0; k < most; k = k < 100 ? k + 1 : Math.ceil(1.02 * k)) stops.push(k);
+  return [...stops, most];
+}
+
+function countsWords(run, k) {
+  const strong = (text) => element("strong", { text });
+  const parts = [strong(countText(k)), ` of ${plural(run.nRows, "row")} flagged (${percent(k / run.nRows)})`];
+  if (k > 0) {
+    parts.push(", η ≥ ", strong(run.score.text(k - 1)));
+    const tied = run.reach[k - 1] - k;
+    if (tied > 0) parts.push(`, which ${plural(tied, "more row")} ${tied === 1 ? "has" : "have"} too`);
+  }
+  if (run.truth) {
+    const { found, nOutliers } = run.truth;
+    const hits = countText(Math.round(10 * found[k]) / 10);
+    const precision = k > 0 ? percent(found[k] / k) : NOTHING;
+    const rate = nOutliers > 0 ? percent(found[k] / nOutliers) : NOTHING;
+    parts.push("; ", strong(hits), ` of ${plural(nOutliers, "outlier")} found: TPR `, strong(rate), ", precision ", strong(precision));
+  }
+  return parts;
+}
+
+function download(run, k) {
+  // The mark at the start tells spreadsheets that the text is UTF-8.
+  const file = new Blob(["\ufeff", ...flaggedCsv(run, k)], { type: "text/csv" });
+  const link = element("a", { href: URL.createObjectURL(file), download: "flagged-rows.csv" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+class Page {
+  constructor(run) {
+    this.run = run;
+    this.k = run.k;
+    this.row = 0;
+    this.box = document.getElementById("k-box");
+    this.slider = document.getElementById("k-slider");
+    this.stops = sliderStops(run.nKept);
+    this.scores = new ScorePicture(run, (k) => this.flag(k));
+    this.roc = run.truth ? new RocPicture(run) : null;
+    this.feature = new FeaturePicture(run);
+    this.table = new RankedTable(run, (row) => this.choose(row));
+    this.detail = new DetailPanel(run, {
+      canDraw: (name) => this.feature.has(name),
+      onFeature: (name) => this.showFeature(name),
+      onBack: (row) => this.table.focus(row),
+    });
+    this.listen();
+    this.detail.show(this.row);
+    this.update();
+  }
+
+  listen() {
+    this.box.max = this.run.nKept;
+    this.slider.max = this.stops.length - 1;
+    this.slider.addEventListener("input", () => this.flag(this.stops[Number(this.slider.value)]));
+    this.box.addEventListener("input", () => this.box.value !== "" && this.flag(Number(this.box.value)));
+    // Once done, the box shows what it was understood as.
+    this.box.addEventListener("change", () => { this.box.value = this.k; });
+    this.button = document.getElementById("download");
+    this.button.addEventListener("click", () => download(this.run, this.k));
+  }
+
+  flag(k) {
+    this.k = Math.min(Math.max(0, Math.floor(k) || 0), this.run.nKept);
+    // A slider may report more often than the screen is drawn.
+    this.frame ??= requestAnimationFrame(() => this.update());
+  }
+
+  update() {
+    this.frame = undefined;
+    const { run, k } = this;
+    const place = this.stops.findIndex((stop) => stop >= k);
+    if (this.stops[Number(this.slider.value)] !== k) this.slider.value = place;
+    this.slider.setAttribute("aria-valuetext", `${countText(k)} of ${plural(run.nRows, "row")}`);
+    if (document.activeElement !== this.box) this.box.value = k;
+    document.getElementById("counts").replaceChildren(...countsWords(run, k));
+    this.button.textContent = `Download ${plural(k, "flagged row")} (CSV)`;
+    this.button.disabled = k === 0;
+    this.scores.update(k);
+    this.roc?.update(k);
+    this.feature.update(k, this.row);
+    this.table.update(k, this.row);
+  }
+
+  choose(row) {
+    this.row = row;
+    this.detail.show(row);
+    this.table.update(this.k, row);
+    this.feature.update(this.k, row);
+    // Where the reasons stand below the table they would not be seen.
+    const isBelow = matchMedia("(max-width: 60rem)").matches;
+    if (isBelow) this.detail.panel.scrollIntoView({ block: "start" });
+  }
+
+  showFeature(name) {
+    this.feature.choose(name);
+    this.feature.select.focus({ preventScroll: true });
+    document.getElementById("section-features").scrollIntoView({ block: "start" });
+  }
+
+  redraw() {
+    for (const picture of [this.scores, this.roc, this.feature]) picture?.redraw();
+  }
+}
+
+function setUpTheme(onChange) {
+  const root = document.documentElement;
+  const button = document.getElementById("theme");
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
+  const show = () => {
+    button.textContent = isDark() ? "Light theme" : "Dark theme";
+    onChange();
+  };
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    show();
+  });
+  prefersDark.addEventListener("change", show);
+  button.hidden = false;
+  show();
+}
+
+async function start() {
+  if (typeof DecompressionStream === "undefined") {
+    throw new Error("this browser is too old for it; a version of 2024 or later can");
+  }
+  const store = document.getElementById("data");
+  const run = await readRun(store.textContent);
+  store.remove();
+  // Pictures take their size from the page, so it has to be there first.
+  document.getElementById("run").hidden = false;
+  const page = new Page(run);
+  setUpTheme(() => page.redraw());
+  document.documentElement.dataset.ready = "yes";
+}
+
+try {
+  await start();
+} catch (error) {
+  const trouble = document.getElementById("trouble");
+  trouble.textContent = `This page could not be shown: ${error.message}.`;
+  trouble.hidden = false;
+}

@@ -1,0 +1,119 @@
+"""The page is fit for phones, for both themes, for screen readers and for many rows."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pandas as pd
+import pytest
+import report_fixtures
+from report_browser import until
+from report_runs import hostile, large, plausible
+
+from qms22.report import DetectionRun
+
+# Not from a conftest.py: mypy takes two files of that name for one.
+browser, open_report = report_fixtures.browser, report_fixtures.open_report
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_nothing_serious(open_report: Any, scheme: str, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = open_report(plausible(), scheme=scheme, width=width)
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    found = axe.Axe().run(page).response["violations"]
+    serious = [each for each in found if each["impact"] in ("serious", "critical")]
+    assert [(each["id"], each["nodes"][0]["html"]) for each in serious] == []
+
+
+def test_the_button_turns_the_theme(open_report: Any) -> None:
+    page = open_report(plausible())
+    background = "getComputedStyle(document.body).backgroundColor"
+    canvas = "document.querySelector('#plot-scores canvas').toDataURL()"
+    light, drawn = page.evaluate(background), page.evaluate(canvas)
+    assert page.inner_text("#theme") == "Dark theme"
+    page.click("#theme")
+    page.wait_for_timeout(50)
+    assert page.evaluate(background) != light
+    assert page.evaluate(canvas) != drawn
+    page.emulate_media(color_scheme="dark")
+    page.click("#theme")
+    assert page.evaluate(background) == light
+
+
+def wide() -> DetectionRun:
+    rows = pd.DataFrame({f"a rather long name of column {n}": [n * 1.5, 2.0] for n in range(60)})
+    rows["text"] = ["word " * 200, "x" * 3000]
+    return DetectionRun("x" * 200, [1.0, 0.5], rows, rows, k=1, facts={"y" * 90: "z" * 300})
+
+
+@pytest.mark.parametrize(
+    "run", [plausible(), hostile(), wide()], ids=["plausible", "hostile", "wide"]
+)
+def test_a_phone_needs_no_sideways_scrolling(open_report: Any, run: DetectionRun) -> None:
+    page = open_report(run, width=390)
+    page.locator("#ranked tbody td").first.click()
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    # The reasons stand below the table: a click leads there, and a button back.
+    top = page.evaluate("document.getElementById('detail').getBoundingClientRect().top")
+    assert 0 <= top < 450
+    page.click("#back")
+    assert page.evaluate("document.activeElement.textContent") == "1"
+
+
+def test_pictures_follow_the_width_of_the_page(open_report: Any) -> None:
+    page = open_report(plausible())
+    page.set_viewport_size({"width": 390, "height": 800})
+    until(page, "document.querySelector('#plot-scores .uplot').clientWidth < 390")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_hundred_thousand_rows_stay_fluent(open_report: Any, tmp_path: Any) -> None:
+    run = large()
+    page = open_report(run)
+    assert (tmp_path / "page-0.html").stat().st_size < 30e6
+    started = time.perf_counter()
+    page.reload()
+    page.wait_for_selector("html[data-ready]", state="attached")
+    assert time.perf_counter() - started < 8
+    started = time.perf_counter()
+    page.locator("#ranked thead button", has_text="comment").click()
+    page.fill("#search", "remark 99")
+    until(page, "/of 1\\u2009\\d+ rows$/.test(document.getElementById('shown').textContent)")
+    shown = page.inner_text("#shown")
+    page.fill("#search", "0.123")
+    until(page, f"document.getElementById('shown').textContent != '{shown}'")
+    assert page.inner_text("#shown").startswith("1 to 25 of 1")
+    page.fill("#k-box", "50000")
+    until(page, "document.querySelectorAll('#ranked tr.flagged').length > 0")
+    page.click("#page-last")
+    assert time.perf_counter() - started < 8
+    # What one step of the slider takes, drawing included.
+    page.evaluate("document.getElementById('k-slider').focus()")
+    step = page.evaluate(
+        """() => new Promise(done => {
+          const slider = document.getElementById('k-slider');
+          const start = performance.now();
+          slider.value = Number(slider.value) + 1;
+          slider.dispatchEvent(new Event('input'));
+          requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
+        })"""
+    )
+    assert step < 1000
+
+
+def test_the_page_speaks_up_where_it_cannot_be_shown(open_report: Any, tmp_path: Any) -> None:
+    page = open_report(plausible(n_rows=30))
+    text = (tmp_path / "page-0.html").read_text("utf-8")
+    start = text.index('id="data">') + len('id="data">')
+    (tmp_path / "cut.html").write_text(
+        text[:start] + "H4sI" + text[text.index("</script>", start) :], "utf-8"
+    )
+    other = page.context.browser.new_page()
+    other.goto((tmp_path / "cut.html").as_uri())
+    other.wait_for_selector("#trouble:not([hidden])")
+    assert other.inner_text("#trouble").startswith("This page could not be shown:")
+    other.close()
