@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import warnings
+from pathlib import Path
+
+from sphinx.application import Sphinx
 
 import qms22
 
@@ -19,13 +23,12 @@ extensions = [
     "sphinx_click",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples", "sg_execution_times.rst", "benchmark/report.md"]
+exclude_patterns = ["_build", "examples", "sg_execution_times.rst", "benchmark"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = "qms22"
-html_extra_path = ["benchmark"]  # the report is a page of its own, copied as it is
 
 autodoc_typehints = "none"  # the numpydoc docstrings tell
 numpydoc_show_class_members = False
@@ -44,3 +47,14 @@ sphinx_gallery_conf = {
 
 # Matplotlib's Agg backend, which examples run under, cannot show windows and says so.
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+
+def setup(app: Sphinx) -> None:
+    """Take the report of the benchmark along as it is: a page of its own, beside these."""
+
+    def copy_report(app: Sphinx, error: Exception | None) -> None:
+        if error is None:
+            report = Path(app.srcdir) / "benchmark"
+            shutil.copytree(report, Path(app.outdir) / "benchmark", dirs_exist_ok=True)
+
+    app.connect("build-finished", copy_report)
