@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._detector import QMS22
+from qms22._presets import RECOMMENDED
 from qms22._validation import check_choice, check_count
 from qms22.tabular import TabularEncoder
 
@@ -32,11 +33,7 @@ if TYPE_CHECKING:
 
     from qms22.models import SavedModel
 
-# "paper" reproduces the paper; "recommended" does better on other data (see the guide to settings).
-PRESETS: dict[str, dict[str, Any]] = {
-    "recommended": {"scaling": "standard", "max_iter": 20, "n_restarts": 3},
-    "paper": {},
-}
+PRESETS: dict[str, dict[str, Any]] = {"recommended": RECOMMENDED, "paper": {}}
 
 DEFAULT_TOP = 50
 

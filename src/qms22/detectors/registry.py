@@ -26,6 +26,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qms22._presets import RECOMMENDED
+
 _PYOD_PREFIX = "pyod:"
 
 
@@ -99,7 +101,7 @@ def list_detectors() -> list[str]:
     Examples
     --------
     >>> list_detectors()[:3]
-    ['QMS22', 'BRM', 'OCKRA']
+    ['QMS22', 'QMS22-recommended', 'BRM']
     """
     return [spec.name for spec in _SPECS]
 
@@ -202,6 +204,12 @@ _SPECS = (
         "QMS22",
         _Recipe("qms22:QMS22"),
         "quadratic multiform separation, the paper's settings",
+        is_transductive=True,
+    ),
+    DetectorSpec(
+        "QMS22-recommended",
+        _Recipe("qms22:QMS22", RECOMMENDED),
+        "the same, standardised features, 20 sweeps, 3 shuffles",
         is_transductive=True,
     ),
     DetectorSpec("BRM", _Recipe("qms22.detectors:BRM"), "Bagging-Random Miner, 100 bags"),
