@@ -17,7 +17,7 @@ def main() -> None:
 
     \b
     Example:
-        qms22 demo
+        qms22 detect last-month.csv today.csv --report today.html
     """
 
 

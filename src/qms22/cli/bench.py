@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PAPERS_DETECTORS = ("QMS22", "BRM", "OCKRA", "IsolationForest", "OneClassSVM")
 
 
-@click.group()
+@click.group(short_help="Compare detectors on data sets with known outliers.")
 def bench() -> None:
     """Compare detectors on data sets with known outliers.
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from qms22 import QMS22
 
 
-@click.command()
+@click.command(short_help="Try it on real data that need no download.")
 @click.option(
     "-k",
     "--top",

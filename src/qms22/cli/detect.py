@@ -26,12 +26,10 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path)
 
-top_option = click.option(
-    "-k",
-    "--top",
-    type=click.IntRange(min=1),
-    help="How many rows to flag.  [default: 50, or all if there are fewer]",
-)
+# Positions in the table of results: rank, row or id, score, flagged, reasons, then the batch's own.
+FLAGGED = 3
+N_RESULTS = 5
+
 id_option = click.option("--id", "id_column", metavar="COLUMN", help="The column that names rows.")
 output_option = click.option(
     "-o",
@@ -45,7 +43,7 @@ only_flagged_option = click.option(
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no notes.")
 
 
-@click.command()
+@click.command(short_help="Find the most suspicious rows of a table.")
 @click.argument("normal", type=FILE)
 @click.argument("unlabeled", type=FILE, required=False)
 @click.option(
@@ -54,7 +52,12 @@ quiet_option = click.option("-q", "--quiet", is_flag=True, help="No progress bar
     help="With one file only: the column that marks the rows known to be normal.",
 )
 @click.option("--normal-value", help="With --marker: the value that means normal, if not obvious.")
-@top_option
+@click.option(
+    "-k",
+    "--top",
+    type=click.IntRange(min=1),
+    help="How many rows to flag; 50 where not given, or all if there are fewer.",
+)
 @id_option
 @click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
 @click.option(
@@ -150,7 +153,7 @@ def detect(
         if not quiet:
             _show_columns(found, len(batch))
         table = found.table(id_column)
-        flagged = table[table["flagged"].iloc[:, 0]] if _twins(table) else table[table["flagged"]]
+        flagged = table.iloc[: len(found.top)]
         if output is not None:
             write_table(flagged if only_flagged else table, output)
         facts = _facts(found, normal, unlabeled, preset, seed, time.perf_counter() - began)
@@ -160,7 +163,9 @@ def detect(
             from qms22.models import save_model as save
 
             save(save_model, found.detector, encoder=found.encoder, preset=preset, id=id_column)
-    print_table(flagged.iloc[:, :5], f"The {len(flagged)} most suspicious of {len(table)} rows")
+    print_table(
+        flagged.iloc[:, :N_RESULTS], f"The {len(flagged)} most suspicious of {len(table)} rows"
+    )
     if truth is not None:
         _show_truth(found, truth)
     for path in (output, report, save_model):
@@ -168,10 +173,15 @@ def detect(
             click.echo(f"written: {path}", err=True)
 
 
-@click.command()
+@click.command(short_help="Score new rows by a saved model.")
 @click.argument("model", type=FILE)
 @click.argument("new", type=FILE)
-@top_option
+@click.option(
+    "-k",
+    "--top",
+    type=click.IntRange(min=1),
+    help="How many rows to flag; those beyond the model's line where not given.",
+)
 @id_option
 @output_option
 @only_flagged_option
@@ -202,10 +212,11 @@ def score(
         from qms22.tabular import read_table
 
         table = score_table(load_model(model), read_table(new), k=top, id_column=id_column)
-        flagged = table[table["flagged"].iloc[:, 0]] if _twins(table) else table[table["flagged"]]
+        # By position: a column of the batch may be called "flagged" as well.
+        flagged = table.iloc[: int(table.iloc[:, FLAGGED].sum())]
         if output is not None:
             write_table(flagged if only_flagged else table, output)
-    print_table(flagged.iloc[:, :5], f"{len(flagged)} of {len(table)} rows are flagged")
+    print_table(flagged.iloc[:, :N_RESULTS], f"{len(flagged)} of {len(table)} rows are flagged")
     if output is not None and not quiet:
         click.echo(f"written: {output}", err=True)
 
@@ -240,11 +251,6 @@ def _truth(batch: pd.DataFrame, label: str, outlier: str | None) -> NDArray[np.b
     labels: Any = column.to_numpy(dtype=object)
     remedy = "name another column, or the value of outliers by --outlier"
     return outlier_labels(labels.astype(str), outlier, f"--label {label}: the column", remedy)
-
-
-def _twins(table: pd.DataFrame) -> bool:
-    """Whether the batch has a column called as our "flagged"."""
-    return int((table.columns == "flagged").sum()) > 1
 
 
 def _show_columns(found: Detection, n_rows: int) -> None:
