@@ -44,6 +44,18 @@ def test_roc_is_algorithm_1(rows: list[tuple[bool, int]]) -> None:
     assert curve.auc == pytest.approx(np.mean(pairs))
 
 
+def test_a_thinned_curve_keeps_its_shape() -> None:
+    rng = np.random.RandomState(0)
+    is_outlier = rng.rand(5000) < 0.3
+    curve = roc(is_outlier, rng.normal(size=5000) + is_outlier)
+    x, y = curve.thinned(100)
+    assert len(x) == len(y) == 100
+    assert (x[0], y[0], x[-1], y[-1]) == (0, 0, 1, 1)
+    assert np.trapezoid(y, x) == pytest.approx(curve.auc, abs=1e-3)
+    few = roc([0, 0, 1, 1], [0.0, 0.0, 0.0, 2.5])
+    assert [part.tolist() for part in few.thinned(100)] == [[0, 0, 1], [0, 0.5, 1]]
+
+
 @given(labelled.filter(lambda rows: any(truth for truth, _ in rows)), st.integers(0, 7))
 def test_tpr_at_k_is_the_mean_over_tie_breaks(rows: list[tuple[bool, int]], k: int) -> None:
     k = min(k, len(rows))

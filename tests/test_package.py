@@ -34,7 +34,7 @@ def test_import_is_light() -> None:
 
 
 def test_names() -> None:
-    assert set(dir(qms22)) == set(qms22.__all__)
+    assert {*dir(qms22), "__version__"} == set(qms22.__all__)
     for name in qms22.__all__:
         assert getattr(qms22, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -156,6 +156,7 @@ def test_combinations(fitted: QMS22, rows: Rows) -> None:
 
 @pytest.mark.filterwarnings("ignore:no unlabeled rows", "ignore::FutureWarning")
 def test_ensembles_of_pyod(rows: Rows) -> None:
+    pytest.importorskip("combo")
     from pyod.models.feature_bagging import FeatureBagging
     from pyod.models.lscp import LSCP
 

@@ -4,8 +4,9 @@
 # `qms22 --help` need not wait for.
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from qms22._lazy import lazy_names
 
 __version__ = "0.1.0"
 
@@ -35,12 +36,4 @@ _HOMES = {
     "show_build": "qms22._build",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'qms22' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

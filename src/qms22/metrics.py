@@ -31,6 +31,30 @@ class RocCurve:
     thresholds: NDArray[np.float64]
     auc: float
 
+    def thinned(self, most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Give false and true positive rates at no more than `most` points, for drawing.
+
+        Parameters
+        ----------
+        most : int
+
+        Returns
+        -------
+        false_positive_rate, true_positive_rate : ndarray
+        """
+        x, y = self.false_positive_rate, self.true_positive_rate
+        # The middle of three points in line says nothing; rates are fractions, so allow for
+        # rounding.
+        corner = np.ones(len(x), dtype=bool)
+        step_x, step_y = np.diff(x), np.diff(y)
+        corner[1:-1] = np.abs(step_x[:-1] * step_y[1:] - step_y[:-1] * step_x[1:]) > 1e-12
+        x, y = x[corner], y[corner]
+        if len(x) <= most:
+            return x, y
+        # The way along the curve, x + y, grows without a stop: equal steps of it miss no part.
+        way = np.linspace(0, 2, most)
+        return np.interp(way, x + y, x), np.interp(way, x + y, y)
+
 
 def roc(is_outlier: ArrayLike, scores: ArrayLike) -> RocCurve:
     """Trace the ROC curve of outlier scores.

@@ -64,15 +64,6 @@ def compact_curve(is_outlier: Truth, scores: Scores) -> dict[str, Any] | None:
     if np.asarray(is_outlier).all() or not np.asarray(is_outlier).any():
         return None
     curve = roc(is_outlier, scores)
-    x, y = curve.false_positive_rate, curve.true_positive_rate
-    corner = np.ones(len(x), dtype=bool)
-    # The middle of three points in line says nothing; rates are fractions, so allow for rounding.
-    step_x, step_y = np.diff(x), np.diff(y)
-    corner[1:-1] = np.abs(step_x[:-1] * step_y[1:] - step_y[:-1] * step_x[1:]) > 1e-12
-    x, y = x[corner], y[corner]
-    if len(x) > _MOST_POINTS:
-        # The way along the curve, x + y, grows without a stop: equal steps of it miss no part.
-        way = np.linspace(0, 2, _MOST_POINTS)
-        x, y = np.interp(way, x + y, x), np.interp(way, x + y, y)
+    x, y = curve.thinned(_MOST_POINTS)
     points = np.rint(np.column_stack([x, y]) * _ONE).astype(int)
     return {"auc": round(curve.auc, 4), "points": points.ravel().tolist()}

@@ -3,8 +3,9 @@
 # Re-exports only, and only when asked for: listing detectors need not wait for scikit-learn.
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from qms22._lazy import lazy_names
 
 if TYPE_CHECKING:
     from qms22.detectors._brm import BRM
@@ -19,12 +20,4 @@ _HOMES = {
     "OCKRA": "qms22.detectors._ockra",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'qms22.detectors' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

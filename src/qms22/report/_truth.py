@@ -58,9 +58,5 @@ def roc_points(truth: NDArray[np.bool_], scores: NDArray[np.float64]) -> dict[st
     if truth.all() or not truth.any():
         return None
     curve = roc(truth, scores)
-    x, y = curve.false_positive_rate, curve.true_positive_rate
-    if len(x) > _MOST_POINTS:
-        # The way along the curve, x + y, grows without a stop: equal steps of it miss no part.
-        way = np.linspace(0, 2, _MOST_POINTS)
-        x, y = np.interp(way, x + y, x), np.interp(way, x + y, y)
+    x, y = curve.thinned(_MOST_POINTS)
     return {"auc": round(curve.auc, 4), "x": x.round(5).tolist(), "y": y.round(5).tolist()}

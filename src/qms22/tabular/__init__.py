@@ -4,8 +4,9 @@
 # that `qms22 --help` need not wait for.
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from qms22._lazy import lazy_names
 
 if TYPE_CHECKING:
     from qms22.tabular._encoder import TabularEncoder
@@ -23,12 +24,4 @@ _HOMES = {
     "split_marked": "qms22.tabular._marker",
 }
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'qms22.tabular' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
