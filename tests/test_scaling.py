@@ -40,6 +40,14 @@ def test_standard() -> None:
     np.testing.assert_allclose(scaled.std(axis=0), 85)
 
 
+@pytest.mark.parametrize("scaling", ["maxabs", "standard"])
+def test_memory_order_does_not_matter(scaling: str) -> None:
+    normal = np.random.RandomState(0).normal(5, 3, size=(1000, 4))
+    scaled = FeatureScaler.learn(normal, scaling).transform(normal)
+    other = FeatureScaler.learn(np.asfortranarray(normal), scaling).transform(normal)
+    assert scaled.tobytes() == other.tobytes()
+
+
 def test_weighted_standard_is_standard_of_repeated_rows() -> None:
     normal = np.random.RandomState(0).normal(size=(20, 2))
     times = np.random.RandomState(1).randint(1, 5, size=20)

@@ -61,7 +61,8 @@ class FeatureScaler:
         peak[peak == 0.0] = 1.0
         if scaling == "maxabs":
             return cls(peak, zeros, np.full(n_features, LARGEST), LIMIT)
-        in_peaks = normal / peak
+        # In one memory order, so that means are summed in one order, however the rows come.
+        in_peaks = np.divide(normal, peak, order="C")
         center = np.average(in_peaks, axis=0, weights=weights)
         deviation = np.sqrt(np.average((in_peaks - center) ** 2, axis=0, weights=weights))
         constant = normal.max(axis=0) == normal.min(axis=0)
