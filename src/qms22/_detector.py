@@ -74,8 +74,8 @@ class QMS22(ThresholdMixin, QMSEstimator):
         distance between the quartiles. It needs no labels and no guess, but an outlier share
         well below a quarter. Where scores are tied at the line, the tied rows are not flagged.
     n_jobs : int or None, default=None
-        Restarts that run side by side or, where there are fewer restarts and many rows, threads
-        of one fit; -1 means all cores. It does not change the result.
+        Restarts that run side by side or, where there are many rows, threads of one fit; -1 means
+        all cores. It does not change the result.
     random_state : int, RandomState or None, default=None
         Shuffles T; an int makes fits repeatable.
     verbose : int, default=0

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from qms22._progress import progress_bar
-from qms22._solver import Solution, SolverOptions, solve
+from qms22._solver import ROWS_PER_THREAD, Solution, SolverOptions, solve
 from qms22._task import detection_task
 
 
@@ -40,12 +40,14 @@ def solve_restarts(
     seeds : sequence of int
         Each shuffles T in another way.
     n_jobs : int
-        Cores to use: for restarts side by side and, where there are more cores, for threads in
-        each of them.
+        Cores to use: for threads of one fit after the other where there are many rows, else for
+        restarts side by side.
     verbose : bool
         Whether to show a progress bar.
     """
-    n_workers = min(n_jobs, len(seeds))
+    # Where rows are enough for all cores, one fit after the other keeps every core busy to the end
+    # and needs the memory of one fit.
+    n_workers = 1 if len(rows) >= ROWS_PER_THREAD * n_jobs else min(n_jobs, len(seeds))
     restart = _Restart(
         rows, n_unlabeled, n_members, replace(options, n_threads=n_jobs // n_workers)
     )

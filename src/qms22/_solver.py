@@ -25,7 +25,7 @@ RELATIVE_TOLERANCE = {"float64": 1e-13, "float32": 1e-8}
 _LARGEST_VALUE = {"float64": 1e100, "float32": 1e12}
 
 # Below this a trial takes microseconds, and threads would spend their time meeting.
-_ROWS_PER_THREAD = 16_384
+ROWS_PER_THREAD = 16_384
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def start(task: Task, options: SolverOptions) -> CoordinatePerturbation:
     )
     if options.solver == "reference":
         return ReferenceSolver(task, A, b, rules)
-    n_threads = min(options.n_threads, max(1, len(task.X) // _ROWS_PER_THREAD))
+    n_threads = min(options.n_threads, max(1, len(task.X) // ROWS_PER_THREAD))
     return NativeSolver(task, A, b, rules, precision, n_threads)
 
 
