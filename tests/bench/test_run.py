@@ -156,7 +156,9 @@ def test_cluster_backends(tmp_path: Path, folder: Path, backend: str, package: s
 
 def test_kill_loses_only_what_was_in_flight(tmp_path: Path, folder: Path) -> None:
     whole, killed = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
-    assert run(command(folder, whole, "--n-jobs", "2")).returncode == 0
+    first = run(command(folder, whole, "--n-jobs", "2"))
+    assert first.returncode == 0
+    assert "data sets: 6 from 6 places, folds: stratified, seed 0" in first.stderr
     n_before = 0
     for _ in range(3):
         with subprocess.Popen(

@@ -138,6 +138,8 @@ def run_command(
         from qms22.bench import Store, run_benchmark
 
         datasets = _load(patterns, keel, folder, label, outlier)
+        if not quiet:
+            _show_origins(datasets)
         n_fits = sum(d.n_folds for d in datasets) * len(set(detectors)) * len(set(seeds))
         with (
             Store(store) as results,
@@ -209,6 +211,14 @@ def _load(
     if label is not None or outlier is not None:
         raise click.UsageError("--label and --outlier go with --folder")
     return [load_keel(name, keel) for name in _choose(list_keel(), patterns)]
+
+
+def _show_origins(datasets: Sequence[Dataset]) -> None:
+    """Say which folds the results will be of: drawn ones are not KEEL's."""
+    for folds in sorted({dataset.folds_source for dataset in datasets}):
+        origins = [d.origin for d in datasets if d.folds_source == folds]
+        where = origins[0] if len(set(origins)) == 1 else f"{len(set(origins))} places"
+        click.echo(f"data sets: {len(origins)} from {where}, folds: {folds}", err=True)
 
 
 def _choose(names: list[str], patterns: Sequence[str]) -> list[str]:
