@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import csv
 import ctypes
-import os
-import platform
 import subprocess
 import sys
 import time
@@ -32,6 +30,7 @@ from qms22._native import NativeSolver
 from qms22._reference import ReferenceSolver
 from qms22._solver import SolverOptions, start
 from qms22._task import Task, detection_task
+from qms22.bench._run import describe_machine
 
 console = Console(width=120)
 
@@ -59,22 +58,12 @@ class Results:
 def machine() -> dict[str, str]:
     info = qms22.build_info()
     return {
-        "cpu": _cpu_name(),
-        "cores": str(os.cpu_count()),
-        "python": platform.python_version(),
+        **{name: str(value) for name, value in describe_machine().items()},
         "numpy": np.__version__,
         "qms22": qms22.__version__,
         "compiler": info["compiler"],
         "instruction set": info["chosen"],
     }
-
-
-def _cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown"
 
 
 def make_task(n: int, p: int, n_members: int = 7, seed: int = 0) -> Task:

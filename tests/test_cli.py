@@ -11,6 +11,7 @@ import click
 import pytest
 
 from qms22.cli import main
+from qms22.cli._shared import require
 
 QMS22 = Path(sysconfig.get_path("scripts")) / "qms22"
 
@@ -62,7 +63,7 @@ def test_demo_refuses(arguments: list[str], words: str, tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /proc, as on Linux")
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs /proc, as on Linux")
 def test_demo_cannot_write(tmp_path: Path) -> None:
     result = run("demo", "-o", "/proc/x.png", cwd=tmp_path)
     assert_refused(result, "cannot write /proc/x.png")
@@ -85,6 +86,12 @@ def test_every_command_is_documented(words: str, command: click.Command, tmp_pat
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             assert parameter.help, f"option {parameter.name} of 'qms22 {words}' has no help"
+
+
+def test_a_missing_package_is_named_with_its_extra() -> None:
+    require("detect", "table", "numpy", "sklearn")
+    with pytest.raises(click.UsageError, match=r"detect needs no_such, .* 'qms22\[table\]'"):
+        require("detect", "table", "numpy", "no_such")
 
 
 def test_version(tmp_path: Path) -> None:

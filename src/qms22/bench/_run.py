@@ -22,8 +22,6 @@ from qms22.datasets import Dataset, Fold
 from qms22.detectors import registry
 from qms22.metrics import roc
 
-BACKENDS = ("loky", "dask", "ray")
-
 _VERSIONS_OF = ("qms22", "numpy", "scipy", "scikit-learn", "joblib", "pyod")
 
 
@@ -143,7 +141,7 @@ def describe_machine() -> dict[str, Any]:
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "system": platform.platform(terse=True),
+        "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     }
 

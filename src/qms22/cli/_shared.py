@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,14 @@ def explained() -> Iterator[None]:
     except (ValueError, OSError, ImportError, MemoryError) as error:
         words = str(error).splitlines() or [type(error).__name__]
         raise click.UsageError(words[0]) from error
+
+
+def require(option: str, extra: str, *packages: str) -> None:
+    """Complain of packages that are not installed before the work, not after it."""
+    for package in packages:
+        if find_spec(package) is None:
+            remedy = f"run pip install 'qms22[{extra}]'"
+            raise click.UsageError(f"{option} needs {package}, which is not installed; {remedy}")
 
 
 def check_output(path: Path | None, suffixes: tuple[str, ...], option: str) -> None:
@@ -66,9 +75,8 @@ def print_table(table: pd.DataFrame, title: str) -> None:
     from rich.table import Table
 
     shown = Table(title=escape(title))
-    for name in table.columns:
-        is_number = table.dtypes[name].kind in "if" if (table.columns == name).sum() == 1 else False
-        shown.add_column(escape(str(name)), justify="right" if is_number else "left")
+    for name, dtype in zip(table.columns, table.dtypes, strict=True):
+        shown.add_column(escape(str(name)), justify="right" if dtype.kind in "if" else "left")
     for row in table.itertuples(index=False, name=None):
         cells = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
         shown.add_row(*map(escape, cells))
@@ -84,11 +92,10 @@ def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
         return value
 
     safe = table.copy()
-    for at, name in enumerate(table.columns):
-        if table.dtypes.iloc[at].kind not in "ifbM":
+    for at, dtype in enumerate(table.dtypes):
+        if dtype.kind not in "ifbM":
             safe.isetitem(at, table.iloc[:, at].map(harmless))
-        safe = safe.rename(columns={name: harmless(name)})
-    return safe
+    return safe.set_axis([harmless(name) for name in table.columns], axis=1)
 
 
 def _is_number(text: str) -> bool:

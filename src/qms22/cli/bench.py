@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli._shared import explained
+from qms22.cli._shared import explained, require
 
 if TYPE_CHECKING:
     from qms22.datasets import Dataset
@@ -54,7 +55,9 @@ def list_command() -> None:
         click.echo(f"  {row.name:34}{row.n:6}{row.p:4}")
     click.echo("Detectors:")
     for name in list_detectors():
-        click.echo(f"  {name:18}{get_detector(name).label}")
+        spec = get_detector(name)
+        batch = " (learns from the batch)" if spec.is_transductive else ""
+        click.echo(f"  {name:18}{spec.label}{batch}")
     click.echo("  pyod:NAME         any detector of PyOD, with qms22[pyod]")
 
 
@@ -178,6 +181,7 @@ def report_command(store: Path, output: Path) -> None:
     Example:
         qms22 bench report --store results.sqlite --output report
     """
+    require("bench report", "bench", "pandas", "matplotlib", "jinja2")
     with explained():
         from qms22._files import written_whole
         from qms22.bench import Store
@@ -190,8 +194,8 @@ def report_command(store: Path, output: Path) -> None:
             with written_whole(output / "results.csv.gz") as temporary:
                 # Parameters are the same in row after row; the page has them once.
                 plain = table.drop(columns=["parameters", "run"])
-                compressed = {"method": "gzip", "mtime": 0}
-                plain.to_csv(temporary, index=False, float_format="%.6g", compression=compressed)
+                text = plain.to_csv(index=False, float_format="%.6g")
+                temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
     click.echo(f"report written to {page}")
 
 
@@ -205,6 +209,7 @@ def _load(
     from qms22.datasets import list_keel, load_folder, load_keel
 
     if folder is not None:
+        require("--folder", "bench", "pandas", "pyarrow")
         datasets = load_folder(folder, label=label, outlier=outlier)
         chosen = set(_choose([dataset.name for dataset in datasets], patterns))
         return [dataset for dataset in datasets if dataset.name in chosen]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli._shared import check_output, explained
+from qms22.cli._shared import check_output, explained, require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -66,8 +65,7 @@ def demo(top: int, show: int, seed: int, output: Path) -> None:
     normal, unlabeled, is_outlier = _breast_cancer(seed)
     if top > len(unlabeled):
         raise click.UsageError(f"--top {top} is more than the {len(unlabeled)} unlabeled rows")
-    if find_spec("matplotlib") is None:
-        raise click.UsageError('the picture needs Matplotlib: pip install "qms22[plot]"')
+    require("the picture", "plot", "matplotlib")
     check_output(output, (".png", ".pdf", ".svg"), "--output")
     detector = QMS22(random_state=seed).fit(normal, unlabeled=unlabeled)
     _print_result(detector, len(normal), is_outlier, top, show)

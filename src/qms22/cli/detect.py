@@ -14,6 +14,7 @@ from qms22.cli._shared import (
     check_output,
     explained,
     print_table,
+    require,
     write_table,
 )
 
@@ -127,6 +128,11 @@ def detect(
     check_output(output, OUTPUT_SUFFIXES, "--output")
     check_output(report, (".html",), "--report")
     check_output(save_model, (".skops",), "--save-model")
+    require("detect", "table", "pandas", "pyarrow", "narwhals")
+    if report is not None:
+        require("--report", "report", "jinja2")
+    if save_model is not None:
+        require("--save-model", "model", "skops")
     began = time.perf_counter()
     with explained():
         from qms22 import detection
@@ -206,6 +212,7 @@ def score(
         qms22 score model.skops tomorrow.csv --top 20
     """
     check_output(output, OUTPUT_SUFFIXES, "--output")
+    require("score", "table", "pandas", "pyarrow", "narwhals")
     with explained():
         from qms22.detection import score_table
         from qms22.models import load_model

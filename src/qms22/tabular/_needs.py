@@ -20,5 +20,5 @@ def need(module: str, path: str = "the file") -> Any:
     except ImportError as error:
         package = module.split(".")[0]
         raise ImportError(
-            f"{path} is read with {package}, which is not installed; run pip install {package}"
+            f"{path} is read with {package}, which is not installed; run pip install 'qms22[table]'"
         ) from error

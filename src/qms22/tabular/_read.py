@@ -17,7 +17,6 @@ from qms22.tabular._needs import need
 
 PARQUET = (".parquet", ".pq", ".parq")
 ARROW = (".arrow", ".feather", ".ipc", ".arrows")
-KEEL = (".arff", ".dat")
 TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv")
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 # How files start that people take for tables.
