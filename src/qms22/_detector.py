@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import warnings
+from os import PathLike
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from numpy.typing import NDArray
 
-from qms22._estimator import QMSEstimator, ThresholdMixin
-from qms22._explain import (
-    Explanation,
-    Features,
-    Groups,
-    TypicalValues,
-    check_typical,
-    falls_of_score,
-)
+from qms22._arrays import array_module
+from qms22._batch import BatchDetector
+from qms22._cuda._device import resolve_device
+from qms22._cuda._rows import place, score_by_chunks
 from qms22._restarts import solve_restarts
 from qms22._scaling import FeatureScaler
-from qms22._validation import check_count, check_rows, is_count, is_number
+from qms22._validation import check_count
 
 
-class QMS22(ThresholdMixin, QMSEstimator):
+class QMS22(BatchDetector):
     """Semi-supervised anomaly detector by quadratic multiform separation.
 
     Given known-normal rows T and an unlabeled batch S, it solves one QMS task: the first member
@@ -61,25 +54,37 @@ class QMS22(ThresholdMixin, QMSEstimator):
         there ("standard"), a difference of 1 becomes 255, so that a level never seen in T counts.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the fit. "float32" takes half the memory and about half the time.
-    device : {"cpu"}, default="cpu"
-        Where to fit.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where to fit and to score. "cuda" is an NVIDIA GPU, through CuPy (``qms22[cuda]``): it takes
+        NumPy arrays, and CuPy arrays without a copy to the host, and gives values where the rows
+        are. "auto" is "cuda" where there is one, else "cpu".
     solver : {"native", "reference"}, default="native"
         The compiled kernel, or the slow NumPy reference it is tested against.
     n_restarts : int, default=1
         Independent shuffles of T; scores are averaged over them.
     contamination : "auto", float or int, default="auto"
         Where to draw the line for `predict`. A float in (0, 1) is the share of the unlabeled rows
-        to flag, an int their number. "auto" flags what stands out of the batch by Tukey's rule:
-        scores above the third quartile of the unlabeled scores by more than 1.5 times the
-        distance between the quartiles. It needs no labels and no guess, but an outlier share
-        well below a quarter. Where scores are tied at the line, the tied rows are not flagged.
+        to flag, an int their number. "auto" flags as many as ``flag(fdr=0.1)`` does, at the cost
+        of a second fit when the line is first asked for. Where known-normal rows are too few for
+        that (below about 600), it flags scores above the third quartile by more than 1.5 times
+        the distance between the quartiles; without a batch, one in twenty of the known-normal
+        rows. Where scores are tied at the line, the tied rows are not flagged.
+    max_samples : int or None, default=None
+        Learn from at most so many rows of T and as many of S, drawn at random; every row of S is
+        scored. Rows of a memory-mapped file (``numpy.memmap``) are read as they are needed. By
+        default all rows take part in the fit.
     n_jobs : int or None, default=None
         Restarts that run side by side or, where there are many rows, threads of one fit; -1 means
-        all cores. It does not change the result.
+        all cores. Rows are scored in as many threads. It does not change the result.
     random_state : int, RandomState or None, default=None
         Shuffles T; an int makes fits repeatable.
     verbose : int, default=0
         Above 0 a progress bar is shown on standard error.
+    log : path or None, default=None
+        A file to append a line of JSON to when a fit starts, for every sweep and when it ends.
+    checkpoint : path or None, default=None
+        A file for the state of a long fit. One that was killed and is started again with the same
+        parameters and rows goes on from there, to the same result. The file goes when the fit ends.
 
     Attributes
     ----------
@@ -138,9 +143,12 @@ class QMS22(ThresholdMixin, QMSEstimator):
         solver: str = "native",
         n_restarts: int = 1,
         contamination: str | float | int = "auto",
+        max_samples: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        log: str | PathLike[str] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         self.n_members = n_members
         self.n_components = n_components
@@ -155,196 +163,59 @@ class QMS22(ThresholdMixin, QMSEstimator):
         self.solver = solver
         self.n_restarts = n_restarts
         self.contamination = contamination
+        self.max_samples = max_samples
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.log = log
+        self.checkpoint = checkpoint
 
-    def fit(self, X: ArrayLike, y: object = None, *, unlabeled: ArrayLike | None = None) -> QMS22:
-        """Learn what tells the unlabeled batch from the known-normal rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_normal, n_features)
-            T: known-normal rows, at least `n_members` − 1 of them.
-        y : Ignored
-        unlabeled : array-like of shape (n_unlabeled, n_features), optional
-            S: the batch to search, mostly normal. Without it T stands in for it, which leaves a
-            weak novelty detector, and a warning.
-
-        Returns
-        -------
-        QMS22
-            The fitted detector.
-        """
-        options = self._solver_options(n_threads=1)
-        check_count("n_members", self.n_members, least=2)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_count("n_restarts", self.n_restarts)
-        normal = check_rows(self, X, reset=True)
-        if len(normal) < self.n_members - 1:
+
+    def _check_enough(self, n_normal: int) -> None:
+        if n_normal < self.n_members - 1:
             raise ValueError(
-                f"X has n_samples={len(normal)} known-normal rows, fewer than n_members − 1 = "
+                f"X has n_samples={n_normal} known-normal rows, fewer than n_members − 1 = "
                 f"{self.n_members - 1}; give more rows or a smaller n_members"
             )
-        if unlabeled is None:
-            warnings.warn(
-                "no unlabeled rows were given, so the known-normal rows stand in for them: this is "
-                "a weak novelty detector; pass the batch to search as fit(X, unlabeled=batch)",
-                stacklevel=2,
-            )
-            batch = normal
-        else:
-            batch = check_rows(self, unlabeled, name="unlabeled")
-        n_flagged = _count_flagged(self.contamination, len(batch))
 
-        self._scaler = FeatureScaler.learn(normal, self.scaling)
-        self._typical = TypicalValues.learn(normal)
-        self.typical_ = self._typical.medians
-        rows = np.empty((len(batch) + len(normal), normal.shape[1]))
-        self._scaler.transform(batch, out=rows[: len(batch)])
-        self._scaler.transform(normal, out=rows[len(batch) :])
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
+    def _learn(
+        self,
+        normal: NDArray[np.float64],
+        batch: NDArray[np.float64],
+        rng: np.random.RandomState,
+    ) -> None:
+        options = self._solver_options(n_threads=1)
+        known, sought = place(normal, options.device), place(batch, options.device)
+        self._scaler = FeatureScaler.learn(known, self.scaling)
+        rows = array_module(known).empty((len(batch) + len(normal), normal.shape[1]))
+        self._scaler.transform(sought, out=rows[: len(batch)])
+        self._scaler.transform(known, out=rows[len(batch) :])
         solutions = solve_restarts(
             rows,
             len(batch),
             self.n_members,
             options,
-            seeds.tolist(),
+            rng.randint(2**31 - 1, size=self.n_restarts).tolist(),
             n_jobs=effective_n_jobs(self.n_jobs),
-            verbose=self.verbose > 0,
+            watching=self._watching(),
         )
-
         self.restarts_ = tuple(solution.members for solution in solutions)
         self.members_ = self.restarts_[0]
         self.A_, self.b_ = self.members_.A, self.members_.b
         self.n_iter_ = max(solution.n_iter for solution in solutions)
-        self.unlabeled_scores_ = self._mean_scores(rows[: len(batch)])
-        self.offset_ = -_threshold(self.unlabeled_scores_, n_flagged)
-        return self
 
-    def top_k(self, k: int) -> NDArray[np.intp]:
-        """Give the positions of the k most suspicious unlabeled rows.
+    def _outlier_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        def mean_scores(part: NDArray[np.float64]) -> NDArray[np.float64]:
+            scaled = self._scaler.transform(part)
+            scores: NDArray[np.float64] = array_module(scaled).zeros(len(scaled))
+            for members in self.restarts_:
+                scores += members.outlier_scores(scaled)
+            return scores / len(self.restarts_)
 
-        Parameters
-        ----------
-        k : int
-            How many, at most the number of unlabeled rows.
-
-        Returns
-        -------
-        ndarray of shape (k,)
-            Positions in `unlabeled`, most suspicious first; at ties the lower position first.
-        """
-        check_is_fitted(self)
-        check_count("k", k, least=0)
-        if k > len(self.unlabeled_scores_):
-            raise ValueError(
-                f"k={k} is more than the {len(self.unlabeled_scores_)} unlabeled rows there are"
-            )
-        return np.argsort(-self.unlabeled_scores_, kind="stable")[:k]
-
-    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Compute −η(x), averaged over the restarts; higher is more normal.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return -self._mean_scores(self._scaler.transform(check_rows(self, X)))
-
-    def explain(
-        self, X: ArrayLike, *, groups: Groups | None = None, typical: ArrayLike | None = None
-    ) -> Explanation:
-        """Tell which features make rows suspicious, and by how much.
-
-        Each feature in turn is set to its typical normal value, all others staying as they are;
-        the reason is as strong as η falls.
-
-        Features are changed one at a time. Where several are suspicious only together (a
-        combination of values that never occurs in T) or each is enough alone, no single change may
-        help: a fall near 0 does not prove a feature innocent, and the falls of a row do not add up
-        to its score. They tell what the fitted score reacts to, not what caused the anomaly, and
-        the changed row need not be one that could exist.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Rows to explain, most often the flagged ones: the cost is that of scoring every row
-            once per feature.
-        groups : mapping of str to sequence of int, or sequence of sequence of int, optional
-            Columns that are one feature and change together, such as the one-hot columns of one
-            category, with or without a name. Columns in no group are features of their own.
-        typical : array-like of shape (n_features,), optional
-            A typical normal row. By default the medians of T (`typical_`), and the most frequent
-            level of T in a group of one-hot columns.
-
-        Returns
-        -------
-        Explanation
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from qms22 import QMS22
-        >>> rng = np.random.default_rng(0)
-        >>> T, S = rng.normal(size=(300, 4)), rng.normal(size=(100, 4))
-        >>> S[0, 2] = 9.0
-        >>> detector = QMS22(random_state=0).fit(T, unlabeled=S)
-        >>> reason = detector.explain(S[:1]).top(0, k=1)[0]
-        >>> reason.name, reason.value
-        ('x2', 9.0)
-        """
-        check_is_fitted(self)
-        rows = check_rows(self, X)
-        columns = getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.shape[1])])
-        features = Features.gather([str(column) for column in columns], groups)
-        if typical is None:
-            usual = self._typical.row(features.groups)
-        else:
-            usual = check_typical(typical, rows.shape[1])
-        scores, fall = falls_of_score(
-            self._scaler.transform(rows),
-            self._scaler.transform(usual),
-            features.groups,
-            self._mean_scores,
+        scores: NDArray[np.float64] = score_by_chunks(
+            rows, resolve_device(self.device), mean_scores
         )
-        return Explanation(
-            fall, scores, rows, usual, features.names, features.columns, features.groups
-        )
-
-    def _mean_scores(self, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
-        scores = np.zeros(len(scaled))
-        for members in self.restarts_:
-            scores += members.outlier_scores(scaled)
-        return scores / len(self.restarts_)
-
-
-def _count_flagged(contamination: object, n_unlabeled: int) -> int | None:
-    """Turn `contamination` into a number of rows; None for "auto"."""
-    if isinstance(contamination, str) and contamination == "auto":
-        return None
-    if is_count(contamination) and 1 <= contamination <= n_unlabeled:  # type: ignore[operator]
-        return int(contamination)  # type: ignore[call-overload, no-any-return]
-    if is_number(contamination) and 0 < contamination < 1:  # type: ignore[operator]
-        return round(contamination * n_unlabeled)  # type: ignore[operator]
-    raise ValueError(
-        "contamination must be 'auto', a share in (0, 1) or a number of rows from 1 to "
-        f"{n_unlabeled}, the number of unlabeled rows; got {contamination!r}"
-    )
-
-
-def _threshold(scores: NDArray[np.float64], n_flagged: int | None) -> float:
-    """Draw the line half-way between the flagged and the other scores, or by Tukey's rule."""
-    if n_flagged is None:
-        first, third = np.percentile(scores, [25, 75])
-        return float(third + 1.5 * (third - first))
-    descending = -np.sort(-scores)
-    if n_flagged == 0:
-        return float(descending[0])
-    if n_flagged == len(scores):
-        return float(np.nextafter(descending[-1], -np.inf))
-    return float(descending[n_flagged - 1] + descending[n_flagged]) / 2
+        return scores

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import gen_batches
 
+from qms22._arrays import as_host
 from qms22._validation import check_count, is_count
 
 Groups = Mapping[str, Sequence[int]] | Sequence[Sequence[int]]
@@ -140,9 +141,9 @@ class TypicalValues:
         """Learn the typical values of the columns of known-normal rows."""
         middle = (len(normal) - 1) // 2
         # Column by column: a sorted copy of all rows would double the memory of a fit.
-        medians = np.array([np.partition(column, middle)[middle] for column in normal.T])
+        medians = np.array([float(np.partition(column, middle)[middle]) for column in normal.T])
         is_binary = [bool(((column == 0.0) | (column == 1.0)).all()) for column in normal.T]
-        ones = np.count_nonzero(normal, axis=0)
+        ones = as_host(np.count_nonzero(normal, axis=0))
         return cls(medians, np.where(is_binary, ones / len(normal), np.nan))
 
     def row(self, groups: Sequence[Sequence[int]]) -> NDArray[np.float64]:

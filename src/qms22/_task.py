@@ -73,13 +73,19 @@ class CpmRules:
 
 
 def detection_task(
-    X: NDArray[np.float64], n_unlabeled: int, n_members: int, rng: np.random.RandomState
+    X: NDArray[np.float64],
+    n_unlabeled: int,
+    n_members: int,
+    rng: np.random.RandomState,
+    held_out: NDArray[np.intp] | None = None,
 ) -> Task:
     """Build the task of QMS22: Ω1 = S ∪ T against overlapping subsets of T.
 
     T is shuffled and cut into m − 1 near-equal parts V_2, …, V_m, and Ω_i = T − V_i. The first
     member set weighs |Ω2| / |Ω1| per row, the others 1. With m = 2 there is one subset only, and
     leaving a part out of it would leave nothing: it is T itself.
+
+    Rows of T that are held out are treated as if they were unlabeled: they are in Ω1 alone.
 
     Parameters
     ----------
@@ -91,13 +97,19 @@ def detection_task(
         m.
     rng : RandomState
         Shuffles T.
+    held_out : ndarray of int, optional
+        Positions in T.
     """
-    n_normal = len(X) - n_unlabeled
+    is_known = np.arange(len(X)) >= n_unlabeled
+    if held_out is not None:
+        is_known[n_unlabeled + held_out] = False
+    n_normal = int(np.count_nonzero(is_known))
     n_parts = n_members - 1
     part_sizes = [len(part) for part in np.array_split(np.arange(n_normal), n_parts)]
     # Group 0 is S; group i is the part left out of member set i, counted from 0.
     part = np.repeat(np.arange(1, n_members, dtype=np.int32), part_sizes)
-    group = np.concatenate([np.zeros(n_unlabeled, dtype=np.int32), rng.permutation(part)])
+    group = np.zeros(len(X), dtype=np.int32)
+    group[is_known] = rng.permutation(part)
 
     group_weight = np.ones((n_members, n_members))
     group_weight[1:, 0] = 0.0

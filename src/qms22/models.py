@@ -27,20 +27,27 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from qms22 import __version__
+from qms22._batch import BatchDetector
 from qms22._detector import QMS22
+from qms22._ensemble import QMS22Ensemble
 from qms22._files import written_whole
 from qms22._validation import is_count
 
-FORMAT = 1
+FORMAT = 2
 
 # By name: a model without an encoder does not need the packages of the encoder.
 TRUSTED = (
     "qms22._detector.QMS22",
+    "qms22._ensemble.HeldOutScores",
+    "qms22._ensemble.QMS22Ensemble",
+    "qms22._ensemble.Split",
     "qms22._explain.TypicalValues",
     "qms22._members.MemberFunctions",
     "qms22._scaling.FeatureScaler",
     "qms22.tabular._encoder.TabularEncoder",
 )
+
+_DETECTORS = (QMS22, QMS22Ensemble)
 
 _HEADER = "qms22.json"
 _ZIP_MAGIC = b"PK\x03\x04"
@@ -53,23 +60,23 @@ class SavedModel:
 
     Parameters
     ----------
-    detector : QMS22
+    detector : QMS22 or QMS22Ensemble
         The fitted detector.
     encoder : transformer or None
         What turns a table into the rows that the detector takes, where one was saved.
     facts : mapping
         "version" of qms22 that saved it, when it was "created" (UTC), "parameters", "features"
-        (their names, or None), "n_features", "threshold" (rows with a higher η are flagged), and
-        what else `save_model` was given.
+        (their names, or None), "n_features", "threshold" (rows with a higher score are
+        flagged), and what else `save_model` was given.
     """
 
-    detector: QMS22
+    detector: BatchDetector
     encoder: Any
     facts: Mapping[str, Any]
 
 
 def save_model(
-    path: str | PathLike[str], detector: QMS22, *, encoder: Any = None, **facts: Any
+    path: str | PathLike[str], detector: BatchDetector, *, encoder: Any = None, **facts: Any
 ) -> None:
     """Write a fitted detector to a file.
 
@@ -77,8 +84,10 @@ def save_model(
     ----------
     path : path
         The file, by custom ``….skops``. It is written whole or not at all.
-    detector : QMS22
-        A fitted detector.
+    detector : QMS22 or QMS22Ensemble
+        A fitted detector. Its batch is not written: one that is loaded scores rows and tells
+        outliers, but can no longer flag rows of its batch. An ensemble holds some hundreds of the
+        known-normal rows, which it measures distances from.
     encoder : transformer, optional
         The fitted transformer that made the detector's rows: qms22's or one of scikit-learn's.
     **facts
@@ -101,9 +110,13 @@ def save_model(
     True
     """
     skops_io = _import_skops()
-    if not isinstance(detector, QMS22):
-        raise TypeError(f"a model file holds a QMS22 detector; got a {type(detector).__name__}")
+    if type(detector) not in _DETECTORS:
+        raise TypeError(
+            "a model file holds a QMS22 or a QMS22Ensemble detector; got a "
+            f"{type(detector).__name__}"
+        )
     check_is_fitted(detector)
+    detector = detector.without_rows()
     header = _header(detector, facts)
     try:
         data = skops_io.dumps({"detector": detector, "encoder": encoder})
@@ -161,7 +174,7 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
     return SavedModel(contents["detector"], contents["encoder"], header["facts"])
 
 
-def _header(detector: QMS22, facts: dict[str, Any]) -> str:
+def _header(detector: BatchDetector, facts: dict[str, Any]) -> str:
     """Describe a model in JSON."""
     names = getattr(detector, "feature_names_in_", None)
     own = {
@@ -241,10 +254,10 @@ def _foreign_types(skops_io: Any, data: bytes) -> str:
 
 def _try_out(detector: Any) -> None:
     """Use all that a detector needs for its methods; whatever does not fit together raises."""
-    if type(detector) is not QMS22:
-        raise TypeError("not a QMS22 detector")
+    if type(detector) not in _DETECTORS:
+        raise TypeError("not a detector of qms22")
     row = np.zeros((1, detector.n_features_in_))
-    score = detector._mean_scores(detector._scaler.transform(row)) - detector.offset_
+    score = detector._outlier_scores(row) - detector.offset_
     usual = detector._typical.row([[column] for column in range(row.shape[1])])
     if not np.isfinite(score).all() or usual.shape != row[0].shape:
         raise ValueError("parts of the detector do not fit together")

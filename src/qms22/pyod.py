@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class QMS22(BaseDetector):  # type: ignore[misc]
     contamination : float in (0, 0.5] or thresholder, default=0.1
         Share of outliers in the batch, or one of ``pyod.models.thresholds``.
     n_members, n_components, alpha, max_iter, step_a, step_b, init_b, scaling, dtype, device, \
-solver, n_restarts, n_jobs, random_state, verbose
+solver, n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
         As of `qms22.QMS22`.
 
     Attributes
@@ -72,9 +73,12 @@ solver, n_restarts, n_jobs, random_state, verbose
         device: str = "cpu",
         solver: str = "native",
         n_restarts: int = 1,
+        max_samples: int | None = None,
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
+        log: str | PathLike[str] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> None:
         super().__init__(contamination=contamination)
         self.n_members = n_members
@@ -89,9 +93,12 @@ solver, n_restarts, n_jobs, random_state, verbose
         self.device = device
         self.solver = solver
         self.n_restarts = n_restarts
+        self.max_samples = max_samples
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+        self.log = log
+        self.checkpoint = checkpoint
 
     def fit(self, X: ArrayLike, y: object = None, unlabeled: ArrayLike | None = None) -> QMS22:
         """Learn what tells the unlabeled batch from the known-normal rows.

@@ -56,7 +56,7 @@ def test_fit_and_score_are_the_two_steps(name: str) -> None:
 
 def test_transductive_detectors_get_the_batch() -> None:
     transductive = [name for name in list_detectors() if get_detector(name).is_transductive]
-    assert transductive == ["QMS22", "QMS22-recommended"]
+    assert transductive == ["QMS22", "QMS22Ensemble"]
     normal, unlabeled, _ = make_task()
     for name in transductive:
         detector: Any = get_detector(name).build(0)
@@ -82,7 +82,7 @@ def test_names_are_found_in_any_case() -> None:
         ("BMR", "no detector is called 'BMR'; did you mean 'BRM'?"),
         (
             "xyzzy",
-            "no detector is called 'xyzzy'; there are QMS22, QMS22-recommended, BRM, .* pyod:ECOD",
+            "no detector is called 'xyzzy'; there are QMS22, QMS22Ensemble, BRM, .* pyod:ECOD",
         ),
     ],
 )

@@ -81,7 +81,7 @@ def test_the_slider_moves_threshold_counts_and_rates(open_report: Any) -> None:
     assert truth is not None
     words = page.inner_text("#counts").replace("\u2009", "").replace("\xa0", " ")
     rate = true_positive_rate_at(truth, run.scores, 45)
-    assert f"45 of 1000 rows flagged (4.5 %), η ≥ {scores[44]:.6g}" in words
+    assert f"45 of 1000 rows flagged (4.5 %), score ≥ {scores[44]:.6g}" in words
     assert f"TPR {100 * rate:.3g} %, precision {100 * rate * truth.sum() / 45:.3g} %" in words
     assert f"AUC {roc(truth, run.scores).auc:.4f}" in page.inner_text("#roc-words")
     assert f"true positive rate {rate:.3f}" in page.inner_text("#roc-words")
@@ -243,7 +243,7 @@ def test_the_download_holds_the_flagged_rows(open_report: Any) -> None:
         assert float(line[4]) == run.rows["amount"].iloc[row]
         assert float(line[9]) == pytest.approx(run.rows["ratio"].iloc[row], rel=5e-9)
         assert line[8] == f"{run.rows['opened'].iloc[row]:%Y-%m-%d}"
-        assert line[10].startswith(f"amount: {run.rows['amount'].iloc[row]}, usually 20.1 (η −")
+        assert line[10].startswith(f"amount: {run.rows['amount'].iloc[row]}, usually 20.1 (score −")
 
 
 def test_hostile_texts_stay_texts(open_report: Any) -> None:
@@ -309,8 +309,8 @@ def test_one_row_and_ties(open_report: Any) -> None:
     one = pd.DataFrame({"a": [1.0], "b": ["x"]})
     page = open_report(DetectionRun("One", [0.0], one, one, k=1, is_outlier=[True]))
     assert ranks(page) == [1]
-    assert "1 of 1 row flagged (100\xa0%), η ≥ 0;" in page.inner_text("#counts")
+    assert "1 of 1 row flagged (100\xa0%), score ≥ 0;" in page.inner_text("#counts")
     tied = pd.DataFrame({"a": [None] * 4})
     page = open_report(DetectionRun("Ties", [1, 0, 0, 0], tied, tied, k=2, is_outlier=[1, 0, 0, 1]))
-    assert "η ≥ 0, which 2 more rows have too; 1.3 of 2 outliers" in page.inner_text("#counts")
+    assert "score ≥ 0, which 2 more rows have too; 1.3 of 2 outliers" in page.inner_text("#counts")
     assert page.is_visible("#no-features")

@@ -11,11 +11,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._estimator import ThresholdMixin
-from qms22._scaling import FeatureScaler
+from qms22._scaling import FeatureScaler, range_scaler
 from qms22._validation import check_rows, is_number
-
-# Scaled values are cut off where their squares would overflow.
-LIMIT = 1e100
 
 # "auto" flags one normal row in twenty.
 _FALSE_ALARMS = 0.05
@@ -97,22 +94,6 @@ class NoveltyDetector(ThresholdMixin, BaseEstimator, metaclass=ABCMeta):  # type
         else:
             scores, share = self._score(rows), self.contamination
         return float(np.percentile(scores, 100.0 * share))
-
-
-def range_scaler(normal: NDArray[np.float64]) -> FeatureScaler:
-    """Learn to scale every column to a range of length 1; a constant column keeps its unit.
-
-    That is min-max scaling but for a shift, which no distance feels: the median becomes 0, since
-    distances suffer least from rounding near 0, and most rows should be there.
-    """
-    peak = np.maximum(normal.max(axis=0), -normal.min(axis=0))
-    peak[peak == 0.0] = 1.0
-    in_peaks = normal / peak
-    width = in_peaks.max(axis=0) - in_peaks.min(axis=0)
-    # Dividing by 1 / peak undoes the division by the peak; for tiny peaks it is infinite.
-    with np.errstate(over="ignore"):
-        width = np.where(width == 0.0, 1.0 / peak, width)
-    return FeatureScaler(peak, np.median(in_peaks, axis=0), 1.0 / width, LIMIT)
 
 
 def gaussian_similarity(

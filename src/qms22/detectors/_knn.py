@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._scaling import DEVIATION, FeatureScaler
+from qms22._scaling import DEVIATION, UNSCALED_LIMIT, FeatureScaler, range_scaler
 from qms22._validation import check_choice, check_count
-from qms22.detectors._base import LIMIT, NoveltyDetector, range_scaler
+from qms22.detectors._base import NoveltyDetector
 from qms22.detectors._neighbors import NeighborIndex
 from qms22.detectors._threads import in_batches
 
@@ -88,7 +88,7 @@ class KNNDetector(NoveltyDetector):
             return range_scaler(normal)
         scaler = FeatureScaler.learn(normal, self.scaling)
         unit = DEVIATION if self.scaling == "standard" else 1.0
-        return replace(scaler, factor=scaler.factor / unit, limit=LIMIT)
+        return replace(scaler, factor=scaler.factor / unit, limit=UNSCALED_LIMIT)
 
     def _learn(self, rows: NDArray[np.float64]) -> None:
         self._index = NeighborIndex.build(rows)

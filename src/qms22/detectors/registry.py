@@ -26,8 +26,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qms22._presets import RECOMMENDED
-
 _PYOD_PREFIX = "pyod:"
 
 
@@ -101,7 +99,7 @@ def list_detectors() -> list[str]:
     Examples
     --------
     >>> list_detectors()[:3]
-    ['QMS22', 'QMS22-recommended', 'BRM']
+    ['QMS22', 'QMS22Ensemble', 'BRM']
     """
     return [spec.name for spec in _SPECS]
 
@@ -207,9 +205,9 @@ _SPECS = (
         is_transductive=True,
     ),
     DetectorSpec(
-        "QMS22-recommended",
-        _Recipe("qms22:QMS22", RECOMMENDED),
-        "the same, standardised features, 20 sweeps, 3 shuffles",
+        "QMS22Ensemble",
+        _Recipe("qms22:QMS22Ensemble"),
+        "the recommended detector: QMS22 and nearest distances, 8 splits",
         is_transductive=True,
     ),
     DetectorSpec("BRM", _Recipe("qms22.detectors:BRM"), "Bagging-Random Miner, 100 bags"),

@@ -12,7 +12,7 @@ class DetailPanel {
     const { run } = this;
     const parts = [
       element("h3", { className: "own", text: `Rank ${countText(row + 1)}: ${run.id.name} ${run.id.text(row)}` }),
-      element("p", { text: `Score η ${run.score.text(row)}` }),
+      element("p", { text: `Score ${run.score.text(row)}` }),
       ...this.reasons(run.reasons[row]),
       this.values(row),
     ];
@@ -31,7 +31,7 @@ class DetailPanel {
     if (reasons.length === 0) return [element("p", { text: "No single feature makes this row suspicious." })];
     const most = Math.max(...reasons.map(([, fall]) => Math.abs(fall ?? 0)));
     const items = reasons.map((reason) => this.reason(reason, most));
-    const words = "How η would change if this feature alone had its usual value:";
+    const words = "How the score would change if this feature alone had its usual value:";
     const list = (children) => element("ul", { className: "reasons", children });
     const parts = [element("p", { className: "soft", text: words }), list(items.slice(0, FIRST_REASONS))];
     const rest = items.slice(FIRST_REASONS);

@@ -11,7 +11,7 @@ function countsWords(run, k) {
   const strong = (text) => element("strong", { text });
   const parts = [strong(countText(k)), ` of ${plural(run.nRows, "row")} flagged (${percent(k / run.nRows)})`];
   if (k > 0) {
-    parts.push(", η ≥ ", strong(run.score.text(k - 1)));
+    parts.push(", score ≥ ", strong(run.score.text(k - 1)));
     const tied = run.reach[k - 1] - k;
     if (tied > 0) parts.push(`, which ${plural(tied, "more row")} ${tied === 1 ? "has" : "have"} too`);
   }

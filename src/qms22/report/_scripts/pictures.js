@@ -34,7 +34,7 @@ class ScorePicture {
         y: { distr: isLog ? 3 : 1, range },
       },
       axes: [
-        axis("score η", { size: 32 }),
+        axis("score", { size: 32 }),
         axis("rows", {
           size: 58,
           values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? countText(tick) : "")),
@@ -66,7 +66,7 @@ class ScorePicture {
   read(bin) {
     const { edges, counts } = this.run.scores;
     this.readout.textContent = bin == null ? "" :
-      `η from ${rounded(edges[bin], 4)} to ${rounded(edges[bin + 1], 4)}: ` +
+      `score from ${rounded(edges[bin], 4)} to ${rounded(edges[bin + 1], 4)}: ` +
       `${plural(counts[bin], "row")}, ${countText(this.flagged[bin])} flagged`;
   }
 
