@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dispatch.hpp"
+#include "shard.hpp"
 #include "solver.hpp"
 
 namespace nb = nanobind;
@@ -21,6 +22,7 @@ using namespace nb::literals;
 
 namespace {
 
+using qms22::Shard;
 using qms22::Solver;
 
 using Input = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
@@ -59,6 +61,31 @@ nb::ndarray<nb::numpy, double> to_numpy(std::vector<double> values,
     return {data, shape, owner};
 }
 
+// Checks the arrays of a task and looks at them as a problem of m members.
+qms22::Problem as_problem(const Input& x, const Groups& group, const Doubles2& group_weight,
+                          const std::optional<Doubles1>& row_weight, std::size_t n_components,
+                          double alpha, double floor, double tolerance, double step_a,
+                          double step_b) {
+    require(x.shape(0) > 0, "x has no rows");
+    require(group.shape(0) == x.shape(0), "group and x differ in length");
+    require(!row_weight || row_weight->shape(0) == x.shape(0), "row_weight and x differ in length");
+    for (std::size_t i = 0; i < group.shape(0); ++i)
+        require(group.data()[i] >= 0 && std::size_t(group.data()[i]) < group_weight.shape(1),
+                "group holds a number without a weight");
+    return {as_table(x),
+            group.data(),
+            group_weight.shape(1),
+            group_weight.data(),
+            row_weight ? row_weight->data() : nullptr,
+            group_weight.shape(0),
+            n_components,
+            alpha,
+            floor,
+            tolerance,
+            step_a,
+            step_b};
+}
+
 std::unique_ptr<Solver> build_solver(const Input& x, const Groups& group,
                                      const Doubles2& group_weight,
                                      const std::optional<Doubles1>& row_weight, const Doubles3& a,
@@ -66,30 +93,46 @@ std::unique_ptr<Solver> build_solver(const Input& x, const Groups& group,
                                      double tolerance, double step_a, double step_b,
                                      bool single_precision, std::size_t n_threads,
                                      const std::string& isa) {
-    require(x.shape(0) > 0, "x has no rows");
-    require(group.shape(0) == x.shape(0), "group and x differ in length");
-    require(!row_weight || row_weight->shape(0) == x.shape(0), "row_weight and x differ in length");
     require(group_weight.shape(0) == a.shape(0), "group_weight and A differ in members");
     require(a.shape(2) == x.shape(1), "A and x differ in features");
-    for (std::size_t i = 0; i < group.shape(0); ++i)
-        require(group.data()[i] >= 0 && std::size_t(group.data()[i]) < group_weight.shape(1),
-                "group holds a number without a weight");
-    const qms22::Problem problem = {as_table(x),
-                                    group.data(),
-                                    group_weight.shape(1),
-                                    group_weight.data(),
-                                    row_weight ? row_weight->data() : nullptr,
-                                    a.shape(0),
-                                    a.shape(1),
-                                    alpha,
-                                    floor,
-                                    tolerance,
-                                    step_a,
-                                    step_b};
+    const qms22::Problem problem = as_problem(x, group, group_weight, row_weight, a.shape(1), alpha,
+                                              floor, tolerance, step_a, step_b);
     std::vector<double> coefficients = join(a, b);
     const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
     nb::gil_scoped_release release;
     return qms22::make_solver(problem, std::move(coefficients), single_precision, n_threads, set);
+}
+
+std::unique_ptr<Shard> build_shard(const Input& x, const Groups& group,
+                                   const Doubles2& group_weight, std::size_t n_components,
+                                   double alpha, double floor, double step_a, double step_b,
+                                   bool single_precision, std::size_t n_threads,
+                                   const std::string& isa) {
+    const qms22::Problem problem = as_problem(x, group, group_weight, std::nullopt, n_components,
+                                              alpha, floor, 0.0, step_a, step_b);
+    const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
+    nb::gil_scoped_release release;
+    return qms22::make_shard(problem, single_precision, n_threads, set);
+}
+
+std::vector<qms22::Decision> as_decisions(const nb::bytes& decisions) {
+    const auto* data = static_cast<const qms22::Decision*>(decisions.data());
+    return {data, data + decisions.size()};
+}
+
+// Changes (trials, blocks, 2) of the loss for the plus and the minus direction.
+nb::ndarray<nb::numpy, double> visit(Shard& shard, std::size_t member, const nb::bytes& settled,
+                                     const nb::bytes& presumed) {
+    const std::vector<qms22::Decision> past = as_decisions(settled), way = as_decisions(presumed);
+    std::vector<double> changes;
+    {
+        nb::gil_scoped_release release;
+        for (const qms22::Change& change : shard.visit(member, past, way)) {
+            changes.push_back(change.plus);
+            changes.push_back(change.minus);
+        }
+    }
+    return to_numpy(std::move(changes), {way.size() + 1, shard.n_blocks(), 2});
 }
 
 nb::ndarray<nb::numpy, double> member_values(const Input& x, const Doubles3& a, const Doubles2& b,
@@ -146,6 +189,18 @@ NB_MODULE(_core, module) {
             nb::rv_policy::automatic)
         .def_prop_ro("row_trials", &Solver::row_trials)
         .def_prop_ro("slow_row_trials", &Solver::slow_row_trials);
+    nb::class_<Shard>(module, "Shard")
+        .def(nb::new_(&build_shard), "x"_a, "group"_a, "group_weight"_a, "n_components"_a,
+             nb::kw_only(), "alpha"_a, "floor"_a, "step_a"_a, "step_b"_a,
+             "single_precision"_a = false, "n_threads"_a = 1, "isa"_a = "")
+        .def("restart",
+             [](Shard& shard, const Doubles3& a, const Doubles2& b) {
+                 std::vector<double> coefficients = join(a, b);
+                 nb::gil_scoped_release release;
+                 shard.restart(std::move(coefficients));
+             })
+        .def("visit", &visit, "member"_a, "settled"_a, "presumed"_a);
+    module.attr("BLOCK_ROWS") = qms22::kBlockRows;
     module.def("member_values", &member_values, "x"_a, "a"_a, "b"_a, nb::kw_only(), "floor"_a,
                "isa"_a = "");
     module.def("build_info", &build_info);

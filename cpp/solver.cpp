@@ -1,56 +1,11 @@
 #include "solver.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
 
 #include "team.hpp"
 
 namespace qms22 {
 namespace {
-
-constexpr std::size_t round_up(std::size_t size, std::size_t to) {
-    return (size + to - 1) / to * to;
-}
-
-// Distance between two arrays of `n_rows` in the arena. Arrays walked through side by side must not
-// start at the same place within a page, or they fight over the same cache sets and loads wait for
-// unrelated stores: an odd number of cache lines modulo a page keeps any 64 of them apart.
-template <class Real>
-std::size_t staggered_stride(std::size_t n_rows) {
-    constexpr std::size_t kLinesPerPage = 4096 / kLaneBytes, kStagger = 9;
-    const std::size_t n_lines = (n_rows + kLanes<Real> - 1) / kLanes<Real>;
-    const std::size_t beyond = (kStagger + kLinesPerPage - n_lines % kLinesPerPage) % kLinesPerPage;
-    return (n_lines + beyond) * kLanes<Real>;
-}
-
-// Row numbers in ascending order of group, the order the kernel wants its rows in.
-std::vector<std::size_t> sort_by_group(const std::int32_t* group, std::size_t n_rows) {
-    std::vector<std::size_t> order(n_rows);
-    std::iota(order.begin(), order.end(), std::size_t(0));
-    std::stable_sort(order.begin(), order.end(),
-                     [group](std::size_t a, std::size_t b) { return group[a] < group[b]; });
-    return order;
-}
-
-// Rows as feature-major columns and, last, the column of -1 that meets b. Padding rows copy the
-// last row.
-template <class Real>
-void pack(const Table& x, const std::size_t* order, std::size_t first, std::size_t n_rows,
-          std::size_t n_padded, std::size_t stride, Real* columns) {
-    // Tile by tile, so that neither side of the transposition thrashes the cache.
-    constexpr std::size_t kTile = 64;
-    for (std::size_t begin = 0; begin < n_padded; begin += kTile) {
-        const std::size_t end = std::min(begin + kTile, n_padded);
-        for (std::size_t c = 0; c < x.n_columns; ++c) {
-            for (std::size_t i = begin; i < end; ++i) {
-                const std::size_t row = first + std::min(i, n_rows - 1);
-                columns[c * stride + i] = Real(x(order ? order[row] : row, c));
-            }
-        }
-    }
-    std::fill_n(columns + x.n_columns * stride, n_padded, Real(-1));
-}
 
 template <class Real>
 class TypedSolver final : public Solver {
@@ -59,53 +14,18 @@ class TypedSolver final : public Solver {
                 const Kernel<Real>& kernel)
         : kernel_(kernel),
           coefficients_(std::move(coefficients)),
-          n_rows_(round_up(problem.x.n_rows, kLanes<Real>)),
-          stride_(staggered_stride<Real>(n_rows_)),
-          n_blocks_((n_rows_ + kBlockRows - 1) / kBlockRows),
-          n_threads_(std::max<std::size_t>(1, std::min(n_threads, n_blocks_))),
-          n_groups_(problem.n_groups + 1),
+          packed_(problem),
+          rows_(packed_.view()),
+          n_threads_(std::max<std::size_t>(1, std::min(n_threads, packed_.n_blocks()))),
           tolerance_(problem.tolerance),
           step_a_(Real(problem.step_a)),
           step_b_(Real(problem.step_b)),
           exact_step_a_(problem.step_a),
           exact_step_b_(problem.step_b),
-          has_row_weight_(problem.row_weight != nullptr),
-          arena_((problem.x.n_columns + 1 + problem.n_members + problem.n_components + 3 +
-                  has_row_weight_) *
-                 stride_),
-          group_(n_rows_),
-          group_weight_(problem.n_members * n_groups_),
-          partial_(2 * n_blocks_) {
-        rows_.stride = stride_;
-        rows_.n_features = problem.x.n_columns;
-        rows_.n_components = problem.n_components;
-        rows_.n_members = problem.n_members;
-        rows_.n_groups = n_groups_;
-        rows_.group = group_.get();
-        rows_.group_weight = group_weight_.get();
-        Real* next = arena_.get();
-        const auto take = [&](std::size_t n_arrays) {
-            Real* const taken = next;
-            next += n_arrays * stride_;
-            return taken;
-        };
-        Real* const x = take(rows_.n_features + 1);
-        rows_.x = x;
-        rows_.value = take(rows_.n_members);
-        rows_.residual2 = take(rows_.n_components);
-        rows_.s1 = take(1);
-        rows_.s2 = take(1);
-        rows_.slack = take(1);
-        Real* const row_weight = has_row_weight_ ? take(1) : nullptr;
-        rows_.row_weight = row_weight;
-        rows_.alpha = Real(problem.alpha);
-        rows_.inverse_alpha = problem.alpha > 0 ? Real(1 / problem.alpha)
-                                                : std::numeric_limits<Real>::infinity();
-        rows_.floor = Real(problem.floor);
-        fill(problem, x, row_weight);
+          partial_(2 * packed_.n_blocks()) {
         run_team(n_threads_, [this](std::size_t rank) {
             for (std::size_t member = 0; member < rows_.n_members; ++member) {
-                const std::vector<Real> own = of_member(coefficients_, member);
+                const std::vector<Real> own = packed_.of_member(coefficients_, member);
                 for_blocks(rank, [&](std::size_t, std::size_t begin, std::size_t end) {
                     kernel_.evaluate(rows_, member, own.data(), begin, end);
                 });
@@ -126,7 +46,7 @@ class TypedSolver final : public Solver {
                 result = mine;
             }
         });
-        row_trials_ += std::int64_t(n_rows_ * coefficients_.size());
+        row_trials_ += std::int64_t(packed_.n_rows() * coefficients_.size());
         return result;
     }
 
@@ -135,49 +55,21 @@ class TypedSolver final : public Solver {
     std::int64_t slow_row_trials() const override { return slow_row_trials_; }
 
   private:
-    void fill(const Problem& problem, Real* x, Real* row_weight) {
-        const std::size_t n = problem.x.n_rows;
-        const std::vector<std::size_t> order = sort_by_group(problem.group, n);
-        pack(problem.x, order.data(), 0, n, n_rows_, stride_, x);
-        // The last group is the padding's and weighs nothing.
-        for (std::size_t i = 0; i < n_rows_; ++i)
-            group_[i] = i < n ? problem.group[order[i]] : std::int32_t(problem.n_groups);
-        for (std::size_t member = 0; member < problem.n_members; ++member)
-            for (std::size_t g = 0; g < n_groups_; ++g)
-                group_weight_[member * n_groups_ + g] =
-                    g < problem.n_groups
-                        ? Real(problem.group_weight[member * problem.n_groups + g])
-                        : Real(0);
-        if (problem.row_weight)
-            for (std::size_t i = 0; i < n_rows_; ++i)
-                row_weight[i] = i < n ? Real(problem.row_weight[order[i]]) : Real(0);
-    }
-
-    std::vector<Real> of_member(const std::vector<double>& all, std::size_t member) const {
-        const std::size_t size = rows_.n_components * (rows_.n_features + 1);
-        const double* from = all.data() + member * size;
-        return std::vector<Real>(from, from + size);
-    }
-
-    // Calls work(block, begin, end) for the blocks of one thread.
     template <class Work>
     void for_blocks(std::size_t rank, const Work& work) const {
-        const std::size_t first = n_blocks_ * rank / n_threads_;
-        const std::size_t last = n_blocks_ * (rank + 1) / n_threads_;
-        for (std::size_t block = first; block < last; ++block)
-            work(block, block * kBlockRows, std::min(n_rows_, (block + 1) * kBlockRows));
+        packed_.for_blocks(rank, n_threads_, work);
     }
 
     SweepResult sweep_as(std::size_t rank, Barrier& barrier, std::vector<double>& coefficients) {
         SweepResult result = {0, 0};
         for (std::size_t member = 0; member < rows_.n_members; ++member) {
-            std::vector<Real> own = of_member(coefficients, member);
+            std::vector<Real> own = packed_.of_member(coefficients, member);
             for_blocks(rank, [&](std::size_t, std::size_t begin, std::size_t end) {
                 kernel_.enter(rows_, member, own.data(), begin, end);
             });
             double* const entries = coefficients.data() + member * own.size();
             const SweepResult visit = visit_entries(rank, barrier, member, entries);
-            own = of_member(coefficients, member);
+            own = packed_.of_member(coefficients, member);
             for_blocks(rank, [&](std::size_t, std::size_t begin, std::size_t end) {
                 kernel_.evaluate(rows_, member, own.data(), begin, end);
             });
@@ -228,13 +120,13 @@ class TypedSolver final : public Solver {
         }
         const std::size_t entry = step.component * (rows_.n_features + 1) + step.feature;
         const std::size_t entries = rows_.n_components * (rows_.n_features + 1);
-        Change* const partial = partial_.data() + (member * entries + entry) % 2 * n_blocks_;
+        Change* const partial = partial_.data() + (member * entries + entry) % 2 * packed_.n_blocks();
         for_blocks(rank, [&](std::size_t block, std::size_t begin, std::size_t end) {
             partial[block] = kernel_.attempt(rows_, member, accepted, step, begin, end);
         });
         barrier.meet();
         Change total = {0, 0, 0};
-        for (std::size_t block = 0; block < n_blocks_; ++block) add(total, partial[block]);
+        for (std::size_t block = 0; block < packed_.n_blocks(); ++block) add(total, partial[block]);
         if (rank == 0) slow_row_trials_ += total.slow_rows;
         return total;
     }
@@ -247,17 +139,13 @@ class TypedSolver final : public Solver {
 
     const Kernel<Real>& kernel_;
     std::vector<double> coefficients_;
-    std::size_t n_rows_;  // with padding to full lanes
-    std::size_t stride_, n_blocks_, n_threads_, n_groups_;
+    PackedRows<Real> packed_;
+    const Rows<Real>& rows_;
+    std::size_t n_threads_;
     double tolerance_;
     Real step_a_, step_b_;
     double exact_step_a_, exact_step_b_;
-    bool has_row_weight_;
-    Aligned<Real> arena_;  // every array of rows_ that is as long as a column
-    Aligned<std::int32_t> group_;
-    Aligned<Real> group_weight_;
     std::vector<Change> partial_;
-    Rows<Real> rows_;
     std::int64_t row_trials_ = 0, slow_row_trials_ = 0;
 };
 

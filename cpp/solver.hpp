@@ -4,52 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <vector>
 
 #include "dispatch.hpp"
-#include "kernel.hpp"
+#include "packed.hpp"
 
 namespace qms22 {
-
-// A table of doubles seen through strides (counted in elements), whatever its memory order.
-struct Table {
-    const double* data;
-    std::size_t n_rows, n_columns;
-    std::ptrdiff_t row_stride, column_stride;
-
-    double operator()(std::size_t row, std::size_t column) const {
-        return data[std::ptrdiff_t(row) * row_stride + std::ptrdiff_t(column) * column_stride];
-    }
-};
-
-// Cache-line aligned, uninitialised memory.
-template <class T>
-class Aligned {
-  public:
-    explicit Aligned(std::size_t size = 0)
-        : data_(size ? static_cast<T*>(::operator new(size * sizeof(T), kAlignment)) : nullptr) {}
-    T* get() const { return data_.get(); }
-    T& operator[](std::size_t i) const { return data_.get()[i]; }
-
-  private:
-    static constexpr std::align_val_t kAlignment{kLaneBytes};
-    struct Free {
-        void operator()(T* data) const { ::operator delete(data, kAlignment); }
-    };
-    std::unique_ptr<T, Free> data_;
-};
-
-// The QMS task in plain numbers: which rows weigh how much inside which member set.
-struct Problem {
-    Table x;                           // (n, p)
-    const std::int32_t* group;         // (n)
-    std::size_t n_groups;
-    const double* group_weight;        // (m, n_groups)
-    const double* row_weight;          // (n) or null
-    std::size_t n_members, n_components;
-    double alpha, floor, tolerance, step_a, step_b;
-};
 
 struct SweepResult {
     double change;          // of the loss; never positive

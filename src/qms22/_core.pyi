@@ -39,6 +39,27 @@ class Solver:
     @property
     def slow_row_trials(self) -> int: ...
 
+class Shard:
+    def __new__(
+        cls,
+        x: NDArray[np.float64],
+        group: NDArray[np.int32],
+        group_weight: NDArray[np.float64],
+        n_components: int,
+        *,
+        alpha: float,
+        floor: float,
+        step_a: float,
+        step_b: float,
+        single_precision: bool = False,
+        n_threads: int = 1,
+        isa: str = "",
+    ) -> Shard: ...
+    def restart(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> None: ...
+    def visit(self, member: int, settled: bytes, presumed: bytes) -> NDArray[np.float64]: ...
+
+BLOCK_ROWS: int
+
 def member_values(
     x: NDArray[np.float64],
     a: NDArray[np.float64],

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22 import _core
-from qms22._members import forced_instruction_set
+from qms22._members import FLOOR_SHARE, forced_instruction_set
 from qms22._task import CpmRules, Task
 
 
@@ -39,7 +40,8 @@ class NativeSolver:
         n_threads: int,
     ) -> None:
         self._shape = A.shape
-        self._unit = power_of_two_near(float(np.abs(b).max()))
+        self._unit = unit_of(rules)
+        rules = in_unit(rules, self._unit)
         self._solver = _core.Solver(
             task.X,
             task.group,
@@ -48,10 +50,10 @@ class NativeSolver:
             A / self._unit,
             b / self._unit,
             alpha=rules.alpha,
-            floor=rules.floor / self._unit**2,
+            floor=rules.floor,
             tolerance=rules.tolerance,
-            step_a=rules.step_a / self._unit,
-            step_b=rules.step_b / self._unit,
+            step_a=rules.step_a,
+            step_b=rules.step_b,
             single_precision=precision == "float32",
             n_threads=n_threads,
             isa=forced_instruction_set(),
@@ -81,6 +83,21 @@ class NativeSolver:
         n_members, n_components, n_features = self._shape
         flat = self._solver.coefficients * self._unit
         return flat.reshape(n_members, n_components, n_features + 1)
+
+
+def unit_of(rules: CpmRules) -> float:
+    """Give a power of two near init_b; it does not depend on where a fit starts."""
+    return power_of_two_near(math.sqrt(rules.floor / FLOOR_SHARE))
+
+
+def in_unit(rules: CpmRules, unit: float) -> CpmRules:
+    """Give the rules for coefficients that were divided by `unit`, a power of two."""
+    return replace(
+        rules,
+        floor=rules.floor / unit**2,
+        step_a=rules.step_a / unit,
+        step_b=rules.step_b / unit,
+    )
 
 
 def power_of_two_near(value: float) -> float:

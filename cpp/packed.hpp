@@ -1,0 +1,188 @@
+// A task's rows as the kernel wants them: sorted by group, feature-major, aligned, padded to lanes.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <new>
+#include <numeric>
+#include <vector>
+
+#include "kernel.hpp"
+
+namespace qms22 {
+
+// A table of doubles seen through strides (counted in elements), whatever its memory order.
+struct Table {
+    const double* data;
+    std::size_t n_rows, n_columns;
+    std::ptrdiff_t row_stride, column_stride;
+
+    double operator()(std::size_t row, std::size_t column) const {
+        return data[std::ptrdiff_t(row) * row_stride + std::ptrdiff_t(column) * column_stride];
+    }
+};
+
+// Cache-line aligned, uninitialised memory.
+template <class T>
+class Aligned {
+  public:
+    explicit Aligned(std::size_t size = 0)
+        : data_(size ? static_cast<T*>(::operator new(size * sizeof(T), kAlignment)) : nullptr) {}
+    T* get() const { return data_.get(); }
+    T& operator[](std::size_t i) const { return data_.get()[i]; }
+
+  private:
+    static constexpr std::align_val_t kAlignment{kLaneBytes};
+    struct Free {
+        void operator()(T* data) const { ::operator delete(data, kAlignment); }
+    };
+    std::unique_ptr<T, Free> data_;
+};
+
+// The QMS task in plain numbers: which rows weigh how much inside which member set.
+struct Problem {
+    Table x;                           // (n, p)
+    const std::int32_t* group;         // (n)
+    std::size_t n_groups;
+    const double* group_weight;        // (m, n_groups)
+    const double* row_weight;          // (n) or null
+    std::size_t n_members, n_components;
+    double alpha, floor, tolerance, step_a, step_b;
+};
+
+constexpr std::size_t round_up(std::size_t size, std::size_t to) {
+    return (size + to - 1) / to * to;
+}
+
+// Distance between two arrays of `n_rows` in the arena. Arrays walked through side by side must not
+// start at the same place within a page, or they fight over the same cache sets and loads wait for
+// unrelated stores: an odd number of cache lines modulo a page keeps any 64 of them apart.
+template <class Real>
+std::size_t staggered_stride(std::size_t n_rows) {
+    constexpr std::size_t kLinesPerPage = 4096 / kLaneBytes, kStagger = 9;
+    const std::size_t n_lines = (n_rows + kLanes<Real> - 1) / kLanes<Real>;
+    const std::size_t beyond = (kStagger + kLinesPerPage - n_lines % kLinesPerPage) % kLinesPerPage;
+    return (n_lines + beyond) * kLanes<Real>;
+}
+
+// Row numbers in ascending order of group, the order the kernel wants its rows in.
+inline std::vector<std::size_t> sort_by_group(const std::int32_t* group, std::size_t n_rows) {
+    std::vector<std::size_t> order(n_rows);
+    std::iota(order.begin(), order.end(), std::size_t(0));
+    std::stable_sort(order.begin(), order.end(),
+                     [group](std::size_t a, std::size_t b) { return group[a] < group[b]; });
+    return order;
+}
+
+// Rows as feature-major columns and, last, the column of -1 that meets b. Padding rows copy the
+// last row.
+template <class Real>
+void pack(const Table& x, const std::size_t* order, std::size_t first, std::size_t n_rows,
+          std::size_t n_padded, std::size_t stride, Real* columns) {
+    // Tile by tile, so that neither side of the transposition thrashes the cache.
+    constexpr std::size_t kTile = 64;
+    for (std::size_t begin = 0; begin < n_padded; begin += kTile) {
+        const std::size_t end = std::min(begin + kTile, n_padded);
+        for (std::size_t c = 0; c < x.n_columns; ++c) {
+            for (std::size_t i = begin; i < end; ++i) {
+                const std::size_t row = first + std::min(i, n_rows - 1);
+                columns[c * stride + i] = Real(x(order ? order[row] : row, c));
+            }
+        }
+    }
+    std::fill_n(columns + x.n_columns * stride, n_padded, Real(-1));
+}
+
+// The memory behind a kernel's `Rows`, and the blocks that rows are worked on in.
+template <class Real>
+class PackedRows {
+  public:
+    explicit PackedRows(const Problem& problem)
+        : n_rows_(round_up(problem.x.n_rows, kLanes<Real>)),
+          n_blocks_((n_rows_ + kBlockRows - 1) / kBlockRows),
+          group_(n_rows_),
+          group_weight_(problem.n_members * (problem.n_groups + 1)) {
+        const std::size_t stride = staggered_stride<Real>(n_rows_);
+        const bool has_row_weight = problem.row_weight != nullptr;
+        arena_ = Aligned<Real>((problem.x.n_columns + 1 + problem.n_members +
+                                problem.n_components + 3 + has_row_weight) *
+                               stride);
+        view_.stride = stride;
+        view_.n_features = problem.x.n_columns;
+        view_.n_components = problem.n_components;
+        view_.n_members = problem.n_members;
+        view_.n_groups = problem.n_groups + 1;
+        view_.group = group_.get();
+        view_.group_weight = group_weight_.get();
+        Real* next = arena_.get();
+        const auto take = [&](std::size_t n_arrays) {
+            Real* const taken = next;
+            next += n_arrays * stride;
+            return taken;
+        };
+        Real* const x = take(view_.n_features + 1);
+        view_.x = x;
+        view_.value = take(view_.n_members);
+        view_.residual2 = take(view_.n_components);
+        view_.s1 = take(1);
+        view_.s2 = take(1);
+        view_.slack = take(1);
+        Real* const row_weight = has_row_weight ? take(1) : nullptr;
+        view_.row_weight = row_weight;
+        view_.alpha = Real(problem.alpha);
+        view_.inverse_alpha = problem.alpha > 0 ? Real(1 / problem.alpha)
+                                                : std::numeric_limits<Real>::infinity();
+        view_.floor = Real(problem.floor);
+        fill(problem, x, row_weight);
+    }
+
+    const Rows<Real>& view() const { return view_; }
+    std::size_t n_rows() const { return n_rows_; }  // with padding to full lanes
+    std::size_t n_blocks() const { return n_blocks_; }
+
+    // Calls work(block, begin, end) for the blocks of one thread of a team.
+    template <class Work>
+    void for_blocks(std::size_t rank, std::size_t n_threads, const Work& work) const {
+        const std::size_t first = n_blocks_ * rank / n_threads;
+        const std::size_t last = n_blocks_ * (rank + 1) / n_threads;
+        for (std::size_t block = first; block < last; ++block)
+            work(block, block * kBlockRows, std::min(n_rows_, (block + 1) * kBlockRows));
+    }
+
+    // The coefficients (q, p + 1) of one member out of all, in the kernel's precision.
+    std::vector<Real> of_member(const std::vector<double>& all, std::size_t member) const {
+        const std::size_t size = view_.n_components * (view_.n_features + 1);
+        const double* from = all.data() + member * size;
+        return std::vector<Real>(from, from + size);
+    }
+
+  private:
+    void fill(const Problem& problem, Real* x, Real* row_weight) {
+        const std::size_t n = problem.x.n_rows, n_groups = view_.n_groups;
+        const std::vector<std::size_t> order = sort_by_group(problem.group, n);
+        pack(problem.x, order.data(), 0, n, n_rows_, view_.stride, x);
+        // The last group is the padding's and weighs nothing.
+        for (std::size_t i = 0; i < n_rows_; ++i)
+            group_[i] = i < n ? problem.group[order[i]] : std::int32_t(problem.n_groups);
+        for (std::size_t member = 0; member < problem.n_members; ++member)
+            for (std::size_t g = 0; g < n_groups; ++g)
+                group_weight_[member * n_groups + g] =
+                    g < problem.n_groups
+                        ? Real(problem.group_weight[member * problem.n_groups + g])
+                        : Real(0);
+        if (problem.row_weight)
+            for (std::size_t i = 0; i < n_rows_; ++i)
+                row_weight[i] = i < n ? Real(problem.row_weight[order[i]]) : Real(0);
+    }
+
+    std::size_t n_rows_, n_blocks_;
+    Aligned<Real> arena_;  // every array of view_ that is as long as a column
+    Aligned<std::int32_t> group_;
+    Aligned<Real> group_weight_;
+    Rows<Real> view_;
+};
+
+}  // namespace qms22

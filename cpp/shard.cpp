@@ -1,0 +1,163 @@
+#include "shard.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "team.hpp"
+
+namespace qms22 {
+namespace {
+
+template <class Real>
+class TypedShard final : public Shard {
+  public:
+    TypedShard(const Problem& problem, std::size_t n_threads, const Kernel<Real>& kernel)
+        : kernel_(kernel),
+          packed_(problem),
+          rows_(packed_.view()),
+          n_threads_(std::max<std::size_t>(1, std::min(n_threads, packed_.n_blocks()))),
+          width_(rows_.n_features + 1),
+          step_a_(problem.step_a),
+          step_b_(problem.step_b) {}
+
+    void restart(std::vector<double> coefficients) override {
+        coefficients_ = std::move(coefficients);
+        for (std::size_t member = 0; member < rows_.n_members; ++member) evaluate(member);
+        member_ = rows_.n_members;
+    }
+
+    std::vector<Change> visit(std::size_t member, const std::vector<Decision>& settled,
+                              const std::vector<Decision>& presumed) override {
+        check(member, settled, presumed);
+        if (member_ < rows_.n_members)
+            for (std::size_t t = 0; t < settled.size(); ++t) keep(certain_ + t, settled[t]);
+        if (member != member_) {
+            if (member_ < rows_.n_members) evaluate(member_);
+            enter(member);
+            return attempt({}, presumed, 0, {});
+        }
+        // The state has gone the presumed way. Where that was not the settled one it goes back to
+        // the last certain trial and makes the ones since then again: they leave traces, because
+        // trials refresh the slack of rows.
+        const bool was_right = settled.size() == presumed_.size() + 1 &&
+                               std::equal(presumed_.begin(), presumed_.end(), settled.begin());
+        return attempt(settled, presumed, was_right ? settled.size() : 1,
+                       was_right ? std::vector<Real*>() : changed_by(certain_, presumed_.size()));
+    }
+
+    std::size_t n_blocks() const override { return packed_.n_blocks(); }
+
+  private:
+    std::size_t n_entries() const { return rows_.n_components * width_; }
+
+    void check(std::size_t member, const std::vector<Decision>& settled,
+               const std::vector<Decision>& presumed) const {
+        const bool is_new = member != member_, is_first = member_ == rows_.n_members;
+        const std::size_t next = is_new ? 0 : certain_ + settled.size();
+        const std::size_t n_tried = is_first ? 0 : presumed_.size() + 1;
+        if (coefficients_.empty() || member >= rows_.n_members || settled.size() > n_tried ||
+            (settled.empty() && !is_new) || next + presumed.size() >= n_entries())
+            throw std::invalid_argument("a visit has to go on where the one before ended");
+    }
+
+    double exact_step(std::size_t entry) const {
+        return entry % width_ == rows_.n_features ? step_b_ : step_a_;
+    }
+
+    Step<Real> step_on(std::size_t entry, Decision direction) const {
+        const Real size = Real(exact_step(entry));
+        return {entry / width_, entry % width_, direction < 0 ? -size : size};
+    }
+
+    // Takes a settled decision into the coefficients.
+    void keep(std::size_t entry, Decision decision) {
+        const double step = exact_step(entry);
+        if (decision) coefficients_[member_ * n_entries() + entry] += decision > 0 ? step : -step;
+    }
+
+    template <class Work>
+    void for_blocks(const Work& work) const {
+        run_team(n_threads_,
+                 [&](std::size_t rank) { packed_.for_blocks(rank, n_threads_, work); });
+    }
+
+    void evaluate(std::size_t member) {
+        const std::vector<Real> own = packed_.of_member(coefficients_, member);
+        for_blocks([&](std::size_t, std::size_t begin, std::size_t end) {
+            kernel_.evaluate(rows_, member, own.data(), begin, end);
+        });
+    }
+
+    void enter(std::size_t member) {
+        const std::vector<Real> own = packed_.of_member(coefficients_, member);
+        for_blocks([&](std::size_t, std::size_t begin, std::size_t end) {
+            kernel_.enter(rows_, member, own.data(), begin, end);
+        });
+        member_ = member;
+        certain_ = 0;
+    }
+
+    // Makes the trials after `settled` along the presumed way, beginning with trial `from` counted
+    // from certain_; earlier ones than the first new one are made again for the state's sake.
+    // Block by block: a block stays in cache over all its trials.
+    std::vector<Change> attempt(const std::vector<Decision>& settled,
+                                const std::vector<Decision>& presumed, std::size_t from,
+                                const std::vector<Real*>& to_restore) {
+        std::vector<Decision> way = settled;
+        way.insert(way.end(), presumed.begin(), presumed.end());
+        const std::size_t first_new = settled.size();
+        const std::vector<Real*> to_save = changed_by(certain_ + first_new, presumed.size());
+        if (saved_.size() < to_save.size()) saved_.resize(to_save.size());
+        for (std::size_t i = 0; i < to_save.size(); ++i) saved_[i].resize(packed_.n_rows());
+        std::vector<Change> changes((presumed.size() + 1) * packed_.n_blocks());
+        for_blocks([&](std::size_t block, std::size_t begin, std::size_t end) {
+            for (std::size_t i = 0; i < to_restore.size(); ++i)
+                std::copy_n(saved_[i].data() + begin, end - begin, to_restore[i] + begin);
+            for (std::size_t t = from; t <= way.size(); ++t) {
+                const std::size_t entry = certain_ + t;
+                const Decision before = t ? way[t - 1] : Decision(0);
+                const Step<Real> accepted = before ? step_on(entry - 1, before) : Step<Real>{};
+                const Change change = kernel_.attempt(rows_, member_, before ? &accepted : nullptr,
+                                                      step_on(entry, 1), begin, end);
+                if (t >= first_new) changes[(t - first_new) * packed_.n_blocks() + block] = change;
+                if (t == first_new)
+                    for (std::size_t i = 0; i < to_save.size(); ++i)
+                        std::copy(to_save[i] + begin, to_save[i] + end, saved_[i].data() + begin);
+            }
+        });
+        certain_ += first_new;
+        presumed_ = presumed;
+        return changes;
+    }
+
+    // The arrays that trials after `entry` along so many presumed decisions may change.
+    std::vector<Real*> changed_by(std::size_t entry, std::size_t n_presumed) const {
+        if (!n_presumed) return {};
+        std::vector<Real*> arrays = {rows_.value + member_ * rows_.stride, rows_.s1, rows_.s2,
+                                     rows_.slack};
+        for (std::size_t r = entry / width_; r <= (entry + n_presumed - 1) / width_; ++r)
+            arrays.push_back(rows_.residual2 + r * rows_.stride);
+        return arrays;
+    }
+
+    const Kernel<Real>& kernel_;
+    PackedRows<Real> packed_;
+    const Rows<Real>& rows_;
+    std::size_t n_threads_, width_;
+    double step_a_, step_b_;
+    std::vector<double> coefficients_;     // with every settled decision
+    std::size_t member_ = 0, certain_ = 0;  // the last trial known to be on the right way
+    std::vector<Decision> presumed_;       // the way the state has gone since
+    std::vector<std::vector<Real>> saved_;  // what that may have changed, as it was then
+};
+
+}  // namespace
+
+std::unique_ptr<Shard> make_shard(const Problem& problem, bool single_precision,
+                                  std::size_t n_threads, const InstructionSet& set) {
+    if (single_precision)
+        return std::make_unique<TypedShard<float>>(problem, n_threads, set.kernel<float>());
+    return std::make_unique<TypedShard<double>>(problem, n_threads, set.kernel<double>());
+}
+
+}  // namespace qms22

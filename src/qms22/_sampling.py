@@ -1,0 +1,43 @@
+"""Some rows of a table too large to take all of them at once: drawn, or chunk by chunk."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.random import sample_without_replacement
+
+# A chunk is about a megabyte, so that it stays in a cache; of wide tables it has more.
+_VALUES_PER_CHUNK = 2**17
+_LEAST_ROWS_PER_CHUNK = 1024
+
+
+def row_chunks(shape: tuple[int, ...]) -> list[slice]:
+    """Cut a table of shape (n, p) into chunks of rows, always in the same way."""
+    n_rows, n_features = shape
+    size = max(_LEAST_ROWS_PER_CHUNK, _VALUES_PER_CHUNK // n_features)
+    return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+
+
+def draw_rows(
+    n_rows: int, max_samples: int | None, rng: np.random.RandomState
+) -> NDArray[np.int64]:
+    """Draw rows of a table without replacement.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the table.
+    max_samples : int or None
+        Rows to draw. Where the table has no more than that, and with None, all are taken and `rng`
+        is left alone, so that what is drawn later does not depend on a limit that limits nothing.
+    rng : RandomState
+
+    Returns
+    -------
+    ndarray of shape (min(n_rows, max_samples),)
+        Positions in ascending order.
+    """
+    if max_samples is None or max_samples >= n_rows:
+        return np.arange(n_rows)
+    drawn: NDArray[np.int64] = sample_without_replacement(n_rows, max_samples, random_state=rng)
+    return np.sort(drawn)
