@@ -6,7 +6,14 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 # Asks scikit-learn's estimator checks for its check of array-API inputs as well.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marks of this project known."""
+    config.addinivalue_line("markers", "cuda: needs an NVIDIA GPU and CuPy, and skips without them")

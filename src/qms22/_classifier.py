@@ -11,8 +11,11 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from qms22._arrays import as_host
+from qms22._cuda._device import resolve_device
+from qms22._cuda._rows import place, score_by_chunks
 from qms22._estimator import QMSEstimator
-from qms22._progress import progress_bar
+from qms22._progress import progress_bar, sweep_words
 from qms22._scaling import FeatureScaler
 from qms22._solver import solve
 from qms22._task import classification_task
@@ -51,8 +54,10 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
         for features of this size.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the fit. "float32" takes half the memory and about half the time.
-    device : {"cpu"}, default="cpu"
-        Where to fit.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where to fit and to score. "cuda" is an NVIDIA GPU, through CuPy (``qms22[cuda]``): it takes
+        NumPy arrays, and CuPy arrays without a copy to the host, and gives values where the rows
+        are. "auto" is "cuda" where there is one, else "cpu".
     solver : {"native", "reference"}, default="native"
         The compiled kernel, or the slow NumPy reference it is tested against.
     n_jobs : int or None, default=None
@@ -145,6 +150,7 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
         """
         options = self._solver_options(n_threads=effective_n_jobs(self.n_jobs))
         rows, y = check_rows(self, X, reset=True, y=y)
+        rows = place(rows, options.device)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
@@ -160,7 +166,13 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
             self._scaler.transform(rows), labels.astype(np.int32), len(self.classes_), weights
         )
         with progress_bar("sweeps", self.max_iter, enabled=self.verbose > 0) as show:
-            solution = solve(task, options, lambda sweep, loss: show(sweep, f"loss {loss:.6g}"))
+            solution = solve(
+                task,
+                options,
+                lambda state, seconds: show(
+                    state.n_iter, sweep_words(state.loss, len(task.X) / seconds)
+                ),
+            )
         self.members_ = solution.members
         self.A_, self.b_ = solution.members.A, solution.members.b
         self.n_iter_, self.loss_ = solution.n_iter, solution.loss
@@ -196,7 +208,7 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,)
         """
         winners = self._values(X).argmin(axis=1)
-        labels: NDArray[Any] = self.classes_[winners]
+        labels: NDArray[Any] = self.classes_[as_host(winners)]
         return labels
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -221,7 +233,12 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
 
     def _values(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)
-        return self.members_.values(self._scaler.transform(check_rows(self, X)))
+        values: NDArray[np.float64] = score_by_chunks(
+            check_rows(self, X),
+            resolve_device(self.device),
+            lambda rows: self.members_.values(self._scaler.transform(rows)),
+        )
+        return values
 
 
 def _check_weights(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 
+from qms22._cuda._device import resolve_device
 from qms22._solver import SolverOptions
 from qms22._validation import check_choice
 
@@ -17,10 +18,11 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _solver_options(self, n_threads: int) -> SolverOptions:
         """Check the parameters and gather those of the solver."""
-        check_choice("device", self.device, ("cpu",))
-        check_choice("scaling", self.scaling, ("maxabs", "standard", None))
-        names = [field.name for field in fields(SolverOptions) if field.name != "n_threads"]
-        return SolverOptions(**{name: getattr(self, name) for name in names}, n_threads=n_threads)
+        parameters = self.get_params(deep=False)
+        parameters["device"] = resolve_device(self.device)
+        check_choice("scaling", parameters.get("scaling"), ("maxabs", "standard", None))
+        names = parameters.keys() & {field.name for field in fields(SolverOptions)}
+        return SolverOptions(**{name: parameters[name] for name in names}, n_threads=n_threads)
 
 
 class ThresholdMixin(OutlierMixin):  # type: ignore[misc]

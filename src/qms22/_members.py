@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from qms22 import _core
+from qms22._arrays import is_on_gpu
 
 # Member values below this share of the starting value init_b² count as this share: a ratio with a
 # value of exactly 0 has no meaning, and none of this size can be told from 0 in float32.
@@ -40,13 +41,21 @@ class MemberFunctions:
     floor: float
 
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute f_i(x): an array of shape (n, m)."""
+        """Compute f_i(x): an array of shape (n, m), where the rows are."""
+        if is_on_gpu(X):
+            from qms22._cuda._scores import member_values
+
+            return member_values(X, self.A, self.b, floor=self.floor)  # type: ignore[no-any-return]
         return _core.member_values(
             X, self.A, self.b, floor=self.floor, isa=forced_instruction_set()
         )
 
     def outlier_scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute η(x) = Σ_{i≥2} max(0, (f_i(x) − f_1(x)) / f_1(x)); higher is more suspicious."""
+        if is_on_gpu(X):
+            from qms22._cuda._scores import outlier_scores
+
+            return outlier_scores(X, self.A, self.b, floor=self.floor)  # type: ignore[no-any-return]
         scores = np.empty(len(X))
         for rows in gen_batches(len(X), _ROWS_PER_BATCH):
             values = self.values(X[rows])

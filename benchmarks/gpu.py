@@ -1,0 +1,267 @@
+"""Measure the GPU backend: fits of the paper's settings, against what memory and meetings allow.
+
+Every time is the GPU's own (CUDA events), the best of a few; every floor is measured in the same
+run. Prints a table and writes cuda.csv:
+
+    python benchmarks/gpu.py --output benchmarks/results
+"""
+
+from __future__ import annotations
+
+import csv
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import qms22
+from qms22._cuda._device import need_cupy
+from qms22._cuda._solver import CudaFits, Start, fit_all
+from qms22._solver import SolverOptions, cpm_rules, starting_point
+from qms22._task import Task, detection_task
+
+console = Console(width=140)
+
+CASES = [(4_000, 10), (100_000, 10), (1_000_000, 10), (10_000_000, 10), (100_000, 100)]
+CASES += [(1_000_000, 100)]
+N_MEMBERS = 7
+
+
+def machine() -> dict[str, str]:
+    cupy = need_cupy()
+    runtime = cupy.cuda.runtime
+    return {
+        "gpu": runtime.getDeviceProperties(0)["name"].decode(),
+        "cuda runtime": str(runtime.runtimeGetVersion()),
+        "cuda driver": str(runtime.driverGetVersion()),
+        "cupy": cupy.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "qms22": qms22.__version__,
+    }
+
+
+def make_task(n: int, p: int) -> Task:
+    """Make a QMS22 task of correlated Gaussian rows on the GPU, some of S stretched."""
+    cupy = need_cupy()
+    rng, rng_there = np.random.RandomState(0), cupy.random.RandomState(0)
+    X = rng_there.normal(size=(n, p)) @ cupy.asarray(rng.normal(size=(p, p)))
+    n_unlabeled = n // 5
+    X[: n_unlabeled // 10] *= 2
+    X *= 255 / cupy.abs(X[n_unlabeled:]).max(axis=0)
+    return detection_task(X, n_unlabeled, N_MEMBERS, rng)
+
+
+def start_of(task: Task, options: SolverOptions) -> Start:
+    A, b = starting_point(task.n_members, task.X.shape[1], options)
+    return Start(task, A, b, cpm_rules(task, options))
+
+
+def gpu_seconds(work: Callable[[], object]) -> float:
+    """Time that the GPU takes for what a function starts there."""
+    cupy = need_cupy()
+    begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+    cupy.cuda.Device().synchronize()
+    begin.record()
+    work()
+    end.record()
+    end.synchronize()
+    return float(cupy.cuda.get_elapsed_time(begin, end)) / 1e3
+
+
+# What the passes of a fit read and write in device memory, without arithmetic and without meetings:
+# the features of two entries, those of the accepted ones once more, and the state of the rows with
+# what an accepted step changes of it, unless that is in shared memory. In one launch, 16 bytes at a
+# time, every row in one thread, as in the fit.
+STREAM = r"""
+extern "C" __global__ void stream(uint4* memory, long long n_packs, int n_features, int n_passes,
+                                  double accepted, bool with_state) {
+    unsigned seen = 0;
+    const auto read = [&](long long at) {
+        uint4 pack;
+        asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(pack.x), "=r"(pack.y), "=r"(pack.z), "=r"(pack.w)
+                     : "l"(memory + at));
+        seen ^= pack.x ^ pack.y ^ pack.z ^ pack.w;
+    };
+    const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    const long long step = (long long)gridDim.x * blockDim.x;
+    double n_accepted = 0;
+    for (int pass = 0, feature = 0; pass < n_passes; ++pass) {
+        const int n_taken = int(n_accepted + 2 * accepted) - int(n_accepted);
+        n_accepted += 2 * accepted;
+        feature += feature + 2 < n_features ? 2 : 2 - n_features;
+        for (long long i = first; i < n_packs; i += step) {
+            for (int k = 0; k < 2 + n_taken; ++k)
+                read((feature - k + (feature < k ? n_features : 0)) * n_packs + i);
+            if (!with_state) continue;
+            uint4* const state = memory + n_features * n_packs + i;
+            for (int k = 0; k < 5; ++k) read(state + k * n_packs - memory);
+            for (int k = 0; n_taken && k < 3; ++k) state[k * n_packs] = {seen, 0, 0, 0};
+        }
+    }
+    if (seen == 0x12345678u) memory[0] = {seen, 0, 0, 0};
+}
+"""
+
+
+def memory_seconds(
+    task: Task, dtype: str, n_passes: int, accepted: float, with_state: bool
+) -> float:
+    """Time that memory alone needs for the passes of a fit."""
+    cupy = need_cupy()
+    n, p = task.X.shape
+    kernel = cupy.RawKernel(STREAM, "stream", options=("-std=c++17",))
+    n_packs = -(-n * np.dtype(dtype).itemsize // 16)
+    memory = cupy.zeros(((p + 1 + 5) * n_packs, 4), dtype=np.uint32)
+    n_blocks = cupy.cuda.Device().attributes["MultiProcessorCount"]
+    sizes = (np.int64(n_packs), np.int32(p + 1), np.int32(n_passes))
+    arguments = (memory, *sizes, np.float64(accepted), np.bool_(with_state))
+
+    def stream() -> None:
+        kernel((2 * n_blocks,), (1024,), arguments)
+
+    stream()
+    return min(gpu_seconds(stream) for _ in range(2))
+
+
+def copy_bytes_per_second() -> float:
+    """Speed of a large copy, read and written bytes counted."""
+    cupy = need_cupy()
+    source = cupy.ones(1 << 29)
+    target = cupy.empty_like(source)
+    seconds = min(gpu_seconds(lambda: cupy.copyto(target, source)) for _ in range(5))
+    return float(2 * source.nbytes / seconds)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A fit, and the floors below its time."""
+
+    seconds: float
+    memory_floor: float
+    meeting_floor: float
+    accepted: float
+    team: str
+
+    @property
+    def share_of_floor(self) -> float:
+        """How much of the time memory and meetings alone would take."""
+        return (self.memory_floor + self.meeting_floor) / self.seconds
+
+
+def measure(task: Task, options: SolverOptions, repeats: int) -> Measured:
+    start = start_of(task, options)
+    seconds = float("inf")
+    for _ in range(repeats + 1):  # the first one compiles
+        fits = CudaFits([start], options.dtype, options.max_iter)
+        seconds = min(seconds, gpu_seconds(lambda fits=fits: fits.launch(options.max_iter)))  # type: ignore[misc]
+    fit, shape = fits._fits[0], fits._shape
+    n_entries = start.A.size + start.b.size
+    accepted = int(fit.arrays["accepted"].sum()) / (options.max_iter * n_entries)
+    n_passes = options.max_iter * N_MEMBERS * -(-(n_entries // N_MEMBERS) // 2)
+    memory_floor = memory_seconds(
+        start.task, options.dtype, n_passes, accepted, with_state=not shape.shared_bytes
+    )
+
+    # The same kernel without rows: nothing but the meetings. Nothing moves, so it makes one sweep.
+    fit.record["n_rows"] = 0
+    cupy = need_cupy()
+    fits._records = cupy.asarray(np.array([fit.record]).view(np.uint8))
+    meeting_floor = options.max_iter * min(gpu_seconds(lambda: fits.launch(1)) for _ in range(5))
+    return Measured(seconds, memory_floor, meeting_floor, accepted, shape.team)
+
+
+def measure_fits(rows: list[tuple[Any, ...]], repeats: int, largest: int) -> None:
+    table = Table(title="60 sweeps, m = 7, q = 10: seconds on the GPU")
+    headings = ("rows × features", "dtype", "seconds", "memory alone", "meetings alone")
+    for heading in (*headings, "share of the two", "accepted", "team"):
+        table.add_column(heading, justify="right")
+    for n, p in CASES:
+        if n > largest:
+            continue
+        task = make_task(n, p)
+        for dtype in ("float32", "float64"):
+            found = measure(task, SolverOptions(dtype=dtype), repeats)
+            rows += [
+                ("fit", f"{n} x {p} {dtype}", name, f"{value:.6g}")
+                for name, value in (
+                    ("seconds", found.seconds),
+                    ("memory_floor_seconds", found.memory_floor),
+                    ("meeting_floor_seconds", found.meeting_floor),
+                    ("share_of_floor", found.share_of_floor),
+                    ("accepted", found.accepted),
+                )
+            ]
+            table.add_row(
+                f"{n:,} × {p}",
+                dtype,
+                f"{found.seconds:.4f}",
+                f"{found.memory_floor:.4f}",
+                f"{found.meeting_floor:.4f}",
+                f"{found.share_of_floor:.0%}",
+                f"{found.accepted:.0%}",
+                found.team,
+            )
+    console.print(table)
+
+
+def measure_batch(rows: list[tuple[Any, ...]], n_fits: int, n: int) -> None:
+    """Many small fits in one launch, against one after the other."""
+    cupy = need_cupy()
+    for dtype in ("float32", "float64"):
+        options = SolverOptions(dtype=dtype)
+        task = make_task(n, 10)
+        groups = [np.random.RandomState(seed).permutation(task.group) for seed in range(n_fits)]
+        tasks = [Task(task.X, group, task.group_weight) for group in groups]
+        starts = [start_of(task, options) for task in tasks]
+        fit_all(starts[:1], dtype, 1)
+        fit_all(starts, dtype, 1)
+        together = gpu_seconds(lambda: fit_all(starts, dtype, options.max_iter))  # noqa: B023
+        alone = gpu_seconds(lambda: fit_all(starts[:1], dtype, options.max_iter))  # noqa: B023
+        case = f"{n_fits} of {n} x 10 {dtype}"
+        rows.append(("batch", case, "seconds", f"{together:.6g}"))
+        rows.append(("batch", case, "seconds_of_one_alone", f"{alone:.6g}"))
+        console.print(
+            f"{n_fits} fits of {n:,} × 10, {dtype}, in one launch: {together:.3f} s; one of them "
+            f"alone {alone:.3f} s"
+        )
+    bandwidth = copy_bytes_per_second()
+    rows.append(("memory", "copy of 4 GiB", "bytes_per_second", f"{bandwidth:.6g}"))
+    console.print(f"copying 4 GiB: {bandwidth / 1e12:.2f} TB/s, read and written bytes counted")
+    cupy.get_default_memory_pool().free_all_blocks()
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("benchmarks/results"),
+    show_default=True,
+    help="Directory for cuda.csv.",
+)
+@click.option("--repeats", default=2, show_default=True, help="Fits of each size; the best counts.")
+@click.option("--largest", default=10_000_000, show_default=True, help="Rows, at most.")
+def main(output: Path, repeats: int, largest: int) -> None:
+    """Measure the GPU backend; takes about two minutes."""
+    output.mkdir(parents=True, exist_ok=True)
+    console.print(", ".join(f"{name} {value}" for name, value in machine().items()), "\n")
+    rows: list[tuple[Any, ...]] = [("machine", "", name, text) for name, text in machine().items()]
+    measure_fits(rows, repeats, largest)
+    measure_batch(rows, n_fits=100, n=1_000)
+    with (output / "cuda.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["section", "case", "quantity", "value"])
+        writer.writerows(rows)
+    console.print(f"written to {output}")
+
+
+if __name__ == "__main__":
+    main()
