@@ -77,13 +77,13 @@ def test_ctrl_c_ends_a_fit(n_rows: int, parameters: str) -> None:
 def test_a_callback_can_end_a_fit() -> None:
     from tasks import random_task
 
-    from qms22._solver import SolverOptions, solve
+    from qms22._solver import FitState, SolverOptions, solve
 
     seen: list[tuple[int, float]] = []
 
-    def on_sweep(n_iter: int, loss: float) -> None:
-        seen.append((n_iter, loss))
-        if n_iter == 3:
+    def on_sweep(state: FitState, seconds: float) -> None:
+        seen.append((state.n_iter, state.loss))
+        if state.n_iter == 3:
             raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):

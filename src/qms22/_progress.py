@@ -29,3 +29,8 @@ def progress_bar(
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task(description, total=total, word="")
         yield lambda done, word: progress.update(task, completed=done, word=word)
+
+
+def sweep_words(loss: float, rows_per_second: float) -> str:
+    """Tell of a sweep, beside a bar."""
+    return f"loss {loss:.6g}, {rows_per_second:,.0f} rows/s"

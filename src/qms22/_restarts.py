@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
-from qms22._progress import progress_bar
-from qms22._solver import ROWS_PER_THREAD, Solution, SolverOptions, solve
-from qms22._task import detection_task
+from qms22._arrays import as_host
+from qms22._checkpoint import parameters_of
+from qms22._sampling import row_chunks
+from qms22._solver import (
+    ROWS_PER_THREAD,
+    FitState,
+    Solution,
+    SolverOptions,
+    SweepListener,
+    solve,
+    solve_together,
+)
+from qms22._task import Task, detection_task
+from qms22._watch import FitsAhead, Watching
 
 
 def solve_restarts(
@@ -22,8 +36,9 @@ def solve_restarts(
     options: SolverOptions,
     seeds: Sequence[int],
     *,
+    held_out: Sequence[NDArray[np.intp]] | None = None,
     n_jobs: int = 1,
-    verbose: bool = False,
+    watching: Watching | None = None,
 ) -> list[Solution]:
     """Solve the task of QMS22 once per seed.
 
@@ -39,33 +54,53 @@ def solve_restarts(
         Their number of threads is set here.
     seeds : sequence of int
         Each shuffles T in another way.
+    held_out : sequence of ndarray of int, optional
+        For each seed the positions of the rows of T to treat as unlabeled.
     n_jobs : int
         Cores to use: for threads of one fit after the other where there are many rows, else for
-        restarts side by side.
-    verbose : bool
-        Whether to show a progress bar.
+        restarts side by side; jobs of joblib's backend where the user has chosen one.
+    watching : Watching, optional
+        Who is told of the sweeps.
     """
+    # Threads of this process, unless the user has chosen another backend of joblib, such as Dask's
+    # or Ray's, whose jobs are no cores of this machine.
+    backend, _ = get_active_backend(prefer="threads")
+    is_here = getattr(backend, "supports_sharedmem", False)
     # Where rows are enough for all cores, one fit after the other keeps every core busy to the end
     # and needs the memory of one fit.
-    n_workers = 1 if len(rows) >= ROWS_PER_THREAD * n_jobs else min(n_jobs, len(seeds))
-    restart = _Restart(
-        rows, n_unlabeled, n_members, replace(options, n_threads=n_jobs // n_workers)
-    )
-    solutions: list[Solution] = []
-    n_sweeps = options.max_iter * len(seeds)
-    with progress_bar("sweeps", n_sweeps, enabled=verbose) as show:
+    one_by_one = options.device == "cuda" or (is_here and len(rows) >= ROWS_PER_THREAD * n_jobs)
+    n_workers = 1 if one_by_one else min(n_jobs, len(seeds))
+    n_threads = n_jobs // n_workers if is_here else 1
+    restart = _Restart(rows, n_unlabeled, n_members, replace(options, n_threads=n_threads))
+    nothing: list[NDArray[np.intp] | None] = [None] * len(seeds)
+    fits = list(zip(seeds, held_out or nothing, strict=True))
+    watching = watching or Watching()
+    with watching.watch(restart.ahead(fits, n_workers)) as watch:
+        if options.device == "cuda" and not watching.every_sweep:
+            on_sweeps = watch.count if watching.verbose else None
+            return solve_together([restart.task(*fit) for fit in fits], options, on_sweeps)
         if n_workers == 1:
-            for seed in seeds:
-                solutions.append(restart.run(seed, show, options.max_iter * len(solutions)))
-            return solutions
+            return [
+                restart.run(*fit, watch.states[number], watch.listener(number))
+                for number, fit in enumerate(fits)
+            ]
         # The kernel releases the GIL: threads share the rows, processes would copy them.
+        one_at_a_time = not is_here and getattr(backend, "supports_return_generator", False)
         parallel = Parallel(
-            n_jobs=n_workers, prefer="threads", return_as="generator" if verbose else "list"
+            n_jobs=n_workers, prefer="threads", return_as="generator" if one_at_a_time else "list"
         )
+        jobs = (
+            delayed(restart.run)(
+                *fit, watch.states[number], watch.listener(number) if is_here else None
+            )
+            for number, fit in enumerate(fits)
+        )
+        solutions: list[Solution] = []
         try:
-            for solution in parallel(delayed(restart.run)(seed) for seed in seeds):
+            for number, solution in enumerate(parallel(jobs)):
                 solutions.append(solution)
-                show(options.max_iter * len(solutions), "")
+                if not is_here:
+                    watch.came_back(number, solution)
         except BaseException:
             restart.halt()
             raise
@@ -84,23 +119,67 @@ class _Restart:
     halted: bool = False
 
     def run(
-        self, seed: int, show: Callable[[int, str], None] | None = None, n_before: int = 0
+        self,
+        seed: int,
+        held_out: NDArray[np.intp] | None,
+        state: FitState | None,
+        listener: SweepListener | None,
     ) -> Solution:
-        """Fit; `show` is told of every sweep, counted from `n_before`."""
+        """Fit, from `state` on; `listener` is told of every sweep."""
 
-        def on_sweep(n_iter: int, loss: float) -> None:
+        def on_sweep(state: FitState, seconds: float) -> None:
             if self.halted:
                 raise KeyboardInterrupt
-            if show is not None:
-                show(n_before + n_iter, f"loss {loss:.6g}")
+            if listener is not None:
+                listener(state, seconds)
 
-        rng = np.random.RandomState(seed)
-        task = detection_task(self.rows, self.n_unlabeled, self.n_members, rng)
+        task = self.task(seed, held_out)
         self.running.append(seed)
         try:
-            return solve(task, self.options, on_sweep)
+            return solve(task, self.options, on_sweep, state)
         finally:
             self.running.remove(seed)
+
+    def task(self, seed: int, held_out: NDArray[np.intp] | None) -> Task:
+        """Make the task of a seed."""
+        rng = np.random.RandomState(seed)
+        return detection_task(self.rows, self.n_unlabeled, self.n_members, rng, held_out)
+
+    def ahead(
+        self, fits: Sequence[tuple[int, NDArray[np.intp] | None]], side_by_side: int
+    ) -> FitsAhead:
+        """Describe the fits of these seeds."""
+        n_features = self.rows.shape[1]
+        return FitsAhead(
+            n_fits=len(fits),
+            max_iter=self.options.max_iter,
+            n_rows=len(self.rows),
+            n_trials=self.n_members * self.options.n_components * (n_features + 1),
+            facts={
+                "unlabeled": self.n_unlabeled,
+                "features": n_features,
+                "device": self.options.device,
+                "fits_side_by_side": side_by_side,
+                "threads_per_fit": self.options.n_threads,
+            },
+            fingerprint=lambda: self._fingerprint(fits),
+        )
+
+    def _fingerprint(self, fits: Sequence[tuple[int, NDArray[np.intp] | None]]) -> dict[str, Any]:
+        """Tell what the result depends on, in the words of the estimators' parameters."""
+        shuffles = blake2b()
+        for seed, held_out in fits:
+            shuffles.update(str(seed).encode())
+            shuffles.update(b"" if held_out is None else held_out.tobytes())
+        rows = blake2b()
+        for chunk in row_chunks(self.rows.shape):
+            rows.update(as_host(self.rows[chunk]).tobytes())
+        return {
+            **parameters_of(self.n_members, self.options),
+            "random_state": shuffles.hexdigest(),
+            "number of rows": [self.n_unlabeled, len(self.rows), self.rows.shape[1]],
+            "rows or their scaling": rows.hexdigest(),
+        }
 
     def halt(self) -> None:
         """End the fits in other threads of this process, each at its next sweep.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -46,7 +47,10 @@ class SolverOptions:
         First entry of every b_i at the start; all else starts at 0.
     dtype : {"float64", "float32"}
         Precision of the native solver.
+    device : {"cpu", "cuda"}
+        Where to sweep.
     solver : {"native", "reference"}
+        On the CPU: the compiled kernel, or the slow NumPy reference.
     n_threads : int
         Threads of the native solver, at most; the result does not depend on them.
     """
@@ -58,6 +62,7 @@ class SolverOptions:
     step_b: float = 255.0
     init_b: float = 25500.0
     dtype: str = "float64"
+    device: str = "cpu"
     solver: str = "native"
     n_threads: int = 1
 
@@ -72,7 +77,10 @@ class SolverOptions:
         if not (is_number(self.alpha) and 0 <= self.alpha < 1):
             raise ValueError(f"alpha must be a number in [0, 1); got {self.alpha!r}")
         check_choice("dtype", self.dtype, ("float64", "float32"))
+        check_choice("device", self.device, ("cpu", "cuda"))
         check_choice("solver", self.solver, ("native", "reference"))
+        if self.device == "cuda" and self.solver == "reference":
+            raise ValueError("solver='reference' runs on the CPU; take device='cpu' with it")
 
 
 @dataclass(frozen=True)
@@ -94,6 +102,39 @@ class Solution:
     n_iter: int
 
 
+@dataclass(frozen=True)
+class FitState:
+    """Where a fit stands between two sweeps: the next one depends on nothing else.
+
+    Parameters
+    ----------
+    A, b : ndarray of shape (m, q, p) and (m, q)
+    losses : list of float
+        Φ at the start and after each sweep; grows with the fit.
+    accepted : int
+        Steps that the last sweep took; after one that took none, no later one would.
+    """
+
+    A: NDArray[np.float64]
+    b: NDArray[np.float64]
+    losses: list[float]
+    accepted: int
+
+    @property
+    def n_iter(self) -> int:
+        """Sweeps made."""
+        return len(self.losses) - 1
+
+    @property
+    def loss(self) -> float:
+        """Φ after the last sweep."""
+        return self.losses[-1]
+
+
+# Told of every sweep: where the fit stands, and how many seconds the sweep took.
+SweepListener = Callable[[FitState, float], None]
+
+
 class CoordinatePerturbation(Protocol):
     """What a backend offers: one sweep at a time over coefficients it holds."""
 
@@ -111,7 +152,8 @@ class CoordinatePerturbation(Protocol):
 def solve(
     task: Task,
     options: SolverOptions,
-    on_sweep: Callable[[int, float], None] | None = None,
+    on_sweep: SweepListener | None = None,
+    state: FitState | None = None,
 ) -> Solution:
     """Train the member functions of a task.
 
@@ -120,50 +162,133 @@ def solve(
     task : Task
     options : SolverOptions
     on_sweep : callable, optional
-        Called after each sweep with the number of sweeps made and the loss. What it raises ends
-        the fit, and so does Ctrl-C, within one sweep.
+        Called after each sweep. What it raises ends the fit, and so does Ctrl-C, within one sweep.
+    state : FitState, optional
+        Where an earlier fit stood, to go on from there. The result is the same as without a break.
     """
-    _check_range(task, options)
-    backend = start(task, options)
+    _check_reach(task, options)
+    return run_sweeps(start(task, options, state), task, options, on_sweep, state)
+
+
+def solve_together(
+    tasks: Sequence[Task],
+    options: SolverOptions,
+    on_sweeps: Callable[[int], None] | None = None,
+) -> list[Solution]:
+    """Train the member functions of several tasks on a GPU: small ones at the same time.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+    options : SolverOptions
+        With device "cuda".
+    on_sweeps : callable, optional
+        Called now and then with the number of sweeps made so far, of all tasks. What it raises
+        ends the fits.
+    """
+    from qms22._cuda._solver import Start, fit_all
+
+    for task in tasks:
+        _check_reach(task, options)
+    starts = [
+        Start(
+            task,
+            *starting_point(task.n_members, task.X.shape[1], options),
+            cpm_rules(task, options),
+        )
+        for task in tasks
+    ]
+    solutions = []
+    fits = fit_all(starts, options.dtype, options.max_iter, on_sweeps)
+    for task, fit in zip(tasks, fits, strict=True):
+        loss = np.cumsum([(task.n_members - 1) * task.total_weight, *fit.changes])
+        members = MemberFunctions(fit.A, fit.b, _floor(options))
+        solutions.append(Solution(members, loss, len(fit.changes)))
+    return solutions
+
+
+def run_sweeps(
+    backend: CoordinatePerturbation,
+    task: Task,
+    options: SolverOptions,
+    on_sweep: SweepListener | None = None,
+    state: FitState | None = None,
+) -> Solution:
+    """Drive a backend that stands at the starting point, or at `state`; see `solve`."""
     # At the start all member values are equal, so that every ratio is 1.
-    loss = [(task.n_members - 1) * task.total_weight]
-    for n_iter in range(1, options.max_iter + 1):
+    losses = [*state.losses] if state else [(task.n_members - 1) * task.total_weight]
+    can_improve = state is None or state.accepted > 0
+    while can_improve and len(losses) <= options.max_iter:
+        begin = time.perf_counter()
         change, accepted = backend.sweep()
-        loss.append(loss[-1] + change)
+        seconds = time.perf_counter() - begin
+        can_improve = accepted > 0
+        losses.append(losses[-1] + change)
         if on_sweep is not None:
-            on_sweep(n_iter, loss[-1])
-        if not accepted:
-            break
+            on_sweep(FitState(backend.A, backend.b, losses, accepted), seconds)
     members = MemberFunctions(backend.A, backend.b, _floor(options))
-    return Solution(members, np.array(loss), len(loss) - 1)
+    return Solution(members, np.array(losses), len(losses) - 1)
 
 
-def start(task: Task, options: SolverOptions) -> CoordinatePerturbation:
-    """Set the chosen backend up at the paper's starting point, before the first sweep."""
-    A = np.zeros((task.n_members, options.n_components, task.X.shape[1]))
+def start(
+    task: Task, options: SolverOptions, state: FitState | None = None
+) -> CoordinatePerturbation:
+    """Set the chosen backend up at the paper's starting point, or where an earlier fit stood."""
+    if state is None:
+        A, b = starting_point(task.n_members, task.X.shape[1], options)
+    else:
+        A, b = state.A, state.b
+    rules = cpm_rules(task, options)
+    if options.device == "cuda":
+        from qms22._cuda._solver import CudaSolver
+
+        return CudaSolver(task, A, b, rules, options.dtype)
+    if options.solver == "reference":
+        return ReferenceSolver(task, A, b, rules)
+    n_threads = min(options.n_threads, max(1, len(task.X) // ROWS_PER_THREAD))
+    return NativeSolver(task, A, b, rules, options.dtype, n_threads)
+
+
+def starting_point(
+    n_members: int, n_features: int, options: SolverOptions
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the paper's A and b before the first sweep."""
+    A = np.zeros((n_members, options.n_components, n_features))
     b = np.zeros(A.shape[:2])
     b[:, 0] = options.init_b
+    return A, b
+
+
+def cpm_rules(task: Task, options: SolverOptions) -> CpmRules:
+    """Give the numbers by which a backend decides."""
     precision = "float64" if options.solver == "reference" else options.dtype
-    rules = CpmRules(
+    return CpmRules(
         alpha=options.alpha,
         floor=_floor(options),
         tolerance=RELATIVE_TOLERANCE[precision] * task.total_weight,
         step_a=options.step_a,
         step_b=options.step_b,
     )
-    if options.solver == "reference":
-        return ReferenceSolver(task, A, b, rules)
-    n_threads = min(options.n_threads, max(1, len(task.X) // ROWS_PER_THREAD))
-    return NativeSolver(task, A, b, rules, precision, n_threads)
 
 
 def _floor(options: SolverOptions) -> float:
     return FLOOR_SHARE * options.init_b**2
 
 
-def _check_range(task: Task, options: SolverOptions) -> None:
-    """Refuse settings under which member values could leave the range of the precision."""
-    reach_of_x = float(np.maximum(task.X.max(axis=0), -task.X.min(axis=0)).sum())
+def _check_reach(task: Task, options: SolverOptions) -> None:
+    low, high = task.X.min(axis=0), task.X.max(axis=0)
+    check_range(float(np.maximum(high, -low).sum()), options)
+
+
+def check_range(reach_of_x: float, options: SolverOptions) -> None:
+    """Refuse settings under which member values could leave the range of the precision.
+
+    Parameters
+    ----------
+    reach_of_x : float
+        Largest absolute values of the scaled columns, in sum.
+    options : SolverOptions
+    """
     reach = options.max_iter * (options.step_a * reach_of_x + options.step_b) / options.init_b + 1.0
     largest = options.n_components * reach * reach
     if not largest <= _LARGEST_VALUE[options.dtype]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import numbers
+from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
+
+from qms22._arrays import as_host, is_on_gpu
+from qms22._sampling import row_chunks
 
 
 def is_number(value: object) -> bool:
@@ -26,6 +31,12 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
     """Require a whole number of at least `least`."""
     if not (is_count(value) and value >= least):
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
+
+
+def check_path(name: str, value: object) -> None:
+    """Require a path, or None."""
+    if not isinstance(value, str | PathLike | None):
+        raise ValueError(f"{name} must be a path or None; got {value!r}")
 
 
 def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
@@ -52,8 +63,12 @@ def check_rows(
 
     Returns
     -------
-    X, or X and y where `y` was given.
+    X, or X and y where `y` was given. CuPy's X stays on its GPU.
     """
+    if is_on_gpu(X):
+        from qms22._cuda._rows import check_gpu_rows
+
+        return check_gpu_rows(estimator, X, name=name, reset=reset, **kwargs)
     try:
         checked = validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, **kwargs
@@ -62,17 +77,33 @@ def check_rows(
         if "could not convert" not in str(error):
             raise
         raise ValueError(_name_non_numeric(X, name)) from error
-    _check_finite(checked[0] if isinstance(checked, tuple) else checked, X, name)
+    check_finite(checked[0] if isinstance(checked, tuple) else checked, X, name)
     return checked
 
 
-def _check_finite(rows: NDArray[np.float64], X: Any, name: str) -> None:
-    bad = ~np.isfinite(rows)
-    columns = np.flatnonzero(bad.any(axis=0))
-    if not columns.size:
+def check_part(part: Any, name: str) -> NDArray[np.float64]:
+    """Turn some rows of a table, whose columns have been checked, into finite float64 rows."""
+    rows: NDArray[np.float64] = check_array(
+        part, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
+    )
+    check_finite(rows, part, name)
+    return rows
+
+
+def all_finite(rows: NDArray[np.float64]) -> bool:
+    """Whether no value is NaN or infinite; takes the memory of one chunk."""
+    return all(bool(np.isfinite(rows[chunk]).all()) for chunk in row_chunks(rows.shape))
+
+
+def check_finite(rows: NDArray[np.float64], X: Any, name: str) -> None:
+    """Complain of the first column of `rows` that holds NaN or infinity; `X` may name it."""
+    if all_finite(rows):
         return
+    chunks = row_chunks(rows.shape)
+    bad = np.array([as_host(~np.isfinite(rows[chunk]).all(axis=0)) for chunk in chunks])
+    columns = np.flatnonzero(bad.any(axis=0))
     column = int(columns[0])
-    positions = np.flatnonzero(bad[:, column])
+    positions = np.flatnonzero(~np.isfinite(rows[:, column]))
     missing = bool(np.isnan(rows[positions, column]).any())
     what = "NaN (missing) or infinite" if missing else "infinite (inf)"
     others = f", as have {columns.size - 1} more columns" if columns.size > 1 else ""

@@ -1,0 +1,138 @@
+"""What AUC costs as `max_samples` shrinks: on KEEL's larger sets and on made rows.
+
+    python benchmarks/max_samples.py --output benchmarks/results
+
+The KEEL sets are read from the directory that QMS22_KEEL names; without it that part is left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import numpy as np
+from kernel import console, machine
+
+from qms22 import QMS22, QMS22Ensemble
+from qms22.datasets import load_keel, paper_table1
+from qms22.metrics import roc
+
+DETECTORS = {"QMS22": QMS22, "QMS22Ensemble": QMS22Ensemble}
+
+KEEL_LIMITS = (None, 1000, 500, 250, 100)
+MADE_LIMITS = (None, 100_000, 30_000, 10_000, 3_000, 1_000)
+
+# How far outliers of made rows lie off, in standard deviations.
+SHIFTS = {"made, faint outliers": 1.5, "made, clear outliers": 4.0}
+
+# Beyond this the clear outliers and the ensemble are left out, to be done in minutes.
+MOST_FOR_ALL = 100_000
+
+
+class Problem(NamedTuple):
+    """Known-normal rows, a batch, and the truth about it."""
+
+    normal: np.ndarray
+    batch: np.ndarray
+    is_outlier: np.ndarray
+
+
+def keel_problems(name: str) -> list[Problem]:
+    return [
+        Problem(fold.normal, fold.unlabeled, fold.is_outlier) for fold in load_keel(name).folds()
+    ]
+
+
+def made_problem(n_rows: int, shift: float, n_features: int = 10) -> Problem:
+    """Mix five clouds; a fifth of the rows is the batch, 1 % of which lie off in three features."""
+    rng = np.random.RandomState(0)
+    centers = 4 * rng.normal(size=(5, n_features))
+    rows = centers[rng.randint(5, size=n_rows)] + rng.normal(size=(n_rows, n_features))
+    batch, normal = np.split(rows, [n_rows // 5])
+    is_outlier = np.arange(len(batch)) < len(batch) // 100
+    batch[is_outlier, :3] += shift
+    return Problem(normal, batch, is_outlier)
+
+
+def measure(
+    data: str, problems: Sequence[Problem], detector: str, limits: Sequence[int | None]
+) -> Iterator[dict[str, object]]:
+    """Fit with one limit after the other; AUC is the mean over the problems, seconds the sum."""
+    n_rows = len(problems[0].normal) + len(problems[0].batch)
+    whole = None
+    for max_samples in limits:
+        if max_samples is not None and max_samples >= len(problems[0].normal):
+            continue
+        begin, aucs = time.perf_counter(), []
+        for problem in problems:
+            fitted = DETECTORS[detector](
+                max_samples=max_samples, dtype="float32", n_jobs=-1, random_state=0
+            ).fit(problem.normal, unlabeled=problem.batch)
+            aucs.append(roc(problem.is_outlier, fitted.unlabeled_scores_).auc)
+        seconds, auc = time.perf_counter() - begin, float(np.mean(aucs))
+        whole = auc if whole is None else whole
+        yield {
+            "data": data,
+            "rows": n_rows,
+            "features": problems[0].normal.shape[1],
+            "detector": detector,
+            "max_samples": max_samples or "all",
+            "auc": f"{auc:.4f}",
+            "change": f"{auc - whole:+.4f}",
+            "seconds": f"{seconds:.2f}",
+        }
+
+
+@click.command()
+@click.option("--rows", multiple=True, type=int, default=(100_000, 1_000_000), show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("benchmarks/results"),
+    show_default=True,
+    help="Directory for max_samples.csv.",
+)
+def main(rows: tuple[int, ...], output: Path) -> None:
+    """Fit on ever fewer rows; takes a few minutes."""
+    found: list[dict[str, object]] = []
+    if "QMS22_KEEL" in os.environ:
+        large = [name for name, paper in paper_table1().items() if paper.n >= 2000]
+        for name in large:
+            problems = keel_problems(name)
+            for detector in DETECTORS:
+                found += measure(name, problems, detector, KEEL_LIMITS)
+        for detector in DETECTORS:
+            for limit in KEEL_LIMITS[1:]:
+                changes = [
+                    float(str(line["change"]))
+                    for line in found
+                    if (line["detector"], line["max_samples"]) == (detector, limit)
+                ]
+                console.print(
+                    f"{detector}, {len(changes)} KEEL sets, max_samples={limit}: AUC "
+                    f"{np.mean(changes):+.4f} on average, {min(changes):+.4f} at worst"
+                )
+    for n_rows in rows:
+        for data, shift in SHIFTS.items():
+            problem = made_problem(n_rows, shift)
+            for detector in DETECTORS:
+                if n_rows <= MOST_FOR_ALL or (shift, detector) == (1.5, "QMS22"):
+                    for line in measure(data, [problem], detector, MADE_LIMITS):
+                        console.print(*line.values())
+                        found.append(line)
+    output.mkdir(parents=True, exist_ok=True)
+    with (output / "max_samples.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(["machine", key, text] for key, text in machine().items())
+        writer = csv.DictWriter(file, list(found[0]))
+        writer.writeheader()
+        writer.writerows(found)
+
+
+if __name__ == "__main__":
+    main()
