@@ -16,7 +16,7 @@ import pytest
 from keel_files import real_keel
 from sklearn.datasets import load_breast_cancer
 
-from qms22 import QMS22, TabularEncoder
+from qms22 import QMS22Ensemble, TabularEncoder
 from qms22.detection import detect
 
 COMMAND = Path(sysconfig.get_path("scripts")) / "qms22"
@@ -76,15 +76,54 @@ def test_into_a_pipe_goes_csv(files: Path) -> None:
     assert "by the labels:" in result.stderr
     assert "AUC 0.9" in result.stderr
     assert "numeric" in result.stderr  # the types of the columns are shown
-    assert "60/60" in result.stderr  # and a progress bar
+    assert "160/160" in result.stderr  # and a progress bar
 
 
 def test_quiet(files: Path) -> None:
     result = run(*EVERYDAY, "-q", cwd=files)
     assert result.returncode == 0
-    assert "60/60" not in result.stderr
+    assert "160/160" not in result.stderr
     assert "numeric" not in result.stderr
     assert len(result.stdout.splitlines()) == 51
+
+
+def test_flags_by_false_discovery_rate(files: Path) -> None:
+    result = run(*EVERYDAY, "--fdr", "0.2", "-o", "out.csv", "--report", "out.html", cwd=files)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[0] == "rank,patient,score,flagged,reasons,p_value"
+    assert "estimated share of outliers: " in result.stderr
+    table = pd.read_csv(files / "out.csv")
+    flagged = table[table["flagged"]]
+    assert 0 < len(flagged) < len(table) / 2
+    assert len(result.stdout.splitlines()) == 1 + len(flagged)
+    assert table["flagged"].iloc[: len(flagged)].all()  # they come first
+    assert flagged["score"].is_monotonic_decreasing
+    assert flagged["p_value"].max() <= 0.2
+    assert (flagged["diagnosis"] == "positive").mean() > 0.6
+    assert "false discovery rate" in (files / "out.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--fdr", "0.1", "-k", "5"], "--top and --fdr both say how many rows to flag"),
+        (["--fdr", "1"], "1.0 is not in the range 0<x<1"),
+        (["--fdr", "many"], "'many' is not a valid float"),
+    ],
+)
+def test_bad_false_discovery_rates(files: Path, more: list[str], sentence: str) -> None:
+    result = run(*EVERYDAY, *more, cwd=files)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_nothing_to_flag_is_an_answer(files: Path) -> None:
+    result = run(*EVERYDAY, "--fdr", "0.0001", "--report", "out.html", "-q", cwd=files)
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) == 1
+    assert result.stderr.startswith("note: no row is flagged")
+    assert (files / "out.html").exists()
 
 
 def test_on_a_terminal_there_is_a_table(files: Path) -> None:
@@ -130,7 +169,7 @@ def test_a_script_gets_the_same_to_the_bit(
     pd.testing.assert_frame_equal(found.table("patient"), table, check_dtype=False)
     # And so does one that takes the steps one by one.
     encoder = TabularEncoder(ignore=["patient", "diagnosis"]).fit(normal)
-    detector = QMS22(scaling="standard", max_iter=20, n_restarts=3, random_state=0)
+    detector = QMS22Ensemble(random_state=0)
     detector.fit(encoder.transform(normal), unlabeled=encoder.transform(batch))
     by_patient = table.set_index("patient")["score"]
     np.testing.assert_array_equal(by_patient[batch["patient"]], detector.unlabeled_scores_)

@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._batch import BatchDetector, threshold
+from qms22._conformal import ContaminationEstimate
 from qms22._detector import QMS22
-from qms22._presets import RECOMMENDED
+from qms22._ensemble import QMS22Ensemble
 from qms22._validation import check_choice, check_count
 from qms22.tabular import TabularEncoder
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
     from qms22.models import SavedModel
 
-PRESETS: dict[str, dict[str, Any]] = {"recommended": RECOMMENDED, "paper": {}}
+PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
 DEFAULT_TOP = 50
 
@@ -51,7 +53,7 @@ class RowReason(NamedTuple):
     name : str
         The column.
     fall : float
-        The fall of η if it had its usual value.
+        The fall of the score if it had its usual value.
     value : object
         The value it has.
     typical : str
@@ -74,31 +76,37 @@ class Detection:
     Parameters
     ----------
     encoder : TabularEncoder
-    detector : QMS22
+    detector : QMS22Ensemble or QMS22
     normal, unlabeled : DataFrame
         The rows that took part, as they were given.
     positions : ndarray of shape (n_unlabeled,)
         Where these unlabeled rows stood in the batch, before rows with missing values were dropped.
     scores : ndarray of shape (n_unlabeled,)
-        η; higher is more suspicious.
-    top : ndarray of shape (k,)
-        The k most suspicious rows of `unlabeled`, most suspicious first.
+        Higher is more suspicious.
+    top : ndarray of shape (n_flagged,)
+        The flagged rows of `unlabeled`, most suspicious first.
     reasons : list of list of RowReason
         For the first of them, at most `MOST_EXPLAINED`: the columns that make them suspicious, the
         strongest reason first.
+    p_values : ndarray of shape (n_unlabeled,) or None
+        Where rows were flagged by a false discovery rate.
+    contamination : ContaminationEstimate or None
+        The share of outliers in the batch, likewise.
     """
 
     encoder: TabularEncoder
-    detector: QMS22
+    detector: BatchDetector
     normal: pd.DataFrame
     unlabeled: pd.DataFrame
     positions: NDArray[np.intp]
     scores: NDArray[np.float64]
     top: NDArray[np.intp]
     reasons: list[list[RowReason]]
+    p_values: NDArray[np.float64] | None = None
+    contamination: ContaminationEstimate | None = None
 
     def table(self, id_column: str | None = None) -> pd.DataFrame:
-        """Give all unlabeled rows, most suspicious first.
+        """Give all unlabeled rows: the flagged ones, then the others, most suspicious first.
 
         Parameters
         ----------
@@ -109,29 +117,41 @@ class Detection:
         -------
         DataFrame
             Columns "rank" (from 1), "row" (or the name of `id_column`), "score", "flagged",
-            "reasons" and those of the batch.
+            "reasons", "p_value" where there are p-values, and those of the batch.
         """
-        order = np.argsort(-self.scores, kind="stable")
         flagged = np.zeros(len(self.scores), dtype=bool)
         flagged[self.top] = True
+        order = np.lexsort((np.arange(len(flagged)), -self.scores, ~flagged))
         reasons = np.full(len(self.scores), "", dtype=object)
         for row, why in zip(self.top, self.reasons, strict=False):
             reasons[row] = "; ".join(map(str, why))
         rest = self.unlabeled.iloc[order].reset_index(drop=True)
-        name, names = "row", self.positions[order]
-        if id_column is not None:
-            name, names = id_column, rest.pop(id_column).to_numpy()
-        found = {
-            "rank": np.arange(1, len(order) + 1),
-            name: names,
-            "score": self.scores[order],
-            "flagged": flagged[order],
-            "reasons": reasons[order],
-        }
-        for at, (column, values) in enumerate(found.items()):
-            # A column of the batch may be called "score" as well: ours come first, theirs stay.
-            rest.insert(at, column, values, allow_duplicates=True)
-        return rest
+        return with_results(
+            rest,
+            id_column,
+            rank=np.arange(1, len(order) + 1),
+            row=self.positions[order],
+            score=self.scores[order],
+            flagged=flagged[order],
+            reasons=reasons[order],
+            p_value=None if self.p_values is None else self.p_values[order],
+        )
+
+
+def with_results(
+    table: pd.DataFrame, id_column: str | None, **results: NDArray[Any] | None
+) -> pd.DataFrame:
+    """Put results before the columns of a table, and its `id_column` in place of "row"."""
+    given: list[tuple[str, Any]] = [
+        (name, values) for name, values in results.items() if values is not None
+    ]
+    if id_column is not None:
+        names = table.pop(id_column)
+        given = [(id_column, names) if name == "row" else (name, values) for name, values in given]
+    for at, (name, values) in enumerate(given):
+        # A column of the table may be called "score" as well: ours come first, theirs stay.
+        table.insert(at, name, values, allow_duplicates=True)
+    return table
 
 
 def detect(
@@ -139,6 +159,7 @@ def detect(
     unlabeled: pd.DataFrame,
     *,
     k: int | None = None,
+    fdr: float | None = None,
     ignore: Sequence[str] = (),
     missing: str = "error",
     preset: str = "recommended",
@@ -154,6 +175,9 @@ def detect(
         T and S, with the same columns; of any kind (see `TabularEncoder`).
     k : int, optional
         How many rows to flag; 50 where not given, or all if there are fewer.
+    fdr : float, optional
+        Instead of `k`: flag rows so that of the flagged ones at most this share is expected to be
+        normal. It takes one more fit.
     ignore : sequence of str
         Columns to leave out.
     missing : {"error", "impute", "drop"}
@@ -173,7 +197,66 @@ def detect(
     -------
     Detection
     """
-    check_choice("preset", preset, tuple(PRESETS))
+    check_request(k, fdr, preset)
+    encoded = encode(normal, unlabeled, ignore=ignore, missing=missing)
+    normal, unlabeled, rows = encoded.normal, encoded.unlabeled, encoded.rows
+    k = count_top(k, len(unlabeled))
+    detector = PRESETS[preset](
+        contamination=k if fdr is None else "auto",
+        random_state=seed,
+        n_jobs=n_jobs,
+        verbose=verbose,
+    ).fit(encoded.known, unlabeled=rows)
+    scores = detector.unlabeled_scores_
+    if fdr is None:
+        top, p_values, contamination = detector.top_k(k), None, None
+    else:
+        flagged = np.flatnonzero(detector.flag(fdr))
+        top = flagged[np.argsort(-scores[flagged], kind="stable")]
+        p_values, contamination = detector.p_values(), detector.estimate_contamination()
+        # New rows are judged by the line that flags as many.
+        detector.offset_ = -threshold(scores, len(top))
+    reasons = explain_rows(detector, encoded.encoder, unlabeled, rows, top[:MOST_EXPLAINED])
+    return Detection(
+        encoded.encoder,
+        detector,
+        normal,
+        unlabeled,
+        encoded.positions,
+        scores,
+        top,
+        reasons,
+        p_values,
+        contamination,
+    )
+
+
+class Encoded(NamedTuple):
+    """Two tables as matrices.
+
+    Parameters
+    ----------
+    encoder : TabularEncoder
+    normal, unlabeled : DataFrame
+        The rows that are used.
+    positions : ndarray of int
+        Where these unlabeled rows stood in their table.
+    known, rows : ndarray
+        The normal and the unlabeled rows, encoded.
+    """
+
+    encoder: TabularEncoder
+    normal: pd.DataFrame
+    unlabeled: pd.DataFrame
+    positions: NDArray[np.intp]
+    known: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+
+def encode(
+    normal: pd.DataFrame, unlabeled: pd.DataFrame, *, ignore: Sequence[str], missing: str
+) -> Encoded:
+    """Turn two tables into matrices, as `detect` does; its parameters are explained there."""
     encoder = TabularEncoder(ignore=tuple(ignore), missing=missing).fit(normal)
     positions = np.arange(len(unlabeled))
     if missing == "drop":
@@ -183,22 +266,28 @@ def detect(
         for name, table in (("normal", normal), ("unlabeled", unlabeled)):
             if not len(table):
                 raise ValueError(f"every {name} row has missing values; impute them instead")
-    k = min(DEFAULT_TOP, len(unlabeled)) if k is None else k
-    check_count("k", k)
-    if k > len(unlabeled):
-        raise ValueError(f"k={k} is more than the {len(unlabeled)} unlabeled rows there are")
     known, rows = encoder.transform(normal), encoder.transform(unlabeled)
     beyond = _dates_beyond(encoder, known, rows)
     if beyond:
         encoder.set_params(ignore=(*encoder.ignore, *beyond)).fit(normal)
         known, rows = encoder.transform(normal), encoder.transform(unlabeled)
-    detector = QMS22(
-        **PRESETS[preset], contamination=k, random_state=seed, n_jobs=n_jobs, verbose=verbose
-    ).fit(known, unlabeled=rows)
-    top = detector.top_k(k)
-    reasons = explain_rows(detector, encoder, unlabeled, rows, top[:MOST_EXPLAINED])
-    scores = detector.unlabeled_scores_
-    return Detection(encoder, detector, normal, unlabeled, positions, scores, top, reasons)
+    return Encoded(encoder, normal, unlabeled, positions, known, rows)
+
+
+def check_request(k: int | None, fdr: float | None, preset: str) -> None:
+    """Complain of what makes no sense whatever the tables hold."""
+    check_choice("preset", preset, tuple(PRESETS))
+    if k is not None and fdr is not None:
+        raise ValueError("k and fdr both say how many rows to flag; give one of them")
+    if k is not None:
+        check_count("k", k)
+
+
+def count_top(k: int | None, n_rows: int) -> int:
+    """Tell how many rows to flag."""
+    if k is not None and k > n_rows:
+        raise ValueError(f"k={k} is more than the {n_rows} unlabeled rows there are")
+    return min(DEFAULT_TOP, n_rows) if k is None else k
 
 
 def score_table(
@@ -243,7 +332,7 @@ def score_table(
 
 
 def explain_rows(
-    detector: QMS22,
+    detector: BatchDetector,
     encoder: TabularEncoder,
     table: pd.DataFrame,
     rows: NDArray[np.float64],
@@ -253,7 +342,7 @@ def explain_rows(
 
     Parameters
     ----------
-    detector : QMS22
+    detector : QMS22Ensemble or QMS22
     encoder : TabularEncoder
     table : DataFrame
         The rows as they were given.
@@ -266,6 +355,8 @@ def explain_rows(
     -------
     list of list of RowReason
     """
+    if not len(which):
+        return []
     explanation = detector.explain(
         rows[which], groups=encoder.groups_, typical=encoder.typical_row_
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,12 +23,18 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turn errors that users can mend into one sentence and exit code 2."""
+    """Turn errors that users can mend into one sentence and exit code 2; warnings into notes."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = _note
+            yield
     except (ValueError, OSError, ImportError, MemoryError) as error:
         words = str(error).splitlines() or [type(error).__name__]
         raise click.UsageError(words[0]) from error
+
+
+def _note(message: Warning | str, *_: object, **__: object) -> None:
+    click.echo(f"note: {message}", err=True)
 
 
 def require(option: str, extra: str, *packages: str) -> None:
@@ -54,15 +61,46 @@ def check_output(path: Path | None, suffixes: tuple[str, ...], option: str) -> N
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a result by the suffix of its file."""
+    write_tables([table], path)
+
+
+def write_tables(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    """Write the parts of a result, at least one and with columns alike, into one file."""
     from qms22._files import written_whole
 
+    write = {".parquet": _write_parquet, ".json": _write_json}.get(path.suffix.lower(), _write_csv)
     with written_whole(path) as temporary:
-        if path.suffix.lower() == ".parquet":
-            _with_unique_names(table).to_parquet(temporary, index=False)
-        elif path.suffix.lower() == ".json":
-            _with_unique_names(table).to_json(temporary, orient="records", indent=1)
-        else:
-            without_formulas(table).to_csv(temporary, index=False)
+        write(tables, temporary)
+
+
+def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    from qms22.tabular._needs import need
+
+    pa = need("pyarrow")
+    parts = (_with_unique_names(table) for table in tables)
+    first = pa.Table.from_pandas(next(parts), preserve_index=False)
+    with need("pyarrow.parquet").ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for part in parts:
+            writer.write_table(pa.Table.from_pandas(part, first.schema, preserve_index=False))
+
+
+def _write_json(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write("[")
+        before = "\n"
+        for table in tables:
+            plain = _with_unique_names(_with_plain_types(table))
+            if records := plain.to_json(orient="records", indent=1)[1:-1].strip("\n"):
+                file.write(before + records)
+                before = ",\n"
+        file.write("\n]")
+
+
+def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for at, table in enumerate(tables):
+            without_formulas(table).to_csv(file, index=False, header=at == 0)
 
 
 def print_table(table: pd.DataFrame, title: str) -> None:
@@ -115,3 +153,14 @@ def _with_unique_names(table: pd.DataFrame) -> pd.DataFrame:
             unique += "_"
         names.append(unique)
     return table.set_axis(names, axis=1)
+
+
+def _with_plain_types(table: pd.DataFrame) -> pd.DataFrame:
+    """Turn columns that keep the types of a file into pandas' own, which it can write as JSON."""
+    import pandas as pd
+
+    plain = table.copy(deep=False)
+    for at, dtype in enumerate(table.dtypes):
+        if isinstance(dtype, pd.ArrowDtype):
+            plain.isetitem(at, table.iloc[:, at].array.__arrow_array__().to_pandas())
+    return plain

@@ -13,12 +13,23 @@ if TYPE_CHECKING:
     from qms22.tabular._marker import read_mixed, split_marked
     from qms22.tabular._plan import ColumnInfo
     from qms22.tabular._read import read_table
+    from qms22.tabular._source import TableSource, open_table
 
-__all__ = ["ColumnInfo", "TabularEncoder", "read_mixed", "read_table", "split_marked"]
+__all__ = [
+    "ColumnInfo",
+    "TableSource",
+    "TabularEncoder",
+    "open_table",
+    "read_mixed",
+    "read_table",
+    "split_marked",
+]
 
 _HOMES = {
     "ColumnInfo": "qms22.tabular._plan",
+    "TableSource": "qms22.tabular._source",
     "TabularEncoder": "qms22.tabular._encoder",
+    "open_table": "qms22.tabular._source",
     "read_mixed": "qms22.tabular._marker",
     "read_table": "qms22.tabular._read",
     "split_marked": "qms22.tabular._marker",

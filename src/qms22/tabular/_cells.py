@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from numbers import Real
@@ -35,12 +35,15 @@ class Cells:
         missing ones; of texts the positions in `levels`, with -1 for missing ones.
     levels : tuple of str
         The different texts, in the order in which they occur.
+    numbers : sequence of int, optional
+        What the table calls its rows, where that is by numbers.
     """
 
     name: str
     form: Form
     values: NDArray[Any]
     levels: tuple[str, ...] = ()
+    numbers: Sequence[int] | None = None
 
     @property
     def is_text(self) -> bool:
@@ -51,6 +54,10 @@ class Cells:
     def missing(self) -> NDArray[np.bool_]:
         """Which values are missing."""
         return self.values < 0 if self.is_text else np.isnan(self.values)
+
+    def number(self, row: int) -> int:
+        """Tell what the table calls a row: its number there, or its position."""
+        return row if self.numbers is None else int(self.numbers[row])
 
     def show(self, row: int) -> str:
         """Write a value for people."""
@@ -93,7 +100,12 @@ def frame_cells(table: Any) -> list[Cells] | None:
     if not isinstance(frame, nw.DataFrame):
         return None
     pairs = zip(frame.columns, frame.iter_columns(), strict=True)
-    return [_from_series(str(name), series) for name, series in pairs]
+    columns = [_from_series(str(name), series) for name, series in pairs]
+    # A part of a larger table, as pandas has it, knows the numbers of its rows there.
+    index = getattr(table, "index", None)
+    if getattr(getattr(index, "dtype", None), "kind", "") not in ("i", "u"):
+        return columns
+    return [replace(cells, numbers=index) for cells in columns]
 
 
 def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -106,7 +106,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if self.missing == "error":
             pairs = zip(plans, columns, strict=True)
-            _check_missing([(plan, cells.missing) for plan, cells in pairs], self.missing)
+            used = [(cells, cells.missing) for plan, cells in pairs if plan.outputs]
+            _check_missing(used, self.missing)
         # As plain values: models are saved without classes of ours.
         self._plans = tuple(asdict(plan) for plan in plans)
         return self
@@ -130,17 +131,61 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         columns = self._match(self._read(X, reset=False))
-        found = [(plan, plan.values(cells)) for plan, cells in columns]
+        found = [(plan, cells, plan.values(cells)) for plan, cells in columns]
         if self.missing != "impute":
-            _check_missing([(plan, np.isnan(values)) for plan, values in found], self.missing)
-        n_outputs = sum(len(plan.outputs) for plan, _ in found)
-        matrix = np.empty((len(found[0][1]), n_outputs))
-        at = 0
-        for plan, values in found:
-            filled = np.where(np.isnan(values), plan.typical, values)
-            plan.encode(filled, matrix[:, at : at + len(plan.outputs)])
-            at += len(plan.outputs)
-        return matrix
+            _check_missing([(cells, np.isnan(values)) for _, cells, values in found], self.missing)
+        return _encode([(plan, values) for plan, _, values in found])
+
+    def transform_part(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Turn a part of a larger table into rows of the matrix.
+
+        Parameters
+        ----------
+        X : data frame
+            Some of the rows; of the columns those that are used will do. Where it has an index of
+            numbers, as pandas does, complaints name rows by them.
+
+        Returns
+        -------
+        positions : ndarray of int
+            The rows that could be transformed: all of them, or where rows with missing values are
+            to be dropped, the others.
+        matrix : ndarray of shape (n_positions, n_outputs)
+            These rows.
+        """
+        check_is_fitted(self)
+        there = {cells.name: cells for cells in self._read(X, reset=False)}
+        plans = [plan for plan in self._all_plans() if plan.outputs]
+        found = [(plan, plan.values(there[plan.name], is_part=True)) for plan in plans]
+        gaps = [np.isnan(values) for _, values in found]
+        if self.missing == "drop":
+            usable = np.flatnonzero(~np.logical_or.reduce(gaps))
+            return usable, _encode([(plan, values[usable]) for plan, values in found])
+        if self.missing == "error":
+            pairs = zip(plans, gaps, strict=True)
+            _check_missing([(there[plan.name], gap) for plan, gap in pairs], self.missing)
+        return np.arange(len(gaps[0])), _encode(found)
+
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Complain of columns that a table lacks or has in excess.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The columns of the table.
+        """
+        there = set(names)
+        known = {plan.name for plan in self._all_plans()}
+        faults = [
+            f"{verb} {_quoted(sorted(unlike - set(self.ignore)))}"
+            for verb, unlike in (("lacks", known - there), ("adds", there - known))
+            if unlike - set(self.ignore)
+        ]
+        if faults:
+            raise ValueError(
+                f"the table {' and '.join(faults)} in comparison with the normal table; give both "
+                "the same columns or ignore those"
+            )
 
     def usable_rows(self, X: Any) -> NDArray[np.intp]:
         """Tell which rows have no missing value in the columns that are used.
@@ -279,19 +324,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 (plan, cells) for plan, cells in zip(plans, columns, strict=True) if plan.outputs
             ]
         there = {cells.name: cells for cells in columns}
-        known = {plan.name for plan in plans}
-        lacking = [name for name in known if name not in there and name not in self.ignore]
-        extra = [name for name in there if name not in known and name not in self.ignore]
-        faults = [
-            f"{verb} {_quoted(sorted(names))}"
-            for verb, names in (("lacks", lacking), ("adds", extra))
-            if names
-        ]
-        if faults:
-            raise ValueError(
-                f"the table {' and '.join(faults)} in comparison with the normal table; give both "
-                "the same columns or ignore those"
-            )
+        self.check_columns(there)
         return [(plan, there[plan.name]) for plan in plans if plan.outputs]
 
     def __sklearn_tags__(self) -> Any:
@@ -302,12 +335,24 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _check_missing(columns: list[tuple[ColumnPlan, NDArray[np.bool_]]], missing: str) -> None:
+def _encode(columns: list[tuple[ColumnPlan, NDArray[np.float64]]]) -> NDArray[np.float64]:
+    """Make the matrix; what is missing gets its usual value."""
+    n_outputs = sum(len(plan.outputs) for plan, _ in columns)
+    matrix = np.empty((len(columns[0][1]), n_outputs))
+    at = 0
+    for plan, values in columns:
+        filled = np.where(np.isnan(values), plan.typical, values)
+        plan.encode(filled, matrix[:, at : at + len(plan.outputs)])
+        at += len(plan.outputs)
+    return matrix
+
+
+def _check_missing(columns: list[tuple[Cells, NDArray[np.bool_]]], missing: str) -> None:
     """Refuse missing values, and name the columns that have them."""
     found = [
-        f"{plan.name!r} ({int(gaps.sum())}, first at row {int(np.argmax(gaps))})"
-        for plan, gaps in columns
-        if plan.outputs and gaps.any()
+        f"{cells.name!r} ({int(gaps.sum())}, first at row {cells.number(int(np.argmax(gaps)))})"
+        for cells, gaps in columns
+        if gaps.any()
     ]
     if found:
         more = f" and {len(found) - 5} more" if len(found) > 5 else ""

@@ -84,18 +84,26 @@ class ColumnPlan:
             return (*self.levels, OTHER)[int(self.typical)]
         return show_value(self.kind, self.typical)
 
-    def values(self, cells: Cells) -> NDArray[np.float64]:
+    def values(self, cells: Cells, *, is_part: bool = False) -> NDArray[np.float64]:
         """Give a column's values as numbers, with NaN for missing ones.
 
         Of a category, the number of its column among those of the plan.
+
+        Parameters
+        ----------
+        cells : Cells
+        is_part : bool
+            Whether there is more of the column: none of the levels here may be known then.
 
         Raises
         ------
         ValueError
             If a value is not of the kind that it is among the normal rows.
         """
+        if cells.missing.all():
+            return np.full(len(cells.values), np.nan)  # nothing, of whatever kind
         if self.kind == "categorical":
-            return self._level_numbers(cells)
+            return self._level_numbers(cells, is_part)
         converted = _CONVERT[self.kind](cells, self.date_format)
         if converted is None:
             row = first_unlike(cells, self.kind, self.date_format)
@@ -104,7 +112,7 @@ class ColumnPlan:
         if infinite.size:
             raise ValueError(
                 f"column {self.name!r} has {infinite.size} infinite (inf) values (first at row "
-                f"{infinite[0]}); correct or remove them"
+                f"{cells.number(infinite[0])}); correct or remove them"
             )
         return converted
 
@@ -119,7 +127,7 @@ class ColumnPlan:
         else:
             out[:, 0] = values
 
-    def _level_numbers(self, cells: Cells) -> NDArray[np.float64]:
+    def _level_numbers(self, cells: Cells, is_part: bool) -> NDArray[np.float64]:
         numbers = {level: at for at, level in enumerate(self.levels)}
         numbers.update(dict.fromkeys(self.pooled, len(self.levels)))
         unseen = len(self.outputs) - 1
@@ -130,7 +138,8 @@ class ColumnPlan:
         present = ~cells.missing
         different = np.unique(cells.values[present])
         texts = [self._text(value, cells.form) for value in different]
-        if present.any() and (cells.form in ("date", "other") or not numbers.keys() & set(texts)):
+        are_levels = is_part or bool(numbers.keys() & set(texts))
+        if present.any() and (cells.form in ("date", "other") or not are_levels):
             raise ValueError(self._retyped(cells, int(np.argmax(present))))
         found = [float(numbers.get(text, unseen)) for text in texts]
         result = np.full(len(cells.values), np.nan)
@@ -149,7 +158,7 @@ class ColumnPlan:
         hint = f" (dates are written {self.date_format} first there)" if self.date_format else ""
         return (
             f"column {self.name!r} is {self.kind} among the normal rows{hint} but holds {found} "
-            f"here (row {row}); correct the values or ignore the column"
+            f"here (row {cells.number(row)}); correct the values or ignore the column"
         )
 
 

@@ -8,6 +8,9 @@ import lzma
 import os
 import re
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +35,10 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 # pandas writes row labels without a name into such a column.
 _ROW_LABELS = re.compile(r"__index_level_\d+__")
 BATCH = 1 << 16
+UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+EMPTY = "{path} is empty; give a file with a header and rows"
+NOT_UTF16 = "{path} starts as UTF-16 text but is not ({reason}); save it as UTF-8"
 
 
 def read_table(path: str | Path) -> Any:
@@ -78,10 +85,11 @@ def read_table(path: str | Path) -> Any:
     [1.7, 1.8]
     """
     path = Path(path).expanduser()
-    content = _unpack(_content(path), path)
-    if not content.strip(b" \t\r\n\xef\xbb\xbf"):
-        raise ValueError(f"{path} is empty; give a file with a header and rows")
-    kind = _format(content, path)
+    with open_unpacked(path) as stream:
+        content = stream.read()
+    if is_blank(content):
+        raise ValueError(EMPTY.format(path=path))
+    kind = table_format(content, path)
     if kind == "parquet":
         return _from_arrow(_read_parquet(content, path), path)
     if kind == "arrow":
@@ -90,41 +98,72 @@ def read_table(path: str | Path) -> Any:
     return _read_keel(text, path) if kind == "keel" else read_csv(text, str(path))
 
 
-def _content(path: Path) -> bytes:
+class Unpacked:
+    """A file's content as it was before it was compressed, if it was.
+
+    Parameters
+    ----------
+    file : binary file
+    path : Path
+        The name to use in messages.
+    """
+
+    def __init__(self, file: BufferedReader, path: Path) -> None:
+        self._path = path
+        self._stream: Any = file
+        start = file.peek(6)[:6]  # endings lie
+        if start.startswith(b"\x1f\x8b"):
+            self._stream = gzip.GzipFile(fileobj=file)
+        elif start.startswith(b"BZh"):
+            self._stream = bz2.BZ2File(file)
+        elif start == b"\xfd7zXZ\x00":
+            self._stream = lzma.LZMAFile(file)  # noqa: SIM115 - the file is closed, that is enough
+        elif start.startswith(b"\x28\xb5\x2f\xfd"):
+            pa = need("pyarrow", str(path))
+            self._stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+        self.is_packed = self._stream is not file
+
+    def read(self, size: int = -1) -> bytes:
+        """Read all that is left, or at most `size` bytes."""
+        try:
+            content: bytes = self._stream.read(None if size < 0 else size)
+        except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+            if not self.is_packed:
+                raise ValueError(_unread(self._path, error)) from error
+            raise ValueError(
+                f"{self._path} cannot be decompressed ({shortened(error)}); the file looks "
+                "truncated, get it anew"
+            ) from error
+        return content
+
+
+@contextmanager
+def open_unpacked(path: Path) -> Iterator[Unpacked]:
+    """Open a file to read its content, decompressed."""
     if path.is_dir():
         raise ValueError(f"{path} is a directory; give a file in it")
     try:
-        return path.read_bytes()
+        file = path.open("rb")
     except FileNotFoundError as error:
         raise ValueError(f"there is no file {str(path)!r}; correct the path") from error
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise ValueError(f"{path} cannot be read ({reason}); give a readable file") from error
+        raise ValueError(_unread(path, error)) from error
+    with file:
+        yield Unpacked(file, path)
 
 
-def _unpack(content: bytes, path: Path) -> bytes:
-    """Decompress, by how the content starts: endings lie."""
-    try:
-        if content.startswith(b"\x1f\x8b"):
-            return gzip.decompress(content)
-        if content.startswith(b"BZh"):
-            return bz2.decompress(content)
-        if content.startswith(b"\xfd7zXZ\x00"):
-            return lzma.decompress(content)
-        if content.startswith(b"\x28\xb5\x2f\xfd"):
-            pa = need("pyarrow", str(path))
-            with pa.CompressedInputStream(pa.BufferReader(content), "zstd") as stream:
-                unpacked: bytes = stream.read()
-                return unpacked
-    except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
-        raise ValueError(
-            f"{path} cannot be decompressed ({_reason(error)}); the file looks truncated, get it "
-            "anew"
-        ) from error
-    return content
+def _unread(path: Path, error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return f"{path} cannot be read ({reason}); give a readable file"
 
 
-def _format(content: bytes, path: Path) -> str:
+def is_blank(content: bytes) -> bool:
+    """Whether nothing is to be seen in a text."""
+    return not content.strip(b" \t\r\n\xef\xbb\xbf")
+
+
+def table_format(content: bytes, path: Path) -> str:
+    """Tell the format of a file from its ending, or from how it starts."""
     endings = [ending.lower() for ending in path.suffixes]
     if endings and endings[-1] in PACKED:
         endings.pop()
@@ -143,19 +182,12 @@ def _format(content: bytes, path: Path) -> str:
 
 
 def _decode(content: bytes, path: Path) -> str:
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if content.startswith(UTF16):
         try:
             return content.decode("utf-16")
         except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{path} starts as UTF-16 text but is not ({error.reason}); save it as UTF-8"
-            ) from error
-    foreign = next((what for start, what in _FOREIGN.items() if content.startswith(start)), None)
-    if foreign or b"\x00" in content or _CONTROL.search(content[:SAMPLE]):
-        raise ValueError(
-            f"{path} is {foreign or 'binary, not text'}; give a CSV, Parquet, Arrow, ARFF or KEEL "
-            "file"
-        )
+            raise ValueError(NOT_UTF16.format(path=path, reason=error.reason)) from error
+    check_text(content, path)
     content = content.rstrip(b"\x1a")  # DOS ended files so
     for encoding in ("utf-8-sig", "cp1252"):
         try:
@@ -163,6 +195,17 @@ def _decode(content: bytes, path: Path) -> str:
         except UnicodeDecodeError:
             continue
     return content.decode("latin-1")
+
+
+def check_text(content: bytes, path: Path, *, is_start: bool = True) -> None:
+    """Refuse what is no text, judging by zeros anywhere, and by how it starts."""
+    head = content[:SAMPLE] if is_start else b""
+    foreign = next((what for start, what in _FOREIGN.items() if head.startswith(start)), None)
+    if foreign or b"\x00" in content or _CONTROL.search(head):
+        raise ValueError(
+            f"{path} is {foreign or 'binary, not text'}; give a CSV, Parquet, Arrow, ARFF or KEEL "
+            "file"
+        )
 
 
 def _read_keel(text: str, path: Path) -> Any:
@@ -188,7 +231,7 @@ def _read_parquet(content: bytes, path: Path) -> Any:
         raise ValueError(str(error)) from error
     except (OSError, ValueError, MemoryError, TypeError, pa.ArrowException) as error:
         raise ValueError(
-            f"{path} cannot be read as Parquet ({_reason(error)}); the file looks truncated or "
+            f"{path} cannot be read as Parquet ({shortened(error)}); the file looks truncated or "
             "damaged, get it anew"
         ) from error
     if table.num_rows != n_rows:
@@ -228,33 +271,42 @@ def _read_arrow(content: bytes, path: Path) -> Any:
         table.validate(full=True)
     except (OSError, ValueError, MemoryError, TypeError, pa.ArrowException) as error:
         raise ValueError(
-            f"{path} cannot be read as Arrow or Feather ({_reason(error)}); the file looks "
+            f"{path} cannot be read as Arrow or Feather ({shortened(error)}); the file looks "
             "truncated or damaged, get it anew"
         ) from error
     return table
 
 
 def _from_arrow(table: Any, path: Path) -> Any:
-    table = table.select(
-        [at for at, name in enumerate(table.column_names) if not _ROW_LABELS.fullmatch(name)]
-    )
-    check_names(tuple(table.column_names), str(path))
-    if not table.num_rows or not table.num_columns:
+    names = table_columns(table.schema, path)
+    if not table.num_rows or not names:
         raise ValueError(
-            f"{path} has {table.num_rows} rows of {table.num_columns} columns; give a file with at "
+            f"{path} has {table.num_rows} rows of {len(names)} columns; give a file with at "
             "least one row"
         )
+    return to_frame(table.select(names), path)
+
+
+def table_columns(schema: Any, path: Path) -> list[str]:
+    """Name the columns of an Arrow table, but for row labels."""
+    names = [name for name in schema.names if not _ROW_LABELS.fullmatch(name)]
+    check_names(tuple(names), str(path))
+    return names
+
+
+def to_frame(table: Any, path: Path) -> Any:
+    """Turn an Arrow table into a data frame."""
     try:
         # The metadata are pandas' own notes, as damaged or outdated as they may be.
         return table.replace_schema_metadata(None).to_pandas(ignore_metadata=True)
     except (ValueError, TypeError, OverflowError, MemoryError) as error:
         raise ValueError(
-            f"{path} holds values that pandas cannot take ({_reason(error)}); the file may be "
+            f"{path} holds values that pandas cannot take ({shortened(error)}); the file may be "
             "damaged, get it anew or leave out such columns"
         ) from error
 
 
-def _reason(error: BaseException) -> str:
+def shortened(error: BaseException) -> str:
     """Shorten what a library says to a part of one sentence."""
     sentence = " ".join(str(error).split()).split(". ")[0]
     return sentence.rstrip(".")[:160] or type(error).__name__

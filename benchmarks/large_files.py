@@ -1,0 +1,129 @@
+"""Run `qms22 detect` on a Parquet file larger than the memory it is allowed.
+
+The command runs under ``ulimit -v``, so that whatever asks for more memory fails:
+
+    python benchmarks/large_files.py --output benchmarks/results
+
+Writes large_files.csv. The tables go into a temporary folder and need as much disk as `--times` the
+cap, twice.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import resource
+import subprocess
+import sysconfig
+import tempfile
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+from kernel import console, machine
+
+ROWS_PER_GROUP = 100_000
+
+# Every thread and every pool of a library takes address space for itself.
+FEW_THREADS = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "ARROW_IO_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+}
+
+
+def write_table(path: Path, n_rows: int, n_columns: int, *, share: float, seed: int) -> None:
+    """Write Gaussian rows, which do not compress; a share of them lies elsewhere."""
+    rng = np.random.default_rng(seed)
+    names = [f"x{at}" for at in range(n_columns)]
+    schema = pa.schema([*((name, pa.float64()) for name in names), ("truth", pa.int8())])
+    with pq.ParquetWriter(path, schema, use_dictionary=False) as writer:
+        for first in range(0, n_rows, ROWS_PER_GROUP):
+            size = min(ROWS_PER_GROUP, n_rows - first)
+            truth = rng.random(size) < share
+            rows = rng.normal(size=(size, n_columns)) + 1.0 * truth[:, np.newaxis]
+            writer.write_table(pa.table([*rows.T, truth.astype(np.int8)], schema))
+
+
+def run_detect(directory: Path, cap: int, preset: str, more: list[str]) -> tuple[float, int, str]:
+    """Run the command under a cap; give seconds, peak bytes and what it says of the labels."""
+    command = [
+        *(str(Path(sysconfig.get_path("scripts")) / "qms22"), "detect"),
+        *("normal.parquet", "batch.parquet", "--label", "truth", "--preset", preset),
+        *("--n-jobs", "1", "--quiet", "--output", "found.parquet", *more),
+    ]
+    begin = time.perf_counter()
+    with subprocess.Popen(
+        command,
+        cwd=directory,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **FEW_THREADS},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (cap, cap)),
+    ) as process:
+        assert process.stderr is not None
+        words = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - begin
+    if status:
+        raise RuntimeError(words)
+    return seconds, usage.ru_maxrss * 1024, words.strip()
+
+
+@click.command()
+@click.option("--cap", default=1_000_000_000, show_default=True, help="Bytes of address space.")
+@click.option("--times", default=3.1, show_default=True, help="Size of the file, in caps.")
+@click.option("--columns", default=50, show_default=True)
+@click.option("--preset", default="paper", show_default=True)
+@click.option("--max-samples", type=int, help="As of the command; chosen by it where not given.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("benchmarks/results"),
+    show_default=True,
+    help="Directory for large_files.csv.",
+)
+def main(
+    cap: int, times: float, columns: int, preset: str, max_samples: int | None, output: Path
+) -> None:
+    """Detect in a file some times larger than memory; takes ten minutes."""
+    output.mkdir(parents=True, exist_ok=True)
+    n_rows = int(times * cap / (8 * columns))
+    more = [] if max_samples is None else ["--max-samples", str(max_samples)]
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        write_table(directory / "normal.parquet", 2 * ROWS_PER_GROUP, columns, share=0, seed=0)
+        write_table(directory / "batch.parquet", n_rows, columns, share=0.001, seed=1)
+        size = (directory / "batch.parquet").stat().st_size
+        seconds, peak, words = run_detect(directory, cap, preset, more)
+        n_written = pq.ParquetFile(directory / "found.parquet").metadata.num_rows
+    assert n_written == n_rows
+    numbers = {
+        "preset": preset,
+        "rows": n_rows,
+        "columns": columns,
+        "max_samples": max_samples or "by itself",
+        "file_megabytes": round(size / 1e6),
+        "cap_megabytes": round(cap / 1e6),
+        "file_over_cap": round(size / cap, 2),
+        "peak_megabytes": round(peak / 1e6),
+        "seconds": round(seconds),
+    }
+    with (output / "large_files.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerows(["machine", key, text] for key, text in machine().items())
+        writer.writerow(numbers)
+        writer.writerow(numbers.values())
+    console.print(", ".join(f"{key} {value}" for key, value in numbers.items()))
+    console.print(words)
+
+
+if __name__ == "__main__":
+    main()
