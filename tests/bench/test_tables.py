@@ -16,7 +16,15 @@ from sklearn.metrics import auc as area
 from qms22.bench import _tables as tables
 from qms22.bench._paper import TABLE2, TABLE4
 from qms22.bench._roc import compact_curve, pool_scores
-from qms22.bench._statistics import Ranking, growth, p_matrix, ranking, signed_ranks, table2
+from qms22.bench._statistics import (
+    Ranking,
+    best_against_others,
+    growth,
+    p_matrix,
+    ranking,
+    signed_ranks,
+    table2,
+)
 from qms22.datasets import paper_table1
 from qms22.metrics import roc
 
@@ -283,3 +291,21 @@ def test_compact_curves_drop_points_in_line() -> None:
     curve = compact_curve(truth, np.arange(10.0))
     assert curve == {"auc": 1.0, "points": [0, 0, 0, 1000, 1000, 1000]}
     assert compact_curve(truth[:5], np.arange(5.0)) is None
+
+
+def test_the_best_is_compared_with_each_other() -> None:
+    rng = np.random.RandomState(0)
+    base = rng.uniform(0.6, 0.9, size=20)
+    auc = pd.DataFrame({"QMS22": base, "good": base + 0.05, "kNN": base + 0.05})
+    auc.loc[0, "good"] += 0.01
+    auc.loc[3, "kNN"] = np.nan
+    table = best_against_others(auc)
+    assert table["first"].unique().tolist() == ["good"]
+    assert table["second"].to_list() == ["QMS22", "kNN"]
+    assert table["n_sets"].to_list() == [20, 19]
+    assert table["better"].to_list() == [20, 1]
+    assert table["worse"].to_list() == [0, 0]
+    assert table["gain"].iloc[0] == pytest.approx(0.0505)
+    expected = signed_ranks(auc["good"], auc["QMS22"])
+    assert table["p_value"].iloc[0] == expected.p_value
+    assert (table["r_plus"].iloc[0], table["r_minus"].iloc[0]) == (210, 0)

@@ -166,6 +166,35 @@ def total_times(table: pd.DataFrame) -> Figure:
     return _figure(axes)
 
 
+def two_halves(table: pd.DataFrame, named: Sequence[str], starred: str) -> Figure:
+    """Draw the means of the study's variants on half B against those on half A."""
+    axes = _axes(7.2, 5.6)
+    for position, (group, mine) in enumerate(table.groupby("group", sort=False)):
+        style: dict[str, Any] = {
+            "color": color_of(position),
+            "marker": _MARKERS[position % len(_MARKERS)],
+            "linewidths": 0,
+        }
+        axes.scatter(mine["A"], mine["B"], s=26, alpha=0.75, label=_plain(str(group)), **style)
+    for variant, a, b in zip(table["variant"], table["A"], table["B"], strict=True):
+        if variant in named:
+            axes.annotate(
+                _plain(variant),
+                (a, b),
+                (-5, 3),
+                textcoords="offset points",
+                ha="right",
+                color=INK,
+                fontsize="small",
+            )
+    star = table[table["variant"] == starred]
+    axes.scatter(star["A"], star["B"], s=150, color=INK, marker="*", label=_plain(starred))
+    axes.set_xlabel("mean AUC on half A of the families")
+    axes.set_ylabel("mean AUC on half B")
+    _legend(axes)
+    return _figure(axes)
+
+
 def to_svg(figure: Figure, name: str) -> str:
     """Render a figure for a page: no prolog, no dates, its own ids, the page's text colour."""
     buffer = io.StringIO()

