@@ -196,7 +196,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
             False discovery rate, in (0, 1).
         n_splits : int, default=1
             How often to hold out other known-normal rows. One split finds most. With five, merged
-            by their e-values, the answer hardly depends on the split, and half as much is found.
+            by their e-values, the answer depends less on the split, and about half is found.
 
         Returns
         -------
