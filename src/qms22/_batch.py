@@ -27,6 +27,7 @@ from qms22._conformal import (
     merge_p_values,
 )
 from qms22._cuda._device import resolve_device
+from qms22._cuda._rows import place
 from qms22._estimator import QMSEstimator, ThresholdMixin
 from qms22._explain import (
     Explanation,
@@ -38,6 +39,7 @@ from qms22._explain import (
 )
 from qms22._rows import RowTable
 from qms22._sampling import draw_rows, row_chunks
+from qms22._scaling import FeatureScaler
 from qms22._validation import check_count, check_path, check_rows, is_count, is_number
 from qms22._watch import Watching
 from qms22.detectors._threads import in_threads
@@ -486,6 +488,18 @@ class _Calibration:
             np.argsort(of_batch_first)
         ]
         return mixed
+
+
+def scale_together(
+    normal: NDArray[np.float64], batch: NDArray[np.float64], scaling: str | None, device: str
+) -> tuple[FeatureScaler, NDArray[np.float64]]:
+    """Learn the scaling of T, and give the scaled rows of S and of T, where a device has them."""
+    known, sought = place(normal, device), place(batch, device)
+    scaler = FeatureScaler.learn(known, scaling)
+    rows = array_module(known).empty((len(sought) + len(known), known.shape[1]))
+    scaler.transform(sought, out=rows[: len(sought)])
+    scaler.transform(known, out=rows[len(sought) :])
+    return scaler, rows
 
 
 def count_flagged(contamination: object, n_unlabeled: int) -> int | None:

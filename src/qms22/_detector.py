@@ -9,11 +9,10 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from qms22._arrays import array_module
-from qms22._batch import BatchDetector
+from qms22._batch import BatchDetector, scale_together
 from qms22._cuda._device import resolve_device
-from qms22._cuda._rows import place, score_by_chunks
+from qms22._cuda._rows import score_by_chunks
 from qms22._restarts import solve_restarts
-from qms22._scaling import FeatureScaler
 from qms22._validation import check_count
 
 
@@ -188,11 +187,7 @@ class QMS22(BatchDetector):
         rng: np.random.RandomState,
     ) -> None:
         options = self._solver_options(n_threads=1)
-        known, sought = place(normal, options.device), place(batch, options.device)
-        self._scaler = FeatureScaler.learn(known, self.scaling)
-        rows = array_module(known).empty((len(batch) + len(normal), normal.shape[1]))
-        self._scaler.transform(sought, out=rows[: len(batch)])
-        self._scaler.transform(known, out=rows[len(batch) :])
+        self._scaler, rows = scale_together(normal, batch, self.scaling, options.device)
         solutions = solve_restarts(
             rows,
             len(batch),

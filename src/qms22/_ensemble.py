@@ -11,14 +11,14 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
-from qms22._arrays import array_module, as_host, like
-from qms22._batch import BatchDetector
+from qms22._arrays import as_host, like
+from qms22._batch import BatchDetector, scale_together
 from qms22._cuda._device import resolve_device
 from qms22._cuda._rows import place
 from qms22._distance import MOST_REFERENCES, mean_log_distances
 from qms22._members import MemberFunctions
 from qms22._restarts import solve_restarts
-from qms22._scaling import FeatureScaler, range_scaler
+from qms22._scaling import range_scaler
 from qms22._validation import check_count
 
 # Held-out rows that others are compared with, in each split.
@@ -162,11 +162,7 @@ class QMS22Ensemble(BatchDetector):
         n_splits = min(self.n_splits, len(normal))
         held_out = np.array_split(rng.permutation(len(normal)), n_splits)
         options = self._solver_options(n_threads=1)
-        known, sought = place(normal, options.device), place(batch, options.device)
-        self._scaler = FeatureScaler.learn(known, "standard")
-        rows = array_module(known).empty((len(batch) + len(normal), normal.shape[1]))
-        self._scaler.transform(sought, out=rows[: len(batch)])
-        self._scaler.transform(known, out=rows[len(batch) :])
+        self._scaler, rows = scale_together(normal, batch, "standard", options.device)
         solutions = solve_restarts(
             rows,
             len(batch),
