@@ -87,8 +87,9 @@ def fit_seconds(
 def ours(normal: np.ndarray, batch: np.ndarray, device: str, most: float) -> Iterator[Line]:
     """Time QMS22."""
     n, p = len(normal) + len(batch), normal.shape[1]
+    threads = (1,) if device == "cuda" else (1, 2) if n * p < MOST_NUMBERS else (2,)
     for dtype in ("float64", "float32"):
-        for n_jobs in (1, 2) if device == "cpu" else (1,):
+        for n_jobs in threads:
             took, made = fit_seconds(normal, batch, most, dtype=dtype, device=device, n_jobs=n_jobs)
             yield Line(device, n, p, "QMS22", dtype, n_jobs, made, took)
     if device == "cpu":
