@@ -456,9 +456,9 @@ class _Calibration:
             ) from error
         # In random order, so that nothing tells the held-out rows from the others.
         n_batch, n_mixed = len(self.batch), len(self.batch) + len(held_out)
-        place = rng.permutation(n_mixed)
+        shuffled = rng.permutation(n_mixed)
         known = known[draw_rows(len(known), fresh.max_samples, own_rng)]
-        drawn = place[draw_rows(n_mixed, fresh.max_samples, own_rng)]
+        drawn = shuffled[draw_rows(n_mixed, fresh.max_samples, own_rng)]
         fresh._learn(self.normal.read(known), self._mixed(drawn, held_out), own_rng)
         scores = np.concatenate(
             [
@@ -468,7 +468,7 @@ class _Calibration:
         )
         # The order is random already, and so is that of ties in a stable sort.
         ranks = np.empty(n_mixed)
-        ranks[place[np.argsort(scores[place], kind="stable")]] = np.arange(n_mixed)
+        ranks[shuffled[np.argsort(scores[shuffled], kind="stable")]] = np.arange(n_mixed)
         against, at_random = (
             conformal_p_values(values[:n_batch], values[n_batch:]) for values in (scores, ranks)
         )
