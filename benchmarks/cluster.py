@@ -25,7 +25,7 @@ from kernel import console, machine
 from sklearn.utils import check_random_state
 
 from qms22 import QMS22
-from qms22._cluster._dask import DaskSolver
+from qms22.cluster.dask_solver import DaskSolver
 from qms22.dask import DaskQMS22, score_samples
 
 N_FEATURES = 10

@@ -23,7 +23,7 @@ from rich.progress import track
 
 import qms22
 from qms22 import QMS22, QMS22Ensemble
-from qms22.bench._run import describe_machine
+from qms22.bench.run import describe_machine
 from qms22.datasets import list_keel, load_keel
 
 console = Console(width=120)

@@ -29,11 +29,11 @@ from sklearn import datasets as made
 from sklearn.base import clone
 
 from qms22 import QMS22, QMS22Ensemble
-from qms22._batch import BatchDetector
-from qms22._progress import progress_bar
+from qms22._runtime.progress import progress_bar
 from qms22.datasets import load_keel
-from qms22.datasets._columns import encode
 from qms22.detectors import KNNDetector
+from qms22.estimators.batch_detector import BatchDetector
+from qms22.tables.columns import encode
 
 LEVELS = (0.05, 0.1, 0.2)
 CONFIDENCE = 0.9

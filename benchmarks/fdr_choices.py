@@ -21,13 +21,13 @@ from kernel import console
 from numpy.typing import NDArray
 
 from qms22 import QMS22Ensemble, _batch
-from qms22._conformal import (
+from qms22._runtime.progress import progress_bar
+from qms22.estimators.conformal import (
     benjamini_hochberg,
     e_benjamini_hochberg,
     e_values,
     merge_p_values,
 )
-from qms22._progress import progress_bar
 
 ONE_HELD_OUT_IN = (4, 3, 2)
 N_SPLITS = 5

@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.table import Table
 
 import qms22
-from qms22._cuda._device import need_cupy
-from qms22._cuda._solver import CudaFits, Start, fit_all
-from qms22._solver import SolverOptions, cpm_rules, starting_point
-from qms22._task import Task, detection_task
+from qms22._cpm.cuda.solver import CudaFits, Start, fit_all
+from qms22._cpm.sweeps import SolverOptions, cpm_rules, starting_point
+from qms22._cpm.task import Task, detection_task
+from qms22._runtime.devices import need_cupy
 
 console = Console(width=140)
 

@@ -26,11 +26,11 @@ from rich.console import Console
 from rich.table import Table
 
 import qms22
-from qms22._native import NativeSolver
-from qms22._reference import ReferenceSolver
-from qms22._solver import SolverOptions, start
-from qms22._task import Task, detection_task
-from qms22.bench._run import describe_machine
+from qms22._cpm.native import NativeSolver
+from qms22._cpm.reference import ReferenceSolver
+from qms22._cpm.sweeps import SolverOptions, start
+from qms22._cpm.task import Task, detection_task
+from qms22.bench.run import describe_machine
 
 console = Console(width=120)
 

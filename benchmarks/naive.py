@@ -8,9 +8,9 @@ import numpy as np
 from compiled import load
 from numpy.typing import NDArray
 
-from qms22._native import power_of_two_near
-from qms22._solver import RELATIVE_TOLERANCE, SolverOptions
-from qms22._task import Task
+from qms22._cpm.native import power_of_two_near
+from qms22._cpm.sweeps import RELATIVE_TOLERANCE, SolverOptions
+from qms22._cpm.task import Task
 
 
 def naive_cpm(

@@ -26,7 +26,7 @@ from rich.table import Table
 
 import qms22
 from qms22 import QMS22
-from qms22.bench._run import describe_machine
+from qms22.bench.run import describe_machine
 from qms22.detectors.registry import get_detector, outlier_scores
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)

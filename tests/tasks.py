@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import strategies as st
 
-from qms22._solver import Solution, SolverOptions, solve
-from qms22._task import Task, classification_task, detection_task
+from qms22._cpm.sweeps import Solution, SolverOptions, solve
+from qms22._cpm.task import Task, classification_task, detection_task
 
 
 def integer_rows(rng: np.random.RandomState, n: int, p: int, reach: int = 255) -> np.ndarray:

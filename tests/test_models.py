@@ -115,7 +115,7 @@ def test_encoders_of_scikit_learn(tmp_path: Path) -> None:
 
 
 def test_the_encoder_of_tables(tmp_path: Path) -> None:
-    tabular = pytest.importorskip("qms22.tabular")
+    tabular = pytest.importorskip("qms22.tables")
     rng = np.random.RandomState(0)
     table = pd.DataFrame(
         {

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import qms22
-from qms22._files import written_whole
+from qms22._runtime.files import written_whole
 from qms22.cli.demo import _breast_cancer
 from qms22.metrics import roc
 
@@ -77,7 +77,7 @@ def test_ctrl_c_ends_a_fit(n_rows: int, parameters: str) -> None:
 def test_a_callback_can_end_a_fit() -> None:
     from tasks import random_task
 
-    from qms22._solver import FitState, SolverOptions, solve
+    from qms22._cpm.sweeps import FitState, SolverOptions, solve
 
     seen: list[tuple[int, float]] = []
 

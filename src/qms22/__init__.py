@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qms22._lazy import lazy_names
+from qms22._runtime.lazy import lazy_names
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from qms22._build import build_info, show_build
-    from qms22._classifier import QMSClassifier
-    from qms22._conformal import ContaminationEstimate
-    from qms22._detector import QMS22
-    from qms22._ensemble import QMS22Ensemble
-    from qms22._explain import Explanation
-    from qms22.tabular import TabularEncoder
+    from qms22._runtime.build import build_info, show_build
+    from qms22.estimators.classifier import QMSClassifier
+    from qms22.estimators.conformal import ContaminationEstimate
+    from qms22.estimators.ensemble import QMS22Ensemble
+    from qms22.estimators.explain import Explanation
+    from qms22.estimators.qms22 import QMS22
+    from qms22.tables import TabularEncoder
 
 __all__ = [
     "QMS22",
@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ContaminationEstimate": "qms22._conformal",
-    "Explanation": "qms22._explain",
-    "QMS22": "qms22._detector",
-    "QMS22Ensemble": "qms22._ensemble",
-    "QMSClassifier": "qms22._classifier",
-    "TabularEncoder": "qms22.tabular",
-    "build_info": "qms22._build",
-    "show_build": "qms22._build",
+    "ContaminationEstimate": "qms22.estimators.conformal",
+    "Explanation": "qms22.estimators.explain",
+    "QMS22": "qms22.estimators.qms22",
+    "QMS22Ensemble": "qms22.estimators.ensemble",
+    "QMSClassifier": "qms22.estimators.classifier",
+    "TabularEncoder": "qms22.tables",
+    "build_info": "qms22._runtime.build",
+    "show_build": "qms22._runtime.build",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -62,17 +62,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from qms22._batch import count_flagged, threshold
-from qms22._checkpoint import parameters_of
-from qms22._cluster._dask import DaskSolver, DetectionProblem, Part
-from qms22._cluster._medians import FirstLook, between, bracket, typical_values
-from qms22._cluster._scoring import without_batch
-from qms22._detector import QMS22
-from qms22._sampling import draw_rows
-from qms22._scaling import FeatureScaler, Mean, RowFunction
-from qms22._solver import Solution, check_range, run_sweeps
-from qms22._validation import check_choice
-from qms22._watch import FitsAhead
+from qms22._cpm.checkpoint import parameters_of
+from qms22._cpm.fit_log import FitsAhead
+from qms22._cpm.scaling import FeatureScaler, Mean, RowFunction
+from qms22._cpm.sweeps import Solution, check_range, run_sweeps
+from qms22._runtime.chunks import draw_rows
+from qms22._runtime.validation import check_choice
+from qms22.cluster.dask_solver import DaskSolver, DetectionProblem, Part
+from qms22.cluster.medians import FirstLook, between, bracket, typical_values
+from qms22.cluster.scoring import without_batch
+from qms22.estimators.batch_detector import count_flagged, threshold
+from qms22.estimators.qms22 import QMS22
 
 __all__ = ["DaskQMS22", "decision_function", "predict", "score_samples"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from qms22._validation import check_count
+from qms22._runtime.validation import check_count
 
 
 @dataclass(frozen=True)

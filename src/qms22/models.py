@@ -27,29 +27,40 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from qms22 import __version__
-from qms22._batch import BatchDetector
-from qms22._detector import QMS22
-from qms22._ensemble import QMS22Ensemble
-from qms22._files import written_whole
-from qms22._validation import is_count
+from qms22._runtime.files import written_whole
+from qms22._runtime.validation import is_count
+from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.ensemble import QMS22Ensemble
+from qms22.estimators.qms22 import QMS22
 
-FORMAT = 2
+FORMAT = 3
 
 # By name: a model without an encoder does not need the packages of the encoder.
 TRUSTED = (
-    "qms22._detector.QMS22",
-    "qms22._ensemble.HeldOutScores",
-    "qms22._ensemble.QMS22Ensemble",
-    "qms22._ensemble.Split",
-    "qms22._explain.TypicalValues",
-    "qms22._members.MemberFunctions",
-    "qms22._scaling.FeatureScaler",
-    "qms22.tabular._encoder.TabularEncoder",
+    "qms22._cpm.members.MemberFunctions",
+    "qms22._cpm.scaling.FeatureScaler",
+    "qms22.estimators.ensemble.HeldOutScores",
+    "qms22.estimators.ensemble.QMS22Ensemble",
+    "qms22.estimators.ensemble.Split",
+    "qms22.estimators.explain.TypicalValues",
+    "qms22.estimators.qms22.QMS22",
+    "qms22.tables.encoder.TabularEncoder",
 )
+
+# A model file names a type by its module; formats 1 and 2 have the modules of version 0.1.
+_MOVED = {
+    "qms22._detector": "qms22.estimators.qms22",
+    "qms22._ensemble": "qms22.estimators.ensemble",
+    "qms22._explain": "qms22.estimators.explain",
+    "qms22._members": "qms22._cpm.members",
+    "qms22._scaling": "qms22._cpm.scaling",
+    "qms22.tabular._encoder": "qms22.tables.encoder",
+}
 
 _DETECTORS = (QMS22, QMS22Ensemble)
 
 _HEADER = "qms22.json"
+_SCHEMA = "schema.json"  # of skops
 _ZIP_MAGIC = b"PK\x03\x04"
 _GIVE_ANOTHER = "give a file that save_model wrote"
 
@@ -170,6 +181,9 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
             raise ValueError(f"{str(path)!r} {what}; {_GIVE_ANOTHER}")
         data += file.read()
     header = _read_header(data, path)
+    if header["format"] < 3:
+        with _damage_named(path):
+            data = _with_current_modules(data)
     contents = _read_contents(skops_io, data, path)
     return SavedModel(contents["detector"], contents["encoder"], header["facts"])
 
@@ -225,6 +239,23 @@ def _read_header(data: bytes, path: Path) -> dict[str, Any]:
             f"{__version__}, which reads formats up to {FORMAT}; upgrade qms22"
         )
     return header
+
+
+def _with_current_modules(data: bytes) -> bytes:
+    """Return a model file of an earlier format with the names that its types have now."""
+    updated = BytesIO()
+    with ZipFile(BytesIO(data)) as old, ZipFile(updated, "w", ZIP_STORED) as new:
+        for entry in old.infolist():
+            content = old.read(entry)
+            if entry.filename == _SCHEMA:
+                content = json.dumps(json.loads(content, object_hook=_with_current_module)).encode()
+            new.writestr(entry, content)
+    return updated.getvalue()
+
+
+def _with_current_module(node: dict[str, Any]) -> dict[str, Any]:
+    module = node.get("__module__")
+    return {**node, "__module__": _MOVED[module]} if module in _MOVED else node
 
 
 def _read_contents(skops_io: Any, data: bytes, path: Path) -> dict[str, Any]:

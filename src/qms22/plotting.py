@@ -12,7 +12,7 @@ from qms22.metrics import roc, true_positive_rate_at
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from qms22._explain import Explanation
+    from qms22.estimators.explain import Explanation
 
 
 def plot_roc(

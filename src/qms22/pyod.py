@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from qms22 import _detector
+from qms22.estimators.qms22 import QMS22 as _QMS22
 
 try:
     from pyod.models.base import BaseDetector
@@ -119,7 +119,7 @@ solver, n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
         """
         parameters = self.get_params(deep=False)
         del parameters["contamination"]  # the line is drawn by PyOD's own rule
-        self.detector_ = _detector.QMS22(**parameters).fit(X, unlabeled=unlabeled)
+        self.detector_ = _QMS22(**parameters).fit(X, unlabeled=unlabeled)
         self.n_features_in_ = self.detector_.n_features_in_
         self.decision_scores_ = self.detector_.unlabeled_scores_
         self._set_n_classes(None)

@@ -25,7 +25,7 @@ from typing import Any
 
 from ray.data import Dataset
 
-from qms22._cluster._scoring import check_columns, scorer
+from qms22.cluster.scoring import check_columns, scorer
 
 __all__ = ["score_samples"]
 

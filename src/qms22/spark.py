@@ -21,7 +21,7 @@ import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 
-from qms22._cluster._scoring import check_columns, scorer
+from qms22.cluster.scoring import check_columns, scorer
 
 __all__ = ["score_samples"]
 

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from bench_results import RUNS, failed, flat, realistic, realistic_scores, table
 
-from qms22.bench._report import write_report
-from qms22.bench._roc import pool_scores
+from qms22.bench.report import write_report
+from qms22.bench.roc import pool_scores
 
 NASTY = "<script>alert('|*')</script>"
 FILES = {"index.html", "report.md", "table1.csv", "table2.csv", "table4.csv", "table5.csv"}

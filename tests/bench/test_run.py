@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from qms22.bench import Result, Store, run_benchmark
-from qms22.bench._run import Job, run_job
+from qms22.bench.run import Job, run_job
 from qms22.datasets import Dataset, Rows
 from qms22.detectors import registry
 

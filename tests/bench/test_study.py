@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from keel_files import fake_files, write_files
 
 from qms22 import QMS22, QMS22Ensemble
-from qms22.bench._study import (
+from qms22.bench.study import (
     FAMILIES,
     RIVALS,
     auc_of_rows,
@@ -27,10 +27,10 @@ from qms22.bench._study import (
     measure,
     summarize,
 )
-from qms22.bench._study_elsewhere import sets_elsewhere, source_of
-from qms22.bench._study_pieces import Cut, Pieces, Search, View, agreement
-from qms22.bench._study_report import write_study
-from qms22.bench._study_variants import FEW, PAPER, PLAIN, SHIPPED, all_variants
+from qms22.bench.study_elsewhere import sets_elsewhere, source_of
+from qms22.bench.study_pieces import Cut, Pieces, Search, View, agreement
+from qms22.bench.study_report import write_study
+from qms22.bench.study_variants import FEW, PAPER, PLAIN, SHIPPED, all_variants
 from qms22.datasets import Fold, list_keel
 from qms22.detectors.registry import get_detector, outlier_scores
 from qms22.metrics import roc

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import auc as area
 
-from qms22.bench import _tables as tables
-from qms22.bench._paper import TABLE2, TABLE4
-from qms22.bench._roc import compact_curve, pool_scores
-from qms22.bench._statistics import (
+from qms22.bench import tables
+from qms22.bench.paper import TABLE2, TABLE4
+from qms22.bench.roc import compact_curve, pool_scores
+from qms22.bench.statistics import (
     Ranking,
     best_against_others,
     growth,

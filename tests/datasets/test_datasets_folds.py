@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qms22.datasets import Dataset, Fold, Rows
-from qms22.datasets._columns import encode, text_column
-from qms22.datasets._dataset import OfficialFold
+from qms22.datasets.dataset import OfficialFold
+from qms22.tables.columns import encode, text_column
 
 
 def toy(n: int = 40, n_outliers: int = 8) -> Dataset:

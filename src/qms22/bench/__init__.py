@@ -1,6 +1,6 @@
 """The evaluation: data sets × detectors × seeds → results → tables, figures, report."""
 
-from qms22.bench._run import run_benchmark
-from qms22.bench._store import Result, Store
+from qms22.bench.run import run_benchmark
+from qms22.bench.store import Result, Store
 
 __all__ = ["Result", "Store", "run_benchmark"]

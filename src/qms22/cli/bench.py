@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli._shared import explained, require
+from qms22.cli.shared import explained, require
 
 if TYPE_CHECKING:
     from qms22.datasets import Dataset
@@ -139,7 +139,7 @@ def run_command(
         qms22 bench run --dataset 'glass*' --detector QMS22 --detector BRM --seed 0 --seed 1
     """
     with explained():
-        from qms22._progress import progress_bar
+        from qms22._runtime.progress import progress_bar
         from qms22.bench import Store, run_benchmark
 
         datasets = _load(patterns, keel, folder, label, outlier)
@@ -185,10 +185,10 @@ def report_command(store: Path, output: Path) -> None:
     """
     require("bench report", "bench", "pandas", "matplotlib", "jinja2")
     with explained():
-        from qms22._files import written_whole
+        from qms22._runtime.files import written_whole
         from qms22.bench import Store
-        from qms22.bench._report import write_report
-        from qms22.bench._roc import pool_scores
+        from qms22.bench.report import write_report
+        from qms22.bench.roc import pool_scores
 
         with Store(store, must_exist=True) as results:
             table = results.results()
@@ -250,11 +250,11 @@ def study_command(
     """
     require("bench study", "bench", "pandas", "matplotlib")
     with explained():
-        from qms22._progress import progress_bar
-        from qms22.bench._study import halves_of, measure
-        from qms22.bench._study_elsewhere import sets_elsewhere
-        from qms22.bench._study_report import write_study
-        from qms22.bench._study_variants import FEW, all_variants
+        from qms22._runtime.progress import progress_bar
+        from qms22.bench.study import halves_of, measure
+        from qms22.bench.study_elsewhere import sets_elsewhere
+        from qms22.bench.study_report import write_study
+        from qms22.bench.study_variants import FEW, all_variants
         from qms22.datasets import list_keel, load_keel
 
         others = {dataset.name: dataset for dataset in sets_elsewhere()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli._shared import check_output, explained, require
+from qms22.cli.shared import check_output, explained, require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,7 +127,7 @@ def _write_picture(
 ) -> None:
     from matplotlib.figure import Figure
 
-    from qms22._files import written_whole
+    from qms22._runtime.files import written_whole
     from qms22.plotting import plot_roc
 
     figure = Figure(figsize=(6, 6), layout="constrained")

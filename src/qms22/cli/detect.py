@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qms22.cli._shared import (
+from qms22.cli.shared import (
     OUTPUT_SUFFIXES,
     check_output,
     explained,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from qms22.detection import Detection
+    from qms22.detection.run import Detection
 
 FILE = click.Path(path_type=Path)
 
@@ -244,9 +244,9 @@ def score(
     check_output(output, OUTPUT_SUFFIXES, "--output")
     require("score", "table", "pandas", "pyarrow", "narwhals")
     with explained():
+        from qms22.detection.streaming import score_file
         from qms22.models import load_model
-        from qms22.streaming import score_file
-        from qms22.tabular import open_table
+        from qms22.tables import open_table
 
         saved = load_model(model)
         table = open_table(new)
@@ -332,8 +332,8 @@ def _detect_in_memory(
 ) -> _Answer:
     import numpy as np
 
-    from qms22.detection import detect
-    from qms22.tabular import read_mixed, read_table
+    from qms22.detection.run import detect
+    from qms22.tables import read_mixed, read_table
 
     if unlabeled is None:
         assert marker is not None  # or there would be two files
@@ -356,8 +356,8 @@ def _detect_in_files(
     named: _Columns,
     options: dict[str, Any],
 ) -> _Answer:
-    from qms22.streaming import detect_files
-    from qms22.tabular import open_table
+    from qms22.detection.streaming import detect_files
+    from qms22.tables import open_table
 
     batch = open_table(unlabeled)
     named.check(batch.names)
@@ -376,7 +376,7 @@ def _detect_in_files(
 
 def _are_large(*paths: Path, quiet: bool) -> bool:
     """Tell whether files should be read part by part, and say so."""
-    from qms22.streaming import DEFAULT_DRAW, is_large
+    from qms22.detection.streaming import DEFAULT_DRAW, is_large
 
     if not is_large(*paths):
         return False
@@ -415,7 +415,7 @@ def _truth(tables: Iterable[pd.DataFrame], named: _Columns) -> NDArray[np.bool_]
     """Tell which rows are outliers by their labels, of which each different one is kept once."""
     import numpy as np
 
-    from qms22.datasets._labels import outlier_labels
+    from qms22.tables.labels import outlier_labels
 
     if named.label is None:
         return None
@@ -535,7 +535,7 @@ def _write_report(
 ) -> None:
     import numpy as np
 
-    from qms22.detection import MOST_EXPLAINED, explain_rows
+    from qms22.detection.run import MOST_EXPLAINED, explain_rows
     from qms22.report import DetectionRun, write_detection_report
 
     found = answer.page()

@@ -1,9 +1,9 @@
 """Data sets to evaluate detectors on: those of the paper, and the user's own."""
 
-from qms22.datasets._columns import Rows
-from qms22.datasets._dataset import Dataset, Fold
-from qms22.datasets._keel import PaperResult, list_keel, load_keel, paper_table1
-from qms22.datasets._table import load_folder, load_table
+from qms22.datasets.dataset import Dataset, Fold
+from qms22.datasets.keel import PaperResult, list_keel, load_keel, paper_table1
+from qms22.datasets.user_tables import load_folder, load_table
+from qms22.tables.columns import Rows
 
 __all__ = [
     "Dataset",

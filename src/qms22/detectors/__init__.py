@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qms22._lazy import lazy_names
+from qms22._runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from qms22.detectors._brm import BRM
-    from qms22.detectors._knn import KNNDetector
-    from qms22.detectors._ockra import OCKRA
+    from qms22.detectors.brm import BRM
+    from qms22.detectors.knn import KNNDetector
+    from qms22.detectors.ockra import OCKRA
 
 __all__ = ["BRM", "OCKRA", "KNNDetector"]
 
 _HOMES = {
-    "BRM": "qms22.detectors._brm",
-    "KNNDetector": "qms22.detectors._knn",
-    "OCKRA": "qms22.detectors._ockra",
+    "BRM": "qms22.detectors.brm",
+    "KNNDetector": "qms22.detectors.knn",
+    "OCKRA": "qms22.detectors.ockra",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -191,7 +191,7 @@ def _scale(detector: Detector) -> Detector:
 
 def _pyod_spec(name: str) -> DetectorSpec:
     class_name = name.removeprefix(_PYOD_PREFIX)
-    pyod = import_module("qms22.detectors._pyod")
+    pyod = import_module("qms22.detectors.pyod")
     pyod.find_pyod_class(class_name)  # complains now rather than in the middle of a benchmark
     recipe = _Recipe(f"{pyod.__name__}:PyODDetector", {"name": class_name}, is_scaled=True)
     return DetectorSpec(name, recipe, f"PyOD's {class_name}")

@@ -1,0 +1,1 @@
+"""The coordinate perturbation method: tasks, member functions, sweeps, and the backends."""

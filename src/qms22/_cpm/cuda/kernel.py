@@ -1,0 +1,154 @@
+"""Compiling the kernel for a team of blocks, and the choice of that team."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from qms22._cpm.cuda.memory import rows_per_pack
+from qms22._runtime.devices import Gpu, need_cupy
+
+# Entries that one pass over the rows tries; see rows.hpp.
+DEPTH = 2
+
+# Sums that blocks exchange after a pass: kChanges<DEPTH> of rows.hpp.
+SLOTS = 8
+
+# Blocks of a cluster: the most that every GPU with clusters allows.
+CLUSTER = 8
+
+# Rows up to which a smaller team is faster, for it meets faster. Measured on an H200.
+ROWS_ALONE = {"float64": 256, "float32": 512}
+ROWS_OF_CLUSTER = {"float64": 3_000, "float32": 6_000}
+
+# Threads of a block, where its registers suffice for few (all that a block may have) and for many.
+FEW_THREADS = 256
+MOST_THREADS = {"float64": 384, "float32": 512}
+
+# Columns of a row's state that are kept in shared memory: residual, f, S1, S2 and slack.
+_STATE_COLUMNS = 5
+
+# What the kernel takes of shared memory by itself, at most.
+_OTHER_SHARED_BYTES = 4 * 1024
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A team of blocks for one fit.
+
+    Parameters
+    ----------
+    team : str
+        A class of cpm.cu: ``Alone``, ``Cluster<8>`` or ``Grid``.
+    n_blocks : int
+        Blocks of the team.
+    n_threads : int
+        Threads of a block.
+    rows_per_load : int
+        Rows that a thread loads at once.
+    shared_bytes : int
+        Shared memory of a block for the state of its rows; 0 where that is in device memory.
+    """
+
+    team: str
+    n_blocks: int
+    n_threads: int
+    rows_per_load: int
+    shared_bytes: int
+
+    @property
+    def needs_permission(self) -> bool:
+        """Whether that is more than 48 KB, with the kernel's own, which has to be asked for."""
+        return self.shared_bytes + _OTHER_SHARED_BYTES > 48 * 1024
+
+
+def choose_shape(n_rows: int, precision: str, gpu: Gpu, n_fits: int = 1) -> Shape:
+    """Choose the teams for fits of so many rows, at most, that run side by side."""
+    is_small = n_rows <= ROWS_OF_CLUSTER[precision]
+    if n_rows <= ROWS_ALONE[precision] or (is_small and n_fits * CLUSTER > gpu.n_multiprocessors):
+        return shape_of("Alone", 1, n_rows, precision, gpu)
+    if is_small and gpu.has_clusters:
+        return shape_of(f"Cluster<{CLUSTER}>", CLUSTER, n_rows, precision, gpu)
+    return shape_of("Grid", gpu.n_multiprocessors, n_rows, precision, gpu)
+
+
+def shape_of(team: str, n_blocks: int, n_rows: int, precision: str, gpu: Gpu) -> Shape:
+    """Deal the rows out to the threads of a team."""
+    pack = rows_per_pack(precision)
+    rows_of_block = -(-n_rows // n_blocks)
+    # Few rows per thread while there are threads for them; a row on the O(m) road keeps the others
+    # of its thread waiting, so that a block on its own, for small fits, takes them one by one.
+    rows_per_load = 1
+    while team != "Alone" and rows_per_load < pack and rows_per_load * FEW_THREADS < rows_of_block:
+        rows_per_load *= 2
+    n_threads = -(-rows_of_block // (rows_per_load * 32)) * 32
+    n_threads = min(n_threads, MOST_THREADS[precision] if rows_per_load == pack else FEW_THREADS)
+    if team == "Grid":  # every block reads the sums of all others: many threads do it at once
+        n_threads = max(n_threads, FEW_THREADS)
+    itemsize = np.dtype(precision).itemsize
+    shared_bytes = _STATE_COLUMNS * itemsize * (-(-rows_of_block // pack) * pack + pack)
+    if shared_bytes > gpu.shared_bytes - _OTHER_SHARED_BYTES:
+        shared_bytes = 0
+    return Shape(team, n_blocks, n_threads, rows_per_load, shared_bytes)
+
+
+def source_text(*names: str) -> str:
+    """Join source files of this package into one, for a compiler that has no files."""
+    texts = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in names)
+    lines = (line for text in texts for line in text.splitlines())
+    return "\n".join(line for line in lines if not line.startswith(("#pragma once", '#include "')))
+
+
+_ENTRY_POINT = """
+extern "C" __global__ {cluster} __launch_bounds__({most_threads}, 1)
+void fit(const qms22::Fit<{real}>* fits, int n_sweeps, bool fresh, unsigned long long* letters) {{
+    using namespace qms22;
+    sweep<{team}, {resident}, {rows}, {real}, {depth}>(fits, n_sweeps, fresh, letters);
+}}
+"""
+
+
+def kernel_source(
+    team: str, precision: str, rows_per_load: int, is_resident: bool, most_threads: int
+) -> str:
+    """Write the source of the kernel for one kind of team."""
+    return source_text("rows.hpp", "cpm.cu") + _ENTRY_POINT.format(
+        cluster=f"__cluster_dims__({CLUSTER}, 1, 1)" if team.startswith("Cluster") else "",
+        most_threads=most_threads,
+        team=team,
+        resident=str(is_resident).lower(),
+        rows=rows_per_load,
+        real={"float64": "double", "float32": "float"}[precision],
+        depth=DEPTH,
+    )
+
+
+def kernel_of(shape: Shape, precision: str) -> Any:
+    """Give the kernel for a shape on the current GPU, compiled where it has to be."""
+    most_threads = FEW_THREADS if shape.n_threads <= FEW_THREADS else MOST_THREADS[precision]
+    source = kernel_source(
+        shape.team, precision, shape.rows_per_load, shape.shared_bytes > 0, most_threads
+    )
+    # In float64 a row rounds as on the CPU: no multiplication is merged with an addition.
+    options = ("--fmad=false",) if precision == "float64" else ()
+    device = need_cupy().cuda.Device().id
+    return compile_kernel(source, "fit", options, shape.team == "Grid", device)
+
+
+@cache
+def compile_kernel(
+    source: str, name: str, options: tuple[str, ...], is_cooperative: bool, device: int
+) -> Any:
+    """Compile a kernel; CuPy keeps the machine code, also between processes."""
+    cupy = need_cupy()
+    with cupy.cuda.Device(device):
+        module = cupy.RawModule(
+            code=source,
+            options=("-std=c++17", *options),
+            enable_cooperative_groups=is_cooperative,
+        )
+        return module.get_function(name)

@@ -1,0 +1,190 @@
+"""A task as the kernel sees it: columns of rows, and the record that points to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._cpm.native import unit_of
+from qms22._cpm.task import CpmRules, Task
+
+# Rows of 16 bytes are loaded at once.
+_PACK_BYTES = 16
+
+# Rows that travel to the GPU at once.
+_ROWS_PER_CHUNK = 1 << 20
+
+
+def rows_per_pack(precision: str) -> int:
+    """Rows that one load brings."""
+    return _PACK_BYTES // np.dtype(precision).itemsize
+
+
+def padded(n_rows: int, precision: str) -> int:
+    """Round a number of rows up to full packs."""
+    pack = rows_per_pack(precision)
+    return -(-n_rows // pack) * pack
+
+
+def bytes_of_fits(fits: Sequence[tuple[Task, int]], precision: str) -> int:
+    """Memory that fits take on the GPU, given as task and number of components.
+
+    Rows that several of them share count once.
+    """
+    itemsize = np.dtype(precision).itemsize
+    needed = 0
+    for task, n_components in fits:
+        n_columns = n_components + task.n_members + 4 + (task.row_weight is not None)
+        needed += padded(len(task.X), precision) * (n_columns * itemsize + 4)
+    for X in {id(task.X): task.X for task, _ in fits}.values():
+        needed += padded(len(X), precision) * (X.shape[1] + 1) * itemsize
+        if isinstance(X, np.ndarray):  # on its way
+            needed += min(len(X), _ROWS_PER_CHUNK) * X.shape[1] * 8
+    return needed
+
+
+def columns_of(X: Any, precision: str, xp: Any) -> Any:
+    """Rows as columns, the last of them -1; padded with copies of the last row."""
+    n_rows, n_features = X.shape
+    columns = xp.full((n_features + 1, padded(n_rows, precision)), -1, dtype=precision)
+    for first in range(0, n_rows, _ROWS_PER_CHUNK):
+        rows = slice(first, min(first + _ROWS_PER_CHUNK, n_rows))
+        columns[:-1, rows] = xp.asarray(X[rows]).T
+    columns[:, n_rows:] = columns[:, n_rows - 1 : n_rows]
+    return columns
+
+
+# struct Fit of rows.hpp, field by field.
+_POINTERS = (
+    *("x", "group", "group_weight", "row_weight", "value", "residual2", "f", "s1", "s2", "slack"),
+    *("coefficients", "entries", "moves", "change", "accepted"),
+)
+
+
+def record_type(precision: str) -> np.dtype[np.void]:
+    """Layout of the record that the kernel reads."""
+    return np.dtype(
+        [
+            *((name, np.int64) for name in ("n_rows", "stride")),
+            *((name, np.int32) for name in ("n_features", "n_components", "n_members", "n_groups")),
+            *((name, np.uint64) for name in _POINTERS),
+            *((name, precision) for name in ("alpha", "inverse_alpha", "floor")),
+            *((name, np.float64) for name in ("tolerance", "step_a", "step_b")),
+        ],
+        align=True,
+    )
+
+
+@dataclass(frozen=True)
+class FitMemory:
+    """The arrays of one fit, in the memory of `xp`, CuPy or NumPy.
+
+    Like the native solver it works in a unit in which member values start near 1.
+
+    Parameters
+    ----------
+    arrays : dict
+        By the names of ``struct Fit``; None where there is none.
+    record : ndarray of shape ()
+        What the kernel reads.
+    unit : float
+        A power of two near init_b; coefficients are divided by it.
+    """
+
+    arrays: dict[str, Any]
+    record: NDArray[np.void]
+    unit: float
+
+    @classmethod
+    def allocate(
+        cls,
+        task: Task,
+        A: NDArray[np.float64],
+        b: NDArray[np.float64],
+        rules: CpmRules,
+        precision: str,
+        *,
+        n_blocks: int,
+        most_sweeps: int,
+        xp: Any,
+        columns: MutableMapping[int, Any],
+    ) -> FitMemory:
+        """Lay a task out for the kernel.
+
+        Parameters
+        ----------
+        task, A, b, rules, precision
+            As of `NativeSolver`.
+        n_blocks : int
+            Blocks that work on the fit.
+        most_sweeps : int
+            Sweeps per launch, at most.
+        xp : module
+        columns : dict
+            Columns of rows laid out before, by the id of the rows; fits of the same rows share
+            them.
+        """
+        n_members, n_components, n_features = A.shape
+        if id(task.X) not in columns:
+            columns[id(task.X)] = columns_of(task.X, precision, xp)
+        x = columns[id(task.X)]
+        n_rows, stride, n_groups = len(task.X), x.shape[1], task.group_weight.shape[1]
+        # The last group is the padding's and weighs nothing.
+        group = np.full(stride, n_groups, dtype=np.int32)
+        group[:n_rows] = task.group
+        group_weight = np.pad(task.group_weight, [(0, 0), (0, 1)]).astype(precision)
+        row_weight = None
+        if task.row_weight is not None:
+            row_weight = xp.asarray(np.pad(task.row_weight, (0, stride - n_rows)), dtype=precision)
+        unit = unit_of(rules)
+        start = np.concatenate([A, b[:, :, None]], axis=2) / unit
+        n_entries = n_components * (n_features + 1)
+        arrays = {
+            "x": x,
+            "group": xp.asarray(group),
+            "group_weight": xp.asarray(group_weight),
+            "row_weight": row_weight,
+            "value": xp.empty((n_members, stride), dtype=precision),
+            "residual2": xp.empty((n_components, stride), dtype=precision),
+            **{name: xp.empty(stride, dtype=precision) for name in ("f", "s1", "s2", "slack")},
+            "coefficients": xp.asarray(np.broadcast_to(start, (n_blocks, *start.shape)).copy()),
+            "entries": xp.empty((n_blocks, n_entries), dtype=precision),
+            "moves": xp.zeros((n_blocks, n_entries), dtype=np.int8),
+            "change": xp.zeros(most_sweeps),
+            "accepted": xp.zeros(most_sweeps, dtype=np.int32),
+        }
+        record = np.zeros((), dtype=record_type(precision))
+        numbers = {
+            "n_rows": stride,
+            "stride": stride,
+            "n_features": n_features,
+            "n_components": n_components,
+            "n_members": n_members,
+            "n_groups": n_groups + 1,
+            "alpha": rules.alpha,
+            "inverse_alpha": 1 / rules.alpha if rules.alpha > 0 else math.inf,
+            "floor": rules.floor / unit**2,
+            "tolerance": rules.tolerance,
+            "step_a": rules.step_a / unit,
+            "step_b": rules.step_b / unit,
+            **{name: _address(arrays[name]) for name in _POINTERS},
+        }
+        for name, number in numbers.items():
+            record[name] = number
+        return cls(arrays, record, unit)
+
+    @property
+    def coefficients(self) -> Any:
+        """A and b side by side, of shape (m, q, p + 1); every block's copy is the same."""
+        return self.arrays["coefficients"][0]
+
+
+def _address(array: Any) -> int:
+    if array is None:
+        return 0
+    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)

@@ -1,0 +1,213 @@
+"""Who is told of the sweeps of a fit: a bar, a log, a checkpoint."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from qms22 import __version__
+from qms22._cpm.checkpoint import Checkpoint
+from qms22._cpm.sweeps import FitState, Solution, SweepListener
+from qms22._runtime.progress import progress_bar, sweep_words
+
+
+@dataclass(frozen=True)
+class FitsAhead:
+    """What is to be fitted, as far as those who watch want to know.
+
+    Parameters
+    ----------
+    n_fits : int
+    max_iter : int
+        Sweeps of each fit, at most.
+    n_rows : int
+        Rows of each fit.
+    n_trials : int
+        Entries that a sweep visits.
+    facts : mapping
+        What else the log should tell.
+    fingerprint : callable
+        Gives what the result depends on; see `Checkpoint`.
+    """
+
+    n_fits: int
+    max_iter: int
+    n_rows: int
+    n_trials: int
+    facts: Mapping[str, Any]
+    fingerprint: Callable[[], Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Watching:
+    """How fits are to be watched.
+
+    Parameters
+    ----------
+    verbose : bool
+        Whether to show a progress bar.
+    log : path or None
+        A file for lines of JSON; appended to.
+    checkpoint : path or None
+        A file for the states of the fits.
+    about : mapping
+        What the first line of the log tells of the estimator.
+    """
+
+    verbose: bool = False
+    log: str | PathLike[str] | None = None
+    checkpoint: str | PathLike[str] | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def every_sweep(self) -> bool:
+        """Whether anyone has to know of each sweep."""
+        return self.log is not None or self.checkpoint is not None
+
+    @contextmanager
+    def watch(self, ahead: FitsAhead) -> Iterator[Watch]:
+        """Watch fits while the block runs."""
+        checkpoint = None
+        if self.checkpoint is not None:
+            checkpoint = Checkpoint(Path(self.checkpoint), ahead.fingerprint(), ahead.n_fits)
+        n_sweeps = ahead.n_fits * ahead.max_iter
+        with ExitStack() as stack:
+            log = stack.enter_context(_open_log(self.log))
+            show = stack.enter_context(progress_bar("sweeps", n_sweeps, enabled=self.verbose))
+            watch = Watch(ahead, show, log, checkpoint)
+            begin = time.perf_counter()
+            log(
+                "start",
+                version=__version__,
+                **self.about,
+                rows=ahead.n_rows,
+                **ahead.facts,
+                sweeps=watch.n_iter,
+            )
+            event = {"event": "end"}
+            try:
+                yield watch
+                if checkpoint is not None:
+                    checkpoint.write()
+            except BaseException as error:
+                event = {"event": "failed", "error": f"{type(error).__name__}: {error}"}
+                if checkpoint is not None:
+                    with suppress(OSError):  # the first complaint counts
+                        checkpoint.write()
+                raise
+            finally:
+                seconds = time.perf_counter() - begin
+                log(**event, seconds=seconds, sweeps=watch.n_iter, losses=watch.losses)
+
+
+class Watch:
+    """Fits that are being watched, in any number of threads.
+
+    Parameters
+    ----------
+    ahead : FitsAhead
+    show : callable
+        A bar; see `progress_bar`.
+    log : callable
+        Writes a line: its event and its facts.
+    checkpoint : Checkpoint or None
+
+    Attributes
+    ----------
+    states : list of FitState or None
+        Where each fit is to begin; None for the starting point.
+    n_iter : list of int
+        Sweeps made of each fit.
+    losses : list of float or None
+        The last loss of each fit.
+    """
+
+    def __init__(
+        self,
+        ahead: FitsAhead,
+        show: Callable[[int, str], None],
+        log: Callable[..., None],
+        checkpoint: Checkpoint | None,
+    ) -> None:
+        self._ahead = ahead
+        self._show = show
+        self._log = log
+        self._checkpoint = checkpoint
+        self._lock = Lock()
+        self._begin = time.perf_counter()
+        self.states: Sequence[FitState | None] = [None] * ahead.n_fits
+        if checkpoint is not None:
+            self.states = [*checkpoint.states]
+        self.n_iter = [state.n_iter if state else 0 for state in self.states]
+        self.losses = [state.loss if state else None for state in self.states]
+        self._n_before = sum(self.n_iter)
+
+    def listener(self, number: int) -> SweepListener:
+        """Give what the fit of this number has to call after every sweep."""
+        return partial(self._on_sweep, number)
+
+    def came_back(self, number: int, solution: Solution) -> None:
+        """Take note of a fit that ran elsewhere, from where its sweeps could not be told of."""
+        members, losses = solution.members, solution.loss.tolist()
+        self._on_sweep(number, FitState(members.A, members.b, losses, accepted=0), None)
+
+    def count(self, n_sweeps: int) -> None:
+        """Show how many sweeps were made, of all fits."""
+        self._show(n_sweeps, "")
+
+    def _on_sweep(self, number: int, state: FitState, seconds: float | None) -> None:
+        with self._lock:
+            self.n_iter[number], self.losses[number] = state.n_iter, state.loss
+            n_made = sum(self.n_iter) - self._n_before
+            rate = n_made * self._ahead.n_rows / (time.perf_counter() - self._begin)
+            self._show(self._n_before + n_made, sweep_words(state.loss, rate))
+            self._log(
+                "sweep",
+                fit=number,
+                sweep=state.n_iter,
+                loss=state.loss,
+                accepted=state.accepted,
+                seconds=seconds,
+                rows_per_second=seconds and self._ahead.n_rows / seconds,
+                row_trials_per_second=seconds
+                and self._ahead.n_rows * self._ahead.n_trials / seconds,
+            )
+            if self._checkpoint is not None:
+                self._checkpoint.update(number, state)
+
+
+@contextmanager
+def _open_log(path: str | PathLike[str] | None) -> Iterator[Callable[..., None]]:
+    """Append to a file; yields a function that writes a line at once, or does nothing."""
+    if path is None:
+        yield lambda event, **facts: None
+        return
+    with ExitStack() as stack:
+        with _named(path):
+            file = stack.enter_context(Path(path).open("ab", buffering=0))
+
+        def log(event: str, **facts: Any) -> None:
+            now = datetime.now(UTC).isoformat(timespec="milliseconds")
+            line = json.dumps({"event": event, "time": now, **facts}, default=str)
+            with _named(path):
+                file.write(f"{line}\n".encode())
+
+        yield log
+
+
+@contextmanager
+def _named(path: str | PathLike[str]) -> Iterator[None]:
+    """Say of the log what the system complains of."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"cannot write the log {str(path)!r}: {error.strerror}") from error

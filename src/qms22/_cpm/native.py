@@ -1,0 +1,105 @@
+"""The compiled kernel behind the interface that `qms22._cpm.sweeps.solve` drives."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22 import _core
+from qms22._cpm.members import FLOOR_SHARE, forced_instruction_set
+from qms22._cpm.task import CpmRules, Task
+
+
+class NativeSolver:
+    """The compiled kernel, fed in a unit in which member values start near 1.
+
+    The loss depends on ratios of member values alone. Dividing A, b and their steps by a power of
+    two near init_b changes no bit of them and keeps float32 in range.
+
+    Parameters
+    ----------
+    task : Task
+    A, b : ndarray of shape (m, q, p) and (m, q)
+        Where to start.
+    rules : CpmRules
+    precision : {"float64", "float32"}
+    n_threads : int
+        Threads to split the rows over; the result does not depend on it.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        A: NDArray[np.float64],
+        b: NDArray[np.float64],
+        rules: CpmRules,
+        precision: str,
+        n_threads: int,
+    ) -> None:
+        self._shape = A.shape
+        self._unit = unit_of(rules)
+        rules = in_unit(rules, self._unit)
+        self._solver = _core.Solver(
+            task.X,
+            task.group,
+            task.group_weight,
+            task.row_weight,
+            A / self._unit,
+            b / self._unit,
+            alpha=rules.alpha,
+            floor=rules.floor,
+            tolerance=rules.tolerance,
+            step_a=rules.step_a,
+            step_b=rules.step_b,
+            single_precision=precision == "float32",
+            n_threads=n_threads,
+            isa=forced_instruction_set(),
+        )
+
+    def sweep(self) -> tuple[float, int]:
+        """Visit every entry once; return the change of the loss and the number of steps taken."""
+        return self._solver.sweep()
+
+    @property
+    def slow_share(self) -> float:
+        """Share of row-trials that crossed a breakpoint and took the O(m) road."""
+        return self._solver.slow_row_trials / max(1, self._solver.row_trials)
+
+    @property
+    def A(self) -> NDArray[np.float64]:
+        """Coefficients of shape (m, q, p)."""
+        return np.ascontiguousarray(self._coefficients[..., :-1])
+
+    @property
+    def b(self) -> NDArray[np.float64]:
+        """Offsets of shape (m, q)."""
+        return np.ascontiguousarray(self._coefficients[..., -1])
+
+    @property
+    def _coefficients(self) -> NDArray[np.float64]:
+        n_members, n_components, n_features = self._shape
+        flat = self._solver.coefficients * self._unit
+        return flat.reshape(n_members, n_components, n_features + 1)
+
+
+def unit_of(rules: CpmRules) -> float:
+    """Give a power of two near init_b; it does not depend on where a fit starts."""
+    return power_of_two_near(math.sqrt(rules.floor / FLOOR_SHARE))
+
+
+def in_unit(rules: CpmRules, unit: float) -> CpmRules:
+    """Give the rules for coefficients that were divided by `unit`, a power of two."""
+    return replace(
+        rules,
+        floor=rules.floor / unit**2,
+        step_a=rules.step_a / unit,
+        step_b=rules.step_b / unit,
+    )
+
+
+def power_of_two_near(value: float) -> float:
+    """Return a power of two within a factor of √2 of a positive value."""
+    return math.ldexp(1.0, round(math.log2(value)))

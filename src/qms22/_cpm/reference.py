@@ -1,0 +1,108 @@
+"""The coordinate perturbation method in plain NumPy, straight from its definition.
+
+Slow and obvious: the oracle that every other solver is compared with. Every trial evaluates the
+terms of the loss Φ that it can change, from the member function it would lead to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._cpm.task import CpmRules, Task
+
+
+def dense_weights(task: Task) -> NDArray[np.float64]:
+    """Weights c_i(x) as an array of shape (m, n)."""
+    weights = task.group_weight[:, task.group]
+    return weights if task.row_weight is None else weights * task.row_weight
+
+
+def member_value(
+    X: NDArray[np.float64], A: NDArray[np.float64], b: NDArray[np.float64], floor: float
+) -> NDArray[np.float64]:
+    """f(x) = ‖A x − b‖² of every row, for one member; at least `floor`."""
+    squared: NDArray[np.float64] = ((X @ A.T - b) ** 2).sum(axis=1)
+    return np.maximum(squared, floor)
+
+
+def loss(values: NDArray[np.float64], weights: NDArray[np.float64], alpha: float) -> float:
+    """Φ = Σ_x Σ_i c_i(x) Σ_{j≠i} max(α, f_i(x) / f_j(x)), from values and weights (m, n)."""
+    total = 0.0
+    for i in range(len(values)):
+        for j in range(len(values)):
+            if j != i:
+                total += float(weights[i] @ np.maximum(alpha, values[i] / values[j]))
+    return total
+
+
+class ReferenceSolver:
+    """CPM, one sweep at a time, with the interface that `qms22._cpm.sweeps.solve` drives.
+
+    Parameters
+    ----------
+    task : Task
+    A, b : ndarray of shape (m, q, p) and (m, q)
+        Where to start.
+    rules : CpmRules
+    column_order : sequence of int, optional
+        The order in which the columns of A_i are visited; ascending where not given.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        A: NDArray[np.float64],
+        b: NDArray[np.float64],
+        rules: CpmRules,
+        column_order: Sequence[int] | None = None,
+    ) -> None:
+        self.task = task
+        self.A = A.copy()
+        self.b = b.copy()
+        self.rules = rules
+        self.columns = range(A.shape[2]) if column_order is None else column_order
+        self.weights = dense_weights(task)
+        self.values = np.array([self._value(A[i], b[i]) for i in range(len(A))])
+
+    def sweep(self) -> tuple[float, int]:
+        """Visit every entry once; return the change of the loss and the number of steps taken."""
+        total_change, accepted = 0.0, 0
+        n_members, n_components, _ = self.A.shape
+        for i in range(n_members):
+            for r in range(n_components):
+                for c in [*self.columns, None]:
+                    change = self._visit(i, r, c)
+                    total_change += change
+                    accepted += change != 0.0
+        return total_change, accepted
+
+    def _visit(self, i: int, r: int, c: int | None) -> float:
+        """Try +step, then −step, on A_i[r, c], or on b_i[r] where c is None."""
+        step = self.rules.step_b if c is None else self.rules.step_a
+        for signed_step in (step, -step):
+            A, b = self.A[i].copy(), self.b[i].copy()
+            if c is None:
+                b[r] += signed_step
+            else:
+                A[r, c] += signed_step
+            candidate = self._value(A, b)
+            change = float((self._terms(i, candidate) - self._terms(i, self.values[i])).sum())
+            if change < -self.rules.tolerance:
+                self.A[i], self.b[i], self.values[i] = A, b, candidate
+                return change
+        return 0.0
+
+    def _value(self, A: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+        return member_value(self.task.X, A, b, self.rules.floor)
+
+    def _terms(self, i: int, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Per row, the terms of Φ that hold f_i, with u in its place."""
+        terms = np.zeros_like(u)
+        for j in range(len(self.values)):
+            if j != i:
+                terms += self.weights[i] * np.maximum(self.rules.alpha, u / self.values[j])
+                terms += self.weights[j] * np.maximum(self.rules.alpha, self.values[j] / u)
+        return terms

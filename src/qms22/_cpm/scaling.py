@@ -1,0 +1,225 @@
+"""Feature scaling, learned on the known-normal rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import gen_batches
+
+from qms22._runtime.arrays import array_module, as_host, like
+
+# The paper's unit: the largest absolute value among the known-normal rows becomes 255. A standard
+# deviation becomes a third of it, so that most of a standardised column stays within ±255 as well.
+LARGEST = 255.0
+DEVIATION = LARGEST / 3
+
+# Values a thousand times beyond what is normal are cut off: they can hardly get more suspicious,
+# but they could leave the range of float32.
+LIMIT = 1024 * LARGEST
+
+# Without scaling nothing is touched but what would overflow.
+UNSCALED_LIMIT = 1e100
+
+# Sums are exact: every term is rounded to a whole multiple of 2^-62 first.
+_FINE_BITS, _COARSE_BITS = 62, 26
+_ROWS_PER_BATCH = 65_536
+
+RowFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How far the columns of some rows reach; those of parts add up to that of all rows."""
+
+    n_rows: int
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float64]) -> Extent:
+        """Measure rows, at least one."""
+        return cls(len(rows), as_host(rows.min(axis=0)), as_host(rows.max(axis=0)))
+
+    def __add__(self, other: Extent) -> Extent:
+        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
+        return Extent(self.n_rows + other.n_rows, low, high)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A weighted mean of columns in exact arithmetic.
+
+    Means of parts add up to that of all rows with the same bits, whatever the parts and their
+    order, so that scaling is the same on one machine and on many.
+
+    Parameters
+    ----------
+    total : ndarray of shape (p,) of int
+        Weighted sums of the columns.
+    weight : int
+        Sum of the weights, in the same unit.
+    """
+
+    total: NDArray[np.object_]
+    weight: int
+
+    @classmethod
+    def over(
+        cls,
+        rows: NDArray[np.float64],
+        values: RowFunction,
+        weights: NDArray[np.float64] | None = None,
+    ) -> Mean:
+        """Average a function of rows with values in [-1, 1]; weights are in [0, 1], or all 1."""
+        mean = cls(np.zeros(rows.shape[1], dtype=object), 0)
+        for batch in gen_batches(len(rows), _ROWS_PER_BATCH):
+            terms = values(rows[batch])
+            if weights is None:
+                mean += cls(_exact_sum(terms), len(terms) << _FINE_BITS)
+            else:
+                shares = like(weights[batch, None], terms)
+                mean += cls(_exact_sum(terms * shares), _exact_sum(shares)[0])
+        return mean
+
+    def __add__(self, other: Mean) -> Mean:
+        return Mean(self.total + other.total, self.weight + other.weight)
+
+    @property
+    def value(self) -> NDArray[np.float64]:
+        """The mean, rounded once."""
+        return np.array([total / self.weight for total in self.total], dtype=np.float64)
+
+
+def _exact_sum(values: NDArray[np.float64]) -> NDArray[np.object_]:
+    """Sum one batch of rows of values in [-1, 1], as whole multiples of 2^-62."""
+    # Both parts are whole numbers, and so few rows of them that float64 adds them exactly.
+    coarse = np.rint(values * 2.0**_COARSE_BITS)
+    fine = np.rint((values - coarse * 2.0**-_COARSE_BITS) * 2.0**_FINE_BITS)
+    unit = 2 ** (_FINE_BITS - _COARSE_BITS)
+    sums = zip(as_host(coarse.sum(axis=0)), as_host(fine.sum(axis=0)), strict=True)
+    return np.array([int(large) * unit + int(small) for large, small in sums], dtype=object)
+
+
+def _in_peaks(rows: NDArray[np.float64], peak: NDArray[np.float64]) -> NDArray[np.float64]:
+    in_peaks: NDArray[np.float64] = rows / like(peak, rows)
+    return in_peaks
+
+
+def _squared_distances(
+    rows: NDArray[np.float64],
+    peak: NDArray[np.float64],
+    center: NDArray[np.float64],
+    spread: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    away = rows / like(peak, rows) - like(center, rows)
+    distances: NDArray[np.float64] = (away / like(spread, rows)) ** 2
+    return distances
+
+
+@dataclass(frozen=True)
+class FeatureScaler:
+    """x ↦ (x / peak − center) · factor, cut off at ± limit.
+
+    Dividing by the peak (the column's largest absolute value) first keeps columns of any size in
+    range, 1e300 and 1e−300 alike.
+    """
+
+    peak: NDArray[np.float64]
+    center: NDArray[np.float64]
+    factor: NDArray[np.float64]
+    limit: float
+
+    @classmethod
+    def learn(
+        cls,
+        normal: NDArray[np.float64],
+        scaling: str | None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> FeatureScaler:
+        """Learn the scaling of the columns.
+
+        Parameters
+        ----------
+        normal : ndarray of shape (n, p)
+            Known-normal rows.
+        scaling : {"maxabs", "standard", None}
+            "maxabs": the largest absolute value becomes 255 (the paper's). "standard": mean 0,
+            standard deviation 85. Where a column is 0 ("maxabs") or constant ("standard") in every
+            normal row, a difference of 1 becomes 255: a level never seen counts.
+        weights : ndarray of shape (n,), optional
+            Positive weights of the rows in mean and deviation.
+        """
+        extent = Extent.of(normal)
+        shares = None if weights is None else weights / weights.max()
+        return cls.learn_from(extent, scaling, lambda values: Mean.over(normal, values, shares))
+
+    @classmethod
+    def learn_from(
+        cls,
+        extent: Extent,
+        scaling: str | None,
+        mean: Callable[[RowFunction], Mean],
+    ) -> FeatureScaler:
+        """Learn the scaling of rows that need not be in one place.
+
+        Parameters
+        ----------
+        extent : Extent
+            Of the known-normal rows.
+        scaling : {"maxabs", "standard", None}
+        mean : callable
+            Averages a function of rows, with values in [-1, 1], over the known-normal rows.
+        """
+        n_features = len(extent.low)
+        ones, zeros = np.ones(n_features), np.zeros(n_features)
+        if scaling is None:
+            return cls(ones, zeros, ones, UNSCALED_LIMIT)
+        peak = np.maximum(extent.high, -extent.low)
+        peak[peak == 0.0] = 1.0
+        if scaling == "maxabs":
+            return cls(peak, zeros, np.full(n_features, LARGEST), LIMIT)
+        constant = extent.high == extent.low
+        center = mean(partial(_in_peaks, peak=peak)).value
+        center[constant] = extent.low[constant] / peak[constant]
+        # In units of the largest distance from the center, so that no square is too small to count.
+        spread = np.maximum(extent.high / peak - center, center - extent.low / peak)
+        spread[spread <= 0.0] = 1.0
+        squares = mean(partial(_squared_distances, peak=peak, center=center, spread=spread))
+        deviation = spread * np.sqrt(squares.value)
+        largest = np.finfo(np.float64).max
+        with np.errstate(over="ignore", divide="ignore"):
+            deviation[constant] = np.minimum(DEVIATION / LARGEST / peak[constant], largest)
+            factor = np.minimum(DEVIATION / deviation, largest)
+        return cls(peak, center, factor, LIMIT)
+
+    def transform(
+        self, X: NDArray[np.float64], out: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Scale rows, NumPy's or CuPy's, into `out` where given."""
+        xp = array_module(X)
+        with np.errstate(over="ignore"):
+            scaled: NDArray[np.float64] = xp.divide(X, like(self.peak, X), out=out)
+            scaled -= like(self.center, X)
+            scaled *= like(self.factor, X)
+        xp.clip(scaled, -self.limit, self.limit, out=scaled)
+        return scaled
+
+
+def range_scaler(normal: NDArray[np.float64]) -> FeatureScaler:
+    """Learn to scale every column to a range of length 1; a constant column keeps its unit.
+
+    That is min-max scaling but for a shift, which no distance feels: the median becomes 0, since
+    distances suffer least from rounding near 0, and most rows should be there.
+    """
+    peak = np.maximum(normal.max(axis=0), -normal.min(axis=0))
+    peak[peak == 0.0] = 1.0
+    in_peaks = normal / peak
+    width = in_peaks.max(axis=0) - in_peaks.min(axis=0)
+    # Dividing by 1 / peak undoes the division by the peak; for tiny peaks it is infinite.
+    with np.errstate(over="ignore"):
+        width = np.where(width == 0.0, 1.0 / peak, width)
+    return FeatureScaler(peak, np.median(in_peaks, axis=0), 1.0 / width, UNSCALED_LIMIT)

@@ -1,0 +1,74 @@
+"""Rows that need not be in memory: read, checked and turned into float64 as they are needed."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+from qms22._runtime.arrays import array_module
+from qms22._runtime.chunks import draw_rows
+from qms22._runtime.validation import all_finite, check_finite, check_rows
+
+
+class RowTable:
+    """Rows that a user handed in, read as often as they are needed.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, p)
+        Numbers; a memory-mapped file above all, or an array of CuPy.
+    name : str
+        What the user calls these rows.
+    """
+
+    def __init__(self, rows: Any, name: str = "X") -> None:
+        self._rows = rows
+        self._name = name
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False) -> Self:
+        """Take what a user handed in; see `check_rows` for the parameters.
+
+        Arrays of numbers stay as and where they are. Other tables are converted at once.
+        """
+        if not _is_array_of_numbers(X):
+            return cls(check_rows(estimator, X, name=name, reset=reset), name)
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return cls(X, name)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of features."""
+        n_rows, n_features = self._rows.shape
+        return n_rows, n_features
+
+    def read(self, which: slice | NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Give some rows as finite float64 values, copied only where they have to be."""
+        part = self._rows[which]
+        rows: NDArray[np.float64] = array_module(part).asarray(part, dtype=np.float64)
+        if not all_finite(rows):
+            check_finite(self._rows, self._rows, self._name)
+        return rows
+
+    def draw(self, max_samples: int | None, rng: np.random.RandomState) -> NDArray[np.float64]:
+        """Give rows drawn without replacement; see `draw_rows`."""
+        positions = draw_rows(len(self), max_samples, rng)
+        return self.read(slice(None) if len(positions) == len(self) else positions)
+
+
+def _is_array_of_numbers(X: Any) -> bool:
+    """Whether there is nothing to find out about rows but whether they are finite."""
+    return (
+        type(X) in (np.ndarray, np.memmap)
+        and X.ndim == 2
+        and X.size > 0
+        and X.dtype.kind in "biuf"
+        and X.dtype.itemsize <= 8
+    )

@@ -1,0 +1,133 @@
+"""Checks of what users hand in; every complaint names the culprit and the way out."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from qms22._runtime.arrays import as_host, is_on_gpu
+from qms22._runtime.chunks import row_chunks
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number other than NaN; booleans are none."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number; booleans are none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: Any, least: int = 1) -> None:
+    """Require a whole number of at least `least`."""
+    if not (is_count(value) and value >= least):
+        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
+
+
+def check_path(name: str, value: object) -> None:
+    """Require a path, or None."""
+    if not isinstance(value, str | PathLike | None):
+        raise ValueError(f"{name} must be a path or None; got {value!r}")
+
+
+def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
+    """Require one of a few values."""
+    if not any(value is choice or value == choice for choice in choices):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+
+
+def check_rows(
+    estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False, **kwargs: Any
+) -> Any:
+    """Turn user input into finite float64 rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Learns the number and the names of the features (`reset`), or compares with them.
+    X : array-like of shape (n, p)
+    name : str
+        What the user calls these rows.
+    reset : bool
+    **kwargs
+        Passed on to scikit-learn's ``validate_data``, such as `y`.
+
+    Returns
+    -------
+    X, or X and y where `y` was given. CuPy's X stays on its GPU.
+    """
+    if is_on_gpu(X):
+        from qms22._cpm.cuda.rows import check_gpu_rows
+
+        return check_gpu_rows(estimator, X, name=name, reset=reset, **kwargs)
+    try:
+        checked = validate_data(
+            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, **kwargs
+        )
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(_name_non_numeric(X, name)) from error
+    check_finite(checked[0] if isinstance(checked, tuple) else checked, X, name)
+    return checked
+
+
+def check_part(part: Any, name: str) -> NDArray[np.float64]:
+    """Turn some rows of a table, whose columns have been checked, into finite float64 rows."""
+    rows: NDArray[np.float64] = check_array(
+        part, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
+    )
+    check_finite(rows, part, name)
+    return rows
+
+
+def all_finite(rows: NDArray[np.float64]) -> bool:
+    """Whether no value is NaN or infinite; takes the memory of one chunk."""
+    return all(bool(np.isfinite(rows[chunk]).all()) for chunk in row_chunks(rows.shape))
+
+
+def check_finite(rows: NDArray[np.float64], X: Any, name: str) -> None:
+    """Complain of the first column of `rows` that holds NaN or infinity; `X` may name it."""
+    if all_finite(rows):
+        return
+    chunks = row_chunks(rows.shape)
+    bad = np.array([as_host(~np.isfinite(rows[chunk]).all(axis=0)) for chunk in chunks])
+    columns = np.flatnonzero(bad.any(axis=0))
+    column = int(columns[0])
+    positions = np.flatnonzero(~np.isfinite(rows[:, column]))
+    missing = bool(np.isnan(rows[positions, column]).any())
+    what = "NaN (missing) or infinite" if missing else "infinite (inf)"
+    others = f", as have {columns.size - 1} more columns" if columns.size > 1 else ""
+    raise ValueError(
+        f"{_describe_column(X, column)} of {name} has {positions.size} {what} value"
+        f"{'s' if positions.size > 1 else ''} (first at row {positions[0]}){others}; "
+        "drop or impute them"
+    )
+
+
+def _name_non_numeric(X: Any, name: str) -> str:
+    table = np.asarray(X, dtype=object)
+    for column in range(table.shape[1]):
+        for row, value in enumerate(table[:, column]):
+            try:
+                float(value)
+            except ValueError:
+                return (
+                    f"{_describe_column(X, column)} of {name} is not numeric (first at row {row}: "
+                    f"{value!r}); encode it, for example with scikit-learn's OneHotEncoder"
+                )
+    return f"{name} holds values that are not numbers; encode or drop them"
+
+
+def _describe_column(X: Any, column: int) -> str:
+    names = getattr(X, "columns", None)
+    return f"column {column}" if names is None else f"column {names[column]!r}"

@@ -1,0 +1,249 @@
+"""Figures of the benchmark report: each function returns a Matplotlib Figure."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from qms22.bench.statistics import Ranking, growth
+
+# Text and axes. Near black on paper; the page turns it into its own text colour, dark or light.
+INK = "#1b1f24"
+# Readable on white and on near black; by the order of the detectors, the same in every figure.
+COLORS = (
+    "#2f7fd1",
+    "#d9631e",
+    "#2b8f63",
+    "#9a63c9",
+    "#d1495b",
+    "#1f93a8",
+    "#9c7a1b",
+    "#7a828c",
+)
+_MARKERS = "os^Dv<>P"
+
+
+def color_of(position: int) -> str:
+    """Give the colour of a detector by its place among all of them."""
+    return COLORS[position % len(COLORS)]
+
+
+def boxplots(auc: pd.DataFrame) -> Figure:
+    """Draw the paper's Figure 4: a box of AUC over data sets per detector; a dot is the mean."""
+    names = list(auc.columns)
+    axes = _axes(7.2, 1.2 + 0.5 * len(names))
+    boxes = axes.boxplot(
+        [auc[name].dropna().to_numpy() for name in names],
+        orientation="horizontal",
+        widths=0.55,
+        patch_artist=True,
+        showmeans=True,
+        medianprops={"color": INK, "linewidth": 1.6},
+        meanprops={"marker": "o", "markerfacecolor": INK, "markeredgecolor": INK, "markersize": 4},
+        boxprops={"edgecolor": INK},
+        whiskerprops={"color": INK},
+        capprops={"color": INK},
+        flierprops={"marker": ".", "markeredgecolor": INK, "markersize": 5},
+    )
+    for position, box in enumerate(boxes["boxes"]):
+        box.set_facecolor((*matplotlib.colors.to_rgb(color_of(position)), 0.55))
+    axes.set_yticks(range(1, len(names) + 1), [_plain(name) for name in names])
+    axes.invert_yaxis()
+    axes.axvline(0.5, color=INK, linewidth=1, linestyle=":", alpha=0.6)
+    axes.set_xlabel("raw AUC, one value per data set (dotted: guessing)")
+    return _figure(axes)
+
+
+def critical_difference(ranking: Ranking) -> Figure:
+    """Draw average ranks on a line, and a bar over detectors that Nemenyi does not tell apart."""
+    names, ranks = list(ranking.ranks.index), ranking.ranks.to_numpy()
+    k, runs = len(names), ranking.cliques()
+    n_left = (k + 1) // 2
+    bars = 0.28 * len(runs)
+    depth = bars + 0.45 * n_left
+    margin = 0.4 * (k - 1)
+    axes = _axes(7.2, 1.0 + 0.55 * (depth + 0.9))
+    axes.set(xlim=(1 - margin, k + margin), ylim=(-depth - 0.3, 0.9))
+    axes.axis("off")
+    _rank_scale(axes, k, ranking.critical_difference)
+    for position, (name, rank) in enumerate(zip(names, ranks, strict=True)):
+        # The better half is named on the left, the rest on the right, inner ranks lower.
+        is_left = position < n_left
+        row = position if is_left else k - 1 - position
+        height = -bars - 0.45 * (row + 0.6)
+        edge, beyond, side = (0.9, 0.85, "right") if is_left else (k + 0.1, k + 0.15, "left")
+        axes.plot([rank, rank, edge], [0, height, height], color=INK, linewidth=0.9)
+        text = f"{_plain(name)}  {rank:.2f}"
+        axes.text(beyond, height, text, ha=side, va="center", color=INK)
+    for number, (first, last) in enumerate(runs):
+        height = -0.18 - 0.28 * number
+        ends = [ranks[first] - 0.03, ranks[last] + 0.03]
+        axes.plot(ends, [height, height], color=COLORS[0], linewidth=4, solid_capstyle="round")
+    return _figure(axes)
+
+
+def _rank_scale(axes: Axes, k: int, critical: float) -> None:
+    axes.plot([1, k], [0, 0], color=INK, linewidth=1.2)
+    for tick in range(1, k + 1):
+        axes.plot([tick, tick], [0, 0.1], color=INK, linewidth=1.2)
+        axes.text(tick, 0.16, str(tick), ha="center", va="bottom", color=INK)
+    # No longer than the axis itself: few data sets tell nothing apart.
+    axes.plot([1, 1 + min(critical, k - 1)], [0.62, 0.62], color=INK, linewidth=2.5)
+    label = f"critical difference {critical:.2f}"
+    axes.text(1, 0.7, label, ha="left", va="bottom", color=INK)
+
+
+def run_times(times: pd.DataFrame, names: Sequence[str]) -> Figure:
+    """Draw the time of a fit against n·p, both as logarithms, and the fitted power of each."""
+    axes = _axes(7.2, 5.0)
+    for position, name in enumerate(names):
+        mine = times[(times["detector"] == name) & (times["fit_seconds"] > 0)]
+        used, color = mine[mine["used"]], color_of(position)
+        style: dict[str, Any] = {
+            "color": color,
+            "marker": _MARKERS[position % len(_MARKERS)],
+            "linewidths": 0,
+        }
+        unused = mine[~mine["used"]]
+        axes.scatter(unused["n"] * unused["p"], unused["fit_seconds"], s=12, alpha=0.3, **style)
+        exponent, _, constant = growth(used["n"] * used["p"], used["fit_seconds"])
+        label = _plain(name) if np.isnan(exponent) else f"{_plain(name)}, exponent {exponent:.2f}"
+        size = used["n"] * used["p"]
+        axes.scatter(size, used["fit_seconds"], s=16, alpha=0.75, label=label, **style)
+        if not np.isnan(exponent):
+            ends = np.array([size.min(), size.max()])
+            axes.plot(ends, np.exp(constant) * ends**exponent, color=color, linewidth=1.5)
+    axes.set(xscale="log", yscale="log")
+    axes.set_xlabel("n · p: rows of a fold times encoded features")
+    axes.set_ylabel("CPU seconds of one fit (pale: too short to count)")
+    _plain_log_ticks(axes)
+    _legend(axes)
+    return _figure(axes)
+
+
+def auc_against_paper(table: pd.DataFrame) -> Figure:
+    """Draw our clipped AUC against the paper's, a point per data set of Table 1."""
+    both = table.dropna(subset=["paper_auc", "clipped"])
+    axes = _axes(7.2, 5.6)
+    axes.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=":", alpha=0.7)
+    axes.scatter(both["paper_auc"], both["clipped"], s=22, alpha=0.7, color=COLORS[0], linewidths=0)
+    low = float(min(both["paper_auc"].min(), both["clipped"].min()))
+    axes.set(xlim=(low - 0.02, 1.02), ylim=(low - 0.02, 1.02), aspect="equal")
+    axes.set_xlabel("AUC in the paper's Table 1")
+    axes.set_ylabel("ours, clipped as the paper seems to do")
+    return _figure(axes)
+
+
+def total_times(table: pd.DataFrame) -> Figure:
+    """Draw the CPU time of all data sets per detector, from Table 5: fit, then score."""
+    names = list(table["detector"])
+    axes = _axes(7.2, 1.2 + 0.42 * len(names))
+    fit, score = table["fit_seconds"].to_numpy(), table["score_seconds"].to_numpy()
+    rows = np.arange(len(names))
+    axes.barh(rows, fit, color=[color_of(row) for row in range(len(rows))], height=0.6)
+    axes.barh(rows, score, left=fit, color=INK, alpha=0.45, height=0.6)
+    for row, total in enumerate(fit + score):
+        axes.annotate(
+            f"{total:,.0f} s" if total >= 100 else f"{total:.2g} s",
+            (total, row),
+            (4, 0),
+            textcoords="offset points",
+            va="center",
+            color=INK,
+        )
+    axes.set_yticks(rows, [_plain(name) for name in names])
+    axes.invert_yaxis()
+    axes.margins(x=0.14)
+    axes.set_xlabel("CPU seconds, five folds of every data set: fit (colour) and score (grey)")
+    return _figure(axes)
+
+
+def two_halves(table: pd.DataFrame, named: Sequence[str], starred: str) -> Figure:
+    """Draw the means of the study's variants on half B against those on half A."""
+    axes = _axes(7.2, 5.6)
+    for position, (group, mine) in enumerate(table.groupby("group", sort=False)):
+        style: dict[str, Any] = {
+            "color": color_of(position),
+            "marker": _MARKERS[position % len(_MARKERS)],
+            "linewidths": 0,
+        }
+        axes.scatter(mine["A"], mine["B"], s=26, alpha=0.75, label=_plain(str(group)), **style)
+    for variant, a, b in zip(table["variant"], table["A"], table["B"], strict=True):
+        if variant in named:
+            axes.annotate(
+                _plain(variant),
+                (a, b),
+                (-5, 3),
+                textcoords="offset points",
+                ha="right",
+                color=INK,
+                fontsize="small",
+            )
+    star = table[table["variant"] == starred]
+    axes.scatter(star["A"], star["B"], s=150, color=INK, marker="*", label=_plain(starred))
+    axes.set_xlabel("mean AUC on half A of the families")
+    axes.set_ylabel("mean AUC on half B")
+    _legend(axes)
+    return _figure(axes)
+
+
+def to_svg(figure: Figure, name: str) -> str:
+    """Render a figure for a page: no prolog, no dates, its own ids, the page's text colour."""
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(
+            buffer, format="svg", transparent=True, bbox_inches="tight", metadata={"Date": None}
+        )
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(\bid="|xlink:href="#|url\(#)', rf"\g<1>{name}-", svg)
+    return svg.replace(INK, "currentColor").strip()
+
+
+def _axes(width: float, height: float) -> Axes:
+    # Not pyplot: a library must not choose a window system or keep figures alive.
+    axes = Figure(figsize=(width, height), layout="constrained").add_subplot()
+    axes.tick_params(which="both", colors=INK)
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+    for side, spine in axes.spines.items():
+        spine.set_visible(side in ("left", "bottom"))
+        spine.set_color(INK)
+    axes.grid(color=INK, alpha=0.12, linewidth=0.8)
+    axes.set_axisbelow(True)
+    return axes
+
+
+def _figure(axes: Axes) -> Figure:
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure
+
+
+def _legend(axes: Axes) -> None:
+    axes.legend(frameon=False, labelcolor=INK, fontsize="small")
+
+
+def _plain(name: str) -> str:
+    """Keep a name with dollars from being read as mathematics."""
+    return name.replace("$", r"\$")
+
+
+def _plain_log_ticks(axes: Axes) -> None:
+    def write(value: float, _: Any) -> str:
+        return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(write)
+        axis.set_minor_formatter(lambda *_: "")

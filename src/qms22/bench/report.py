@@ -1,0 +1,226 @@
+"""The report of the benchmark: one self-contained page, and the same in plain files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from qms22._runtime.files import written_whole
+from qms22.bench import sections, tables
+from qms22.bench.figures import color_of
+from qms22.bench.render import FigureBlock, Section, TableBlock, describe, escape_markdown
+from qms22.bench.roc import Pooled, compact_curve
+from qms22.bench.statistics import table2
+
+_TITLE = "QMS22 benchmark"
+# By turns, so that curves of like colours, or without any, are told apart.
+_DASHES = ("", "7 3", "2 3", "9 3 2 3")
+# Files that not every report has.
+_SOMETIMES = (
+    *(f"{name}.csv" for name in ("table1", "table2", "table4", "table5", "failures")),
+    *(f"{name}.png" for name in ("boxplots", "ranks", "total-time", "run-time", "against-paper")),
+)
+
+
+@dataclass(frozen=True)
+class _Report:
+    """What the page and the Markdown file have in common."""
+
+    summary: Sequence[str]
+    sections: Sequence[Section]
+    runs: Sequence[Mapping[str, str]]
+    settings: TableBlock
+    files: Mapping[str, pd.DataFrame]
+
+
+def write_report(
+    results: pd.DataFrame,
+    runs: Sequence[Mapping[str, Any]],
+    directory: str | Path,
+    scores: Pooled | None = None,
+) -> Path:
+    """Write the report of a benchmark into a directory.
+
+    Parameters
+    ----------
+    results : DataFrame
+        One row per data set, fold, detector and seed, such as `Store.results` gives.
+    runs : sequence of mappings
+        When, where and how the results were made, such as `Store.runs` gives.
+    directory : str or Path
+        Made where it does not exist. Gets index.html (the page), report.md and, as far as there
+        is something in them, table1.csv, table2.csv, table4.csv, table5.csv, failures.csv and
+        the figures as PNG files. Those of an earlier report are replaced.
+    scores : mapping, optional
+        dataset to detector to (is_outlier, scores), from `pool_scores`, for the ROC curves.
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    ValueError
+        If the results have no rows, lack a column, or hold a fit twice.
+    """
+    checked = tables.prepare(results)
+    report = _assemble(checked, runs)
+    curves = _curves(checked, scores or {})
+    folder = Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_files(report, folder)
+    page = folder / "index.html"
+    # Last: who finds the page finds what it speaks of.
+    _write(page, _html(report, curves))
+    return page
+
+
+def _write_files(report: _Report, folder: Path) -> None:
+    """Write all but the page; what an earlier report had and this one lacks goes."""
+    csvs = {f"{name}.csv": table for name, table in report.files.items()}
+    drawn = {
+        f"{block.name}.png": block.png
+        for section in report.sections
+        for block in section.blocks
+        if isinstance(block, FigureBlock)
+    }
+    for name, table in csvs.items():
+        text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
+        _write(folder / name, text)
+    for name, png in drawn.items():
+        with written_whole(folder / name) as temporary:
+            temporary.write_bytes(png)
+    _write(folder / "report.md", _markdown(report))
+    for name in _SOMETIMES:
+        if name not in csvs and name not in drawn:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _assemble(results: pd.DataFrame, runs: Sequence[Mapping[str, Any]]) -> _Report:
+    auc = tables.auc_table(results)
+    failures, gaps = tables.failures(results), tables.missing_folds(results)
+    parts: list[Section] = []
+    made: dict[str, pd.DataFrame] = {}
+    if auc.columns.empty:
+        words = "No detector has finished all five folds of any data set: there is nothing to show."
+        parts.append(Section("detectors", "The detectors compared", [words]))
+    else:
+        made = {
+            "table1": tables.table1(results),
+            "table2": table2(auc),
+            "table4": tables.table4(results),
+            "table5": tables.table5(results),
+        }
+        parts += [
+            sections.compared(results, auc, made["table4"]),
+            sections.significance(auc, made["table2"]),
+            sections.run_time(results, made["table5"]),
+            sections.by_dataset(made["table1"], auc),
+        ]
+    trouble = sections.failed(failures, gaps)
+    if trouble is not None:
+        parts.append(trouble)
+    made["failures"] = failures
+    made = {name: table for name, table in made.items() if len(table)}
+    described = [{key: describe(value) for key, value in run.items()} for run in runs]
+    summary = [*_summary(results), *_mean_words(auc)]
+    return _Report(summary, parts, described, sections.settings(results), made)
+
+
+def _summary(results: pd.DataFrame) -> list[str]:
+    n_failed = int((~tables.is_ok(results)).sum())
+    counts = [
+        _count(results["detector"].nunique(), "detector"),
+        _count(results["dataset"].nunique(), "data set"),
+        _count(results["seed"].nunique(), "seed"),
+        _count(len(results), "fit"),
+    ]
+    return [
+        f"{', '.join(counts)}; {n_failed or 'none of them'} failed.",
+        f"{sections.folds_words(results)}.",
+    ]
+
+
+def _mean_words(auc: pd.DataFrame) -> list[str]:
+    if auc.columns.empty:
+        return []
+    means = ", ".join(f"{name} {mean:.4f}" for name, mean in auc.mean().items())
+    return [f"Mean raw AUC: {means}."]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _curves(results: pd.DataFrame, scores: Pooled) -> dict[str, Any]:
+    """Give what the page needs to draw ROC curves: detectors, and the curves by data set."""
+    auc = tables.auc_table(results)
+    known = [*auc.columns, *(name for name in tables.detector_names(results) if name not in auc)]
+    names = [name for name in known if any(name in by_name for by_name in scores.values())]
+    drawn = []
+    for dataset in sorted(scores, key=str.casefold):
+        lines = []
+        for number, name in enumerate(names):
+            if name not in scores[dataset]:
+                continue
+            curve = compact_curve(*scores[dataset][name])
+            if curve is None:
+                continue
+            mean = auc[name].get(dataset) if name in auc else None
+            shown = None if mean is None or pd.isna(mean) else round(float(mean), 4)
+            lines.append({"detector": number, "mean": shown, **curve})
+        if lines:
+            drawn.append({"name": dataset, "curves": lines})
+    styles = [
+        {
+            "name": name,
+            "color": color_of(known.index(name)),
+            "dash": _DASHES[known.index(name) % len(_DASHES)],
+        }
+        for name in names
+    ]
+    return {"detectors": styles, "sets": drawn}
+
+
+def _html(report: _Report, curves: Mapping[str, Any]) -> str:
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    template = environment.from_string(_own_file("_template.html"))
+    return template.render(
+        title=_TITLE,
+        report=report,
+        curves=curves,
+        style=Markup(_own_file("_report.css")),
+        script=Markup(_own_file("_report.js")),
+        safe_svg=Markup,
+    )
+
+
+def _markdown(report: _Report) -> str:
+    parts = [f"# {_TITLE}", *map(escape_markdown, report.summary)]
+    parts += [section.markdown() for section in report.sections]
+    parts.append("## How these numbers were made")
+    for run in report.runs:
+        lines = [f"- {escape_markdown(key)}: {escape_markdown(run[key])}" for key in run]
+        parts.append("\n".join(lines))
+    parts.append(report.settings.markdown())
+    return "\n\n".join(parts) + "\n"
+
+
+def _own_file(name: str) -> str:
+    return (files("qms22.bench") / name).read_text("utf-8")
+
+
+def _write(path: Path, text: str) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_text(text, "utf-8", newline="\n")

@@ -1,0 +1,261 @@
+"""Run detectors on the folds of data sets, side by side, and store every result at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed, parallel_config
+
+from qms22.bench.store import Result, Store
+from qms22.datasets import Dataset, Fold
+from qms22.detectors import registry
+from qms22.metrics import roc
+
+_VERSIONS_OF = ("qms22", "numpy", "scipy", "scikit-learn", "joblib", "pyod")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One fit to be made."""
+
+    dataset: str
+    folds: str
+    fold: Fold
+    detector: str
+    seed: int
+    keep_scores: bool
+
+
+def run_benchmark(
+    store: Store,
+    datasets: Sequence[Dataset],
+    detectors: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    n_jobs: int = 1,
+    backend: str = "loky",
+    keep_scores: bool = False,
+    show: Callable[[int, int, str], None] | None = None,
+) -> int:
+    """Run what the store does not have yet; failed fits are tried again.
+
+    Parameters
+    ----------
+    store : Store
+        Has every result as soon as it is there: a killed run goes on where it was.
+    datasets : sequence of Dataset
+    detectors : sequence of str
+        Names as in `qms22.detectors.registry`.
+    seeds : sequence of int
+    n_jobs : int
+        Fits side by side; -1 means all cores.
+    backend : {"loky", "dask", "ray"}
+        Where joblib runs them: processes of this machine, or a cluster.
+    keep_scores : bool
+        Whether to keep the scores of every row, for ROC curves.
+    show : callable, optional
+        Told at the start and after each fit: how many are done, of how many, and the last one's
+        name.
+
+    Returns
+    -------
+    int
+        The number of fits made.
+    """
+    names = [registry.get_detector(name).name for name in detectors]
+    _check_folds(store, datasets)
+    done = store.finished(with_scores=keep_scores)
+    jobs = [
+        job
+        for job in _all_jobs(datasets, names, seeds, keep_scores)
+        if (job.dataset, job.fold.number, job.detector, job.seed) not in done
+    ]
+    # Long fits first, so that no core waits for the last one.
+    jobs.sort(key=lambda job: -job.fold.normal.size)
+    if show is not None:
+        show(0, len(jobs), "")
+    if not jobs:
+        return 0
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    run = store.begin_run(_now(), command, describe_machine(), describe_versions())
+    for number, result in enumerate(_execute(jobs, n_jobs, backend), start=1):
+        store.add(run, result)
+        if show is not None:
+            show(number, len(jobs), f"{result.detector} on {result.dataset}")
+    return len(jobs)
+
+
+def run_job(job: Job) -> Result:
+    """Make one fit; what goes wrong becomes part of the result."""
+    fold = job.fold
+    spec = registry.get_detector(job.detector)
+    detector = spec.build(job.seed)
+    known = {
+        "dataset": job.dataset,
+        "fold": fold.number,
+        "detector": job.detector,
+        "seed": job.seed,
+        "folds": job.folds,
+        "n_normal": len(fold.normal),
+        "n_unlabeled": len(fold.unlabeled),
+        "n_outliers": int(fold.is_outlier.sum()),
+        "n_features": fold.normal.shape[1],
+        "parameters": _describe_parameters(detector),
+    }
+    try:
+        memory = _PeakMemory()
+        begin = time.process_time()
+        registry.fit(detector, fold.normal, fold.unlabeled)
+        fitted = time.process_time()
+        scores = registry.score(detector, fold.unlabeled)
+        scored = time.process_time()
+        auc = roc(fold.is_outlier, scores).auc
+    except Exception as error:  # a rival's bug must not stop the others
+        words = str(error).splitlines() or [""]
+        return Result(**known, finished=_now(), error=f"{type(error).__name__}: {words[0]}")
+    return Result(
+        **known,
+        finished=_now(),
+        auc=auc,
+        fit_seconds=fitted - begin,
+        score_seconds=scored - fitted,
+        peak_megabytes=memory.megabytes(),
+        is_outlier=fold.is_outlier if job.keep_scores else None,
+        scores=scores if job.keep_scores else None,
+    )
+
+
+def describe_machine() -> dict[str, Any]:
+    """Tell what machine this is."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    }
+
+
+def describe_versions() -> dict[str, str]:
+    """Tell the versions of the packages that results depend on."""
+    versions = {}
+    for name in _VERSIONS_OF:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _all_jobs(
+    datasets: Iterable[Dataset], detectors: Sequence[str], seeds: Sequence[int], keep_scores: bool
+) -> Iterator[Job]:
+    for dataset in datasets:
+        for fold in dataset.folds():
+            for detector in detectors:
+                for seed in seeds:
+                    source = dataset.folds_source
+                    yield Job(dataset.name, source, fold, detector, seed, keep_scores)
+
+
+def _check_folds(store: Store, datasets: Iterable[Dataset]) -> None:
+    """Refuse to mix results of different folds under one name."""
+    for dataset in datasets:
+        others = store.folds_of(dataset.name) - {dataset.folds_source}
+        if others:
+            raise ValueError(
+                f"{store.path} has results of {dataset.name!r} on other folds ({others.pop()}) "
+                f"than this run's ({dataset.folds_source}); name another file for them"
+            )
+
+
+def _execute(jobs: Sequence[Job], n_jobs: int, backend: str) -> Iterator[Result]:
+    if n_jobs == 1 and backend == "loky":
+        yield from map(run_job, jobs)
+        return
+    with _backend(backend, n_jobs):
+        try:
+            parallel = Parallel(return_as="generator_unordered")
+            yield from parallel(delayed(run_job)(job) for job in jobs)
+        except (NotImplementedError, ValueError) as error:
+            # Not every backend can hand results over one by one; small batches come close.
+            if "generator" not in str(error):
+                raise
+            size = 64
+            for first in range(0, len(jobs), size):
+                batch = jobs[first : first + size]
+                yield from Parallel()(delayed(run_job)(job) for job in batch)
+
+
+def _backend(name: str, n_jobs: int) -> Any:
+    """Choose where joblib works, and start what that takes."""
+    if name == "ray":
+        _import("ray.util.joblib", name).register_ray()
+    if name == "dask":
+        # Connects to the scheduler that Dask's configuration names, or starts one here.
+        distributed = _import("dask.distributed", name)
+        try:
+            distributed.get_client()
+        except ValueError:
+            n_workers = None if n_jobs < 0 else n_jobs
+            distributed.Client(n_workers=n_workers, threads_per_worker=1)
+    return parallel_config(backend=name, n_jobs=n_jobs)
+
+
+def _import(module: str, backend: str) -> Any:
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"backend {backend!r} needs a package that is not installed ({error}); "
+            "install it with: pip install 'qms22[cluster]'"
+        ) from error
+
+
+class _PeakMemory:
+    """Peak memory from now on, above what there is now; Linux tells, others may not."""
+
+    def __init__(self) -> None:
+        self._before: int | None
+        try:
+            Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+            self._before = self._read("VmRSS")
+        except (OSError, StopIteration):
+            self._before = None
+
+    def megabytes(self) -> float | None:
+        if self._before is None:
+            return None
+        return max(0, self._read("VmHWM") - self._before) * 1024 / 1e6
+
+    @staticmethod
+    def _read(name: str) -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
+def _describe_parameters(detector: Any) -> str:
+    """Parameters as JSON; estimators inside a pipeline by their names."""
+    return json.dumps(detector.get_params(deep=False), default=repr, sort_keys=True)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,345 @@
+"""The paper's tables from benchmark results: plain functions, DataFrame to DataFrame.
+
+`results` has one row per data set, fold, detector and seed. AUC is raw everywhere but in columns
+that say "clipped" or "folded".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from qms22.bench.paper import PAPER_NAMES, TABLE4, TABLE5
+from qms22.bench.statistics import growth
+from qms22.datasets import paper_table1
+
+N_FOLDS = 5
+# A shorter fit is mostly overhead and clock: it says nothing about how time grows.
+LEAST_SECONDS = 0.002
+
+_COLUMNS = (
+    "dataset",
+    "fold",
+    "detector",
+    "seed",
+    "status",
+    "error",
+    "auc",
+    "fit_seconds",
+    "score_seconds",
+    "peak_megabytes",
+    "n_normal",
+    "n_unlabeled",
+    "n_outliers",
+    "n_features",
+    "folds",
+    "parameters",
+)
+_MEASURED = ("auc", "fit_seconds", "score_seconds", "peak_megabytes")
+_KEY = ["dataset", "detector", "seed", "fold"]
+
+
+def prepare(results: pd.DataFrame) -> pd.DataFrame:
+    """Check benchmark results, and give them with numbers as floats.
+
+    Raises
+    ------
+    ValueError
+        If a column is missing, there are no rows, or one of them is there twice.
+    """
+    missing = [name for name in _COLUMNS if name not in results.columns]
+    if missing:
+        raise ValueError(
+            f"the results lack the columns {', '.join(missing)}; make them by 'qms22 bench run'"
+        )
+    if results.empty:
+        raise ValueError("the results have no rows; run 'qms22 bench run' first")
+    twice = results.duplicated(_KEY)
+    if twice.any():
+        dataset, detector, seed, fold = results.loc[twice, _KEY].iloc[0]
+        raise ValueError(
+            f"the results hold fold {fold} of {dataset!r} by {detector}, seed {seed}, twice; "
+            "keep one of the rows"
+        )
+    # A column without any number, as when everything failed, comes as objects.
+    return results.astype(dict.fromkeys(_MEASURED, float))
+
+
+def is_ok(results: pd.DataFrame) -> pd.Series:
+    """Tell the rows that hold an AUC from those that failed."""
+    return (results["status"] == "ok") & results["auc"].notna()
+
+
+def detector_names(results: pd.DataFrame) -> list[str]:
+    """Name the detectors: those of the paper in its order, then the others as they come."""
+    names = list(dict.fromkeys(results["detector"]))
+    return [name for name in PAPER_NAMES if name in names] + [
+        name for name in names if name not in PAPER_NAMES
+    ]
+
+
+def fold_means(results: pd.DataFrame) -> pd.DataFrame:
+    """Average the folds of each data set, detector and seed.
+
+    Returns
+    -------
+    DataFrame
+        Columns dataset, detector, seed, auc (mean of the five folds), fit_seconds and
+        score_seconds (their sums). A detector that misses a fold of a data set with any of its
+        seeds has no row for that data set.
+    """
+    ok = results[is_ok(results)]
+    by_seed = ok.groupby(["dataset", "detector", "seed"], sort=False)
+    means = by_seed.agg(
+        auc=("auc", "mean"),
+        fit_seconds=("fit_seconds", "sum"),
+        score_seconds=("score_seconds", "sum"),
+    ).reset_index()
+    gaps = missing_folds(results)
+    left_out = pd.MultiIndex.from_frame(gaps[["dataset", "detector"]])
+    keep = ~pd.MultiIndex.from_frame(means[["dataset", "detector"]]).isin(left_out)
+    return means[keep].reset_index(drop=True)
+
+
+def missing_folds(results: pd.DataFrame) -> pd.DataFrame:
+    """List what has fewer than five good folds: data set, detector, seeds, folds."""
+    good: dict[tuple[str, str], dict[int, set[int]]] = {}
+    for dataset, detector, seed, fold, ok in zip(
+        *(results[name] for name in ("dataset", "detector", "seed", "fold")),
+        is_ok(results),
+        strict=True,
+    ):
+        folds = good.setdefault((dataset, detector), {}).setdefault(int(seed), set())
+        if ok:
+            folds.add(int(fold))
+    wanted = set(range(1, N_FOLDS + 1))
+    rows = []
+    for (dataset, detector), by_seed in good.items():
+        gaps = {seed: wanted - folds for seed, folds in sorted(by_seed.items()) if wanted - folds}
+        if gaps:
+            missing = sorted(set.union(*gaps.values()))
+            rows.append((dataset, detector, _listed(gaps), _listed(missing)))
+    return pd.DataFrame(rows, columns=["dataset", "detector", "seeds", "folds"])
+
+
+def auc_table(results: pd.DataFrame, treatment: str = "raw") -> pd.DataFrame:
+    """Give the AUC of every detector (column) on every data set (row, by name).
+
+    Parameters
+    ----------
+    results : DataFrame
+    treatment : {"raw", "clipped", "folded"}
+        What is done to the mean AUC a of five folds, before the mean over seeds: nothing,
+        max(0.5, a), or max(a, 1 - a).
+
+    Returns
+    -------
+    DataFrame
+        NaN where folds are missing; detectors without any complete data set have no column.
+    """
+    means = fold_means(results)
+    if treatment == "clipped":
+        means["auc"] = means["auc"].clip(lower=0.5)
+    elif treatment == "folded":
+        means["auc"] = np.maximum(means["auc"], 1 - means["auc"])
+    elif treatment != "raw":
+        raise ValueError(f"treatment must be one of 'raw', 'clipped', 'folded'; got {treatment!r}")
+    return _by_dataset(results, means, "auc")
+
+
+def seconds_table(results: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Give the CPU seconds of five folds, mean over seeds; `kind`: fit_seconds or score_seconds."""
+    return _by_dataset(results, fold_means(results), kind)
+
+
+def _by_dataset(results: pd.DataFrame, means: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Average over seeds; data sets as rows, detectors as columns."""
+    table = means.groupby(["dataset", "detector"])[column].mean().unstack("detector")
+    names = [name for name in detector_names(results) if name in table.columns]
+    table = table.reindex(columns=names)
+    table = table.loc[sorted(table.index, key=str.casefold)]
+    table.columns.name = None
+    return table.astype(float)
+
+
+def sizes(results: pd.DataFrame) -> pd.DataFrame:
+    """Give rows (n), encoded features (p) and the kind of folds of each data set.
+
+    The five test parts make up a data set; where one of them was not run, n is NaN.
+    """
+    by_set = results.drop_duplicates(["dataset", "fold"]).groupby("dataset")
+    table = by_set.agg(n=("n_unlabeled", "sum"), p=("n_features", "max"), folds=("folds", "first"))
+    table["n"] = table["n"].where(by_set.size() == N_FOLDS)
+    return table
+
+
+def table1(results: pd.DataFrame, detector: str = "QMS22") -> pd.DataFrame:
+    """Set a detector's AUC and time per data set beside the paper's Table 1.
+
+    Returns
+    -------
+    DataFrame
+        Columns dataset, n, p, folds, paper_auc, auc, clipped, difference (clipped - paper),
+        paper_seconds, seconds (CPU time to fit and score five folds), ratio (the paper's time
+        over ours). n and p are the paper's; of sets it does not have, those of `sizes`. NaN where
+        there is nothing to say.
+    """
+    raw, clipped = auc_table(results), auc_table(results, "clipped")
+    if detector not in raw.columns:
+        return pd.DataFrame(columns=["dataset"])
+    seconds = seconds_table(results, "fit_seconds") + seconds_table(results, "score_seconds")
+    size, paper = sizes(results), paper_table1()
+    rows = []
+    for dataset in sorted(set(results["dataset"]), key=str.casefold):
+        printed = paper.get(dataset)
+        rows.append(
+            {
+                "dataset": dataset,
+                "n": printed.n if printed else size.at[dataset, "n"],
+                "p": printed.p if printed else size.at[dataset, "p"],
+                "folds": size.at[dataset, "folds"],
+                "paper_auc": printed.auc if printed else np.nan,
+                "auc": raw[detector].get(dataset, np.nan),
+                "clipped": clipped[detector].get(dataset, np.nan),
+                "paper_seconds": printed.seconds if printed else np.nan,
+                "seconds": seconds[detector].get(dataset, np.nan),
+            }
+        )
+    table = pd.DataFrame(rows)
+    table.insert(7, "difference", table["clipped"] - table["paper_auc"])
+    # Clocks that saw no time at all give no ratio.
+    table["ratio"] = table["paper_seconds"] / table["seconds"].where(table["seconds"] > 0)
+    return table
+
+
+def table1_means(table: pd.DataFrame) -> pd.Series:
+    """Average the columns of Table 1, over the sets that both sides have where there are any.
+
+    Returns
+    -------
+    Series
+        n_sets, paper_auc, auc, clipped, difference, absolute_difference; paper_seconds and
+        seconds (sums, not means) and ratio (of the sums).
+    """
+    both = table[table["difference"].notna()]
+    rows = both if len(both) else table[table["auc"].notna()]
+    means = rows[["paper_auc", "auc", "clipped", "difference"]].mean()
+    means["absolute_difference"] = rows["difference"].abs().mean()
+    means["n_sets"] = len(rows)
+    for column in ("paper_seconds", "seconds"):
+        means[column] = rows[column].sum() if len(both) or column == "seconds" else np.nan
+    means["ratio"] = means["paper_seconds"] / means["seconds"] if means["seconds"] > 0 else np.nan
+    return means
+
+
+def table4(results: pd.DataFrame) -> pd.DataFrame:
+    """Give the mean and standard deviation of AUC over data sets, beside the paper's Table 4.
+
+    Returns
+    -------
+    DataFrame
+        Columns detector, n_sets, mean, sd, clipped_mean, clipped_sd, folded_mean, folded_sd,
+        paper_mean, paper_sd. The deviation is the sample's, as in the paper.
+    """
+    kinds = {kind: auc_table(results, kind) for kind in ("raw", "clipped", "folded")}
+    rows = []
+    for detector in kinds["raw"].columns:
+        row = {"detector": detector, "n_sets": int(kinds["raw"][detector].count())}
+        for kind, table in kinds.items():
+            prefix = "" if kind == "raw" else f"{kind}_"
+            row[f"{prefix}mean"] = table[detector].mean()
+            row[f"{prefix}sd"] = table[detector].std(ddof=1)
+        printed = TABLE4.get(detector)
+        row["paper_mean"] = printed.mean if printed else np.nan
+        row["paper_sd"] = printed.sd if printed else np.nan
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def fit_times(results: pd.DataFrame) -> pd.DataFrame:
+    """Give the mean CPU seconds of one fit per data set and detector, with n and p of a fold."""
+    ok = results[is_ok(results)]
+    ok = ok.assign(n=ok["n_normal"] + ok["n_unlabeled"], p=ok["n_features"])
+    means = ok.groupby(["dataset", "detector"], sort=False).agg(
+        n=("n", "mean"), p=("p", "mean"), fit_seconds=("fit_seconds", "mean")
+    )
+    means = means.reset_index()
+    means["used"] = means["fit_seconds"] > LEAST_SECONDS
+    return means
+
+
+def table5(results: pd.DataFrame) -> pd.DataFrame:
+    """Measure how time and memory grow, where the paper's Table 5 lists what authors claim.
+
+    Returns
+    -------
+    DataFrame
+        Columns detector; paper (complexity in Table 5); exponent_np, error_np, exponent_n,
+        error_n (slope of log fit time on log n·p and on log n, with its standard error); n_used
+        of n_sets (data sets whose mean fit takes more than `LEAST_SECONDS`); fit_seconds and
+        score_seconds (five folds of all complete data sets); peak_megabytes (the largest).
+    """
+    times = fit_times(results)
+    fit, score = (seconds_table(results, kind) for kind in ("fit_seconds", "score_seconds"))
+    peak = results.groupby("detector")["peak_megabytes"].max()
+    rows = []
+    for detector in fit.columns:
+        mine = times[times["detector"] == detector]
+        used = mine[mine["used"]]
+        exponent_np, error_np, _ = growth(used["n"] * used["p"], used["fit_seconds"])
+        exponent_n, error_n, _ = growth(used["n"], used["fit_seconds"])
+        rows.append(
+            {
+                "detector": detector,
+                "paper": TABLE5.get(detector, ""),
+                "exponent_np": exponent_np,
+                "error_np": error_np,
+                "exponent_n": exponent_n,
+                "error_n": error_n,
+                "n_used": len(used),
+                "n_sets": len(mine),
+                "fit_seconds": fit[detector].sum(),
+                "score_seconds": score[detector].sum(),
+                "peak_megabytes": peak[detector],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def failures(results: pd.DataFrame) -> pd.DataFrame:
+    """List what failed: data set, detector, fold, seeds, error."""
+    failed = results[~is_ok(results)].copy()
+    failed["error"] = failed["error"].where(failed["error"].notna(), "no AUC and no message")
+    by_fold = failed.groupby(["dataset", "detector", "fold", "error"], sort=False)["seed"]
+    table = by_fold.agg(lambda seeds: _listed(sorted(set(seeds)))).reset_index(name="seeds")
+    return table[["dataset", "detector", "fold", "seeds", "error"]]
+
+
+def settings(results: pd.DataFrame) -> pd.DataFrame:
+    """List the parameters each detector ran with, but for the seed, and its seeds."""
+    known = results.assign(parameters=results["parameters"].map(_without_seed))
+    rows = []
+    for detector in detector_names(results):
+        mine = known[known["detector"] == detector]
+        for parameters, group in mine.groupby("parameters", sort=False):
+            seeds = _listed(sorted(set(group["seed"])))
+            rows.append((detector, parameters, seeds, group["dataset"].nunique()))
+    return pd.DataFrame(rows, columns=["detector", "parameters", "seeds", "n_sets"])
+
+
+def _without_seed(parameters: object) -> str:
+    """Write parameters, given as JSON, as "name=value" pairs; the seed has its own column."""
+    try:
+        named = json.loads(str(parameters))
+    except ValueError:
+        named = None
+    if not isinstance(named, dict):
+        return str(parameters)
+    return ", ".join(f"{key}={value}" for key, value in named.items() if key != "random_state")
+
+
+def _listed(values: Iterable[int]) -> str:
+    return ", ".join(map(str, values))

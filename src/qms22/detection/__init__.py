@@ -1,0 +1,1 @@
+"""The whole job on two tables: encode, fit, rank, decide, explain."""

@@ -1,0 +1,115 @@
+"""What the novelty detectors share: scaling, the interface of scikit-learn, the threshold."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from qms22._cpm.scaling import FeatureScaler, range_scaler
+from qms22._runtime.validation import check_rows, is_number
+from qms22.estimators.base import ThresholdMixin
+
+# "auto" flags one normal row in twenty.
+_FALSE_ALARMS = 0.05
+
+# It looks at this many of them: one quantile is not worth scoring a million rows.
+_MAX_CALIBRATION = 500
+
+
+class NoveltyDetector(ThresholdMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
+    """A detector that learns from known-normal rows alone.
+
+    A subclass has a parameter `contamination` and says how to check its parameters, how to learn
+    from scaled rows and how to score them.
+    """
+
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
+        """Learn what normal rows look like.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_normal, n_features)
+            Known-normal rows.
+        y : Ignored
+
+        Returns
+        -------
+        self
+            The fitted detector.
+        """
+        check_contamination(self.contamination)
+        self._check_parameters()
+        normal = check_rows(self, X, reset=True)
+        self._scaler = self._learn_scaler(normal)
+        scaled = self._scaler.transform(normal)
+        self._learn(scaled)
+        self.offset_ = self._find_offset(scaled)
+        return self
+
+    def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Tell how normal rows are; higher is more normal.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._score(self._scaler.transform(check_rows(self, X)))
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Complain about parameters that make no sense."""
+
+    @abstractmethod
+    def _learn(self, rows: NDArray[np.float64]) -> None:
+        """Learn from scaled normal rows."""
+
+    @abstractmethod
+    def _score(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score scaled rows; higher is more normal."""
+
+    def _learn_scaler(self, normal: NDArray[np.float64]) -> FeatureScaler:
+        return range_scaler(normal)
+
+    def _left_out_scores(
+        self, rows: NDArray[np.float64], positions: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Score normal rows as if they were new, as far as the detector can tell."""
+        return self._score(rows[positions])
+
+    def _find_offset(self, rows: NDArray[np.float64]) -> float:
+        if self.contamination == "auto":
+            n_looked_at = min(len(rows), _MAX_CALIBRATION)
+            positions = np.linspace(0, len(rows) - 1, n_looked_at).astype(np.intp)
+            scores, share = self._left_out_scores(rows, positions), _FALSE_ALARMS
+        else:
+            scores, share = self._score(rows), self.contamination
+        return float(np.percentile(scores, 100.0 * share))
+
+
+def gaussian_similarity(
+    distances: NDArray[np.float64], delta: float | NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Compute exp(−½ (d / δ)²); with δ = 0 that is 1 at distance 0 and 0 elsewhere."""
+    with np.errstate(over="ignore", under="ignore"):
+        ratio = distances / np.maximum(delta, np.finfo(np.float64).tiny)
+        similarity: NDArray[np.float64] = np.exp(-0.5 * ratio**2)
+    return similarity
+
+
+def check_contamination(contamination: object) -> None:
+    """Require "auto" or a share in (0, 0.5]."""
+    if isinstance(contamination, str) and contamination == "auto":
+        return
+    if is_number(contamination) and 0 < contamination <= 0.5:  # type: ignore[operator]
+        return
+    raise ValueError(f"contamination must be 'auto' or a share in (0, 0.5]; got {contamination!r}")

@@ -1,0 +1,302 @@
+"""QMS22Ensemble: the recommended detector."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
+
+from qms22._cpm.cuda.rows import place
+from qms22._cpm.members import MemberFunctions
+from qms22._cpm.restarts import solve_restarts
+from qms22._cpm.scaling import range_scaler
+from qms22._runtime.arrays import as_host, like
+from qms22._runtime.devices import resolve_device
+from qms22._runtime.validation import check_count
+from qms22.estimators.batch_detector import BatchDetector, scale_together
+from qms22.estimators.nearest import MOST_REFERENCES, mean_log_distances
+
+# Held-out rows that others are compared with, in each split.
+MOST_COMPARED = 4096
+
+
+class QMS22Ensemble(BatchDetector):
+    """The recommended detector: QMS22 and nearest distances, made comparable by held-out rows.
+
+    The known-normal rows T are cut into `n_splits` parts. Each part in turn is held out, and two
+    detectors with different strengths learn from the rest:
+
+    - QMS22 (see there), with standardised features and fewer sweeps. The held-out rows are mixed
+      into the batch. It finds what the batch has and normal rows have not, above all where
+      outliers are many or alike.
+    - The distance to the nearest known-normal rows (a mean over a few of them). It
+      needs no likeness among outliers, and finds single ones.
+
+    How suspicious a row is to either is told by the share p of held-out rows that score higher:
+    a unit both have in common. A row's score is
+
+        −w log p(QMS22) − (1 − w) log p(distance)
+
+    with each p averaged over the splits. The weight w is what the splits have in common: the
+    square of the mean rank correlation between the scores that QMS22 gives to the batch in two
+    splits. Where there is nothing to learn from the batch, each split follows its own noise, w
+    is small and the distance decides.
+
+    Parameters
+    ----------
+    n_splits : int, default=8
+        Parts of T, each held out once; at most as many as there are rows.
+    n_members : int, default=7
+        As of `QMS22`.
+    n_components : int, default=10
+        As of `QMS22`.
+    max_iter : int, default=20
+        Sweeps, at most. More of them follow the noise of the batch.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of the fit.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where to fit and to score, as of `QMS22`. Distances are measured on the host.
+    contamination : "auto", float or int, default="auto"
+        As of `QMS22`.
+    max_samples : int or None, default=None
+        As of `QMS22`.
+    n_jobs : int or None, default=None
+        Splits that run side by side or, where there are many rows, threads of one; -1 means all
+        cores. It does not change the result.
+    random_state : int, RandomState or None, default=None
+        Cuts and shuffles T; an int makes fits repeatable.
+    verbose : int, default=0
+        Above 0 a progress bar is shown on standard error.
+    log : path or None, default=None
+        As of `QMS22`.
+    checkpoint : path or None, default=None
+        As of `QMS22`.
+
+    Attributes
+    ----------
+    unlabeled_scores_ : ndarray of shape (n_unlabeled,)
+        Scores of the unlabeled rows, in their order; higher is more suspicious.
+    offset_ : float
+        ``decision_function`` is ``score_samples`` minus this.
+    weight_ : float
+        w, in [0, 1].
+    splits_ : tuple of Split
+        What was learned in each split.
+    n_iter_ : int
+        Sweeps made, at most over the splits.
+    typical_ : ndarray of shape (n_features,)
+        Median of every feature in T; what `explain` compares with.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where T had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qms22 import QMS22Ensemble
+    >>> rng = np.random.default_rng(0)
+    >>> T, S = rng.normal(size=(400, 4)), rng.normal(size=(100, 4))
+    >>> S[:5] += 6
+    >>> detector = QMS22Ensemble(random_state=0).fit(T, unlabeled=S)
+    >>> sorted(detector.top_k(5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+
+    def __init__(
+        self,
+        *,
+        n_splits: int = 8,
+        n_members: int = 7,
+        n_components: int = 10,
+        max_iter: int = 20,
+        dtype: str = "float64",
+        device: str = "cpu",
+        contamination: str | float | int = "auto",
+        max_samples: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        log: str | PathLike[str] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> None:
+        self.n_splits = n_splits
+        self.n_members = n_members
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.dtype = dtype
+        self.device = device
+        self.contamination = contamination
+        self.max_samples = max_samples
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.log = log
+        self.checkpoint = checkpoint
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count("n_splits", self.n_splits, least=2)
+
+    def _check_enough(self, n_normal: int) -> None:
+        n_known = n_normal - math.ceil(n_normal / min(self.n_splits, n_normal))
+        if n_known < self.n_members - 1:
+            raise ValueError(
+                f"X has n_samples={n_normal} known-normal rows, of which {n_known} stay when a "
+                f"part is held out, fewer than n_members − 1 = {self.n_members - 1}; give more "
+                "rows or a smaller n_members"
+            )
+
+    def _learn(
+        self,
+        normal: NDArray[np.float64],
+        batch: NDArray[np.float64],
+        rng: np.random.RandomState,
+    ) -> None:
+        n_jobs = effective_n_jobs(self.n_jobs)
+        n_splits = min(self.n_splits, len(normal))
+        held_out = np.array_split(rng.permutation(len(normal)), n_splits)
+        options = self._solver_options(n_threads=1)
+        self._scaler, rows = scale_together(normal, batch, "standard", options.device)
+        solutions = solve_restarts(
+            rows,
+            len(batch),
+            self.n_members,
+            options,
+            rng.randint(2**31 - 1, size=n_splits).tolist(),
+            held_out=held_out,
+            n_jobs=n_jobs,
+            watching=self._watching(),
+        )
+        self.n_iter_ = max(solution.n_iter for solution in solutions)
+        # Distances are measured on the host, wherever the members are.
+        self._distance_scaler = range_scaler(as_host(normal))
+        near = self._distance_scaler.transform(as_host(normal))
+        self.splits_ = tuple(
+            self._learn_split(solution.members, rows[len(batch) :], near, out, rng)
+            for solution, out in zip(solutions, held_out, strict=True)
+        )
+        ranks = [
+            rankdata(_members_scores(split.members, rows[: len(batch)])) for split in self.splits_
+        ]
+        # Squared, as a correlation is: the share of the variance that two splits have in common.
+        self.weight_ = _agreement(np.array(ranks)) ** 2
+
+    def _learn_split(
+        self,
+        members: MemberFunctions,
+        scaled: NDArray[np.float64],
+        near: NDArray[np.float64],
+        held_out: NDArray[np.intp],
+        rng: np.random.RandomState,
+    ) -> Split:
+        """Compare held-out rows of T, scaled for either view, with the others."""
+        compared = held_out[:MOST_COMPARED]
+        others = np.delete(np.arange(len(near)), held_out)
+        references = near[rng.permutation(others)[:MOST_REFERENCES]]
+        return Split(
+            members,
+            HeldOutScores.of(_members_scores(members, scaled[compared])),
+            references,
+            HeldOutScores.of(mean_log_distances(near[compared], references, self.n_jobs)),
+        )
+
+    def _outlier_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        scaled = self._scaler.transform(place(rows, resolve_device(self.device)))
+        by_members = [
+            split.of_members.log_p_values(_members_scores(split.members, scaled))
+            for split in self.splits_
+        ]
+        near = self._distance_scaler.transform(as_host(rows))
+        by_distance = [
+            split.of_distances.log_p_values(mean_log_distances(near, split.references, n_jobs=1))
+            for split in self.splits_
+        ]
+        scores: NDArray[np.float64] = like(
+            -self.weight_ * _log_mean(by_members) - (1.0 - self.weight_) * _log_mean(by_distance),
+            rows,
+        )
+        return scores
+
+
+@dataclass(frozen=True)
+class HeldOutScores:
+    """Scores of held-out normal rows, as a measure for others.
+
+    Parameters
+    ----------
+    ascending : ndarray of shape (n,)
+    deviation : float
+        Their standard deviation, or 1 where that is 0.
+    """
+
+    ascending: NDArray[np.float64]
+    deviation: float
+
+    @classmethod
+    def of(cls, scores: NDArray[np.float64]) -> HeldOutScores:
+        """Learn the measure; higher scores are more suspicious."""
+        return cls(np.sort(scores), float(scores.std()) or 1.0)
+
+    def log_p_values(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute the logarithm of the share of held-out rows that score higher.
+
+        Ties count half, and a share is at least 1 / (2n + 2). Scores beyond all held-out ones fall
+        off exponentially from there, so that the most suspicious rows keep an order.
+        """
+        n = len(self.ascending)
+        n_lower = np.searchsorted(self.ascending, scores, side="left")
+        n_not_higher = np.searchsorted(self.ascending, scores, side="right")
+        shares = (1 + 2 * n - n_lower - n_not_higher) / (2 * n + 2)
+        beyond = np.maximum(scores - self.ascending[-1], 0.0) / self.deviation
+        logarithms: NDArray[np.float64] = np.log(shares) - beyond
+        return logarithms
+
+
+@dataclass(frozen=True)
+class Split:
+    """What was learned with one part of T held out.
+
+    Parameters
+    ----------
+    members : MemberFunctions
+        Of QMS22.
+    of_members : HeldOutScores
+        log(1 + η) of the held-out rows.
+    references : ndarray of shape (n_references, p)
+        Rows to measure distances from, scaled.
+    of_distances : HeldOutScores
+        `mean_log_distances` of the held-out rows.
+    """
+
+    members: MemberFunctions
+    of_members: HeldOutScores
+    references: NDArray[np.float64]
+    of_distances: HeldOutScores
+
+
+def _members_scores(members: MemberFunctions, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+    scores: NDArray[np.float64] = np.log1p(as_host(members.outlier_scores(scaled)))
+    return scores
+
+
+def _log_mean(logarithms: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    # One after the other: a sum along the axis would add single rows in another order.
+    mean: NDArray[np.float64] = np.logaddexp.reduce(logarithms, axis=0) - np.log(len(logarithms))
+    return mean
+
+
+def _agreement(ranks: NDArray[np.float64]) -> float:
+    """Compute the mean correlation between two rows of `ranks`; 0 where there is none."""
+    centered = ranks - ranks.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
+    # Scores that are all equal agree with nothing.
+    directions = centered / np.where(lengths > 0, lengths, np.inf)
+    n = len(ranks)
+    mean = (np.sum(directions.sum(axis=0) ** 2) - np.sum(directions**2)) / (n * (n - 1))
+    return float(np.clip(mean, 0.0, 1.0))

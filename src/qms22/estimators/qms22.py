@@ -1,0 +1,216 @@
+"""QMS22: semi-supervised anomaly detection by quadratic multiform separation."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+
+from qms22._cpm.cuda.rows import score_by_chunks
+from qms22._cpm.restarts import solve_restarts
+from qms22._runtime.arrays import array_module
+from qms22._runtime.devices import resolve_device
+from qms22._runtime.validation import check_count
+from qms22.estimators.batch_detector import BatchDetector, scale_together
+
+
+class QMS22(BatchDetector):
+    """Semi-supervised anomaly detector by quadratic multiform separation.
+
+    Given known-normal rows T and an unlabeled batch S, it solves one QMS task: the first member
+    set is S ∪ T, the others are overlapping subsets of T. Outliers occur in the first set only, so
+    the first member function gets small on them and the others do not, and the score
+
+        η(x) = Σ_{i≥2} max(0, (f_i(x) − f_1(x)) / f_1(x))
+
+    tells how suspicious a row is. The batch itself takes part in the fit: this is a method for
+    finding the anomalies *in a batch*, and it is at its best there. The fitted member functions
+    also score rows that were not in the batch.
+
+    Parameters
+    ----------
+    n_members : int, default=7
+        Member functions, m in the paper: one for S ∪ T and m − 1 for subsets of T, each of which
+        leaves out another (m − 1)-th of T.
+    n_components : int, default=10
+        Rows of A_i, q in the paper.
+    alpha : float, default=0.5
+        Threshold of the loss, in [0, 1).
+    max_iter : int, default=60
+        Sweeps of the coordinate perturbation method, at most.
+    step_a : float, default=1.0
+        Step on the entries of A_i.
+    step_b : float, default=255.0
+        Step on the entries of b_i.
+    init_b : float, default=25500.0
+        First entry of every b_i at the start; every other entry of A_i and b_i starts at 0.
+    scaling : {"maxabs", "standard", None}, default="maxabs"
+        Scaling learned on T alone: the largest absolute value of a feature becomes 255 ("maxabs",
+        the paper's), or its mean 0 and its standard deviation 85 ("standard"). Scaled values are
+        cut off at 1,024 × 255. Where a feature is 0 in all of T ("maxabs") or constant
+        there ("standard"), a difference of 1 becomes 255, so that a level never seen in T counts.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of the fit. "float32" takes half the memory and about half the time.
+    device : {"cpu", "cuda", "auto"}, default="cpu"
+        Where to fit and to score. "cuda" is an NVIDIA GPU, through CuPy (``qms22[cuda]``): it takes
+        NumPy arrays, and CuPy arrays without a copy to the host, and gives values where the rows
+        are. "auto" is "cuda" where there is one, else "cpu".
+    solver : {"native", "reference"}, default="native"
+        The compiled kernel, or the slow NumPy reference it is tested against.
+    n_restarts : int, default=1
+        Independent shuffles of T; scores are averaged over them.
+    contamination : "auto", float or int, default="auto"
+        Where to draw the line for `predict`. A float in (0, 1) is the share of the unlabeled rows
+        to flag, an int their number. "auto" flags as many as ``flag(fdr=0.1)`` does, at the cost
+        of a second fit when the line is first asked for. Where known-normal rows are too few for
+        that (below about 600), it flags scores above the third quartile by more than 1.5 times
+        the distance between the quartiles; without a batch, one in twenty of the known-normal
+        rows. Where scores are tied at the line, the tied rows are not flagged.
+    max_samples : int or None, default=None
+        Learn from at most so many rows of T and as many of S, drawn at random; every row of S is
+        scored. Rows of a memory-mapped file (``numpy.memmap``) are read as they are needed. By
+        default all rows take part in the fit.
+    n_jobs : int or None, default=None
+        Restarts that run side by side or, where there are many rows, threads of one fit; -1 means
+        all cores. Rows are scored in as many threads. It does not change the result.
+    random_state : int, RandomState or None, default=None
+        Shuffles T; an int makes fits repeatable.
+    verbose : int, default=0
+        Above 0 a progress bar is shown on standard error.
+    log : path or None, default=None
+        A file to append a line of JSON to when a fit starts, for every sweep and when it ends.
+    checkpoint : path or None, default=None
+        A file for the state of a long fit. One that was killed and is started again with the same
+        parameters and rows goes on from there, to the same result. The file goes when the fit ends.
+
+    Attributes
+    ----------
+    unlabeled_scores_ : ndarray of shape (n_unlabeled,)
+        η of every unlabeled row, in their order; higher is more suspicious.
+    offset_ : float
+        ``decision_function`` is ``score_samples`` minus this.
+    A_ : ndarray of shape (n_members, n_components, n_features)
+        Matrices of the member functions of the first restart, for scaled features.
+    b_ : ndarray of shape (n_members, n_components)
+        Offsets of the member functions of the first restart.
+    members_ : MemberFunctions
+        The same as functions of scaled rows.
+    restarts_ : tuple of MemberFunctions
+        The member functions of every restart.
+    n_iter_ : int
+        Sweeps made, at most over the restarts.
+    typical_ : ndarray of shape (n_features,)
+        Median of every feature in T; what `explain` compares with.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, where T had names.
+
+    References
+    ----------
+    K.-H. M. Fan, C.-C. Chang, K.-H.-Y. Kongguoluo, "Semi-Supervised Anomaly Detection Based on
+    Quadratic Multiform Separation", 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from qms22 import QMS22
+    >>> rng = np.random.default_rng(0)
+    >>> T = rng.normal(size=(300, 4))
+    >>> S = rng.normal(size=(100, 4))
+    >>> S[:3] += 6
+    >>> detector = QMS22(random_state=0).fit(T, unlabeled=S)
+    >>> sorted(detector.top_k(3).tolist())
+    [0, 1, 2]
+    """
+
+    def __init__(
+        self,
+        *,
+        n_members: int = 7,
+        n_components: int = 10,
+        alpha: float = 0.5,
+        max_iter: int = 60,
+        step_a: float = 1.0,
+        step_b: float = 255.0,
+        init_b: float = 25500.0,
+        scaling: str | None = "maxabs",
+        dtype: str = "float64",
+        device: str = "cpu",
+        solver: str = "native",
+        n_restarts: int = 1,
+        contamination: str | float | int = "auto",
+        max_samples: int | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+        log: str | PathLike[str] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+    ) -> None:
+        self.n_members = n_members
+        self.n_components = n_components
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.step_a = step_a
+        self.step_b = step_b
+        self.init_b = init_b
+        self.scaling = scaling
+        self.dtype = dtype
+        self.device = device
+        self.solver = solver
+        self.n_restarts = n_restarts
+        self.contamination = contamination
+        self.max_samples = max_samples
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+        self.log = log
+        self.checkpoint = checkpoint
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_count("n_restarts", self.n_restarts)
+
+    def _check_enough(self, n_normal: int) -> None:
+        if n_normal < self.n_members - 1:
+            raise ValueError(
+                f"X has n_samples={n_normal} known-normal rows, fewer than n_members − 1 = "
+                f"{self.n_members - 1}; give more rows or a smaller n_members"
+            )
+
+    def _learn(
+        self,
+        normal: NDArray[np.float64],
+        batch: NDArray[np.float64],
+        rng: np.random.RandomState,
+    ) -> None:
+        options = self._solver_options(n_threads=1)
+        self._scaler, rows = scale_together(normal, batch, self.scaling, options.device)
+        solutions = solve_restarts(
+            rows,
+            len(batch),
+            self.n_members,
+            options,
+            rng.randint(2**31 - 1, size=self.n_restarts).tolist(),
+            n_jobs=effective_n_jobs(self.n_jobs),
+            watching=self._watching(),
+        )
+        self.restarts_ = tuple(solution.members for solution in solutions)
+        self.members_ = self.restarts_[0]
+        self.A_, self.b_ = self.members_.A, self.members_.b
+        self.n_iter_ = max(solution.n_iter for solution in solutions)
+
+    def _outlier_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        def mean_scores(part: NDArray[np.float64]) -> NDArray[np.float64]:
+            scaled = self._scaler.transform(part)
+            scores: NDArray[np.float64] = array_module(scaled).zeros(len(scaled))
+            for members in self.restarts_:
+                scores += members.outlier_scores(scaled)
+            return scores / len(self.restarts_)
+
+        scores: NDArray[np.float64] = score_by_chunks(
+            rows, resolve_device(self.device), mean_scores
+        )
+        return scores

@@ -1,0 +1,166 @@
+"""Distributions of features: which bin each row falls in, and how many normal rows do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from qms22.report.columns import as_levels, as_numbers, as_seconds
+
+MISSING = 255
+_MOST_BINS = 40
+_MOST_LEVELS = 12
+# More levels than this, most of them in one row only, are names or free text: no distribution.
+_FEW_LEVELS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """A feature of the normal and of the unlabeled rows, in the same bins.
+
+    Parameters
+    ----------
+    kind : str
+        "number", "date" (seconds since 1970) or "level".
+    edges : list of float
+        Of the bins of numbers and dates, one more than there are bins.
+    labels : list of str
+        Of the bins of levels.
+    normal : list of int
+        Number of normal rows in each bin.
+    n_missing : int
+        Number of normal rows without a value; for levels they have a bin of their own.
+    codes : ndarray of shape (n,), uint8
+        The bin of each unlabeled row; MISSING where it has no value.
+    is_clipped : bool
+        Whether the outermost bins also hold values beyond them.
+    """
+
+    kind: str
+    edges: list[float]
+    labels: list[str]
+    normal: list[int]
+    n_missing: int
+    codes: NDArray[np.uint8]
+    is_clipped: bool = False
+
+
+def bin_feature(normal: pd.Series, rows: pd.Series, top: NDArray[np.intp]) -> Bins | None:
+    """Bin a feature of the normal and of the unlabeled rows.
+
+    Parameters
+    ----------
+    normal, rows : Series
+    top : ndarray of int
+        Positions of the flagged rows; their levels are shown before others.
+
+    Returns
+    -------
+    Bins or None
+        None where there is nothing to draw: no values, or texts that hardly ever recur.
+    """
+    for kind, convert in (("number", as_numbers), ("date", as_seconds)):
+        ours, theirs = convert(normal), convert(rows)
+        if ours is not None and theirs is not None:
+            return _bin_numbers(kind, ours, theirs)
+    return _bin_levels(as_levels(normal), as_levels(rows), top)
+
+
+def bin_scores(scores: NDArray[np.float64], n_bins: int = 60) -> tuple[list[float], NDArray[Any]]:
+    """Give the edges of a histogram of scores, and the bin of each."""
+    edges = _even_edges(float(scores.min()), float(scores.max()), n_bins)
+    return edges.tolist(), _codes(scores, edges)
+
+
+def _bin_numbers(kind: str, normal: NDArray[Any], rows: NDArray[Any]) -> Bins | None:
+    edges = _edges(normal[np.isfinite(normal)], rows[np.isfinite(rows)])
+    if edges is None:
+        return None
+    counts = np.bincount(_codes(normal, edges), minlength=MISSING + 1)
+    beyond = [(values < edges[0]) | (values > edges[-1]) for values in (normal, rows)]
+    return Bins(
+        kind=kind,
+        edges=edges.tolist(),
+        labels=[],
+        normal=counts[: len(edges) - 1].tolist(),
+        n_missing=int(counts[MISSING]),
+        codes=_codes(rows, edges),
+        is_clipped=any(bool(values.any()) for values in beyond),
+    )
+
+
+def _edges(normal: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Span what is usual and some way beyond: one value far out must not squeeze all others."""
+    known = np.concatenate([normal, rows])
+    if not known.size:
+        return None
+    low, high = float(known.min()), float(known.max())
+    if high / 4 - low / 4 > np.finfo(float).max / 16:  # the sums below would overflow
+        return None
+    first, last = np.quantile(normal if normal.size else known, (0.01, 0.99))
+    room = 1.5 * (last - first)
+    if room > 0:
+        low, high = max(low, float(first - room)), min(high, float(last + room))
+    if high - low >= 1 and (known == np.rint(known)).all():
+        # Bins of as many integers each: else some would hold one more and stand out.
+        low, high = np.floor(low), np.ceil(high)
+        width = np.ceil((high - low + 1) / _MOST_BINS)
+        edges = np.arange(low - 0.5, high + width, width, dtype=np.float64)
+        return edges if (np.diff(edges) > 0).all() else _even_edges(low, high, 1)
+    return _even_edges(low, high, _MOST_BINS)
+
+
+def _even_edges(low: float, high: float, n_bins: int) -> NDArray[np.float64]:
+    edges = np.linspace(low, high, n_bins + 1)
+    if (np.diff(edges) > 0).all():
+        return edges
+    # One value, or values too close to each other to tell bins apart.
+    room = max(abs(low), abs(high), 1.0) / 2
+    return np.array([low - room, high + room])
+
+
+def _codes(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.uint8]:
+    places = np.searchsorted(edges, values, side="right") - 1
+    places = np.clip(places, 0, len(edges) - 2)
+    return np.where(np.isnan(values), MISSING, places).astype(np.uint8)
+
+
+def _bin_levels(
+    normal: tuple[NDArray[np.intp], list[str]],
+    rows: tuple[NDArray[np.intp], list[str]],
+    top: NDArray[np.intp],
+) -> Bins | None:
+    names = list(dict.fromkeys([*rows[1], *normal[1]]))
+    n_values = len(normal[0]) + len(rows[0])
+    if not names or (len(names) > _FEW_LEVELS and len(names) > n_values / 2):
+        return None
+    ours, theirs = _renumber(normal, names), _renumber(rows, names)
+    counts = [np.bincount(codes + 1, minlength=len(names) + 1) for codes in (ours, theirs)]
+    flagged = np.bincount(theirs[top] + 1, minlength=len(names) + 1)
+    # The levels that matter: frequent somewhere, be it only among the flagged rows.
+    shares = [count / max(count.sum(), 1) for count in (*counts, flagged)]
+    weight = np.maximum.reduce(shares)[1:]
+    n_shown = len(names) if len(names) <= _MOST_LEVELS + 1 else _MOST_LEVELS
+    shown = np.argsort(-weight, kind="stable")[:n_shown]
+    shown = shown[np.argsort(-counts[0][1:][shown], kind="stable")]
+    labels = [names[level] for level in shown]
+    bins = np.full(len(names) + 1, len(labels), dtype=np.uint8)
+    bins[shown + 1] = np.arange(len(shown))
+    if n_shown < len(names):
+        labels.append(f"({len(names) - n_shown} others)")
+    bins[0] = len(labels)
+    if counts[0][0] or counts[1][0]:
+        labels.append("(missing)")
+    totals = np.bincount(bins[ours + 1], minlength=len(labels))[: len(labels)]
+    return Bins("level", [], labels, totals.tolist(), 0, bins[theirs + 1])
+
+
+def _renumber(column: tuple[NDArray[np.intp], list[str]], names: list[str]) -> NDArray[np.intp]:
+    """Give the texts of a column as their places in `names`; -1 stays."""
+    place = {name: number for number, name in enumerate(names)}
+    numbers = np.array([*(place[text] for text in column[1]), -1], dtype=np.intp)
+    return numbers[column[0]]

@@ -1,0 +1,38 @@
+"""Tables of any kind, from the file to the matrix a detector takes."""
+
+# Re-exports only, and only when asked for: pandas, pyarrow and scikit-learn take a second to import
+# that `qms22 --help` need not wait for.
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qms22._runtime.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from qms22.tables.encoder import TabularEncoder
+    from qms22.tables.marker import read_mixed, split_marked
+    from qms22.tables.plan import ColumnInfo
+    from qms22.tables.read import read_table
+    from qms22.tables.source import TableSource, open_table
+
+__all__ = [
+    "ColumnInfo",
+    "TableSource",
+    "TabularEncoder",
+    "open_table",
+    "read_mixed",
+    "read_table",
+    "split_marked",
+]
+
+_HOMES = {
+    "ColumnInfo": "qms22.tables.plan",
+    "TableSource": "qms22.tables.source",
+    "TabularEncoder": "qms22.tables.encoder",
+    "open_table": "qms22.tables.source",
+    "read_mixed": "qms22.tables.marker",
+    "read_table": "qms22.tables.read",
+    "split_marked": "qms22.tables.marker",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

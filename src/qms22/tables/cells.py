@@ -1,0 +1,221 @@
+"""The columns of any table in one form, so that no library's habits reach the numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.packages import need
+
+Form = Literal["number", "boolean", "date", "text", "category", "other"]
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """One column.
+
+    Parameters
+    ----------
+    name : str
+    form : {"number", "boolean", "date", "text", "category", "other"}
+        How the table stores it. A "category" is text that the table declares to be categorical;
+        "other" are values of no use here, such as lists.
+    values : ndarray of shape (n,)
+        Numbers, 0 and 1, or microseconds since 1970 as a clock on the wall shows them, with NaN for
+        missing ones; of texts the positions in `levels`, with -1 for missing ones.
+    levels : tuple of str
+        The different texts, in the order in which they occur.
+    numbers : sequence of int, optional
+        What the table calls its rows, where that is by numbers.
+    """
+
+    name: str
+    form: Form
+    values: NDArray[Any]
+    levels: tuple[str, ...] = ()
+    numbers: Sequence[int] | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether `values` are positions in `levels`."""
+        return self.form in ("text", "category")
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which values are missing."""
+        return self.values < 0 if self.is_text else np.isnan(self.values)
+
+    def number(self, row: int) -> int:
+        """Tell what the table calls a row: its number there, or its position."""
+        return row if self.numbers is None else int(self.numbers[row])
+
+    def show(self, row: int) -> str:
+        """Write a value for people."""
+        value = self.values[row]
+        return repr(self.levels[value]) if self.is_text else show_value(self.form, float(value))
+
+
+def show_value(form: str, value: float) -> str:
+    """Write a number, a truth value or a date for people."""
+    if form == "boolean":
+        return "true" if value else "false"
+    if form != "date":
+        return f"{value:.6g}"
+    moment = np.datetime64(round(value), "us")
+    is_midnight = moment == moment.astype("datetime64[D]")
+    return str(moment.astype("datetime64[D]" if is_midnight else "datetime64[s]")).replace("T", " ")
+
+
+def frame_cells(table: Any) -> list[Cells] | None:
+    """Take the columns of a data frame.
+
+    Parameters
+    ----------
+    table : pandas, polars or any other data frame that narwhals understands
+
+    Returns
+    -------
+    list of Cells, or None where it is no data frame
+    """
+    nw = need("narwhals.stable.v1", "a data frame")
+    if type(table).__name__ == "LazyFrame":
+        raise ValueError("the table is a lazy frame, not read yet; call its collect() before")
+    try:
+        frame = nw.from_native(table, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(
+            f"the table has columns of the same name ({_doubled(table)}); give each column a name "
+            "of its own"
+        ) from error
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    pairs = zip(frame.columns, frame.iter_columns(), strict=True)
+    columns = [_from_series(str(name), series) for name, series in pairs]
+    # A part of a larger table, as pandas has it, knows the numbers of its rows there.
+    index = getattr(table, "index", None)
+    if getattr(getattr(index, "dtype", None), "kind", "") not in ("i", "u"):
+        return columns
+    return [replace(cells, numbers=index) for cells in columns]
+
+
+def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
+    """Take the columns of a two-dimensional array."""
+    columns = []
+    for name, column in zip(names, rows.T, strict=True):
+        if column.dtype.kind in "biuf":
+            form: Form = "boolean" if column.dtype.kind == "b" else "number"
+            columns.append(Cells(name, form, column.astype(np.float64)))
+        elif column.dtype.kind == "M":
+            stamps = column.astype("datetime64[us]")
+            values = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64))
+            columns.append(Cells(name, "date", values))
+        else:
+            columns.append(_from_values(name, column.tolist()))
+    return columns
+
+
+def _doubled(table: Any) -> str:
+    names = [str(name) for name in getattr(table, "column_names", table.columns)]
+    return ", ".join(repr(name) for name in dict.fromkeys(names) if names.count(name) > 1)
+
+
+def _from_series(name: str, series: Any) -> Cells:
+    nw = need("narwhals.stable.v1")
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        form: Form = "boolean" if dtype == nw.Boolean else "number"
+        return Cells(name, form, _floats(series))
+    if dtype in (nw.Datetime, nw.Date):
+        if getattr(dtype, "time_zone", None):
+            series = series.dt.replace_time_zone(None)
+        return Cells(name, "date", _floats(series.dt.timestamp("us")))
+    if dtype == nw.Duration:
+        return Cells(name, "number", _floats(series.dt.total_microseconds()) / 1e6)
+    if dtype == nw.String:
+        return _from_texts(name, series.to_list(), "text")
+    if dtype in (nw.Categorical, nw.Enum):
+        return _from_texts(name, series.to_list(), "category")
+    return _from_values(name, series.to_list())
+
+
+def _floats(series: Any) -> NDArray[np.float64]:
+    nw = need("narwhals.stable.v1")
+    values: NDArray[np.float64] = np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return values
+
+
+def _from_values(name: str, values: list[Any]) -> Cells:
+    """Take a column of Python objects."""
+    sorts = {_sort(value) for value in values} - {"missing"}
+    if sorts <= {"number"} or sorts == {"boolean"}:
+        numbers = [math.nan if _sort(value) == "missing" else float(value) for value in values]
+        return Cells(name, "boolean" if "boolean" in sorts else "number", np.array(numbers))
+    if sorts == {"date"}:
+        stamps = [math.nan if _sort(value) == "missing" else _stamp(value) for value in values]
+        return Cells(name, "date", np.array(stamps))
+    if "other" in sorts:
+        return Cells(name, "other", np.zeros(len(values)))
+    return _from_texts(name, values, "text")
+
+
+def _sort(value: object) -> str:
+    # pandas has two values of its own for missing ones, neither equal to itself.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return "missing"
+    if isinstance(value, bool | np.bool_):
+        return "boolean"
+    if isinstance(value, Real | Decimal):
+        return "missing" if math.isnan(value) else "number"
+    if isinstance(value, date):
+        return "date"
+    return "text" if isinstance(value, str) else "other"
+
+
+def _stamp(value: date) -> float:
+    moment = value if isinstance(value, datetime) else datetime.combine(value, _EPOCH.time())
+    since = moment.replace(tzinfo=None) - _EPOCH
+    return float((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
+
+
+def _from_texts(name: str, values: list[Any], form: Form) -> Cells:
+    """Give the different texts numbers; those of nothing but blanks are missing."""
+    raw: dict[Any, int] = {}
+    codes = np.fromiter((raw.setdefault(value, len(raw)) for value in values), np.intp, len(values))
+    levels: dict[str, int] = {}
+    renumbered = np.full(len(raw) + 1, -1, dtype=np.intp)
+    for value, code in raw.items():
+        if _sort(value) != "missing" and (text := _text(value)).strip():
+            renumbered[code] = levels.setdefault(text, len(levels))
+    return Cells(name, form, renumbered[codes], tuple(levels))
+
+
+def _text(value: object) -> str:
+    """Write a value as a level: 1.0 and 1 are the level "1"."""
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        return number_text(float(value))
+    return str(value)
+
+
+def number_text(number: float) -> str:
+    """Write a number in one way."""
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def parse_stamp(text: str) -> float:
+    """Read a date in ISO form as microseconds since 1970."""
+    return _stamp(datetime.fromisoformat(text))
+
+
+def date_stamp(year: int, month: int, day: int, seconds: float) -> float:
+    """Give a date and a time of the day as microseconds since 1970."""
+    return _stamp(datetime(year, month, day)) + round(seconds * 1e6)

@@ -1,0 +1,372 @@
+"""From a table of any kind to the matrix that a detector takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from qms22._runtime.validation import check_choice, is_count, is_number
+from qms22.tables.cells import Cells, array_cells, frame_cells
+from qms22.tables.plan import ColumnInfo, ColumnPlan, plan_column
+
+
+class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Turns tables into matrices, as it learns from the known-normal table.
+
+    A column's kind is told from its values in the normal table. Numbers stay as they are and truth
+    values become 0 and 1. Every level of a category becomes a column of 0 and 1; rare levels share
+    one, and so do levels that the normal table lacks: that one is 0 for every normal row, so that a
+    level never seen stands out. A date becomes the days since the first normal one, and the hour
+    and the weekday, where they vary, as sine and cosine. Identifiers, free text and columns with
+    one value only are ignored, with a note in `columns_`.
+
+    Columns are matched by name, in any order. Where a table has no names, as an array, they are
+    x0, x1, … and go by position.
+
+    Parameters
+    ----------
+    ignore : sequence of str, default=()
+        Columns to leave out; a table need not have them.
+    missing : {"error", "impute", "drop"}, default="error"
+        What to do with missing values in columns that are used. "impute" replaces them by the
+        median, or the most frequent level, of the normal table. "drop" fits in spite of them;
+        `usable_rows` then tells which rows can be transformed.
+    min_frequency : float or int, default=0.01
+        Levels in fewer rows of the normal table than this are pooled: a share of the rows if below
+        1, else a number of rows.
+
+    Attributes
+    ----------
+    columns_ : tuple of ColumnInfo
+        Name, kind, note and outputs of every column.
+    groups_ : dict from str to tuple of int
+        The columns of the matrix that each column used became.
+    typical_ : dict from str to str
+        The usual value of each column used, for people: the median, or the most frequent level.
+    typical_row_ : ndarray of shape (n_outputs,)
+        A row of the matrix with all these values.
+    n_features_in_ : int
+        Number of columns of the table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, where it had names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from qms22.tables import TabularEncoder
+    >>> normal = pd.DataFrame({"size": [1.5, 2.5, 2.0], "color": ["red", "blue", "red"]})
+    >>> encoder = TabularEncoder().fit(normal)
+    >>> encoder.get_feature_names_out().tolist()
+    ['size', 'color=blue', 'color=red', 'color=(unseen)']
+    >>> encoder.transform(pd.DataFrame({"color": ["green"], "size": [2.0]}))
+    array([[2., 0., 0., 1.]])
+    """
+
+    def __init__(
+        self,
+        *,
+        ignore: Sequence[str] = (),
+        missing: str = "error",
+        min_frequency: float | int = 0.01,
+    ) -> None:
+        self.ignore = ignore
+        self.missing = missing
+        self.min_frequency = min_frequency
+
+    def fit(self, X: Any, y: object = None) -> TabularEncoder:
+        """Learn from the known-normal table.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_normal, n_features)
+            Known-normal rows.
+        y : Ignored
+
+        Returns
+        -------
+        TabularEncoder
+            The fitted encoder.
+        """
+        self._check_parameters()
+        columns = self._read(X, reset=True)
+        n_rows = len(columns[0].values)
+        least = self.min_frequency if self.min_frequency >= 1 else self.min_frequency * n_rows
+        plans = [plan_column(cells, least, ignored=cells.name in self.ignore) for cells in columns]
+        if not any(plan.outputs for plan in plans):
+            found = ", ".join(f"{plan.name!r} is {plan.kind}" for plan in plans[:5])
+            raise ValueError(
+                f"no column of the {n_rows} normal rows (n_samples={n_rows}) is of use ({found}"
+                f"{', …' if len(plans) > 5 else ''}); give more rows, or columns that vary"
+            )
+        if self.missing == "error":
+            pairs = zip(plans, columns, strict=True)
+            used = [(cells, cells.missing) for plan, cells in pairs if plan.outputs]
+            _check_missing(used, self.missing)
+        # As plain values: models are saved without classes of ours.
+        self._plans = tuple(asdict(plan) for plan in plans)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Turn a table into a matrix.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, is not in the normal table, holds values of another kind than
+            there, or has missing values that are not to be imputed.
+        """
+        check_is_fitted(self)
+        columns = self._match(self._read(X, reset=False))
+        found = [(plan, cells, plan.values(cells)) for plan, cells in columns]
+        if self.missing != "impute":
+            _check_missing([(cells, np.isnan(values)) for _, cells, values in found], self.missing)
+        return _encode([(plan, values) for plan, _, values in found])
+
+    def transform_part(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Turn a part of a larger table into rows of the matrix.
+
+        Parameters
+        ----------
+        X : data frame
+            Some of the rows; of the columns those that are used will do. Where it has an index of
+            numbers, as pandas does, complaints name rows by them.
+
+        Returns
+        -------
+        positions : ndarray of int
+            The rows that could be transformed: all of them, or where rows with missing values are
+            to be dropped, the others.
+        matrix : ndarray of shape (n_positions, n_outputs)
+            These rows.
+        """
+        check_is_fitted(self)
+        there = {cells.name: cells for cells in self._read(X, reset=False)}
+        plans = [plan for plan in self._all_plans() if plan.outputs]
+        found = [(plan, plan.values(there[plan.name], is_part=True)) for plan in plans]
+        gaps = [np.isnan(values) for _, values in found]
+        if self.missing == "drop":
+            usable = np.flatnonzero(~np.logical_or.reduce(gaps))
+            return usable, _encode([(plan, values[usable]) for plan, values in found])
+        if self.missing == "error":
+            pairs = zip(plans, gaps, strict=True)
+            _check_missing([(there[plan.name], gap) for plan, gap in pairs], self.missing)
+        return np.arange(len(gaps[0])), _encode(found)
+
+    def check_columns(self, names: Iterable[str]) -> None:
+        """Complain of columns that a table lacks or has in excess.
+
+        Parameters
+        ----------
+        names : iterable of str
+            The columns of the table.
+        """
+        there = set(names)
+        known = {plan.name for plan in self._all_plans()}
+        faults = [
+            f"{verb} {_quoted(sorted(unlike - set(self.ignore)))}"
+            for verb, unlike in (("lacks", known - there), ("adds", there - known))
+            if unlike - set(self.ignore)
+        ]
+        if faults:
+            raise ValueError(
+                f"the table {' and '.join(faults)} in comparison with the normal table; give both "
+                "the same columns or ignore those"
+            )
+
+    def usable_rows(self, X: Any) -> NDArray[np.intp]:
+        """Tell which rows have no missing value in the columns that are used.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of int
+            Their positions.
+        """
+        check_is_fitted(self)
+        columns = self._match(self._read(X, reset=False))
+        is_missing = [np.isnan(plan.values(cells)) for plan, cells in columns]
+        return np.flatnonzero(~np.logical_or.reduce(is_missing))
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Name the columns of the matrix.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            The names of the table's columns; they cannot change.
+
+        Returns
+        -------
+        ndarray of str
+            As in "age", "color=red", "color=(other)", "color=(unseen)" and "sold (days)".
+        """
+        check_is_fitted(self)
+        if input_features is not None:
+            given = [str(name) for name in np.asarray(input_features, dtype=object)]
+            if given != [plan.name for plan in self._all_plans()]:
+                raise ValueError(
+                    "input_features is not equal to the names of the columns in fit; leave it out"
+                )
+        names = [name for plan in self._all_plans() for name in plan.outputs]
+        return np.array(names, dtype=object)
+
+    @property
+    def columns_(self) -> tuple[ColumnInfo, ...]:
+        """What was found out about every column."""
+        infos = []
+        at = 0
+        for plan in self._all_plans():
+            outputs = tuple(range(at, at + len(plan.outputs)))
+            infos.append(ColumnInfo(plan.name, plan.kind, plan.note, outputs))
+            at += len(outputs)
+        return tuple(infos)
+
+    @property
+    def groups_(self) -> dict[str, tuple[int, ...]]:
+        """The columns of the matrix that each column used became."""
+        return {column.name: column.outputs for column in self.columns_ if column.outputs}
+
+    @property
+    def typical_(self) -> dict[str, str]:
+        """The usual value of each column used, for people."""
+        return {plan.name: plan.show_typical() for plan in self._all_plans() if plan.outputs}
+
+    @property
+    def typical_row_(self) -> NDArray[np.float64]:
+        """A row of the matrix with the usual value of each column."""
+        parts = []
+        for plan in self._all_plans():
+            part = np.empty((1, len(plan.outputs)))
+            if plan.outputs:
+                plan.encode(np.array([plan.typical]), part)
+            parts.append(part[0])
+        return np.concatenate(parts)
+
+    def describe(self) -> list[dict[str, str]]:
+        """Give the columns for display.
+
+        Returns
+        -------
+        list of dict
+            For every column its "column" name, "kind", "typical" value and "note".
+        """
+        typical = self.typical_
+        return [
+            {
+                "column": column.name,
+                "kind": column.kind,
+                "typical": typical.get(column.name, ""),
+                "note": column.note,
+            }
+            for column in self.columns_
+        ]
+
+    def _all_plans(self) -> tuple[ColumnPlan, ...]:
+        check_is_fitted(self)
+        return tuple(ColumnPlan(**plan) for plan in self._plans)
+
+    def _check_parameters(self) -> None:
+        check_choice("missing", self.missing, ("error", "impute", "drop"))
+        if isinstance(self.ignore, str):
+            raise ValueError(
+                f"ignore must be a sequence of column names; got the text {self.ignore!r}, for "
+                f"which write ({self.ignore!r},)"
+            )
+        least = self.min_frequency
+        if not (is_number(least) and least >= 0 and (least < 1 or is_count(least))):
+            raise ValueError(
+                f"min_frequency must be a share in [0, 1) or a whole number of rows; got {least!r}"
+            )
+
+    def _read(self, X: Any, *, reset: bool) -> list[Cells]:
+        """Take the columns of a table, and their number and names where `reset`."""
+        columns = frame_cells(X)
+        is_frame = columns is not None
+        if columns is None:
+            # An array of mixed columns would turn numbers into texts.
+            kind = None if hasattr(X, "dtype") else object
+            rows = validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False)
+            named = None if reset else getattr(self, "feature_names_in_", None)
+            names = [f"x{at}" for at in range(rows.shape[1])] if named is None else list(named)
+            columns = array_cells(rows, names)
+        elif not columns or not len(columns[0].values):
+            n_rows = len(columns[0].values) if columns else 0
+            raise ValueError(
+                f"the table has {n_rows} rows of {len(columns)} columns; give at least one of each"
+            )
+        if is_frame and reset:
+            self.n_features_in_ = len(columns)
+            self.feature_names_in_ = np.array([cells.name for cells in columns], dtype=object)
+        return columns
+
+    def _match(self, columns: list[Cells]) -> list[tuple[ColumnPlan, Cells]]:
+        """Find the columns that are used, by name, or by position where fit saw no names."""
+        plans = self._all_plans()
+        if not hasattr(self, "feature_names_in_") and len(columns) == len(plans):
+            return [
+                (plan, cells) for plan, cells in zip(plans, columns, strict=True) if plan.outputs
+            ]
+        there = {cells.name: cells for cells in columns}
+        self.check_columns(there)
+        return [(plan, there[plan.name]) for plan in plans if plan.outputs]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Not `categorical`, for which scikit-learn's checks would try whole numbers only.
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = self.missing == "impute"
+        return tags
+
+
+def _encode(columns: list[tuple[ColumnPlan, NDArray[np.float64]]]) -> NDArray[np.float64]:
+    """Make the matrix; what is missing gets its usual value."""
+    n_outputs = sum(len(plan.outputs) for plan, _ in columns)
+    matrix = np.empty((len(columns[0][1]), n_outputs))
+    at = 0
+    for plan, values in columns:
+        filled = np.where(np.isnan(values), plan.typical, values)
+        plan.encode(filled, matrix[:, at : at + len(plan.outputs)])
+        at += len(plan.outputs)
+    return matrix
+
+
+def _check_missing(columns: list[tuple[Cells, NDArray[np.bool_]]], missing: str) -> None:
+    """Refuse missing values, and name the columns that have them."""
+    found = [
+        f"{cells.name!r} ({int(gaps.sum())}, first at row {cells.number(int(np.argmax(gaps)))})"
+        for cells, gaps in columns
+        if gaps.any()
+    ]
+    if found:
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        remedy = (
+            "take the rows that usable_rows gives"
+            if missing == "drop"
+            else "choose missing='impute' or 'drop', or fill them in"
+        )
+        raise ValueError(
+            f"{len(found)} column{'s have' if len(found) > 1 else ' has'} missing values (NaN): "
+            f"{', '.join(found[:5])}{more}; {remedy}"
+        )
+
+
+def _quoted(names: list[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return f"column{'s' if len(names) > 1 else ''} {', '.join(map(repr, names[:5]))}{more}"

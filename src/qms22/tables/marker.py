@@ -1,0 +1,139 @@
+"""One table with both parts: a column marks the known-normal rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from qms22.tables.read import read_table
+
+# Values that mean normal whatever the column is called, in lower case.
+NORMAL_WORDS = frozenset(
+    {"normal", "ok", "okay", "good", "pass", "passed", "benign", "negative", "inlier", "nominal"}
+    | {"regular", "healthy"}
+)
+# Values that mean normal in a column that marks the normal rows, and those that then mean the rest.
+MARKS = frozenset(["1", "true", "yes", "y", "x", "t"])
+BLANKS = frozenset(
+    ["0", "-1", "false", "no", "n", "f", "unlabeled", "unlabelled", "unknown", "unmarked"]
+)
+# Columns in which 1 would be an outlier, or might be.
+_OTHER_SENSE = re.compile(
+    r"outlier|anomal|abnormal|attack|fraud|fault|fail|defect|positive|error|intrusion"
+    r"|^(y|label|labels|class|target)$",
+    re.IGNORECASE,
+)
+
+Value = str | float | bool
+
+
+def read_mixed(
+    path: str | Path, marker: str, *, normal: Value | Sequence[Value] | None = None
+) -> tuple[Any, Any]:
+    """Read a file in which a column marks the known-normal rows.
+
+    Parameters
+    ----------
+    path : str or Path
+        As in `read_table`.
+    marker : str
+        Name of that column.
+    normal : str, float, bool or sequence of these, optional
+        As in `split_marked`.
+
+    Returns
+    -------
+    normal, unlabeled : pandas.DataFrame
+        As in `split_marked`.
+    """
+    return split_marked(read_table(path), marker, normal=normal, name=str(path))
+
+
+def split_marked(
+    table: Any, marker: str, *, normal: Value | Sequence[Value] | None = None, name: str = "table"
+) -> tuple[Any, Any]:
+    """Split a table by the column that marks the known-normal rows.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    marker : str
+        Name of that column; where it is empty, a row is not known to be normal.
+    normal : str, float, bool or sequence of these, optional
+        The values that mean normal. By default a word such as normal, ok, good, benign or negative
+        is looked for, then a mark such as 1, true, yes or x, unless the column's name says that
+        these may mean the opposite.
+    name : str, default="table"
+        What to call the table in messages.
+
+    Returns
+    -------
+    normal, unlabeled : pandas.DataFrame
+        The rows of either part, without the marker, with the index they had in the table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from qms22.tables import split_marked
+    >>> table = pd.DataFrame({"size": [1, 2, 9], "checked": ["ok", "ok", None]})
+    >>> normal, unlabeled = split_marked(table, "checked")
+    >>> normal["size"].tolist(), unlabeled["size"].tolist()
+    ([1, 2], [9])
+    """
+    if marker not in table.columns:
+        raise ValueError(
+            f"{name} has no column {marker!r} to mark the normal rows; its columns are "
+            f"{_shown([str(column) for column in table.columns])}"
+        )
+    column = table[marker]
+    words = column.map(_word, na_action="ignore").astype(object).where(column.notna(), None)
+    present = sorted({word for word in words if word is not None})
+    wanted = _guess(present, marker, name) if normal is None else _given(present, normal, marker)
+    is_normal = words.isin(wanted).to_numpy()
+    if is_normal.all():
+        raise ValueError(
+            f"column {marker!r} of {name} marks all {len(table)} rows as normal "
+            f"({_shown(sorted(wanted))}), which leaves none to search; give it another value, or "
+            "none, in the rows to search"
+        )
+    rest = table.drop(columns=marker)
+    return rest[is_normal], rest[~is_normal]
+
+
+def _guess(present: list[str], marker: str, name: str) -> set[str]:
+    words = [word for word in present if word in NORMAL_WORDS]
+    if len(words) == 1:
+        return set(words)
+    marks = [word for word in present if word in MARKS]
+    is_plain = all(word in MARKS | BLANKS for word in present)
+    if not words and len(marks) == 1 and is_plain and not _OTHER_SENSE.search(marker):
+        return set(marks)
+    raise ValueError(
+        f"column {marker!r} of {name} holds {_shown(present) or 'no values'}, of which "
+        f"{'several may' if len(words) > 1 else 'none surely'} mean normal; name the value that "
+        "marks the normal rows"
+    )
+
+
+def _given(present: list[str], normal: Value | Sequence[Value], marker: str) -> set[str]:
+    values = [normal] if isinstance(normal, str | float | int) else list(normal)
+    for value in values:
+        if _word(value) not in present:
+            raise ValueError(
+                f"column {marker!r} has no value {value!r} to mark the normal rows; it holds "
+                f"{_shown(present) or 'no values'}"
+            )
+    return {_word(value) for value in values}
+
+
+def _word(value: object) -> str:
+    """Write a value in one way: 1, 1.0 and "1" are "1", True and " true" are "true"."""
+    text = str(value).strip().lower()
+    return text[:-2] if re.fullmatch(r"-?\d+\.0", text) else text
+
+
+def _shown(values: Sequence[str]) -> str:
+    more = f" and {len(values) - 5} more" if len(values) > 5 else ""
+    return ", ".join(map(repr, values[:5])) + more

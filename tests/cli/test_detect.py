@@ -1,0 +1,398 @@
+"""`qms22 detect` and `qms22 score` through the real entry point, and the same from Python."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import pty
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from keel_files import real_keel
+from sklearn.datasets import load_breast_cancer
+
+from qms22 import QMS22Ensemble, TabularEncoder
+from qms22.detection.run import detect
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "qms22"
+
+
+def run(*arguments: object, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        [str(COMMAND), *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        **options,
+    )
+
+
+def assert_refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
+    sentence = " ".join(result.stderr.split())
+    assert result.returncode == 2, sentence
+    assert "Traceback" not in result.stderr
+    assert not result.stdout
+    for word in words:
+        assert word in sentence
+
+
+@pytest.fixture(scope="module")
+def cancer() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Known patients; and others with a diagnosis and a name."""
+    data = load_breast_cancer(as_frame=True)
+    rng = np.random.RandomState(0)
+    benign = rng.permutation(np.flatnonzero(data.target == 1))
+    rows = np.concatenate([benign[178:], np.flatnonzero(data.target == 0)[:40]])
+    batch = data.data.iloc[rows].reset_index(drop=True)
+    batch["diagnosis"] = np.where(data.target.iloc[rows] == 0, "positive", "negative")
+    batch["patient"] = [f"P{number:04d}" for number in range(len(batch))]
+    return data.data.iloc[benign[:178]].reset_index(drop=True), batch
+
+
+@pytest.fixture
+def files(cancer: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path) -> Path:
+    cancer[0].to_csv(tmp_path / "normal.csv", index=False)
+    cancer[1].to_csv(tmp_path / "batch.csv", index=False)
+    return tmp_path
+
+
+EVERYDAY = ("detect", "normal.csv", "batch.csv", "--id", "patient", "--label", "diagnosis")
+
+
+def test_into_a_pipe_goes_csv(files: Path) -> None:
+    result = run(*EVERYDAY, "-k", "20", cwd=files)
+    assert result.returncode == 0, result.stderr
+    lines = result.stdout.splitlines()
+    assert lines[0] == "rank,patient,score,flagged,reasons"
+    assert len(lines) == 21
+    assert "usually" in lines[1]
+    assert "by the labels:" in result.stderr
+    assert "AUC 0.9" in result.stderr
+    assert "numeric" in result.stderr  # the types of the columns are shown
+    assert "160/160" in result.stderr  # and a progress bar
+
+
+def test_quiet(files: Path) -> None:
+    result = run(*EVERYDAY, "-q", cwd=files)
+    assert result.returncode == 0
+    assert "160/160" not in result.stderr
+    assert "numeric" not in result.stderr
+    assert len(result.stdout.splitlines()) == 51
+
+
+def test_flags_by_false_discovery_rate(files: Path) -> None:
+    result = run(*EVERYDAY, "--fdr", "0.2", "-o", "out.csv", "--report", "out.html", cwd=files)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[0] == "rank,patient,score,flagged,reasons,p_value"
+    assert "estimated share of outliers: " in result.stderr
+    table = pd.read_csv(files / "out.csv")
+    flagged = table[table["flagged"]]
+    assert 0 < len(flagged) < len(table) / 2
+    assert len(result.stdout.splitlines()) == 1 + len(flagged)
+    assert table["flagged"].iloc[: len(flagged)].all()  # they come first
+    assert flagged["score"].is_monotonic_decreasing
+    assert flagged["p_value"].max() <= 0.2
+    assert (flagged["diagnosis"] == "positive").mean() > 0.6
+    assert "false discovery rate" in (files / "out.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--fdr", "0.1", "-k", "5"], "--top and --fdr both say how many rows to flag"),
+        (["--fdr", "1"], "1.0 is not in the range 0<x<1"),
+        (["--fdr", "many"], "'many' is not a valid float"),
+    ],
+)
+def test_bad_false_discovery_rates(files: Path, more: list[str], sentence: str) -> None:
+    result = run(*EVERYDAY, *more, cwd=files)
+    assert result.returncode == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_nothing_to_flag_is_an_answer(files: Path) -> None:
+    result = run(*EVERYDAY, "--fdr", "0.0001", "--report", "out.html", "-q", cwd=files)
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) == 1
+    assert result.stderr.startswith("note: no row is flagged")
+    assert (files / "out.html").exists()
+
+
+def test_on_a_terminal_there_is_a_table(files: Path) -> None:
+    primary, secondary = pty.openpty()
+    with subprocess.Popen(
+        [str(COMMAND), *EVERYDAY, "-k", "3", "-q"],
+        cwd=files,
+        stdout=secondary,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "COLUMNS": "120"},
+    ) as process:
+        assert process.wait(timeout=120) == 0
+    os.close(secondary)
+    shown = os.read(primary, 100_000).decode()
+    assert "The 3 most suspicious of 219 rows" in shown
+    assert "┃" in shown
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "json"])
+@pytest.mark.parametrize("only_flagged", [True, False])
+def test_output(files: Path, suffix: str, only_flagged: bool) -> None:
+    path = files / f"out.{suffix}"
+    flag = ["--only-flagged"] if only_flagged else []
+    assert run(*EVERYDAY, "-k", "5", "-o", path, *flag, "-q", cwd=files).returncode == 0
+    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "json": pd.read_json}[suffix]
+    table = read(path)
+    assert len(table) == (5 if only_flagged else 219)
+    assert table["flagged"].sum() == 5
+    assert table["rank"].tolist() == list(range(1, len(table) + 1))
+    assert table["score"].is_monotonic_decreasing
+    assert table["patient"].is_unique
+    assert table["reasons"].iloc[0]
+    assert "mean radius" in table.columns
+
+
+def test_a_script_gets_the_same_to_the_bit(
+    files: Path, cancer: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    assert run(*EVERYDAY, "-o", "out.parquet", "-q", cwd=files).returncode == 0
+    table = pd.read_parquet(files / "out.parquet")
+    normal, batch = cancer
+    found = detect(normal, batch, ignore=["patient", "diagnosis"])
+    pd.testing.assert_frame_equal(found.table("patient"), table, check_dtype=False)
+    # And so does one that takes the steps one by one.
+    encoder = TabularEncoder(ignore=["patient", "diagnosis"]).fit(normal)
+    detector = QMS22Ensemble(random_state=0)
+    detector.fit(encoder.transform(normal), unlabeled=encoder.transform(batch))
+    by_patient = table.set_index("patient")["score"]
+    np.testing.assert_array_equal(by_patient[batch["patient"]], detector.unlabeled_scores_)
+
+
+def test_presets_and_seeds_matter_and_repeat(files: Path) -> None:
+    def answer(*more: str) -> str:
+        return run(*EVERYDAY, "-k", "5", "-q", *more, cwd=files).stdout
+
+    assert answer() == answer("--seed", "0", "--n-jobs", "1")
+    assert answer() != answer("--seed", "1")
+    assert answer() != answer("--preset", "paper")
+
+
+def test_one_file_with_a_marker(files: Path, cancer: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    normal, batch = cancer
+    mixed = pd.concat([normal.assign(checked="ok"), batch.drop(columns=["diagnosis", "patient"])])
+    mixed.to_csv(files / "mixed.csv", index=False)
+    result = run("detect", "mixed.csv", "--marker", "checked", "-k", "5", "-q", cwd=files)
+    left_out = ("--ignore", "patient", "--ignore", "diagnosis")
+    two = run("detect", "normal.csv", "batch.csv", "-k", "5", "-q", *left_out, cwd=files)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == two.stdout
+
+
+def test_model_round_trip(files: Path) -> None:
+    result = run(*EVERYDAY, "--save-model", "m.skops", "-o", "out.csv", "-q", cwd=files)
+    assert result.returncode == 0, result.stderr
+    result = run("score", "m.skops", "batch.csv", "--id", "patient", "-o", "again.csv", cwd=files)
+    assert result.returncode == 0, result.stderr
+    first, again = (pd.read_csv(files / name) for name in ("out.csv", "again.csv"))
+    pd.testing.assert_frame_equal(first, again)
+    few = run("score", "m.skops", "batch.csv", "--id", "patient", "-k", "3", cwd=files)
+    assert len(few.stdout.splitlines()) == 4
+    assert_refused(
+        run("score", "m.skops", "batch.csv", "-k", "999", cwd=files), "more than the 219"
+    )
+    assert_refused(run("score", "batch.csv", "batch.csv", cwd=files), "batch.csv")
+    assert_refused(run("score", "m.skops", "normal.csv", "--id", "patient", cwd=files), "'patient'")
+
+
+def test_report(files: Path) -> None:
+    result = run(*EVERYDAY, "--report", "page.html", cwd=files)
+    assert result.returncode == 0, result.stderr
+    page = (files / "page.html").read_text()
+    assert "Suspicious rows of batch.csv" in page
+    assert "written: page.html" in result.stderr
+
+
+def test_any_table(tmp_path: Path) -> None:
+    """Dates, identifiers, text, missing values, truth values, categories; latin-1, semicolons."""
+    rng = np.random.RandomState(0)
+
+    def rows(n: int, first: int) -> pd.DataFrame:
+        days = pd.to_datetime("2026-01-05") + pd.to_timedelta(np.arange(n) % 30, unit="D")
+        words = [f"Bestellung über {rng.randint(9)} Stück, geprüft am Tor {i}" for i in range(n)]
+        return pd.DataFrame(
+            {
+                "order_id": np.arange(first, first + n),
+                "date": days.strftime("%Y-%m-%d"),
+                "amount": rng.gamma(3, 10, n).round(2),
+                "land": rng.choice(["Österreich", "Schweiz", "Italien"], n),
+                "note": words,
+                "express": rng.choice([True, False], n),
+                "currency": "EUR",
+            }
+        )
+
+    normal, batch = rows(300, 1), rows(60, 301)
+    batch.loc[7, "amount"] = 900.0
+    batch.loc[9, "land"] = "Französisch-Polynesien"
+    normal.loc[3, "amount"] = np.nan
+    for name, table in (("normal.csv", normal), ("batch.csv", batch)):
+        text = table.to_csv(index=False, sep=";", decimal=",")
+        (tmp_path / name).write_bytes(text.encode("latin-1"))
+    refused = run("detect", "normal.csv", "batch.csv", cwd=tmp_path)
+    assert_refused(refused, "'amount' (1, first at row 3)")
+    for missing in ("impute", "drop"):
+        result = run(
+            "detect", "normal.csv", "batch.csv", "--missing", missing, "-k", "2", cwd=tmp_path
+        )
+        assert result.returncode == 0, result.stderr
+        assert {line.split(",")[1] for line in result.stdout.splitlines()[1:]} == {"7", "9"}
+        assert "amount 900" in result.stdout
+        assert "land Französisch-Polynesien (usually" in result.stdout
+    for kind in ("date", "identifier", "text", "constant", "categorical", "boolean", "numeric"):
+        assert kind in result.stderr
+
+
+def test_compressed_and_binary_formats_agree(files: Path) -> None:
+    normal, batch = pd.read_csv(files / "normal.csv"), pd.read_csv(files / "batch.csv")
+    (files / "n.csv.gz").write_bytes(gzip.compress((files / "normal.csv").read_bytes()))
+    batch.to_parquet(files / "b.parquet")
+    normal.to_feather(files / "n.feather")
+    expected = run(*EVERYDAY, "-k", "5", "-q", cwd=files).stdout
+    for first in ("n.csv.gz", "n.feather"):
+        result = run("detect", first, "b.parquet", *EVERYDAY[3:], "-k", "5", "-q", cwd=files)
+        assert result.stdout == expected, result.stderr
+
+
+def test_keel_abalone(tmp_path: Path) -> None:
+    from qms22.datasets import load_keel
+
+    dataset = load_keel("abalone19", real_keel())
+    table = pd.DataFrame(dict(zip(dataset.features, dataset.columns, strict=True)))
+    table[~dataset.is_outlier][:3000].to_csv(tmp_path / "normal.csv", index=False)
+    batch = pd.concat([table[~dataset.is_outlier][3000:], table[dataset.is_outlier]])
+    batch["Class"] = [0] * (len(batch) - dataset.n_outliers) + [1] * dataset.n_outliers
+    batch.to_csv(tmp_path / "batch.csv", index=False)
+    result = run("detect", "normal.csv", "batch.csv", "--label", "Class", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "categorical" in result.stderr
+    assert "AUC 0." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "empty"),
+        (b"a,b,c\n", "no rows"),
+        (bytes(range(256)) * 20, "other.csv"),
+        (b"x,y\n1,2\n3,4\n", "lacks columns"),
+    ],
+)
+def test_wrong_files(files: Path, content: bytes, words: str) -> None:
+    (files / "other.csv").write_bytes(content)
+    before = set(files.iterdir())
+    result = run(
+        "detect", "normal.csv", "other.csv", "-o", "o.csv", "--report", "r.html", cwd=files
+    )
+    assert_refused(result, words)
+    assert set(files.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["detect", "normal.csv", "nowhere.csv"], "nowhere.csv"),
+        (["detect", "normal.csv", "."], "directory"),
+        (["detect", "normal.csv"], "give a second file"),
+        ([*EVERYDAY, "-k", "220"], "k=220 is more than the 219 unlabeled rows"),
+        ([*EVERYDAY, "-k", "0"], "0 is not in the range x>=1"),
+        ([*EVERYDAY, "-o", "out.xlsx"], "must end in .csv, .parquet or .json"),
+        ([*EVERYDAY, "-o", "no/out.csv"], "there is no directory no"),
+        ([*EVERYDAY, "--report", "page.pdf"], "--report page.pdf must end in .html"),
+        ([*EVERYDAY, "--save-model", "m.pkl"], "--save-model m.pkl must end in .skops"),
+        ([*EVERYDAY[:3], "--id", "name"], "--id name: the unlabeled table has no such column"),
+        ([*EVERYDAY[:3], "--ignore", "x"], "--ignore x: the unlabeled table has no such column"),
+        ([*EVERYDAY[:3], "--label", "mean area"], "none is surely the outlier"),
+        ([*EVERYDAY[:3], "--label", "truth"], "--label truth: the unlabeled table has no such"),
+        ([*EVERYDAY, "--marker", "x"], "--marker and --normal-value go with one file"),
+        (["score", "nothing.skops", "batch.csv"], "nothing.skops"),
+    ],
+)
+def test_refusals(files: Path, arguments: list[str], words: str) -> None:
+    before = set(files.iterdir())
+    assert_refused(run(*arguments, cwd=files), words)
+    assert set(files.iterdir()) == before
+
+
+def test_unwritable_output(files: Path) -> None:
+    result = run(*EVERYDAY, "-o", "/proc/out.csv", "-q", cwd=files)
+    assert_refused(result, "/proc/out.csv")
+
+
+def test_one_row_each(files: Path) -> None:
+    one = (files / "normal.csv").read_text().splitlines()[:2]
+    (files / "one.csv").write_text("\n".join(one) + "\n")
+    assert_refused(run("detect", "one.csv", "normal.csv", cwd=files), "n_samples=1")
+    result = run("detect", "normal.csv", "one.csv", "-q", cwd=files)
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) == 2
+
+
+def test_parquet_with_an_absurd_footer(files: Path) -> None:
+    pd.read_csv(files / "normal.csv").to_parquet(files / "n.parquet")
+    whole = (files / "n.parquet").read_bytes()
+    # The footer's length is said to be two gigabytes.
+    (files / "bad.parquet").write_bytes(whole[:-8] + (2**31 - 1).to_bytes(4, "little") + b"PAR1")
+    assert_refused(run("detect", "bad.parquet", "batch.csv", cwd=files), "bad.parquet")
+
+
+def test_formulas_and_scripts_are_harmless(tmp_path: Path) -> None:
+    rng = np.random.RandomState(0)
+    evil = "<script>alert(1)</script>"
+    normal = pd.DataFrame({evil: rng.normal(size=80), "b": rng.normal(size=80)})
+    batch = pd.DataFrame({evil: rng.normal(size=20), "b": rng.normal(size=20)})
+    batch["name"] = ["=cmd|' /C calc'!A0", "+1+2", "@x", "-5"] * 5
+    batch.loc[0, "b"] = 50.0
+    normal.to_csv(tmp_path / "n.csv", index=False)
+    batch.to_csv(tmp_path / "b.csv", index=False)
+    result = run(
+        *("detect", "n.csv", "b.csv", "--id", "name", "-k", "4"),
+        *("-o", "o.csv", "--report", "r.html", "-q"),
+        cwd=tmp_path,
+    )
+    assert result.returncode == 0, result.stderr
+    for text in (result.stdout, (tmp_path / "o.csv").read_text()):
+        assert "'=cmd" in text
+        assert ",=cmd" not in text
+    assert "<script>alert(1)" not in (tmp_path / "r.html").read_text()
+    run("detect", "n.csv", "b.csv", "--id", "name", "-o", "o.json", "-q", cwd=tmp_path)
+    assert json.loads((tmp_path / "o.json").read_text())[0]["name"] == "=cmd|' /C calc'!A0"
+
+
+def test_columns_called_as_ours(tmp_path: Path) -> None:
+    rng = np.random.RandomState(0)
+    for name, n in (("n.csv", 80), ("b.csv", 20)):
+        pd.DataFrame(rng.normal(size=(n, 3)), columns=["score", "flagged", "rank"]).to_csv(
+            tmp_path / name, index=False
+        )
+    for suffix in ("csv", "parquet", "json"):
+        result = run("detect", "n.csv", "b.csv", "-k", "3", "-o", f"o.{suffix}", cwd=tmp_path)
+        assert result.returncode == 0, result.stderr
+        assert len(result.stdout.splitlines()) == 4
+
+
+def test_later_dates_alone_are_no_reason() -> None:
+    rng = np.random.RandomState(0)
+    days = pd.date_range("2026-01-01", periods=200)
+    normal = pd.DataFrame({"day": days[:150], "a": rng.normal(size=150), "b": rng.normal(size=150)})
+    batch = pd.DataFrame({"day": days[150:], "a": rng.normal(size=50), "b": rng.normal(size=50)})
+    found = detect(normal, batch, k=5)
+    assert "day" not in found.encoder.groups_
+    earlier = detect(normal, batch.assign(day=days[:50]), k=5)
+    assert "day" in earlier.encoder.groups_

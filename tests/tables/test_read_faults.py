@@ -1,0 +1,140 @@
+"""Every fault of a file is a ValueError of one sentence that names the file."""
+
+from __future__ import annotations
+
+import gzip
+import resource
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from table_files import people, swollen_parquet, zstd
+
+from qms22.tables import read_table
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+RUBBISH = np.random.default_rng(0).bytes(3000)
+
+
+def complaint(path: Path) -> str:
+    with pytest.raises(ValueError, match=r".") as raised:
+        read_table(path)
+    message = str(raised.value)
+    assert path.name in message
+    assert "\n" not in message
+    assert ". " not in message
+    assert "; " in message
+    return message
+
+
+def test_missing_and_directory(tmp_path: Path) -> None:
+    assert "there is no file" in complaint(tmp_path / "none.csv")
+    assert "is a directory" in complaint(tmp_path)
+
+
+CONTENTS = {
+    "is empty": b"",
+    "is  empty": b"\xef\xbb\xbf\r\n \n",
+    "has a header but no rows": b"a,b\n",
+    "has a header  but no rows": b"a;b",
+    "is binary": RUBBISH,
+    "is  binary": b"\x01\x02\x03",
+    "is   binary": "a,b\n1,2\n".encode("utf-16-le"),
+    "a web page": b"<!DOCTYPE html>\n<html></html>\n",
+    "Excel": b"PK\x03\x04" + RUBBISH,
+    "line 3: the row has 1 cells where the header has 2": b"a,b\n1,2\n3\n4,5\n",
+    "line 4: the row has 3 cells where the header has 2": b'a;b\n1;"2\n2"\n4;5;6\n',
+    "line 3: the row has 3 cells where the header has  2": b"a b\n1 2\n1 2 3\n3 4\n",
+    "2 columns named 'a'": b"a,b, a\n1,2,3\n",
+    "2 columns without a name": b"a,,\n1,2,3\n",
+    "column 2 of": b"a,,c\n1,2,3\n",
+    "starts with numbers": b"1.5,2\n3,4\n",
+    "never closed": b'a,b\n1,"2\n3,4\n',
+    "UTF-16": b"\xff\xfea\x00\x00",
+}
+
+
+@pytest.mark.parametrize("expected", CONTENTS)
+@pytest.mark.parametrize("name", ["a.csv", "a", "a.dat"])
+def test_faulty_text(tmp_path: Path, name: str, expected: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(CONTENTS[expected])
+    assert " ".join(expected.split()) in complaint(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [gzip.compress(b"a,b\n1,2\n" * 999)[:-20], b"\x1f\x8b" + RUBBISH, zstd(RUBBISH)[:-500]],
+)
+def test_damaged_compression(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(content)
+    assert "cannot be decompressed" in complaint(path)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.arrow", "a.arff"])
+@pytest.mark.parametrize(
+    "content", [b"", RUBBISH, b"a,b\n1,2\n", b"PAR1PAR1", b"ARROW1\0\0", b"@data"]
+)
+def test_wrong_content(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    complaint(path)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather"])
+def test_truncated_and_damaged(tmp_path: Path, name: str) -> None:
+    whole, path = tmp_path / name, tmp_path / f"damaged{name}"
+    people().to_parquet(whole) if name == "a.parquet" else people().to_feather(whole)
+    content = whole.read_bytes()
+    for length in (5, 20, len(content) // 2, len(content) - 9, len(content) - 1):
+        path.write_bytes(content[:length])
+        assert "truncated or damaged" in complaint(path)
+    rng = np.random.default_rng(0)
+    for _ in range(60):  # damage may go unnoticed, but not break anything
+        bytes_ = np.frombuffer(content, np.uint8).copy()
+        bytes_[rng.integers(len(bytes_), size=5)] = rng.integers(256, size=5)
+        path.write_bytes(bytes_.tobytes())
+        with suppress(ValueError):
+            read_table(path)
+            continue
+        complaint(path)
+
+
+def test_footer_length(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    people().to_parquet(path)
+    path.write_bytes(path.read_bytes()[:-8] + b"\xff\xff\xff\x7fPAR1")
+    assert "truncated or damaged" in complaint(path)
+
+
+@pytest.mark.parametrize("n_claimed", [101, 10**9, 10**12, 2**60])
+def test_footer_claims_rows(tmp_path: Path, n_claimed: int) -> None:
+    path = swollen_parquet(tmp_path / "a.parquet", n_claimed)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert "damaged" in complaint(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 100_000  # kilobytes
+
+
+def test_no_rows(tmp_path: Path) -> None:
+    people().iloc[:0].to_parquet(tmp_path / "a.parquet")
+    people().iloc[:0].to_feather(tmp_path / "a.feather")
+    assert "0 rows" in complaint(tmp_path / "a.parquet")
+    assert "0 rows" in complaint(tmp_path / "a.feather")
+    (tmp_path / "a.arff").write_text("@relation a\n@attribute x real\n@attribute y real\n@data\n")
+    assert "no rows" in complaint(tmp_path / "a.arff")
+
+
+def test_doubled_names(tmp_path: Path) -> None:
+    table = pa.table([[1], [2]], names=["a", "a"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert "2 columns named 'a'" in complaint(tmp_path / "a.parquet")
+    with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
+        file.write_table(table)
+    assert "2 columns named 'a'" in complaint(tmp_path / "a.arrow")
+    head = "@relation a\n@attribute x real\n@attribute x real\n@data\n1,2\n"
+    (tmp_path / "a.arff").write_text(head)
+    assert "2 columns named 'x'" in complaint(tmp_path / "a.arff")
