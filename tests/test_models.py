@@ -68,7 +68,7 @@ def test_round_trip_to_the_bit(
     assert loaded.members_ is loaded.restarts_[0]
     assert loaded.offset_ == detector.offset_
     np.testing.assert_array_equal(loaded.score_samples(normal), detector.score_samples(normal))
-    np.testing.assert_array_equal(loaded.explain(batch).fall, detector.explain(batch).fall)
+    np.testing.assert_array_equal(loaded.explain(batch).drop, detector.explain(batch).drop)
     assert loaded.top_k(3).tolist() == detector.top_k(3).tolist()
     if random_state is not None:
         np.testing.assert_array_equal(
@@ -214,7 +214,7 @@ def test_models_of_earlier_versions_load(number: int) -> None:
     np.testing.assert_array_equal(flagged, scores > model.facts["threshold"])
     assert flagged[-20:].mean() > flagged[:-20].mean()
     assert model.facts["data"] == "breast cancer"
-    assert model.detector.explain(batch).fall.shape == batch.shape
+    assert model.detector.explain(batch).drop.shape == batch.shape
 
 
 if __name__ == "__main__":

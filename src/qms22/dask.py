@@ -63,7 +63,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from qms22._cpm.checkpoint import parameters_of
-from qms22._cpm.fit_log import FitsAhead
+from qms22._cpm.fit_log import FitPlan
 from qms22._cpm.scaling import FeatureScaler, Mean, RowFunction
 from qms22._cpm.sweeps import Solution, check_range, run_sweeps
 from qms22._runtime.chunks import draw_rows
@@ -283,7 +283,7 @@ class DaskQMS22(QMS22):
             about = {"random_state": seeds, "scaling": self.scaling, "chunks and rows": digests}
             return {**parameters_of(self.n_members, options), **about}
 
-        ahead = FitsAhead(
+        plan = FitPlan(
             n_fits=len(seeds),
             max_iter=self.max_iter,
             n_rows=sum(sizes),
@@ -296,15 +296,15 @@ class DaskQMS22(QMS22):
             },
             fingerprint=fingerprint,
         )
-        with self._watching().watch(ahead) as watch:
+        with self._reporting().start(plan) as reporter:
             for number, seed in enumerate(seeds):
                 problem = DetectionProblem(sizes, n_unlabeled, self.n_members, n_features, seed)
-                state = watch.states[number]
+                state = reporter.states[number]
                 solver = DaskSolver(
                     client, problem, [*batch, *normal], self._scaler, options, state
                 )
                 solutions.append(
-                    run_sweeps(solver, solver.task, options, watch.listener(number), state)
+                    run_sweeps(solver, solver.task, options, reporter.listener(number), state)
                 )
                 self.n_round_trips_ += solver.n_round_trips
         self.restarts_ = tuple(solution.members for solution in solutions)

@@ -92,7 +92,7 @@ def plot_reasons(
         value = _describe(explanation, explanation.values[row], feature)
         usual = _describe(explanation, explanation.typical, feature)
         labels.append(f"{explanation.names[feature]} = {value} (typical: {usual})")
-    ax.barh(range(len(features)), explanation.fall[row, features])
+    ax.barh(range(len(features)), explanation.drop[row, features])
     # Matplotlib would read what stands between dollar signs as a formula.
     ax.set_yticks(range(len(features)), [label.replace("$", r"\$") for label in labels])
     ax.invert_yaxis()

@@ -23,7 +23,7 @@ from qms22._cpm.cuda import rows as _rows
 from qms22._cpm.cuda import solver as _solver
 from qms22._cpm.cuda.kernel import choose_shape, kernel_source
 from qms22._cpm.cuda.memory import bytes_of_fits, columns_of, record_type
-from qms22._cpm.cuda.rows import place, score_by_chunks
+from qms22._cpm.cuda.rows import score_by_chunks, to_device
 from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.sweeps import (
     Solution,
@@ -35,7 +35,7 @@ from qms22._cpm.sweeps import (
 )
 from qms22._cpm.task import Task, classification_task, detection_task
 from qms22._runtime import devices as _device
-from qms22._runtime.arrays import array_module, as_host, is_on_gpu, like
+from qms22._runtime.arrays import array_module, as_host, is_on_gpu, to_device_of
 from qms22._runtime.devices import Gpu, need_cupy, require_memory, resolve_device
 from qms22._runtime.validation import check_rows
 from qms22.datasets import list_keel, load_keel
@@ -255,8 +255,8 @@ def test_rows_of_the_gpu_are_checked(fake_cupy: Any) -> None:
     assert is_on_gpu(check_rows(detector, there, reset=True))
     assert detector.n_features_in_ == 2
     assert array_module(there) is fake_cupy
-    assert is_on_gpu(like(rows, there))
-    assert like(there, rows) is not there
+    assert is_on_gpu(to_device_of(rows, there))
+    assert to_device_of(there, rows) is not there
     with pytest.raises(ValueError, match="unlabeled has 1 features, but QMS22 is expecting 2 feat"):
         check_rows(detector, fake_cupy.asarray(rows[:, :1]), name="unlabeled")
     with pytest.raises(ValueError, match="X has 1 dimension where 2 are expected"):
@@ -269,7 +269,7 @@ def test_rows_of_the_gpu_are_checked(fake_cupy: Any) -> None:
     with pytest.raises(ValueError, match=r"column 1 of X has 1 NaN .*first at row 3"):
         check_rows(detector, fake_cupy.asarray(rows))
     with pytest.raises(ValueError, match=r"CuPy's, on a GPU, and device='cpu'; take device='cuda'"):
-        place(there, "cpu")
+        to_device(there, "cpu")
 
 
 # On a GPU -----------------------------------------------------------------------------------------

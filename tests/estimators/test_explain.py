@@ -1,4 +1,4 @@
-"""Reasons: the fall of the score, feature by feature."""
+"""Reasons: the drop of the score, feature by feature."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ def colored() -> tuple[QMS22, np.ndarray]:
 def naive_falls(
     detector: QMS22, X: np.ndarray, groups: list[list[int]], typical: np.ndarray
 ) -> np.ndarray:
-    falls = np.empty((len(X), len(groups)))
+    drops = np.empty((len(X), len(groups)))
     for i, row in enumerate(X):
         for j, columns in enumerate(groups):
             changed = row.copy()
             for column in columns:
                 changed[column] = typical[column]
-            falls[i, j] = detector.score_samples([changed])[0] - detector.score_samples([row])[0]
-    return falls
+            drops[i, j] = detector.score_samples([changed])[0] - detector.score_samples([row])[0]
+    return drops
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_is_the_naive_loop(parameters: dict[str, Any], rows: tuple[np.ndarray, n
     detector = QMS22(**parameters, random_state=0).fit(normal, unlabeled=batch)
     explanation = detector.explain(batch[:9])
     expected = naive_falls(detector, batch[:9], [[0], [1], [2], [3]], detector.typical_)
-    np.testing.assert_allclose(explanation.fall, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(explanation.drop, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(explanation.scores, detector.unlabeled_scores_[:9])
     np.testing.assert_array_equal(explanation.values, batch[:9])
     np.testing.assert_array_equal(explanation.typical, detector.typical_)
@@ -80,7 +80,7 @@ def test_batches_do_not_change_it(
 ) -> None:
     whole = fitted.explain(rows[1])
     monkeypatch.setattr(explain_module, "_ROWS_PER_BATCH", 7)
-    np.testing.assert_array_equal(fitted.explain(rows[1]).fall, whole.fall)
+    np.testing.assert_array_equal(fitted.explain(rows[1]).drop, whole.drop)
 
 
 def test_rows_and_detector_stay_as_they_were(
@@ -98,9 +98,9 @@ def test_the_guilty_feature_is_named_first(
     explanation = fitted.explain(rows[1][:4])
     assert explanation.names == ("x0", "x1", "x2", "x3")
     for row in range(4):
-        name, fall, value, typical = explanation.top(row, k=1)[0]
+        name, drop, value, typical = explanation.top(row, k=1)[0]
         assert name == f"x{row}"
-        assert fall == explanation.fall[row].max() > 0.5 * explanation.scores[row]
+        assert drop == explanation.drop[row].max() > 0.5 * explanation.scores[row]
         assert value == 8.0
         assert typical == fitted.typical_[row]
 
@@ -109,16 +109,16 @@ def test_top_gives_positive_falls_only_in_order(
     fitted: QMS22, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
     explanation = fitted.explain(rows[1])
-    for row, falls in enumerate(explanation.fall):
+    for row, drops in enumerate(explanation.drop):
         reasons = explanation.top(row)
-        assert [reason.fall for reason in reasons] == sorted(falls[falls > 0], reverse=True)
+        assert [reason.drop for reason in reasons] == sorted(drops[drops > 0], reverse=True)
         assert explanation.top(row, 1) == reasons[:1]
     assert explanation.top(0, 0) == []
 
 
 def test_nothing_to_fall(fitted: QMS22) -> None:
     explanation = fitted.explain([fitted.typical_])
-    assert (explanation.fall == 0).all()
+    assert (explanation.drop == 0).all()
     assert explanation.top(0) == []
 
 
@@ -127,7 +127,7 @@ def test_falls_need_not_add_up(fitted: QMS22, rows: tuple[np.ndarray, np.ndarray
     wild = np.full((1, 4), 8.0)
     explanation = fitted.explain(np.vstack([wild, rows[1]]))
     assert explanation.scores[0] > 0
-    assert not np.allclose(explanation.fall.sum(axis=1), explanation.scores)
+    assert not np.allclose(explanation.drop.sum(axis=1), explanation.scores)
 
 
 def test_groups_change_together(fitted: QMS22, rows: tuple[np.ndarray, np.ndarray]) -> None:
@@ -135,7 +135,7 @@ def test_groups_change_together(fitted: QMS22, rows: tuple[np.ndarray, np.ndarra
     assert explanation.names == ("x0", "x3, x1", "x2")
     assert explanation.groups == ((0,), (3, 1), (2,))
     expected = naive_falls(fitted, rows[1][:5], [[0], [3, 1], [2]], fitted.typical_)
-    np.testing.assert_allclose(explanation.fall, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(explanation.drop, expected, rtol=1e-9, atol=1e-9)
     reason = explanation.top(3, 1)[0]
     assert reason.name == "x3, x1"
     assert reason.value == (8.0, rows[1][3, 1])
@@ -150,8 +150,8 @@ def test_one_hot_groups_take_the_most_frequent_level(colored: tuple[QMS22, np.nd
     assert explanation.typical[2:].tolist() == [1.0, 0.0, 0.0]
     changed = batch[:1].copy()
     changed[0, 2:] = [1.0, 0.0, 0.0]
-    fall = detector.score_samples(changed) - detector.score_samples(batch[:1])
-    assert explanation.fall[0, 2] == pytest.approx(fall[0], abs=1e-9)
+    drop = detector.score_samples(changed) - detector.score_samples(batch[:1])
+    assert explanation.drop[0, 2] == pytest.approx(drop[0], abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_typical_row_can_be_given(fitted: QMS22, rows: tuple[np.ndarray, np.nd
     explanation = fitted.explain(rows[1][:5], typical=typical)
     assert explanation.typical.tolist() == typical
     expected = naive_falls(fitted, rows[1][:5], [[0], [1], [2], [3]], np.array(typical))
-    np.testing.assert_allclose(explanation.fall, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(explanation.drop, expected, rtol=1e-9, atol=1e-9)
 
 
 def test_frames_give_their_names(rows: tuple[np.ndarray, np.ndarray]) -> None:
@@ -202,7 +202,7 @@ def test_extreme_values_stay_finite() -> None:
     batch[:, 1] = 1.7e308
     detector = QMS22(max_iter=5, random_state=0).fit(normal, unlabeled=batch)
     assert np.isfinite(detector.typical_).all()
-    assert np.isfinite(detector.explain(batch).fall).all()
+    assert np.isfinite(detector.explain(batch).drop).all()
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_picture(colored: tuple[QMS22, np.ndarray]) -> None:
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert labels[0].startswith(r"in \$ = 9 (typical: ")
     widths = [bar.get_width() for bar in ax.patches]  # type: ignore[attr-defined]
-    assert widths == [reason.fall for reason in explanation.top(1, 2)]
+    assert widths == [reason.drop for reason in explanation.top(1, 2)]
     assert ax.yaxis_inverted()
     ax.figure.canvas.draw()
 

@@ -222,4 +222,4 @@ def test_paths_of_mapped_files(rows: Rows, tmp_path: Path) -> None:
     found = QMS22(**QUICK).fit(normal, unlabeled=batch)
     expected = QMS22(**QUICK).fit(rows[0], unlabeled=rows[1])
     assert found.A_.tobytes() == expected.A_.tobytes()
-    assert found.explain(batch[:3]).fall.tobytes() == expected.explain(rows[1][:3]).fall.tobytes()
+    assert found.explain(batch[:3]).drop.tobytes() == expected.explain(rows[1][:3]).drop.tobytes()

@@ -21,8 +21,8 @@ from qms22._runtime.progress import progress_bar, sweep_words
 
 
 @dataclass(frozen=True)
-class FitsAhead:
-    """What is to be fitted, as far as those who watch want to know.
+class FitPlan:
+    """What is to be fitted, as far as those who reporter want to know.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class FitsAhead:
 
 
 @dataclass(frozen=True)
-class Watching:
+class FitReporting:
     """How fits are to be watched.
 
     Parameters
@@ -74,28 +74,28 @@ class Watching:
         return self.log is not None or self.checkpoint is not None
 
     @contextmanager
-    def watch(self, ahead: FitsAhead) -> Iterator[Watch]:
-        """Watch fits while the block runs."""
+    def start(self, plan: FitPlan) -> Iterator[FitReporter]:
+        """FitReporter fits while the block runs."""
         checkpoint = None
         if self.checkpoint is not None:
-            checkpoint = Checkpoint(Path(self.checkpoint), ahead.fingerprint(), ahead.n_fits)
-        n_sweeps = ahead.n_fits * ahead.max_iter
+            checkpoint = Checkpoint(Path(self.checkpoint), plan.fingerprint(), plan.n_fits)
+        n_sweeps = plan.n_fits * plan.max_iter
         with ExitStack() as stack:
             log = stack.enter_context(_open_log(self.log))
             show = stack.enter_context(progress_bar("sweeps", n_sweeps, enabled=self.verbose))
-            watch = Watch(ahead, show, log, checkpoint)
+            reporter = FitReporter(plan, show, log, checkpoint)
             begin = time.perf_counter()
             log(
                 "start",
                 version=__version__,
                 **self.about,
-                rows=ahead.n_rows,
-                **ahead.facts,
-                sweeps=watch.n_iter,
+                rows=plan.n_rows,
+                **plan.facts,
+                sweeps=reporter.n_iter,
             )
             event = {"event": "end"}
             try:
-                yield watch
+                yield reporter
                 if checkpoint is not None:
                     checkpoint.write()
             except BaseException as error:
@@ -106,15 +106,15 @@ class Watching:
                 raise
             finally:
                 seconds = time.perf_counter() - begin
-                log(**event, seconds=seconds, sweeps=watch.n_iter, losses=watch.losses)
+                log(**event, seconds=seconds, sweeps=reporter.n_iter, losses=reporter.losses)
 
 
-class Watch:
+class FitReporter:
     """Fits that are being watched, in any number of threads.
 
     Parameters
     ----------
-    ahead : FitsAhead
+    plan : FitPlan
     show : callable
         A bar; see `progress_bar`.
     log : callable
@@ -133,18 +133,18 @@ class Watch:
 
     def __init__(
         self,
-        ahead: FitsAhead,
+        plan: FitPlan,
         show: Callable[[int, str], None],
         log: Callable[..., None],
         checkpoint: Checkpoint | None,
     ) -> None:
-        self._ahead = ahead
+        self._plan = plan
         self._show = show
         self._log = log
         self._checkpoint = checkpoint
         self._lock = Lock()
         self._begin = time.perf_counter()
-        self.states: Sequence[FitState | None] = [None] * ahead.n_fits
+        self.states: Sequence[FitState | None] = [None] * plan.n_fits
         if checkpoint is not None:
             self.states = [*checkpoint.states]
         self.n_iter = [state.n_iter if state else 0 for state in self.states]
@@ -155,7 +155,7 @@ class Watch:
         """Give what the fit of this number has to call after every sweep."""
         return partial(self._on_sweep, number)
 
-    def came_back(self, number: int, solution: Solution) -> None:
+    def record_remote_fit(self, number: int, solution: Solution) -> None:
         """Take note of a fit that ran elsewhere, from where its sweeps could not be told of."""
         members, losses = solution.members, solution.loss.tolist()
         self._on_sweep(number, FitState(members.A, members.b, losses, accepted=0), None)
@@ -168,7 +168,7 @@ class Watch:
         with self._lock:
             self.n_iter[number], self.losses[number] = state.n_iter, state.loss
             n_made = sum(self.n_iter) - self._n_before
-            rate = n_made * self._ahead.n_rows / (time.perf_counter() - self._begin)
+            rate = n_made * self._plan.n_rows / (time.perf_counter() - self._begin)
             self._show(self._n_before + n_made, sweep_words(state.loss, rate))
             self._log(
                 "sweep",
@@ -177,9 +177,8 @@ class Watch:
                 loss=state.loss,
                 accepted=state.accepted,
                 seconds=seconds,
-                rows_per_second=seconds and self._ahead.n_rows / seconds,
-                row_trials_per_second=seconds
-                and self._ahead.n_rows * self._ahead.n_trials / seconds,
+                rows_per_second=seconds and self._plan.n_rows / seconds,
+                row_trials_per_second=seconds and self._plan.n_rows * self._plan.n_trials / seconds,
             )
             if self._checkpoint is not None:
                 self._checkpoint.update(number, state)

@@ -14,7 +14,7 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from qms22._cpm.checkpoint import parameters_of
-from qms22._cpm.fit_log import FitsAhead, Watching
+from qms22._cpm.fit_log import FitPlan, FitReporting
 from qms22._cpm.sweeps import (
     ROWS_PER_THREAD,
     FitState,
@@ -38,7 +38,7 @@ def solve_restarts(
     *,
     held_out: Sequence[NDArray[np.intp]] | None = None,
     n_jobs: int = 1,
-    watching: Watching | None = None,
+    reporting: FitReporting | None = None,
 ) -> list[Solution]:
     """Solve the task of QMS22 once per seed.
 
@@ -59,7 +59,7 @@ def solve_restarts(
     n_jobs : int
         Cores to use: for threads of one fit after the other where there are many rows, else for
         restarts side by side; jobs of joblib's backend where the user has chosen one.
-    watching : Watching, optional
+    reporting : FitReporting, optional
         Who is told of the sweeps.
     """
     # Threads of this process, unless the user has chosen another backend of joblib, such as Dask's
@@ -74,14 +74,14 @@ def solve_restarts(
     restart = _Restart(rows, n_unlabeled, n_members, replace(options, n_threads=n_threads))
     nothing: list[NDArray[np.intp] | None] = [None] * len(seeds)
     fits = list(zip(seeds, held_out or nothing, strict=True))
-    watching = watching or Watching()
-    with watching.watch(restart.ahead(fits, n_workers)) as watch:
-        if options.device == "cuda" and not watching.every_sweep:
-            on_sweeps = watch.count if watching.verbose else None
+    reporting = reporting or FitReporting()
+    with reporting.start(restart.plan(fits, n_workers)) as reporter:
+        if options.device == "cuda" and not reporting.every_sweep:
+            on_sweeps = reporter.count if reporting.verbose else None
             return solve_together([restart.task(*fit) for fit in fits], options, on_sweeps)
         if n_workers == 1:
             return [
-                restart.run(*fit, watch.states[number], watch.listener(number))
+                restart.run(*fit, reporter.states[number], reporter.listener(number))
                 for number, fit in enumerate(fits)
             ]
         # The kernel releases the GIL: threads share the rows, processes would copy them.
@@ -91,7 +91,7 @@ def solve_restarts(
         )
         jobs = (
             delayed(restart.run)(
-                *fit, watch.states[number], watch.listener(number) if is_here else None
+                *fit, reporter.states[number], reporter.listener(number) if is_here else None
             )
             for number, fit in enumerate(fits)
         )
@@ -100,7 +100,7 @@ def solve_restarts(
             for number, solution in enumerate(parallel(jobs)):
                 solutions.append(solution)
                 if not is_here:
-                    watch.came_back(number, solution)
+                    reporter.record_remote_fit(number, solution)
         except BaseException:
             restart.halt()
             raise
@@ -145,12 +145,12 @@ class _Restart:
         rng = np.random.RandomState(seed)
         return detection_task(self.rows, self.n_unlabeled, self.n_members, rng, held_out)
 
-    def ahead(
+    def plan(
         self, fits: Sequence[tuple[int, NDArray[np.intp] | None]], side_by_side: int
-    ) -> FitsAhead:
+    ) -> FitPlan:
         """Describe the fits of these seeds."""
         n_features = self.rows.shape[1]
-        return FitsAhead(
+        return FitPlan(
             n_fits=len(fits),
             max_iter=self.options.max_iter,
             n_rows=len(self.rows),

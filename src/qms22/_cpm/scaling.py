@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from qms22._runtime.arrays import array_module, as_host, like
+from qms22._runtime.arrays import array_module, as_host, to_device_of
 
 # The paper's unit: the largest absolute value among the known-normal rows becomes 255. A standard
 # deviation becomes a third of it, so that most of a standardised column stays within ±255 as well.
@@ -81,7 +81,7 @@ class Mean:
             if weights is None:
                 mean += cls(_exact_sum(terms), len(terms) << _FINE_BITS)
             else:
-                shares = like(weights[batch, None], terms)
+                shares = to_device_of(weights[batch, None], terms)
                 mean += cls(_exact_sum(terms * shares), _exact_sum(shares)[0])
         return mean
 
@@ -105,7 +105,7 @@ def _exact_sum(values: NDArray[np.float64]) -> NDArray[np.object_]:
 
 
 def _in_peaks(rows: NDArray[np.float64], peak: NDArray[np.float64]) -> NDArray[np.float64]:
-    in_peaks: NDArray[np.float64] = rows / like(peak, rows)
+    in_peaks: NDArray[np.float64] = rows / to_device_of(peak, rows)
     return in_peaks
 
 
@@ -115,8 +115,8 @@ def _squared_distances(
     center: NDArray[np.float64],
     spread: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    away = rows / like(peak, rows) - like(center, rows)
-    distances: NDArray[np.float64] = (away / like(spread, rows)) ** 2
+    away = rows / to_device_of(peak, rows) - to_device_of(center, rows)
+    distances: NDArray[np.float64] = (away / to_device_of(spread, rows)) ** 2
     return distances
 
 
@@ -202,9 +202,9 @@ class FeatureScaler:
         """Scale rows, NumPy's or CuPy's, into `out` where given."""
         xp = array_module(X)
         with np.errstate(over="ignore"):
-            scaled: NDArray[np.float64] = xp.divide(X, like(self.peak, X), out=out)
-            scaled -= like(self.center, X)
-            scaled *= like(self.factor, X)
+            scaled: NDArray[np.float64] = xp.divide(X, to_device_of(self.peak, X), out=out)
+            scaled -= to_device_of(self.center, X)
+            scaled *= to_device_of(self.factor, X)
         xp.clip(scaled, -self.limit, self.limit, out=scaled)
         return scaled
 

@@ -27,6 +27,6 @@ def as_host(array: Any) -> Any:
     return array.get() if is_on_gpu(array) else np.asarray(array)
 
 
-def like(array: Any, other: object) -> Any:
+def to_device_of(array: Any, other: object) -> Any:
     """Give an array where another one is, copied where it has to be."""
     return array_module(other).asarray(array) if is_on_gpu(other) else as_host(array)

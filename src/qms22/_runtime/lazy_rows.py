@@ -14,7 +14,7 @@ from qms22._runtime.chunks import draw_rows
 from qms22._runtime.validation import all_finite, check_finite, check_rows
 
 
-class RowTable:
+class LazyRows:
     """Rows that a user handed in, read as often as they are needed.
 
     Parameters

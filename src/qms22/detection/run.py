@@ -52,8 +52,8 @@ class RowReason(NamedTuple):
     ----------
     name : str
         The column.
-    fall : float
-        The fall of the score if it had its usual value.
+    drop : float
+        The drop of the score if it had its usual value.
     value : object
         The value it has.
     typical : str
@@ -61,7 +61,7 @@ class RowReason(NamedTuple):
     """
 
     name: str
-    fall: float
+    drop: float
     value: Any
     typical: str
 
@@ -363,7 +363,7 @@ def explain_rows(
     usual = encoder.typical_
     return [
         [
-            RowReason(reason.name, reason.fall, table[reason.name].iloc[row], usual[reason.name])
+            RowReason(reason.name, reason.drop, table[reason.name].iloc[row], usual[reason.name])
             for reason in explanation.top(at, _REASONS_PER_ROW)
         ]
         for at, row in enumerate(which)

@@ -17,13 +17,13 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from qms22._cpm.cuda.rows import place
-from qms22._cpm.fit_log import Watching
+from qms22._cpm.cuda.rows import to_device
+from qms22._cpm.fit_log import FitReporting
 from qms22._cpm.scaling import FeatureScaler
 from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.chunks import draw_rows, row_chunks
 from qms22._runtime.devices import resolve_device
-from qms22._runtime.lazy_rows import RowTable
+from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.threads import in_threads
 from qms22._runtime.validation import check_count, check_path, check_rows, is_count, is_number
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
@@ -41,7 +41,7 @@ from qms22.estimators.explain import (
     Groups,
     TypicalValues,
     check_typical,
-    falls_of_score,
+    score_drops,
 )
 
 # Of the rows that contamination="auto" flags about one in ten may be normal. Where known-normal
@@ -86,7 +86,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
             The fitted detector.
         """
         self._check_parameters()
-        normal = RowTable.of(self, X, reset=True)
+        normal = LazyRows.of(self, X, reset=True)
         self._check_drawn(len(normal))
         if unlabeled is None:
             warnings.warn(
@@ -96,7 +96,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
             )
             batch = normal
         else:
-            batch = RowTable.of(self, unlabeled, name="unlabeled")
+            batch = LazyRows.of(self, unlabeled, name="unlabeled")
         n_flagged = count_flagged(self.contamination, len(batch))
 
         rng = check_random_state(self.random_state)
@@ -163,7 +163,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        return -self._scores(RowTable.of(self, X))
+        return -self._scores(LazyRows.of(self, X))
 
     def p_values(self, *, n_splits: int = 1) -> NDArray[np.float64]:
         """Give a conformal p-value for every unlabeled row.
@@ -261,11 +261,11 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         """Tell which features make rows suspicious, and by how much.
 
         Each feature in turn is set to its typical normal value, all others staying as they are;
-        the reason is as strong as the score falls.
+        the reason is as strong as the score drops.
 
         Features are changed one at a time. Where several are suspicious only together (a
         combination of values that never occurs in T) or each is enough alone, no single change may
-        help: a fall near 0 does not prove a feature innocent, and the falls of a row do not add up
+        help: a drop near 0 does not prove a feature innocent, and the drops of a row do not add up
         to its score. They tell what the fitted score reacts to, not what caused the anomaly, and
         the changed row need not be one that could exist.
 
@@ -305,11 +305,11 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
             usual = self._typical.row(features.groups)
         else:
             usual = check_typical(typical, rows.shape[1])
-        scores, fall = falls_of_score(
-            rows, usual, features.groups, lambda changed: self._scores(RowTable(changed))
+        scores, drop = score_drops(
+            rows, usual, features.groups, lambda changed: self._scores(LazyRows(changed))
         )
         return Explanation(
-            fall, scores, rows, usual, features.names, features.columns, features.groups
+            drop, scores, rows, usual, features.names, features.columns, features.groups
         )
 
     def _check_parameters(self) -> None:
@@ -344,7 +344,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         """Score rows, each by itself and in one thread; higher is more suspicious."""
 
     def _scores(
-        self, table: RowTable, positions: NDArray[np.intp] | None = None
+        self, table: LazyRows, positions: NDArray[np.intp] | None = None
     ) -> NDArray[np.float64]:
         """Score all rows of a table, or those at some positions, chunk by chunk."""
         n_rows, n_features = table.shape if positions is None else (len(positions), table.shape[1])
@@ -376,11 +376,11 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
                 "draw more"
             ) from error
 
-    def _watching(self) -> Watching:
+    def _reporting(self) -> FitReporting:
         """Who is told of the sweeps of a fit."""
         parameters = self.get_params(deep=False)
         about = {"detector": type(self).__name__, "parameters": parameters}
-        return Watching(self.verbose > 0, self.log, self.checkpoint, about)
+        return FitReporting(self.verbose > 0, self.log, self.checkpoint, about)
 
     def _remove_checkpoint(self) -> None:
         if self.checkpoint is not None:
@@ -419,7 +419,7 @@ class _Calibration:
     The p-values of a split are computed when first asked for.
     """
 
-    def __init__(self, normal: RowTable, batch: RowTable, seed: int) -> None:
+    def __init__(self, normal: LazyRows, batch: LazyRows, seed: int) -> None:
         self.normal = normal
         self.batch = batch
         self.seed = seed
@@ -490,11 +490,11 @@ class _Calibration:
         return mixed
 
 
-def scale_together(
+def fit_scaler_and_stack(
     normal: NDArray[np.float64], batch: NDArray[np.float64], scaling: str | None, device: str
 ) -> tuple[FeatureScaler, NDArray[np.float64]]:
     """Learn the scaling of T, and give the scaled rows of S and of T, where a device has them."""
-    known, sought = place(normal, device), place(batch, device)
+    known, sought = to_device(normal, device), to_device(batch, device)
     scaler = FeatureScaler.learn(known, scaling)
     rows = array_module(known).empty((len(sought) + len(known), known.shape[1]))
     scaler.transform(sought, out=rows[: len(sought)])

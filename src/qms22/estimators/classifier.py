@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from qms22._cpm.cuda.rows import place, score_by_chunks
+from qms22._cpm.cuda.rows import score_by_chunks, to_device
 from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.sweeps import solve
 from qms22._cpm.task import classification_task
@@ -150,7 +150,7 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
         """
         options = self._solver_options(n_threads=effective_n_jobs(self.n_jobs))
         rows, y = check_rows(self, X, reset=True, y=y)
-        rows = place(rows, options.device)
+        rows = to_device(rows, options.device)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:

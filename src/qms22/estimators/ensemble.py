@@ -11,14 +11,14 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
-from qms22._cpm.cuda.rows import place
+from qms22._cpm.cuda.rows import to_device
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.scaling import range_scaler
-from qms22._runtime.arrays import as_host, like
+from qms22._runtime.arrays import as_host, to_device_of
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.validation import check_count
-from qms22.estimators.batch_detector import BatchDetector, scale_together
+from qms22.estimators.batch_detector import BatchDetector, fit_scaler_and_stack
 from qms22.estimators.nearest import MOST_REFERENCES, mean_log_distances
 
 # Held-out rows that others are compared with, in each split.
@@ -162,7 +162,7 @@ class QMS22Ensemble(BatchDetector):
         n_splits = min(self.n_splits, len(normal))
         held_out = np.array_split(rng.permutation(len(normal)), n_splits)
         options = self._solver_options(n_threads=1)
-        self._scaler, rows = scale_together(normal, batch, "standard", options.device)
+        self._scaler, rows = fit_scaler_and_stack(normal, batch, "standard", options.device)
         solutions = solve_restarts(
             rows,
             len(batch),
@@ -171,7 +171,7 @@ class QMS22Ensemble(BatchDetector):
             rng.randint(2**31 - 1, size=n_splits).tolist(),
             held_out=held_out,
             n_jobs=n_jobs,
-            watching=self._watching(),
+            reporting=self._reporting(),
         )
         self.n_iter_ = max(solution.n_iter for solution in solutions)
         # Distances are measured on the host, wherever the members are.
@@ -207,7 +207,7 @@ class QMS22Ensemble(BatchDetector):
         )
 
     def _outlier_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        scaled = self._scaler.transform(place(rows, resolve_device(self.device)))
+        scaled = self._scaler.transform(to_device(rows, resolve_device(self.device)))
         by_members = [
             split.of_members.log_p_values(_members_scores(split.members, scaled))
             for split in self.splits_
@@ -217,7 +217,7 @@ class QMS22Ensemble(BatchDetector):
             split.of_distances.log_p_values(mean_log_distances(near, split.references, n_jobs=1))
             for split in self.splits_
         ]
-        scores: NDArray[np.float64] = like(
+        scores: NDArray[np.float64] = to_device_of(
             -self.weight_ * _log_mean(by_members) - (1.0 - self.weight_) * _log_mean(by_distance),
             rows,
         )

@@ -1,4 +1,4 @@
-"""Reasons: how far the score of a row falls when one feature is set to a typical value."""
+"""Reasons: how far the score of a row drops when one feature is set to a typical value."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Reason(NamedTuple):
     ----------
     name : str
         The feature.
-    fall : float
+    drop : float
         How much lower η would be with the typical value.
     value, typical : float or tuple of float
         What the row has, and what normal rows typically have; one number per column of a group.
     """
 
     name: str
-    fall: float
+    drop: float
     value: float | tuple[float, ...]
     typical: float | tuple[float, ...]
 
@@ -46,7 +46,7 @@ class Explanation:
 
     Parameters
     ----------
-    fall : ndarray of shape (n_rows, n_features)
+    drop : ndarray of shape (n_rows, n_features)
         η of the row minus η of the same row with that one feature at its typical value. Positive:
         the feature makes the row more suspicious. Negative: it makes it less so.
     scores : ndarray of shape (n_rows,)
@@ -63,7 +63,7 @@ class Explanation:
         Columns of each feature.
     """
 
-    fall: NDArray[np.float64]
+    drop: NDArray[np.float64]
     scores: NDArray[np.float64]
     values: NDArray[np.float64]
     typical: NDArray[np.float64]
@@ -79,17 +79,17 @@ class Explanation:
         row : int
             Position of the row.
         k : int, default=10
-            How many, at most; features whose fall is not positive are left out.
+            How many, at most; features whose drop is not positive are left out.
 
         Returns
         -------
         list of Reason
-            Tuples (name, fall, value, typical); at ties the earlier feature first.
+            Tuples (name, drop, value, typical); at ties the earlier feature first.
         """
         return [
             Reason(
                 self.names[feature],
-                float(self.fall[row, feature]),
+                float(self.drop[row, feature]),
                 _of_feature(self.values[row], self.groups[feature]),
                 _of_feature(self.typical, self.groups[feature]),
             )
@@ -111,14 +111,14 @@ class Explanation:
         list of int
         """
         check_count("k", k, least=0)
-        if not (is_count(row) and 0 <= row < len(self.fall)):
+        if not (is_count(row) and 0 <= row < len(self.drop)):
             raise ValueError(
-                f"row must be a position from 0 to {len(self.fall) - 1}, as {len(self.fall)} rows "
+                f"row must be a position from 0 to {len(self.drop) - 1}, as {len(self.drop)} rows "
                 f"were explained; got {row!r}"
             )
-        falls = self.fall[row]
-        order = np.argsort(-falls, kind="stable")[:k].tolist()
-        return [feature for feature in order if falls[feature] > 0]
+        drops = self.drop[row]
+        order = np.argsort(-drops, kind="stable")[:k].tolist()
+        return [feature for feature in order if drops[feature] > 0]
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Features:
         )
 
 
-def falls_of_score(
+def score_drops(
     scaled: NDArray[np.float64],
     typical: NDArray[np.float64],
     groups: Sequence[Sequence[int]],
@@ -218,18 +218,18 @@ def falls_of_score(
     Returns
     -------
     scores : ndarray of shape (n,)
-    fall : ndarray of shape (n, n_features)
+    drop : ndarray of shape (n, n_features)
     """
     scores = np.empty(len(scaled))
-    fall = np.empty((len(scaled), len(groups)))
+    drop = np.empty((len(scaled), len(groups)))
     for rows in gen_batches(len(scaled), _ROWS_PER_BATCH):
         changed = scaled[rows].copy()
         scores[rows] = score(changed)
         for feature, columns in enumerate(map(list, groups)):
             changed[:, columns] = typical[columns]
-            fall[rows, feature] = scores[rows] - score(changed)
+            drop[rows, feature] = scores[rows] - score(changed)
             changed[:, columns] = scaled[rows, columns]
-    return scores, fall
+    return scores, drop
 
 
 def check_typical(typical: ArrayLike, n_columns: int) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from qms22._cpm.restarts import solve_restarts
 from qms22._runtime.arrays import array_module
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.validation import check_count
-from qms22.estimators.batch_detector import BatchDetector, scale_together
+from qms22.estimators.batch_detector import BatchDetector, fit_scaler_and_stack
 
 
 class QMS22(BatchDetector):
@@ -187,7 +187,7 @@ class QMS22(BatchDetector):
         rng: np.random.RandomState,
     ) -> None:
         options = self._solver_options(n_threads=1)
-        self._scaler, rows = scale_together(normal, batch, self.scaling, options.device)
+        self._scaler, rows = fit_scaler_and_stack(normal, batch, self.scaling, options.device)
         solutions = solve_restarts(
             rows,
             len(batch),
@@ -195,7 +195,7 @@ class QMS22(BatchDetector):
             options,
             rng.randint(2**31 - 1, size=self.n_restarts).tolist(),
             n_jobs=effective_n_jobs(self.n_jobs),
-            watching=self._watching(),
+            reporting=self._reporting(),
         )
         self.restarts_ = tuple(solution.members for solution in solutions)
         self.members_ = self.restarts_[0]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.validation import check_count
 
-# Feature, fall of the score when it is set to its typical value, value of the row, typical value.
+# Feature, drop of the score when it is set to its typical value, value of the row, typical value.
 Reason: TypeAlias = tuple[str, float, Any, Any]
 
 
@@ -37,7 +37,7 @@ class DetectionRun:
         Names of the rows; the index of `rows` where there are none.
     reasons : sequence of sequences of tuples
         For the most suspicious rows, in the order of `ranking`, as many as there are: tuples
-        (feature, fall of the score, value, typical value), such as `Explanation.top` gives.
+        (feature, drop of the score, value, typical value), such as `Explanation.top` gives.
     columns : sequence of mappings
         How each column was treated: "name", "kind" and "note".
     is_outlier : array-like of shape (n,), optional

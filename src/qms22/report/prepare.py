@@ -134,8 +134,8 @@ def _pack_bins(bins: Bins, payload: Payload) -> dict[str, Any]:
 
 
 def _reason(reason: Reason) -> list[Any]:
-    feature, fall, value, typical = reason
-    return [str(feature), plain_number(float(fall)), _words(value), _words(typical)]
+    feature, drop, value, typical = reason
+    return [str(feature), plain_number(float(drop)), _words(value), _words(typical)]
 
 
 def _words(value: Any) -> str:

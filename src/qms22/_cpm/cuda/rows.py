@@ -18,7 +18,7 @@ from qms22._runtime.validation import check_finite
 _ROWS_PER_CHUNK = 1 << 20
 
 
-def place(rows: Any, device: str) -> Any:
+def to_device(rows: Any, device: str) -> Any:
     """Give rows where a device works on them, copied where they have to be.
 
     Parameters
@@ -80,6 +80,6 @@ def score_by_chunks(rows: Any, device: str, score: Callable[[Any], Any]) -> Any:
         From rows to scores.
     """
     if device == "cpu" or is_on_gpu(rows):
-        return score(place(rows, device))
+        return score(to_device(rows, device))
     chunks = gen_batches(len(rows), _ROWS_PER_CHUNK)
-    return np.concatenate([as_host(score(place(rows[chunk], device))) for chunk in chunks])
+    return np.concatenate([as_host(score(to_device(rows[chunk], device))) for chunk in chunks])

@@ -140,7 +140,7 @@ function flaggedCsv(run, k) {
   const hasReasons = run.reasons.some((reasons) => reasons.length > 0);
   const reasonText = (row) =>
     (run.reasons[row] ?? [])
-      .map(([name, fall, value, usual]) => `${name}: ${value}, usually ${usual} (score ${fall === null ? NOTHING : signed(-fall)})`)
+      .map(([name, drop, value, usual]) => `${name}: ${value}, usually ${usual} (score ${drop === null ? NOTHING : signed(-drop)})`)
       .join("; ");
   const headings = run.columns.map((column) => column.name);
   const lines = [csvLine(hasReasons ? [...headings, "reasons"] : headings)];

@@ -29,7 +29,7 @@ class DetailPanel {
       return [element("p", { text: words })];
     }
     if (reasons.length === 0) return [element("p", { text: "No single feature makes this row suspicious." })];
-    const most = Math.max(...reasons.map(([, fall]) => Math.abs(fall ?? 0)));
+    const most = Math.max(...reasons.map(([, drop]) => Math.abs(drop ?? 0)));
     const items = reasons.map((reason) => this.reason(reason, most));
     const words = "How the score would change if this feature alone had its usual value:";
     const list = (children) => element("ul", { className: "reasons", children });
@@ -42,11 +42,11 @@ class DetailPanel {
     return parts;
   }
 
-  reason([name, fall, value, usual], most) {
-    const bar = element("div", { className: fall < 0 ? "lowers" : "" });
-    bar.style.width = most > 0 ? `${(100 * Math.abs(fall ?? 0)) / most}%` : "0";
-    const falls = fall === null ? NOTHING : signed(-fall);
-    const head = [this.name(name), element("span", { className: "number", text: falls })];
+  reason([name, drop, value, usual], most) {
+    const bar = element("div", { className: drop < 0 ? "lowers" : "" });
+    bar.style.width = most > 0 ? `${(100 * Math.abs(drop ?? 0)) / most}%` : "0";
+    const drops = drop === null ? NOTHING : signed(-drop);
+    const head = [this.name(name), element("span", { className: "number", text: drops })];
     const track = element("div", { className: "track", children: [bar] });
     track.ariaHidden = "true";
     return element("li", {
