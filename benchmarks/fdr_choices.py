@@ -20,8 +20,9 @@ from joblib import Parallel, delayed
 from kernel import console
 from numpy.typing import NDArray
 
-from qms22 import QMS22Ensemble, _batch
+from qms22 import QMS22Ensemble
 from qms22._runtime.progress import progress_bar
+from qms22.estimators import calibration as calibration_module
 from qms22.estimators.conformal import (
     benjamini_hochberg,
     e_benjamini_hochberg,
@@ -76,12 +77,12 @@ def search(labeled: Labeled, seed: int) -> list[dict[str, object]]:
         )
 
     for one_in in ONE_HELD_OUT_IN:
-        with mock.patch.object(_batch, "_ONE_HELD_OUT_IN", one_in):
+        with mock.patch.object(calibration_module, "_ONE_HELD_OUT_IN", one_in):
             detector = QMS22Ensemble(dtype="float32", contamination=1, random_state=seed)
             detector.fit(split.known, unlabeled=split.batch)
-            calibration = detector._calibrated(1)
+            calibration = detector._calibrated()
             n_splits = 2 * N_SPLITS if one_in == 3 else 2
-            p_values = calibration.p_values(detector, n_splits)
+            p_values = calibration.p_values_by_split(n_splits)
         for level in LEVELS:
             first, second = (benjamini_hochberg(p_values[at], level) for at in (0, 1))
             note(f"one row in {one_in} held out", level, (first, second))

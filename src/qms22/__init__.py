@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from qms22._runtime.build import build_info, show_build
+    from qms22.estimators.calibration import Calibration, calibrate
     from qms22.estimators.classifier import QMSClassifier
     from qms22.estimators.conformal import ContaminationEstimate
     from qms22.estimators.ensemble import QMS22Ensemble
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "QMS22",
+    "Calibration",
     "ContaminationEstimate",
     "Explanation",
     "QMS22Ensemble",
@@ -28,10 +30,12 @@ __all__ = [
     "TabularEncoder",
     "__version__",
     "build_info",
+    "calibrate",
     "show_build",
 ]
 
 _HOMES = {
+    "Calibration": "qms22.estimators.calibration",
     "ContaminationEstimate": "qms22.estimators.conformal",
     "Explanation": "qms22.estimators.explain",
     "QMS22": "qms22.estimators.qms22",
@@ -39,6 +43,7 @@ _HOMES = {
     "QMSClassifier": "qms22.estimators.classifier",
     "TabularEncoder": "qms22.tables",
     "build_info": "qms22._runtime.build",
+    "calibrate": "qms22.estimators.calibration",
     "show_build": "qms22._runtime.build",
 }
 

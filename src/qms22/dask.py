@@ -241,7 +241,7 @@ class DaskQMS22(QMS22):
         check_choice("device", self.device, ("cpu",))
         check_choice("solver", self.solver, ("native",))
 
-    def _calibrated(self, n_splits: int) -> NoReturn:
+    def _calibrated(self) -> NoReturn:
         raise NotImplementedError(
             "p-values and what rests on them need the rows in one memory: fit qms22.QMS22 there"
         )

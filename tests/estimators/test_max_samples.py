@@ -85,9 +85,9 @@ def test_p_values_of_normal_rows_are_uniform_on_draws() -> None:
     for seed in range(100):
         detector = QMS22(**{**QUICK, "random_state": seed}, max_samples=20)
         detector.fit(rng.normal(size=(60, 2)), unlabeled=rng.normal(size=(15, 2)))
-        split = detector._calibrated(1).p_values(detector, 1, ties_at_random=True)
+        split = detector._calibrated().p_values_by_split(1, ties_at_random=True)
         means.append(split.mean())
-    n_held_out = detector._calibrated(1).n_held_out
+    n_held_out = detector._calibrated().n_held_out
     expected = (n_held_out + 2) / 2 / (n_held_out + 1)
     assert abs(np.mean(means) - expected) < 4 * np.std(means) / np.sqrt(100)
 

@@ -63,6 +63,61 @@ class LazyRows:
         return self.read(slice(None) if len(positions) == len(self) else positions)
 
 
+class SelectedRows(LazyRows):
+    """Some rows of a table.
+
+    Parameters
+    ----------
+    table : LazyRows
+    positions : ndarray of int
+    """
+
+    def __init__(self, table: LazyRows, positions: NDArray[np.intp]) -> None:
+        self._table = table
+        self._positions = positions
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of features."""
+        return len(self), self._table.shape[1]
+
+    def read(self, which: slice | NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Return some rows as finite float64 values."""
+        return self._table.read(self._positions[which])
+
+
+class StackedRows(LazyRows):
+    """The rows of one table, then those of another."""
+
+    def __init__(self, first: LazyRows, second: LazyRows) -> None:
+        self._first = first
+        self._second = second
+
+    def __len__(self) -> int:
+        return len(self._first) + len(self._second)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and of features."""
+        return len(self), self._first.shape[1]
+
+    def read(self, which: slice | NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """Return some rows as finite float64 values."""
+        positions = np.arange(len(self))[which] if isinstance(which, slice) else which
+        of_first = positions < len(self._first)
+        parts = [
+            self._first.read(positions[of_first]),
+            self._second.read(positions[~of_first] - len(self._first)),
+        ]
+        # Where the rows of both parts, one after the other, belong.
+        places = np.argsort(np.argsort(~of_first, kind="stable"))
+        rows: NDArray[np.float64] = array_module(parts[0]).concatenate(parts)[places]
+        return rows
+
+
 def _is_array_of_numbers(X: Any) -> bool:
     """Whether there is nothing to find out about rows but whether they are finite."""
     return (

@@ -22,8 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from qms22._runtime.validation import check_choice, check_count
+from qms22.detection.calibration import calibrate_tables
+from qms22.detection.encoding import encode_tables
 from qms22.estimators.batch_detector import BatchDetector, threshold
 from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.ensemble import QMS22Ensemble
@@ -198,8 +201,8 @@ def detect(
     Detection
     """
     check_request(k, fdr, preset)
-    encoded = encode(normal, unlabeled, ignore=ignore, missing=missing)
-    normal, unlabeled, rows = encoded.normal, encoded.unlabeled, encoded.rows
+    encoded = encode_tables(normal, unlabeled, ignore=ignore, missing=missing)
+    normal, unlabeled, rows = encoded.normal, encoded.batch, encoded.rows
     k = count_top(k, len(unlabeled))
     detector = PRESETS[preset](
         contamination=k if fdr is None else "auto",
@@ -211,9 +214,16 @@ def detect(
     if fdr is None:
         top, p_values, contamination = detector.top_k(k), None, None
     else:
-        flagged = np.flatnonzero(detector.flag(fdr))
+        calibration = calibrate_tables(
+            normal,
+            unlabeled,
+            detector,
+            ignore=ignore,
+            seed=check_random_state(seed).randint(2**31 - 1),
+        )
+        flagged = np.flatnonzero(calibration.flag(fdr))
         top = flagged[np.argsort(-scores[flagged], kind="stable")]
-        p_values, contamination = detector.p_values(), detector.estimate_contamination()
+        p_values, contamination = calibration.p_values(), calibration.estimate_contamination()
         # New rows are judged by the line that flags as many.
         detector.offset_ = -threshold(scores, len(top))
     reasons = explain_rows(detector, encoded.encoder, unlabeled, rows, top[:MOST_EXPLAINED])
@@ -229,49 +239,6 @@ def detect(
         p_values,
         contamination,
     )
-
-
-class Encoded(NamedTuple):
-    """Two tables as matrices.
-
-    Parameters
-    ----------
-    encoder : TabularEncoder
-    normal, unlabeled : DataFrame
-        The rows that are used.
-    positions : ndarray of int
-        Where these unlabeled rows stood in their table.
-    known, rows : ndarray
-        The normal and the unlabeled rows, encoded.
-    """
-
-    encoder: TabularEncoder
-    normal: pd.DataFrame
-    unlabeled: pd.DataFrame
-    positions: NDArray[np.intp]
-    known: NDArray[np.float64]
-    rows: NDArray[np.float64]
-
-
-def encode(
-    normal: pd.DataFrame, unlabeled: pd.DataFrame, *, ignore: Sequence[str], missing: str
-) -> Encoded:
-    """Turn two tables into matrices, as `detect` does; its parameters are explained there."""
-    encoder = TabularEncoder(ignore=tuple(ignore), missing=missing).fit(normal)
-    positions = np.arange(len(unlabeled))
-    if missing == "drop":
-        normal = normal.iloc[encoder.usable_rows(normal)]
-        positions = encoder.usable_rows(unlabeled)
-        unlabeled = unlabeled.iloc[positions]
-        for name, table in (("normal", normal), ("unlabeled", unlabeled)):
-            if not len(table):
-                raise ValueError(f"every {name} row has missing values; impute them instead")
-    known, rows = encoder.transform(normal), encoder.transform(unlabeled)
-    beyond = _dates_beyond(encoder, known, rows)
-    if beyond:
-        encoder.set_params(ignore=(*encoder.ignore, *beyond)).fit(normal)
-        known, rows = encoder.transform(normal), encoder.transform(unlabeled)
-    return Encoded(encoder, normal, unlabeled, positions, known, rows)
 
 
 def check_request(k: int | None, fdr: float | None, preset: str) -> None:
@@ -368,20 +335,6 @@ def explain_rows(
         ]
         for at, row in enumerate(which)
     ]
-
-
-def _dates_beyond(
-    encoder: TabularEncoder, known: NDArray[np.float64], rows: NDArray[np.float64]
-) -> list[str]:
-    """Name the date columns in which most of the batch lies outside the normal range."""
-    beyond = []
-    for column in encoder.columns_:
-        if column.kind == "date" and column.outputs:
-            days = column.outputs[0]
-            first, last = known[:, days].min(), known[:, days].max()
-            if np.mean((rows[:, days] < first) | (rows[:, days] > last)) > 0.5:
-                beyond.append(column.name)
-    return beyond
 
 
 def _shown(value: Any) -> str:

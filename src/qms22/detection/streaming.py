@@ -37,15 +37,14 @@ from qms22._runtime.chunks import draw_rows
 from qms22._runtime.memory import memory_left
 from qms22._runtime.progress import progress_bar
 from qms22._runtime.validation import check_count
+from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.run import (
     MOST_EXPLAINED,
     PRESETS,
     Detection,
-    Encoded,
     check_request,
     count_top,
     detect,
-    encode,
     explain_rows,
     with_results,
 )
@@ -290,7 +289,7 @@ def detect_files(
     encoded = _encode(normal_rows, drawn, ignore, missing, is_whole)
     del normal_rows, drawn
     detector = PRESETS[preset](
-        contamination=min(count_top(k, batch.n_rows), len(encoded.unlabeled)),
+        contamination=min(count_top(k, batch.n_rows), len(encoded.batch)),
         random_state=seed,
         n_jobs=n_jobs,
         verbose=verbose,
@@ -302,7 +301,7 @@ def detect_files(
     # New rows are judged by the line that flags as many of all rows.
     detector.offset_ = -threshold(scores[best], k)
     flagged = _explained(batch, encoded.encoder, detector, encoded.normal, scores, best[:k])
-    return FileDetection(batch, flagged, scores, n_drawn=len(encoded.unlabeled))
+    return FileDetection(batch, flagged, scores, n_drawn=len(encoded.batch))
 
 
 def score_file(
@@ -402,9 +401,9 @@ def _encode(
     ignore: Sequence[str],
     missing: str,
     is_whole: bool,
-) -> Encoded:
+) -> EncodedTables:
     try:
-        return encode(normal, unlabeled, ignore=ignore, missing=missing)
+        return encode_tables(normal, unlabeled, ignore=ignore, missing=missing)
     except ValueError as error:
         if is_whole:
             raise

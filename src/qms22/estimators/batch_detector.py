@@ -6,6 +6,7 @@ import math
 import warnings
 from abc import abstractmethod
 from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -23,18 +24,12 @@ from qms22._cpm.scaling import FeatureScaler
 from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.chunks import draw_rows, row_chunks
 from qms22._runtime.devices import resolve_device
-from qms22._runtime.lazy_rows import LazyRows
+from qms22._runtime.lazy_rows import LazyRows, SelectedRows, StackedRows
 from qms22._runtime.threads import in_threads
 from qms22._runtime.validation import check_count, check_path, check_rows, is_count, is_number
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
-from qms22.estimators.conformal import (
-    ContaminationEstimate,
-    conformal_p_values,
-    estimate_contamination,
-    flag_rows,
-    least_to_flag,
-    merge_p_values,
-)
+from qms22.estimators.calibration import Calibration, CalibrationSplit
+from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.explain import (
     Explanation,
     Features,
@@ -49,12 +44,6 @@ from qms22.estimators.explain import (
 # draws the line, and where there is no batch, a twentieth of the known-normal rows is beyond it.
 AUTO_FDR = 0.1
 _AUTO_SHARE = 0.05
-
-# One known-normal row in three calibrates, the others teach. Held-out rows thin out the outliers of
-# the batch: with one in two fewer are found. With more than this many for each unlabeled row even a
-# single outlier can be flagged at a false discovery rate of 0.05.
-_ONE_HELD_OUT_IN = 3
-_MOST_PER_ROW = 20
 
 
 class BatchDetector(ThresholdMixin, QMSEstimator):
@@ -74,7 +63,8 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         Parameters
         ----------
         X : array-like of shape (n_normal, n_features)
-            T: known-normal rows, at least `n_members` of them.
+            T: known-normal rows, at least `n_members` − 1 of them; `QMS22Ensemble` needs so many
+            beside those it holds out.
         y : Ignored
         unlabeled : array-like of shape (n_unlabeled, n_features), optional
             S: the batch to search, mostly normal. Without it T stands in for it, which leaves a
@@ -109,7 +99,10 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         self._calibration = None
         self.__dict__.pop("offset_", None)
         if unlabeled is not None:
-            self._calibration = _Calibration(normal, batch, rng.randint(2**31 - 1))
+            splits = _Splits(clone(self), normal, batch)
+            self._calibration = Calibration(
+                len(normal), len(batch), rng.randint(2**31 - 1), splits.score
+            )
         if n_flagged is None and unlabeled is None:
             n_flagged = math.ceil(_AUTO_SHARE * len(batch))
         if n_flagged is not None:
@@ -122,7 +115,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         """The line of ``contamination="auto"``, drawn when first asked for: it takes a fit."""
         check_is_fitted(self)
         n_unlabeled = len(self.unlabeled_scores_)
-        least = least_to_flag(n_unlabeled, self._calibrated(1).n_held_out, AUTO_FDR)
+        least = self._calibrated().least_to_flag(AUTO_FDR)
         if least > max(1, _AUTO_SHARE * n_unlabeled):
             return -threshold(as_host(self.unlabeled_scores_), None)
         with warnings.catch_warnings():
@@ -183,7 +176,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         -------
         ndarray of shape (n_unlabeled,)
         """
-        return merge_p_values(self._calibrated(n_splits).p_values(self, n_splits))
+        return self._calibrated().p_values(n_splits=n_splits)
 
     def flag(self, fdr: float = 0.1, *, n_splits: int = 1) -> NDArray[np.bool_]:
         """Tell which unlabeled rows to look at, with a bound on the share of false alarms.
@@ -215,22 +208,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         >>> np.flatnonzero(detector.flag(fdr=0.1)).tolist()  # one false alarm among eleven
         [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 27]
         """
-        if not (is_number(fdr) and 0 < fdr < 1):
-            raise ValueError(f"fdr must be a share in (0, 1); got {fdr!r}")
-        calibration = self._calibrated(n_splits)
-        n_unlabeled, n_held_out = len(self.unlabeled_scores_), calibration.n_held_out
-        flagged = flag_rows(calibration.p_values(self, n_splits), n_held_out, fdr)
-        least = least_to_flag(n_unlabeled, n_held_out, fdr, n_splits)
-        if least > 1 and not flagged.any():
-            can = f"none or at least {least}" if least <= n_unlabeled else "none"
-            split = "" if n_splits == 1 else "each split at "
-            warnings.warn(
-                f"no row is flagged, which may be for want of known-normal rows: with {n_held_out} "
-                f"of them held out, {split}fdr={fdr:g} can flag {can} of {n_unlabeled} rows; "
-                "give more known-normal rows, a smaller batch or a higher fdr",
-                stacklevel=2,
-            )
-        return flagged
+        return self._calibrated().flag(fdr, n_splits=n_splits)
 
     def estimate_contamination(
         self, *, confidence: float = 0.95, n_splits: int = 1
@@ -249,11 +227,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         ContaminationEstimate
             A tuple (share, low, high).
         """
-        if not (is_number(confidence) and 0 < confidence < 1):
-            raise ValueError(f"confidence must be a number in (0, 1); got {confidence!r}")
-        calibration = self._calibrated(n_splits)
-        p_values = calibration.p_values(self, n_splits, ties_at_random=True)
-        return estimate_contamination(p_values, calibration.n_held_out, confidence)
+        return self._calibrated().estimate_contamination(confidence=confidence, n_splits=n_splits)
 
     def explain(
         self, X: ArrayLike, *, groups: Groups | None = None, typical: ArrayLike | None = None
@@ -343,18 +317,13 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
     def _outlier_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Score rows, each by itself and in one thread; higher is more suspicious."""
 
-    def _scores(
-        self, table: LazyRows, positions: NDArray[np.intp] | None = None
-    ) -> NDArray[np.float64]:
-        """Score all rows of a table, or those at some positions, chunk by chunk."""
-        n_rows, n_features = table.shape if positions is None else (len(positions), table.shape[1])
+    def _scores(self, table: LazyRows) -> NDArray[np.float64]:
+        """Score all rows of a table, chunk by chunk."""
 
         def score(chunk: slice) -> NDArray[np.float64]:
-            return self._outlier_scores(
-                table.read(chunk if positions is None else positions[chunk])
-            )
+            return self._outlier_scores(table.read(chunk))
 
-        chunks = row_chunks((n_rows, n_features))
+        chunks = row_chunks(table.shape)
         if len(chunks) == 1:
             return score(chunks[0])
         # A GPU has one queue, and threads would only wait in it.
@@ -401,10 +370,9 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         detector.checkpoint = detector.log = None
         return detector
 
-    def _calibrated(self, n_splits: int) -> _Calibration:
+    def _calibrated(self) -> Calibration:
         check_is_fitted(self)
-        check_count("n_splits", n_splits)
-        calibration: _Calibration | None = getattr(self, "_calibration", None)
+        calibration: Calibration | None = getattr(self, "_calibration", None)
         if calibration is None:
             raise ValueError(
                 "there is no batch to flag rows of: the detector was fitted without one or comes "
@@ -413,81 +381,50 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         return calibration
 
 
-class _Calibration:
-    """Splits of the known-normal rows, some to learn from and some to compare with.
+@dataclass(frozen=True, eq=False)
+class _Splits:
+    """The rows that calibrate a detector; not the detector itself, which holds this."""
 
-    The p-values of a split are computed when first asked for.
+    unfitted: BatchDetector
+    normal: LazyRows
+    batch: LazyRows
+
+    def score(self, split: CalibrationSplit) -> NDArray[np.float64]:
+        """Learn from the rows of a split and score its mixture."""
+        known = SelectedRows(self.normal, split.known)
+        held_out = SelectedRows(self.normal, split.held_out)
+        return score_mixture(self.unfitted, known, StackedRows(self.batch, held_out), split)
+
+
+def score_mixture(
+    detector: BatchDetector, known: LazyRows, mixture: LazyRows, split: CalibrationSplit
+) -> NDArray[np.float64]:
+    """Fit a clone of a detector on the rows of a split, and score its mixture.
+
+    Parameters
+    ----------
+    detector : BatchDetector
+        Its parameters count, not what it has learned.
+    known : LazyRows
+        The known-normal rows to learn from.
+    mixture : LazyRows
+        The rows of the batch, then the held-out ones.
+    split : CalibrationSplit
     """
-
-    def __init__(self, normal: LazyRows, batch: LazyRows, seed: int) -> None:
-        self.normal = normal
-        self.batch = batch
-        self.seed = seed
-        n_held_out = min(len(normal) // _ONE_HELD_OUT_IN, _MOST_PER_ROW * len(batch))
-        self.n_held_out = max(1, n_held_out)
-        self.splits: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
-
-    def p_values(
-        self, detector: BatchDetector, n_splits: int, *, ties_at_random: bool = False
-    ) -> NDArray[np.float64]:
-        """Give the p-values of the first splits: an array of shape (n_splits, n_unlabeled).
-
-        Ties count against a row or, on demand, are broken at random, so that the p-values of
-        normal rows are uniform. Then rows that are the same may have different ones.
-        """
-        while len(self.splits) < n_splits:
-            self.splits.append(self._split(detector, number=len(self.splits)))
-        return np.stack([split[ties_at_random] for split in self.splits[:n_splits]])
-
-    def _split(
-        self, detector: BatchDetector, number: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        rng = np.random.RandomState((self.seed + number) % 2**32)
-        order = rng.permutation(len(self.normal))
-        held_out, known = order[: self.n_held_out], order[self.n_held_out :]
-        fresh = clone(detector).set_params(checkpoint=None, log=None)
-        own_rng = np.random.RandomState(rng.randint(2**31 - 1))
-        try:
-            fresh._check_drawn(len(known))
-        except ValueError as error:
-            raise ValueError(
-                f"of {len(self.normal)} known-normal rows {len(held_out)} are held out to compare "
-                "the batch with, which leaves too few to learn from; give more of them"
-            ) from error
-        # In random order, so that nothing tells the held-out rows from the others.
-        n_batch, n_mixed = len(self.batch), len(self.batch) + len(held_out)
-        shuffled = rng.permutation(n_mixed)
-        known = known[draw_rows(len(known), fresh.max_samples, own_rng)]
-        drawn = shuffled[draw_rows(n_mixed, fresh.max_samples, own_rng)]
-        fresh._learn(self.normal.read(known), self._mixed(drawn, held_out), own_rng)
-        scores = np.concatenate(
-            [
-                as_host(fresh._scores(self.batch)),
-                as_host(fresh._scores(self.normal, held_out)),
-            ]
-        )
-        # The order is random already, and so is that of ties in a stable sort.
-        ranks = np.empty(n_mixed)
-        ranks[shuffled[np.argsort(scores[shuffled], kind="stable")]] = np.arange(n_mixed)
-        against, at_random = (
-            conformal_p_values(values[:n_batch], values[n_batch:]) for values in (scores, ranks)
-        )
-        return against, at_random
-
-    def _mixed(
-        self, positions: NDArray[np.intp], held_out: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
-        """Give rows by their positions among those of the batch and, after them, the held-out."""
-        n_batch = len(self.batch)
-        of_batch_first = np.argsort(positions >= n_batch, kind="stable")
-        of_batch, others = np.split(
-            positions[of_batch_first], [np.count_nonzero(positions < n_batch)]
-        )
-        rows = [self.batch.read(of_batch), self.normal.read(held_out[others - n_batch])]
-        mixed: NDArray[np.float64] = array_module(rows[0]).concatenate(rows)[
-            np.argsort(of_batch_first)
-        ]
-        return mixed
+    fresh: BatchDetector = clone(detector).set_params(checkpoint=None, log=None)
+    try:
+        fresh._check_drawn(len(known))
+    except ValueError as error:
+        n_held_out = len(split.held_out)
+        raise ValueError(
+            f"of {len(known) + n_held_out} known-normal rows {n_held_out} are held out to compare "
+            "the batch with, which leaves too few to learn from; give more of them"
+        ) from error
+    normal = known.draw(fresh.max_samples, split.rng)
+    drawn = draw_rows(len(mixture), fresh.max_samples, split.rng)
+    # In random order, so that nothing distinguishes the held-out rows from the others.
+    fresh._learn(normal, mixture.read(split.order[drawn]), split.rng)
+    return fresh._scores(mixture)
 
 
 def fit_scaler_and_stack(

@@ -24,6 +24,14 @@ USED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "date"})
 OTHER, UNSEEN = "(other)", "(unseen)"
 
 
+class ColumnValueError(ValueError):
+    """A column holds a value that is not of the kind it has among the normal rows."""
+
+    def __init__(self, column: str, message: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 @dataclass(frozen=True)
 class ColumnInfo:
     """What was found out about a column, for people.
@@ -107,12 +115,13 @@ class ColumnPlan:
         converted = _CONVERT[self.kind](cells, self.date_format)
         if converted is None:
             row = first_unlike(cells, self.kind, self.date_format)
-            raise ValueError(self._retyped(cells, row))
+            raise ColumnValueError(self.name, self._retyped(cells, row))
         infinite = np.flatnonzero(np.isinf(converted))
         if infinite.size:
-            raise ValueError(
+            raise ColumnValueError(
+                self.name,
                 f"column {self.name!r} has {infinite.size} infinite (inf) values (first at row "
-                f"{cells.number(infinite[0])}); correct or remove them"
+                f"{cells.number(infinite[0])}); correct or remove them",
             )
         return converted
 
@@ -140,7 +149,7 @@ class ColumnPlan:
         texts = [self._text(value, cells.form) for value in different]
         are_levels = is_part or bool(numbers.keys() & set(texts))
         if present.any() and (cells.form in ("date", "other") or not are_levels):
-            raise ValueError(self._retyped(cells, int(np.argmax(present))))
+            raise ColumnValueError(self.name, self._retyped(cells, int(np.argmax(present))))
         found = [float(numbers.get(text, unseen)) for text in texts]
         result = np.full(len(cells.values), np.nan)
         result[present] = np.array(found)[np.searchsorted(different, cells.values[present])]

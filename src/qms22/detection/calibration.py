@@ -1,0 +1,81 @@
+"""Calibration of the whole road from two tables to scores: encoder, scaling and detector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.lazy_rows import LazyRows
+from qms22._runtime.packages import need
+from qms22.detection.encoding import EncodedTables, encode_tables
+from qms22.estimators.batch_detector import BatchDetector, score_mixture
+from qms22.estimators.calibration import Calibration, CalibrationSplit
+from qms22.tables.plan import ColumnValueError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def calibrate_tables(
+    normal: pd.DataFrame,
+    batch: pd.DataFrame,
+    detector: BatchDetector,
+    *,
+    ignore: Sequence[str] = (),
+    seed: int,
+) -> Calibration:
+    """Calibrate a detector of encoded tables together with their encoder.
+
+    In each split the encoder learns kinds, levels, pools and usual values from the normal rows that
+    are not held out, and what depends on the batch (the rule for dates) looks at the mixture. A
+    held-out row can have a level that no other normal row has, just as a row of the batch can.
+
+    Parameters
+    ----------
+    normal, batch : DataFrame
+        The rows that are used, as `encode_tables` returns them: what it dropped is gone. Values
+        that are missing in other columns are imputed where a split uses such a column.
+    detector : BatchDetector
+        Its parameters count, not what it has learned.
+    ignore : sequence of str
+        Columns to leave out.
+    seed : int
+        Of the splits.
+    """
+    splits = _TableSplits(normal, batch, detector, tuple(ignore))
+    return Calibration(len(normal), len(batch), seed, splits.score)
+
+
+@dataclass(frozen=True, eq=False)
+class _TableSplits:
+    """Two tables and a detector, to be fitted together once per split."""
+
+    normal: pd.DataFrame
+    batch: pd.DataFrame
+    detector: BatchDetector
+    ignore: tuple[str, ...]
+
+    def score(self, split: CalibrationSplit) -> NDArray[np.float64]:
+        """Learn from the rows of a split and score its mixture."""
+        known = self.normal.iloc[split.known]
+        mixture = need("pandas").concat([self.batch, self.normal.iloc[split.held_out]])
+        encoded = self._encode(known, mixture)
+        return score_mixture(self.detector, LazyRows(encoded.known), LazyRows(encoded.rows), split)
+
+    def _encode(self, known: pd.DataFrame, mixture: pd.DataFrame) -> EncodedTables:
+        """Encode the rows of a split; a column with values of two kinds is left out.
+
+        A held-out row may be the only normal one with a text in a column of numbers.
+        """
+        ignore = self.ignore
+        while True:
+            try:
+                return encode_tables(
+                    known, mixture, ignore=ignore, missing="impute", n_searched=len(self.batch)
+                )
+            except ColumnValueError as error:
+                ignore = (*ignore, error.column)

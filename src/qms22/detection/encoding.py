@@ -1,0 +1,96 @@
+"""Two tables as the matrices that a detector takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.tables import TabularEncoder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class EncodedTables(NamedTuple):
+    """Two tables as matrices.
+
+    Parameters
+    ----------
+    encoder : TabularEncoder
+    normal, batch : DataFrame
+        The rows that are used.
+    positions : ndarray of int
+        Positions of these rows in the batch that was given.
+    known, rows : ndarray
+        The normal rows and those of the batch, encoded.
+    """
+
+    encoder: TabularEncoder
+    normal: pd.DataFrame
+    batch: pd.DataFrame
+    positions: NDArray[np.intp]
+    known: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+
+def encode_tables(
+    normal: pd.DataFrame,
+    batch: pd.DataFrame,
+    *,
+    ignore: Sequence[str] = (),
+    missing: str = "error",
+    n_searched: int | None = None,
+) -> EncodedTables:
+    """Learn an encoder from the normal table, and encode both tables.
+
+    A date column is left out where most rows of the batch lie before or after all normal ones: that
+    today's rows are later than last month's is no reason to suspect them.
+
+    Parameters
+    ----------
+    normal, batch : DataFrame
+        With the same columns.
+    ignore : sequence of str
+        Columns to leave out.
+    missing : {"error", "impute", "drop"}
+        What to do with missing values; see `TabularEncoder`.
+    n_searched : int, optional
+        How many rows of `batch` are to be searched, where it has others as well. The rule for dates
+        goes by this number.
+    """
+    encoder = TabularEncoder(ignore=tuple(ignore), missing=missing).fit(normal)
+    positions = np.arange(len(batch))
+    if missing == "drop":
+        normal = normal.iloc[encoder.usable_rows(normal)]
+        positions = encoder.usable_rows(batch)
+        batch = batch.iloc[positions]
+        for name, table in (("normal", normal), ("unlabeled", batch)):
+            if not len(table):
+                raise ValueError(f"every {name} row has missing values; impute them instead")
+    known, rows = encoder.transform(normal), encoder.transform(batch)
+    beyond = _dates_beyond(encoder, known, rows, len(rows) if n_searched is None else n_searched)
+    if beyond:
+        encoder.set_params(ignore=(*encoder.ignore, *beyond)).fit(normal)
+        known, rows = encoder.transform(normal), encoder.transform(batch)
+    return EncodedTables(encoder, normal, batch, positions, known, rows)
+
+
+def _dates_beyond(
+    encoder: TabularEncoder,
+    known: NDArray[np.float64],
+    rows: NDArray[np.float64],
+    n_searched: int,
+) -> list[str]:
+    """Return the date columns in which more than half of `n_searched` rows are out of range."""
+    beyond = []
+    for column in encoder.columns_:
+        if column.kind == "date" and column.outputs:
+            days = column.outputs[0]
+            first, last = known[:, days].min(), known[:, days].max()
+            n_outside = np.count_nonzero((rows[:, days] < first) | (rows[:, days] > last))
+            if n_outside > n_searched / 2:
+                beyond.append(column.name)
+    return beyond

@@ -1,0 +1,237 @@
+"""Calibration: known-normal rows are held out, mixed into the batch, and compared with it.
+
+The bound on false discoveries rests on one condition: what learns and scores must not be able to
+tell the held-out rows from the normal rows of the batch. So everything that learns from
+known-normal rows (encoder, scaling, detector) learns again in each split, from the rows that are
+not held out, and treats all rows of the mixture alike. `qms22.estimators.conformal` has what
+follows from that.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_random_state
+
+from qms22._runtime.arrays import as_host
+from qms22._runtime.packages import need
+from qms22._runtime.validation import check_count, is_number
+from qms22.estimators.conformal import (
+    ContaminationEstimate,
+    conformal_p_values,
+    estimate_contamination,
+    flag_rows,
+    least_to_flag,
+    merge_p_values,
+)
+
+# One known-normal row in three is held out, the others teach. Held-out rows dilute the outliers of
+# the batch: with one in two fewer outliers are found. With more than this many for each row of the
+# batch even a single outlier can be flagged at a false discovery rate of 0.05.
+_ONE_HELD_OUT_IN = 3
+_MOST_PER_ROW = 20
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationSplit:
+    """One random choice of held-out rows.
+
+    Parameters
+    ----------
+    known : ndarray of int
+        Positions of the known-normal rows to learn from.
+    held_out : ndarray of int
+        Positions of the known-normal rows that are mixed into the batch.
+    order : ndarray of int
+        A random order of the mixture, which has the rows of the batch, then the held-out ones.
+    rng : RandomState
+        For learning.
+    """
+
+    known: NDArray[np.intp]
+    held_out: NDArray[np.intp]
+    order: NDArray[np.intp]
+    rng: np.random.RandomState
+
+
+# Learns from the rows of a split and scores its mixture: the batch, then the held-out rows.
+ScoreSplit = Callable[[CalibrationSplit], NDArray[np.float64]]
+
+
+class Calibration:
+    """P-values and flags for the rows of a batch, by comparison with held-out normal rows.
+
+    The fit of a split is made when it is first needed.
+
+    Parameters
+    ----------
+    n_normal, n_batch : int
+        Numbers of known-normal rows and of rows of the batch.
+    seed : int
+        Of the splits.
+    score_split : callable
+        Learns from a `CalibrationSplit` and returns the scores of its mixture.
+
+    Attributes
+    ----------
+    n_held_out : int
+        Known-normal rows held out in each split.
+    """
+
+    def __init__(self, n_normal: int, n_batch: int, seed: int, score_split: ScoreSplit) -> None:
+        self.n_held_out = max(1, min(n_normal // _ONE_HELD_OUT_IN, _MOST_PER_ROW * n_batch))
+        self._n_normal = n_normal
+        self._n_batch = n_batch
+        self._seed = seed
+        self._score_split = score_split
+        # Of each split made so far: p-values with ties counted against a row, and broken at random.
+        self._splits: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+
+    def p_values(self, *, n_splits: int = 1) -> NDArray[np.float64]:
+        """Return a p-value for every row of the batch; see `QMS22.p_values`."""
+        return merge_p_values(self.p_values_by_split(n_splits))
+
+    def flag(self, fdr: float = 0.1, *, n_splits: int = 1) -> NDArray[np.bool_]:
+        """Return which rows of the batch to look at; see `QMS22.flag`."""
+        if not (is_number(fdr) and 0 < fdr < 1):
+            raise ValueError(f"fdr must be a share in (0, 1); got {fdr!r}")
+        flagged = flag_rows(self.p_values_by_split(n_splits), self.n_held_out, fdr)
+        least = self.least_to_flag(fdr, n_splits)
+        if least > 1 and not flagged.any():
+            can = f"none or at least {least}" if least <= self._n_batch else "none"
+            split = "" if n_splits == 1 else "each split at "
+            warnings.warn(
+                "no row is flagged, which may be for want of known-normal rows: with "
+                f"{self.n_held_out} of them held out, {split}fdr={fdr:g} can flag {can} of "
+                f"{self._n_batch} rows; give more known-normal rows, a smaller batch or a higher "
+                "fdr",
+                stacklevel=2,
+            )
+        return flagged
+
+    def least_to_flag(self, fdr: float, n_splits: int = 1) -> int:
+        """Return how many rows a split flags at least, if it flags any."""
+        return least_to_flag(self._n_batch, self.n_held_out, fdr, n_splits)
+
+    def estimate_contamination(
+        self, *, confidence: float = 0.95, n_splits: int = 1
+    ) -> ContaminationEstimate:
+        """Estimate the share of outliers in the batch; see `QMS22.estimate_contamination`."""
+        if not (is_number(confidence) and 0 < confidence < 1):
+            raise ValueError(f"confidence must be a number in (0, 1); got {confidence!r}")
+        p_values = self.p_values_by_split(n_splits, ties_at_random=True)
+        return estimate_contamination(p_values, self.n_held_out, confidence)
+
+    def p_values_by_split(
+        self, n_splits: int, *, ties_at_random: bool = False
+    ) -> NDArray[np.float64]:
+        """Return the p-values of the first splits, of shape (n_splits, n_batch).
+
+        Ties count against a row or are broken at random. The latter makes the p-values of normal
+        rows uniform, but rows that are equal may get different ones.
+        """
+        check_count("n_splits", n_splits)
+        while len(self._splits) < n_splits:
+            self._splits.append(self._compare(number=len(self._splits)))
+        return np.stack([split[ties_at_random] for split in self._splits[:n_splits]])
+
+    def _compare(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Make a split, and compare the batch with its held-out rows."""
+        rng = np.random.RandomState((self._seed + number) % 2**32)
+        normal = rng.permutation(self._n_normal)
+        learning_rng = np.random.RandomState(rng.randint(2**31 - 1))
+        n_mixed = self._n_batch + self.n_held_out
+        split = CalibrationSplit(
+            normal[self.n_held_out :],
+            normal[: self.n_held_out],
+            rng.permutation(n_mixed),
+            learning_rng,
+        )
+        scores = as_host(self._score_split(split))
+        # A stable sort of a random order breaks ties at random.
+        ranks = np.empty(n_mixed)
+        ranks[split.order[np.argsort(scores[split.order], kind="stable")]] = np.arange(n_mixed)
+        against, at_random = (
+            conformal_p_values(values[: self._n_batch], values[self._n_batch :])
+            for values in (scores, ranks)
+        )
+        return against, at_random
+
+
+def calibrate(
+    estimator: Any,
+    X: Any,
+    *,
+    unlabeled: Any,
+    random_state: int | np.random.RandomState | None = None,
+) -> Calibration:
+    """Calibrate a detector together with all that is learned before it, such as an encoder.
+
+    ``detector.flag`` calibrates what the detector learns, and no more. Where an encoder, an imputer
+    or a selection of features has learned from all known-normal rows before, the held-out rows are
+    no longer like rows of the batch, and the bound on false discoveries does not hold. Put these
+    steps and the detector into one pipeline, and calibrate the pipeline.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Has ``fit(X, unlabeled=batch)`` and ``score_samples``: a pipeline that ends in `QMS22` or
+        `QMS22Ensemble`, for example. It is cloned and fitted once per split.
+    X : array-like or data frame of n_normal rows
+        T: known-normal rows as they are before the first step.
+    unlabeled : array-like or data frame
+        S: the batch to search, with the same columns.
+    random_state : int, RandomState or None, default=None
+        Draws the held-out rows; an int makes the answer repeatable.
+
+    Returns
+    -------
+    Calibration
+        Its methods ``flag``, ``p_values`` and ``estimate_contamination`` are those of `QMS22`.
+
+    Examples
+    --------
+    >>> import numpy as np, sklearn
+    >>> from sklearn.pipeline import Pipeline
+    >>> from qms22 import QMS22, TabularEncoder, calibrate
+    >>> rng = np.random.default_rng(0)
+    >>> levels = np.array(["red", "green", "blue"], dtype=object)
+    >>> T = np.column_stack([rng.normal(size=600), levels[rng.integers(3, size=600)]])
+    >>> S = np.column_stack([rng.normal(size=60), levels[rng.integers(3, size=60)]])
+    >>> S[:8] = [9.0, "black"]
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     detector = QMS22(random_state=0).set_fit_request(unlabeled=True)
+    ...     steps = [("encode", TabularEncoder()), ("detect", detector)]
+    ...     pipeline = Pipeline(steps, transform_input=["unlabeled"])
+    ...     calibration = calibrate(pipeline, T, unlabeled=S, random_state=0)
+    ...     flagged = np.flatnonzero(calibration.flag(fdr=0.1))
+    >>> flagged.tolist()  # one false alarm among nine
+    [0, 1, 2, 3, 4, 5, 6, 7, 39]
+    """
+    seed = check_random_state(random_state).randint(2**31 - 1)
+    n_normal, n_batch = (len(_safe_indexing(table, slice(None))) for table in (X, unlabeled))
+
+    def score_split(split: CalibrationSplit) -> NDArray[np.float64]:
+        mixture = _stack(unlabeled, _safe_indexing(X, split.held_out))
+        fresh = clone(estimator)
+        fresh.fit(_safe_indexing(X, split.known), unlabeled=_safe_indexing(mixture, split.order))
+        scores: NDArray[np.float64] = -as_host(fresh.score_samples(mixture))
+        return scores
+
+    return Calibration(n_normal, n_batch, seed, score_split)
+
+
+def _stack(first: Any, second: Any) -> Any:
+    """Put the rows of one table below those of another one of the same kind."""
+    if not hasattr(first, "columns"):
+        return np.concatenate([np.asarray(first), np.asarray(second)])
+    nw = need("narwhals.stable.v1", "a data frame")
+    return nw.concat(
+        [nw.from_native(table, eager_only=True) for table in (first, second)]
+    ).to_native()
