@@ -71,8 +71,8 @@ from qms22._runtime.validation import check_choice
 from qms22.cluster.dask_solver import DaskSolver, DetectionProblem, Part
 from qms22.cluster.medians import FirstLook, between, bracket, typical_values
 from qms22.cluster.scoring import without_batch
-from qms22.estimators.batch_detector import count_flagged, threshold
 from qms22.estimators.qms22 import QMS22
+from qms22.estimators.thresholds import count_flagged, threshold
 
 __all__ = ["DaskQMS22", "decision_function", "predict", "score_samples"]
 

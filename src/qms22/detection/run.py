@@ -27,10 +27,11 @@ from sklearn.utils import check_random_state
 from qms22._runtime.validation import check_choice, check_count
 from qms22.detection.calibration import calibrate_tables
 from qms22.detection.encoding import encode_tables
-from qms22.estimators.batch_detector import BatchDetector, threshold
+from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.qms22 import QMS22
+from qms22.estimators.thresholds import threshold
 from qms22.tables import TabularEncoder
 
 if TYPE_CHECKING:

@@ -48,7 +48,8 @@ from qms22.detection.run import (
     explain_rows,
     with_results,
 )
-from qms22.estimators.batch_detector import BatchDetector, threshold
+from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.thresholds import threshold
 from qms22.tables import TableSource, TabularEncoder, open_table
 
 if TYPE_CHECKING:

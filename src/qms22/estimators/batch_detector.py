@@ -1,4 +1,4 @@
-"""What detectors of the anomalies in a batch have in common."""
+"""BatchDetector: the common base of detectors that search a batch."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ from qms22._runtime.chunks import draw_rows, row_chunks
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.lazy_rows import LazyRows, SelectedRows, StackedRows
 from qms22._runtime.threads import in_threads
-from qms22._runtime.validation import check_count, check_path, check_rows, is_count, is_number
+from qms22._runtime.validation import check_count, check_path, check_rows
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
-from qms22.estimators.calibration import Calibration, CalibrationSplit
-from qms22.estimators.conformal import ContaminationEstimate
+from qms22.estimators.calibration import CalibratedMixin, Calibration, CalibrationSplit
 from qms22.estimators.explain import (
     Explanation,
     Features,
@@ -38,37 +37,38 @@ from qms22.estimators.explain import (
     check_typical,
     score_drops,
 )
+from qms22.estimators.thresholds import count_flagged, threshold
 
-# Of the rows that contamination="auto" flags about one in ten may be normal. Where known-normal
-# rows are so few that this level flags none or more than a twentieth of the batch, a rule of thumb
-# draws the line, and where there is no batch, a twentieth of the known-normal rows is beyond it.
+# contamination="auto" flags as many rows as this false discovery rate does. Where known-normal rows
+# are so few that it could only flag more than this share of the batch at once, Tukey's rule sets
+# the threshold. Without a batch, this share of the known-normal rows is beyond the threshold.
 AUTO_FDR = 0.1
 _AUTO_SHARE = 0.05
 
 
-class BatchDetector(ThresholdMixin, QMSEstimator):
-    """A detector that learns from known-normal rows and from the batch it is to search.
+class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
+    """A detector that learns from known-normal rows and from the batch it searches.
 
-    A subclass says how to check its parameters, how to learn and how to score.
+    A subclass implements `_check_enough`, `_learn` and `_outlier_scores`.
     """
 
-    # What detectors had that were saved before there were these parameters.
+    # Defaults for detectors that were saved before these parameters existed.
     max_samples: int | None = None
     checkpoint: str | PathLike[str] | None = None
     log: str | PathLike[str] | None = None
 
     def fit(self, X: ArrayLike, y: object = None, *, unlabeled: ArrayLike | None = None) -> Self:
-        """Learn what tells the unlabeled batch from the known-normal rows.
+        """Learn what distinguishes the unlabeled batch from the known-normal rows.
 
         Parameters
         ----------
         X : array-like of shape (n_normal, n_features)
-            T: known-normal rows, at least `n_members` − 1 of them; `QMS22Ensemble` needs so many
-            beside those it holds out.
+            T: known-normal rows. `QMS22` needs at least `n_members` − 1 of them, `QMS22Ensemble` as
+            many in addition to those it holds out.
         y : Ignored
         unlabeled : array-like of shape (n_unlabeled, n_features), optional
-            S: the batch to search, mostly normal. Without it T stands in for it, which leaves a
-            weak novelty detector, and a warning.
+            S: the batch to search, mostly normal. Without it T takes its place, with a warning:
+            the result is a weak novelty detector.
 
         Returns
         -------
@@ -112,19 +112,19 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
 
     @cached_property
     def offset_(self) -> float:
-        """The line of ``contamination="auto"``, drawn when first asked for: it takes a fit."""
+        """The threshold of ``contamination="auto"``; computed on first use, which takes a fit."""
         check_is_fitted(self)
         n_unlabeled = len(self.unlabeled_scores_)
         least = self._calibrated().least_to_flag(AUTO_FDR)
         if least > max(1, _AUTO_SHARE * n_unlabeled):
             return -threshold(as_host(self.unlabeled_scores_), None)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that none is flagged is an answer here
+            warnings.simplefilter("ignore")  # flagging no row is a valid result here
             n_flagged = int(np.count_nonzero(self.flag(AUTO_FDR)))
         return -threshold(as_host(self.unlabeled_scores_), n_flagged)
 
     def top_k(self, k: int) -> NDArray[np.intp]:
-        """Give the positions of the k most suspicious unlabeled rows.
+        """Return the positions of the k most suspicious unlabeled rows.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         return np.argsort(-as_host(self.unlabeled_scores_), kind="stable")[:k]
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Tell how normal rows are, by what was learned from the batch; higher is more normal.
+        """Score rows by what was learned from the batch; higher is more normal.
 
         Parameters
         ----------
@@ -158,84 +158,13 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         check_is_fitted(self)
         return -self._scores(LazyRows.of(self, X))
 
-    def p_values(self, *, n_splits: int = 1) -> NDArray[np.float64]:
-        """Give a conformal p-value for every unlabeled row.
-
-        Of a normal row it is at most u with a probability of at most u, whatever the data. One
-        known-normal row in three is held out and mixed into the batch, the detector is fitted
-        anew, and the p-value is one plus the number of held-out rows that score as high or
-        higher, over one plus the number of held-out rows.
-
-        Parameters
-        ----------
-        n_splits : int, default=1
-            How often to hold out other rows. Several p-values of a row are merged by twice
-            their mean. Every split costs one fit, made when first asked for.
-
-        Returns
-        -------
-        ndarray of shape (n_unlabeled,)
-        """
-        return self._calibrated().p_values(n_splits=n_splits)
-
-    def flag(self, fdr: float = 0.1, *, n_splits: int = 1) -> NDArray[np.bool_]:
-        """Tell which unlabeled rows to look at, with a bound on the share of false alarms.
-
-        The expected share of normal rows among the flagged ones is at most `fdr`, whatever the
-        data, the outliers and their number, as long as the normal rows of the batch are drawn as
-        the known-normal ones were. It holds on average over batches, not for each.
-
-        Parameters
-        ----------
-        fdr : float, default=0.1
-            False discovery rate, in (0, 1).
-        n_splits : int, default=1
-            How often to hold out other known-normal rows. One split finds most. With five, merged
-            by their e-values, the answer depends less on the split, and about half is found.
-
-        Returns
-        -------
-        ndarray of bool of shape (n_unlabeled,)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from qms22 import QMS22
-        >>> rng = np.random.default_rng(0)
-        >>> T, S = rng.normal(size=(400, 4)), rng.normal(size=(100, 4))
-        >>> S[:10] += 6
-        >>> detector = QMS22(random_state=0).fit(T, unlabeled=S)
-        >>> np.flatnonzero(detector.flag(fdr=0.1)).tolist()  # one false alarm among eleven
-        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 27]
-        """
-        return self._calibrated().flag(fdr, n_splits=n_splits)
-
-    def estimate_contamination(
-        self, *, confidence: float = 0.95, n_splits: int = 1
-    ) -> ContaminationEstimate:
-        """Estimate the share of outliers in the batch.
-
-        Parameters
-        ----------
-        confidence : float, default=0.95
-            Of the interval, in (0, 1).
-        n_splits : int, default=1
-            As of `p_values`.
-
-        Returns
-        -------
-        ContaminationEstimate
-            A tuple (share, low, high).
-        """
-        return self._calibrated().estimate_contamination(confidence=confidence, n_splits=n_splits)
-
     def explain(
         self, X: ArrayLike, *, groups: Groups | None = None, typical: ArrayLike | None = None
     ) -> Explanation:
-        """Tell which features make rows suspicious, and by how much.
+        """Compute which features make rows suspicious, and by how much.
 
-        Each feature in turn is set to its typical normal value, all others staying as they are;
-        the reason is as strong as the score drops.
+        Each feature in turn is set to its typical normal value while the others stay unchanged.
+        The more the score drops, the stronger the reason.
 
         Features are changed one at a time. Where several are suspicious only together (a
         combination of values that never occurs in T) or each is enough alone, no single change may
@@ -287,7 +216,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         )
 
     def _check_parameters(self) -> None:
-        """Complain about parameters that make no sense."""
+        """Raise ValueError if a parameter is not valid."""
         self._solver_options(n_threads=1)
         check_count("n_members", self.n_members, least=2)
         if self.max_samples is not None:
@@ -302,7 +231,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
 
     @abstractmethod
     def _check_enough(self, n_normal: int) -> None:
-        """Complain about too few known-normal rows."""
+        """Raise ValueError if there are too few known-normal rows."""
 
     @abstractmethod
     def _learn(
@@ -311,11 +240,11 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
     ) -> None:
-        """Learn from the rows; all rows of the batch count alike."""
+        """Learn from the rows; the order of the rows of the batch carries no meaning."""
 
     @abstractmethod
     def _outlier_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score rows, each by itself and in one thread; higher is more suspicious."""
+        """Score rows independently of each other, in one thread; higher is more suspicious."""
 
     def _scores(self, table: LazyRows) -> NDArray[np.float64]:
         """Score all rows of a table, chunk by chunk."""
@@ -333,7 +262,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         return scores
 
     def _check_drawn(self, n_normal: int) -> None:
-        """Complain about too few known-normal rows, in all or among those drawn."""
+        """Raise ValueError if there are too few known-normal rows, in all or in a draw."""
         self._check_enough(n_normal)
         if self.max_samples is None:
             return
@@ -346,7 +275,7 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
             ) from error
 
     def _reporting(self) -> FitReporting:
-        """Who is told of the sweeps of a fit."""
+        """Return where the progress of a fit is reported to."""
         parameters = self.get_params(deep=False)
         about = {"detector": type(self).__name__, "parameters": parameters}
         return FitReporting(self.verbose > 0, self.log, self.checkpoint, about)
@@ -356,12 +285,12 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
             Path(self.checkpoint).unlink(missing_ok=True)
 
     def without_rows(self) -> Self:
-        """Give a copy that scores and predicts alike but has forgotten the rows it was fitted on.
+        """Return a copy that scores and predicts alike, without the rows it was fitted on.
 
         Returns
         -------
         detector
-            It can no longer flag rows of its batch, as it has none.
+            It has no batch, so it cannot flag rows of it.
         """
         check_is_fitted(self)
         detector = copy(self)
@@ -370,20 +299,14 @@ class BatchDetector(ThresholdMixin, QMSEstimator):
         detector.checkpoint = detector.log = None
         return detector
 
-    def _calibrated(self) -> Calibration:
-        check_is_fitted(self)
-        calibration: Calibration | None = getattr(self, "_calibration", None)
-        if calibration is None:
-            raise ValueError(
-                "there is no batch to flag rows of: the detector was fitted without one or comes "
-                "from a file; fit it with fit(X, unlabeled=batch)"
-            )
-        return calibration
-
 
 @dataclass(frozen=True, eq=False)
 class _Splits:
-    """The rows that calibrate a detector; not the detector itself, which holds this."""
+    """The rows that calibrate a detector, and an unfitted clone of it.
+
+    A reference to the fitted detector, which holds this object, would keep the rows in memory until
+    the garbage collector runs.
+    """
 
     unfitted: BatchDetector
     normal: LazyRows
@@ -430,37 +353,10 @@ def score_mixture(
 def fit_scaler_and_stack(
     normal: NDArray[np.float64], batch: NDArray[np.float64], scaling: str | None, device: str
 ) -> tuple[FeatureScaler, NDArray[np.float64]]:
-    """Learn the scaling of T, and give the scaled rows of S and of T, where a device has them."""
+    """Learn the scaling of T; return it and the scaled rows of S, then T, on the device."""
     known, sought = to_device(normal, device), to_device(batch, device)
     scaler = FeatureScaler.learn(known, scaling)
     rows = array_module(known).empty((len(sought) + len(known), known.shape[1]))
     scaler.transform(sought, out=rows[: len(sought)])
     scaler.transform(known, out=rows[len(sought) :])
     return scaler, rows
-
-
-def count_flagged(contamination: object, n_unlabeled: int) -> int | None:
-    """Turn `contamination` into a number of rows; None for "auto"."""
-    if isinstance(contamination, str) and contamination == "auto":
-        return None
-    if is_count(contamination) and 1 <= contamination <= n_unlabeled:  # type: ignore[operator]
-        return int(contamination)  # type: ignore[call-overload, no-any-return]
-    if is_number(contamination) and 0 < contamination < 1:  # type: ignore[operator]
-        return round(contamination * n_unlabeled)  # type: ignore[operator]
-    raise ValueError(
-        "contamination must be 'auto', a share in (0, 1) or a number of rows from 1 to "
-        f"{n_unlabeled}, the number of unlabeled rows; got {contamination!r}"
-    )
-
-
-def threshold(scores: NDArray[np.float64], n_flagged: int | None) -> float:
-    """Draw the line half-way between the flagged and the other scores, or by Tukey's rule."""
-    if n_flagged is None:
-        first, third = np.percentile(scores, [25, 75])
-        return float(third + 1.5 * (third - first))
-    descending = -np.sort(-scores)
-    if n_flagged == 0:
-        return float(descending[0])
-    if n_flagged == len(scores):
-        return float(np.nextafter(descending[-1], -np.inf))
-    return float(descending[n_flagged - 1] + descending[n_flagged]) / 2

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.arrays import as_host
 from qms22._runtime.packages import need
@@ -94,11 +95,11 @@ class Calibration:
         self._splits: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
 
     def p_values(self, *, n_splits: int = 1) -> NDArray[np.float64]:
-        """Return a p-value for every row of the batch; see `QMS22.p_values`."""
+        """Compute a p-value for every row of the batch; see `QMS22.p_values`."""
         return merge_p_values(self.p_values_by_split(n_splits))
 
     def flag(self, fdr: float = 0.1, *, n_splits: int = 1) -> NDArray[np.bool_]:
-        """Return which rows of the batch to look at; see `QMS22.flag`."""
+        """Flag rows of the batch; see `QMS22.flag`."""
         if not (is_number(fdr) and 0 < fdr < 1):
             raise ValueError(f"fdr must be a share in (0, 1); got {fdr!r}")
         flagged = flag_rows(self.p_values_by_split(n_splits), self.n_held_out, fdr)
@@ -162,6 +163,93 @@ class Calibration:
             for values in (scores, ranks)
         )
         return against, at_random
+
+
+class CalibratedMixin:
+    """The decisions of a detector that keeps a `Calibration` of its batch."""
+
+    def p_values(self, *, n_splits: int = 1) -> NDArray[np.float64]:
+        """Compute a conformal p-value for every unlabeled row.
+
+        The p-value of a normal row is at most u with probability at most u, for any data. One
+        known-normal row in three is held out and mixed into the batch, and the detector is fitted
+        again. The p-value is one plus the number of held-out rows that score as high or higher,
+        divided by one plus the number of held-out rows.
+
+        Parameters
+        ----------
+        n_splits : int, default=1
+            How many times to hold out rows, other ones each time. Several p-values of a row are
+            merged by twice their mean. Every split costs one fit, made on first use.
+
+        Returns
+        -------
+        ndarray of shape (n_unlabeled,)
+        """
+        return self._calibrated().p_values(n_splits=n_splits)
+
+    def flag(self, fdr: float = 0.1, *, n_splits: int = 1) -> NDArray[np.bool_]:
+        """Flag unlabeled rows with a bound on the expected share of false alarms.
+
+        The expected share of normal rows among the flagged ones is at most `fdr`, for any data and
+        any outliers, as long as the normal rows of the batch are drawn as the known-normal ones
+        were. The bound holds on average over batches, not for each batch, and for rows that were
+        not encoded by something that has learned from the held-out rows; see `calibrate`.
+
+        Parameters
+        ----------
+        fdr : float, default=0.1
+            False discovery rate, in (0, 1).
+        n_splits : int, default=1
+            How many times to hold out known-normal rows. One split finds most outliers. With
+            five, merged by their e-values, the answer depends less on the split, and about half
+            as many outliers are found.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_unlabeled,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from qms22 import QMS22
+        >>> rng = np.random.default_rng(0)
+        >>> T, S = rng.normal(size=(400, 4)), rng.normal(size=(100, 4))
+        >>> S[:10] += 6
+        >>> detector = QMS22(random_state=0).fit(T, unlabeled=S)
+        >>> np.flatnonzero(detector.flag(fdr=0.1)).tolist()  # one false alarm among eleven
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 27]
+        """
+        return self._calibrated().flag(fdr, n_splits=n_splits)
+
+    def estimate_contamination(
+        self, *, confidence: float = 0.95, n_splits: int = 1
+    ) -> ContaminationEstimate:
+        """Estimate the share of outliers in the batch.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Of the interval, in (0, 1).
+        n_splits : int, default=1
+            As in `p_values`.
+
+        Returns
+        -------
+        ContaminationEstimate
+            A tuple (share, low, high).
+        """
+        return self._calibrated().estimate_contamination(confidence=confidence, n_splits=n_splits)
+
+    def _calibrated(self) -> Calibration:
+        check_is_fitted(self)
+        calibration: Calibration | None = getattr(self, "_calibration", None)
+        if calibration is None:
+            raise ValueError(
+                "there is no batch to flag rows of: the detector was fitted without one or comes "
+                "from a file; fit it with fit(X, unlabeled=batch)"
+            )
+        return calibration
 
 
 def calibrate(

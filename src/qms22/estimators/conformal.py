@@ -1,9 +1,9 @@
 """From scores to decisions with a guarantee: conformal p-values, false discoveries, outlier share.
 
 Some known-normal rows, the calibration rows, are mixed into the unlabeled ones before anything is
-learned. Whoever scores them cannot tell which is which, so that the score of a normal row is as
-likely to stand at one rank among the calibration scores as at any other, whatever the data and
-however good the score. All guarantees here rest on that alone.
+learned. What learns and scores cannot distinguish them, so the score of a normal row takes every
+rank among the calibration scores with the same probability, for any data and any scores. All
+guarantees here rest on that alone.
 
 References
 ----------
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import betabinom  # type: ignore[import-untyped, unused-ignore]
 
-# P-values and levels are fractions that may meet exactly; rounding must not keep them apart.
+# P-values and levels are fractions that may be equal; rounding must not make them differ.
 _SLACK = 1 + 1e-12
 
 # Rows with a p-value above a cut are compared with the number of normal rows there.
@@ -43,10 +43,10 @@ class ContaminationEstimate(NamedTuple):
     share : float
         Storey's estimate.
     low : float
-        The share is at least this, whatever the data, with the confidence asked for.
+        The share is at least this, for any data, with the confidence asked for.
     high : float
-        The share is at most this, with the same confidence, as far as outliers have p-values
-        below one half: outliers that look like normal rows are beyond any method.
+        The share is at most this, with the same confidence, if all outliers have p-values below
+        one half. No method can count outliers that look like normal rows.
     """
 
     share: float
@@ -59,7 +59,7 @@ def conformal_p_values(
 ) -> NDArray[np.float64]:
     """Compute (1 + the number of calibration scores that are as high or higher) / (n + 1).
 
-    Of a normal row it is at most u with a probability of at most u. Ties count against the row.
+    For a normal row it is at most u with probability at most u. Ties count against the row.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def conformal_p_values(
 
 
 def benjamini_hochberg(p_values: NDArray[np.float64], level: float) -> NDArray[np.bool_]:
-    """Tell which rows to flag so that the false discovery rate is at most `level`.
+    """Flag rows so that the false discovery rate is at most `level`.
 
     It is at most `level` times the share of normal rows.
 
@@ -99,15 +99,15 @@ def benjamini_hochberg(p_values: NDArray[np.float64], level: float) -> NDArray[n
 def e_values(
     p_values: NDArray[np.float64], n_calibration: int, level: float
 ) -> NDArray[np.float64]:
-    """Turn the p-values of one split into e-values.
+    """Convert the p-values of one split to e-values.
 
     Where the procedure of Benjamini and Hochberg flags k rows, each of them gets 1 / u, where u
     is the highest value at or below level · k / n that a p-value can take; any other row gets 0.
-    Over the normal rows they add up to at most the number of those in expectation, which is what
-    `e_benjamini_hochberg` asks for, and, unlike p-values, averages of them do so, too.
+    The expected sum of the e-values of the normal rows is at most their number. This is what
+    `e_benjamini_hochberg` needs, and, unlike p-values, averages of e-values have the same property.
 
-    The highest p-value that was in fact flagged would not do for u. It is often lower by chance,
-    and the expected sum would be too high.
+    The highest p-value that is flagged cannot take the place of u: it is often lower by chance, and
+    the expected sum would be too high.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def e_values(
 
 
 def e_benjamini_hochberg(values: NDArray[np.float64], level: float) -> NDArray[np.bool_]:
-    """Tell which rows to flag by e-values so that the false discovery rate is at most `level`.
+    """Flag rows by e-values so that the false discovery rate is at most `level`.
 
     Parameters
     ----------
@@ -148,9 +148,9 @@ def e_benjamini_hochberg(values: NDArray[np.float64], level: float) -> NDArray[n
 def flag_rows(p_values: NDArray[np.float64], n_calibration: int, level: float) -> NDArray[np.bool_]:
     """Flag rows by the p-values of one split or of several.
 
-    One split goes the way of Benjamini and Hochberg. Several are merged by the mean of their
-    e-values: merged p-values, such as twice the mean, are p-values again, but the guarantee on
-    false discoveries asks more of them than that; that of e-values holds for any dependence.
+    For one split this is the procedure of Benjamini and Hochberg. Several splits are merged by the
+    mean of their e-values, whose guarantee holds for any dependence. Twice the mean p-value is a
+    p-value again, but the guarantee on false discoveries needs more than valid p-values.
 
     Parameters
     ----------
@@ -170,18 +170,18 @@ def flag_rows(p_values: NDArray[np.float64], n_calibration: int, level: float) -
 
 
 def least_to_flag(n_unlabeled: int, n_calibration: int, level: float, n_splits: int = 1) -> int:
-    """Count the rows that a split must flag together, if it flags any.
+    """Return the smallest number of rows above 0 that a split can flag.
 
-    No p-value is below 1 / (n_calibration + 1), and k rows are flagged only if all of theirs are
-    at most level · k / n_unlabeled. Where it is more than `n_unlabeled`, nothing can be flagged.
+    No p-value is below 1 / (n_calibration + 1), and k rows are flagged only if all their p-values
+    are at most level · k / n_unlabeled. A result above `n_unlabeled` means that no row can be
+    flagged.
 
     Parameters
     ----------
     n_unlabeled, n_calibration : int
     level : float
-        Of `flag_rows`.
+        As in `flag_rows`.
     n_splits : int
-        Of `flag_rows`.
 
     Returns
     -------
@@ -212,17 +212,16 @@ def estimate_contamination(
 ) -> ContaminationEstimate:
     """Estimate the share of outliers by the number of p-values above one half.
 
-    About half of the normal rows are there, and few of the outliers. How many of n₀ normal rows
-    are there follows a beta-binomial distribution, exactly; the interval has all shares
-    for which what was seen is not too unlikely. Outliers with low p-values show better against
-    the few normal rows there: its lower end also looks at p-values above 1/8 and above 1/32.
+    About half of the normal rows have such a p-value, and few outliers do. The number of them among
+    n₀ normal rows follows a beta-binomial distribution exactly. The interval contains all shares
+    for which the observed number is not too unlikely. Few normal rows have low p-values, so that
+    outliers stand out there: the lower end also uses the numbers of p-values above 1/8 and 1/32.
 
     Parameters
     ----------
     p_values : ndarray of shape (n_splits, n)
-        Of ranks without ties: tied rows would all be above one half, or none. Of several splits
-        the estimates are averaged, and what is too unlikely is told by twice the mean of the
-        probabilities.
+        Computed from ranks without ties: tied rows would all be above one half, or none. The
+        estimates of several splits are averaged; their probabilities are merged by twice the mean.
     n_calibration : int
         At least 1.
     confidence : float
@@ -248,8 +247,8 @@ def estimate_contamination(
 class _CountAbove:
     """The number of p-values above a cut, in each split.
 
-    A normal row is there if it scores lower than the calibration row at a certain rank, so that
-    their number is beta-binomial.
+    A normal row is counted if it scores lower than the calibration row of a certain rank, so the
+    number of normal rows counted is beta-binomial.
 
     Parameters
     ----------
@@ -270,25 +269,25 @@ class _CountAbove:
 
     @property
     def n_normal(self) -> float:
-        """The number of normal rows that explains the count, if no outlier is in it."""
+        """The number of normal rows expected from the count, if no outlier is counted."""
         return float(np.mean(self.n_above) * (self.a + self.b) / self.a)
 
     def chance_of_fewer(self, n_normal: int) -> float:
-        """Tell how likely so few, or fewer, are above the cut: the mean over the splits."""
+        """Return the probability of this count or a lower one: the mean over the splits."""
         return float(np.mean(betabinom.cdf(self.n_above, n_normal, self.a, self.b)))
 
     def chance_of_more(self, n_normal: int) -> float:
-        """Tell how likely so many normal rows, or more, are above the cut."""
+        """Return the probability of this count or a higher one: the mean over the splits."""
         return float(np.mean(betabinom.sf(self.n_above - 1, n_normal, self.a, self.b)))
 
 
 def _level_of_split(level: float, n_splits: int) -> float:
-    """Give the level at which each split is cut."""
+    """Return the level that is applied to each split."""
     return level if n_splits == 1 else level / 2
 
 
 def _first(last: int, holds: Callable[[int], bool]) -> int:
-    """Find the first number of 0 … last from which on a condition holds; last + 1 if none."""
+    """Return the first number in 0 … last from which a condition holds; last + 1 if none."""
     low, high = 0, last + 1
     while low < high:
         middle = (low + high) // 2
