@@ -14,9 +14,10 @@ from __future__ import annotations
 import csv
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -29,6 +30,7 @@ from sklearn import datasets as made
 from sklearn.base import clone
 
 from qms22 import QMS22, QMS22Ensemble
+from qms22._cpm.backends import Backend
 from qms22._runtime.progress import progress_bar
 from qms22.datasets import load_keel
 from qms22.detectors import KNNDetector
@@ -87,9 +89,8 @@ class NearestNeighbors(QMS22):
     ) -> None:
         self._knn = KNNDetector().fit(normal)
 
-    def _outlier_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        scores: NDArray[np.float64] = -self._knn.score_samples(rows)
-        return scores
+    def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
+        return lambda rows: -self._knn.score_samples(rows)
 
 
 # Detectors by name, each with the numbers of splits to merge.

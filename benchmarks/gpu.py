@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,10 @@ from rich.console import Console
 from rich.table import Table
 
 import qms22
-from qms22._cpm.cuda.solver import CudaFits, Start, fit_all
-from qms22._cpm.sweeps import SolverOptions, cpm_rules, starting_point
+from qms22._cpm.cuda.backend import CudaBackend
+from qms22._cpm.cuda.solver import CudaFits, Start
+from qms22._cpm.options import SolverOptions, cpm_rules, starting_point
+from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.devices import need_cupy
 
@@ -215,16 +217,17 @@ def measure_fits(rows: list[tuple[Any, ...]], repeats: int, largest: int) -> Non
 def measure_batch(rows: list[tuple[Any, ...]], n_fits: int, n: int) -> None:
     """Many small fits in one launch, against one after the other."""
     cupy = need_cupy()
+    backend = CudaBackend()
     for dtype in ("float32", "float64"):
-        options = SolverOptions(dtype=dtype)
+        options = SolverOptions(dtype=dtype, device="cuda")
         task = make_task(n, 10)
         groups = [np.random.RandomState(seed).permutation(task.group) for seed in range(n_fits)]
         tasks = [Task(task.X, group, task.group_weight) for group in groups]
-        starts = [start_of(task, options) for task in tasks]
-        fit_all(starts[:1], dtype, 1)
-        fit_all(starts, dtype, 1)
-        together = gpu_seconds(lambda: fit_all(starts, dtype, options.max_iter))  # noqa: B023
-        alone = gpu_seconds(lambda: fit_all(starts[:1], dtype, options.max_iter))  # noqa: B023
+        fits = [Fit(task) for task in tasks]
+        for some in (fits, fits[:1]):  # the first runs compile
+            backend.solve(some, replace(options, max_iter=1))
+        together = gpu_seconds(lambda: backend.solve(fits, options))  # noqa: B023
+        alone = gpu_seconds(lambda: backend.solve(fits[:1], options))  # noqa: B023
         case = f"{n_fits} of {n} x 10 {dtype}"
         rows.append(("batch", case, "seconds", f"{together:.6g}"))
         rows.append(("batch", case, "seconds_of_one_alone", f"{alone:.6g}"))

@@ -18,8 +18,9 @@ from compiled import load
 from kernel import console, machine
 from naive import naive_cpm
 
+from qms22._cpm.backends import solve
+from qms22._cpm.options import SolverOptions
 from qms22._cpm.scaling import FeatureScaler
-from qms22._cpm.sweeps import SolverOptions, solve
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.progress import progress_bar
 from qms22.datasets import Dataset, list_keel, load_keel, paper_table1

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fake_cupy import fake_cupy  # noqa: F401
 
 # Asks scikit-learn's estimator checks for its check of array-API inputs as well.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")

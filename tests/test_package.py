@@ -77,7 +77,9 @@ def test_ctrl_c_ends_a_fit(n_rows: int, parameters: str) -> None:
 def test_a_callback_can_end_a_fit() -> None:
     from tasks import random_task
 
-    from qms22._cpm.sweeps import FitState, SolverOptions, solve
+    from qms22._cpm.backends import solve
+    from qms22._cpm.options import SolverOptions
+    from qms22._cpm.sweeps import FitState
 
     seen: list[tuple[int, float]] = []
 

@@ -64,8 +64,9 @@ from sklearn.utils.validation import validate_data
 
 from qms22._cpm.checkpoint import parameters_of
 from qms22._cpm.fit_log import FitPlan
+from qms22._cpm.options import check_range
 from qms22._cpm.scaling import FeatureScaler, Mean, RowFunction
-from qms22._cpm.sweeps import Solution, check_range, run_sweeps
+from qms22._cpm.sweeps import Solution, run_sweeps
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.validation import check_choice
 from qms22.cluster.dask_solver import DaskSolver, DetectionProblem, Part

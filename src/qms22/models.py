@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qms22 import __version__
 from qms22._runtime.files import written_whole
+from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import is_count
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
@@ -288,7 +289,7 @@ def _try_out(detector: Any) -> None:
     if type(detector) not in _DETECTORS:
         raise TypeError("not a detector of qms22")
     row = np.zeros((1, detector.n_features_in_))
-    score = detector._outlier_scores(row) - detector.offset_
+    score = detector._scores(LazyRows(row)) - detector.offset_
     usual = detector._typical.row([[column] for column in range(row.shape[1])])
     if not np.isfinite(score).all() or usual.shape != row[0].shape:
         raise ValueError("parts of the detector do not fit together")

@@ -13,9 +13,11 @@ from hypothesis.extra.numpy import arrays
 
 from qms22._core import BLOCK_ROWS
 from qms22._core import Shard as CoreShard
+from qms22._cpm.backends import solve
 from qms22._cpm.native import in_unit, power_of_two_near
+from qms22._cpm.options import SolverOptions, cpm_rules, starting_point
 from qms22._cpm.scaling import Extent, FeatureScaler, Mean
-from qms22._cpm.sweeps import SolverOptions, cpm_rules, run_sweeps, solve, starting_point
+from qms22._cpm.sweeps import run_sweeps
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.chunks import draw_rows
 from qms22.cluster.layout import Cut, Layout, Piece

@@ -7,14 +7,17 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from qms22._cpm.cuda.memory import FitMemory
-from qms22._cpm.sweeps import SolverOptions, cpm_rules, starting_point
+from qms22._cpm.cuda.solver import Start, SweepResult
+from qms22._cpm.options import SolverOptions, cpm_rules, starting_point
 from qms22._cpm.task import Task
 
 SOURCE = Path(__file__).with_name("rows_on_host.cpp")
@@ -35,26 +38,53 @@ def library() -> ctypes.CDLL:
         return ctypes.CDLL(str(target))
 
 
+class HostFits:
+    """Stands in for `CudaFits`: the same memory layout and arithmetic, without a GPU."""
+
+    def __init__(
+        self, starts: Sequence[Start], precision: str, most_sweeps: int = 1, depth: int = 2
+    ) -> None:
+        self._sweep = getattr(library(), f"sweep_{precision}")
+        self._depth = depth
+        columns: dict[int, Any] = {}
+        self._fits = [
+            FitMemory.allocate(
+                start.task,
+                start.A,
+                start.b,
+                start.rules,
+                precision,
+                n_blocks=1,
+                most_sweeps=most_sweeps,
+                xp=np,
+                columns=columns,
+            )
+            for start in starts
+        ]
+
+    def run(self, n_sweeps: int) -> list[list[SweepResult]]:
+        """Make sweeps; return their results, by fit and by sweep."""
+        made = []
+        for fit in self._fits:
+            fit.arrays["change"][:] = fit.arrays["accepted"][:] = 0
+            self._sweep(self._depth, ctypes.c_void_p(fit.record.ctypes.data), n_sweeps)
+            changes, accepted = (fit.arrays[name].tolist() for name in ("change", "accepted"))
+            n_made = min(sum(n > 0 for n in accepted) + 1, n_sweeps)
+            made.append(list(zip(changes, accepted, strict=True))[:n_made])
+        return made
+
+    def members(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return A and b of a fit."""
+        both = self._fits[number].coefficients * self._fits[number].unit
+        return both[..., :-1], both[..., -1]
+
+
 def sweep_on_host(
     task: Task, options: SolverOptions, depth: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Fit by the GPU's arithmetic; give A, b and the loss after each sweep."""
+    """Fit by the GPU's arithmetic; return A, b and the loss after each sweep."""
     A, b = starting_point(task.n_members, task.X.shape[1], options)
-    memory = FitMemory.allocate(
-        task,
-        A,
-        b,
-        cpm_rules(task, options),
-        options.dtype,
-        n_blocks=1,
-        most_sweeps=options.max_iter,
-        xp=np,
-        columns={},
-    )
-    sweep = getattr(library(), f"sweep_{options.dtype}")
-    sweep(depth, ctypes.c_void_p(memory.record.ctypes.data), options.max_iter)
-    coefficients = memory.coefficients * memory.unit
-    n_made = int((memory.arrays["accepted"] > 0).sum()) + 1
-    changes = memory.arrays["change"][: min(n_made, options.max_iter)]
-    loss = (task.n_members - 1) * task.total_weight + np.cumsum(changes)
-    return coefficients[..., :-1], coefficients[..., -1], loss
+    start = Start(task, A, b, cpm_rules(task, options))
+    fits = HostFits([start], options.dtype, options.max_iter, depth)
+    changes = [change for change, _ in fits.run(options.max_iter)[0]]
+    return *fits.members(0), (task.n_members - 1) * task.total_weight + np.cumsum(changes)

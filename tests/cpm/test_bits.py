@@ -9,7 +9,9 @@ import pytest
 from tasks import random_task
 
 import qms22
-from qms22._cpm.sweeps import Solution, SolverOptions, solve
+from qms22._cpm.backends import solve
+from qms22._cpm.options import SolverOptions
+from qms22._cpm.sweeps import Solution
 from qms22._cpm.task import Task, detection_task
 
 INSTRUCTION_SETS = qms22.build_info()["runs_here"]

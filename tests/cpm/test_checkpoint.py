@@ -98,8 +98,9 @@ def test_goes_on_to_the_same_bits(
 DRIVER = """
 import os, random, signal, sys, time
 import numpy as np
-from qms22 import QMS22, _checkpoint
-_checkpoint._SECONDS_BETWEEN = _checkpoint._TIMES_BETWEEN = 0.0  # after every sweep
+from qms22 import QMS22
+from qms22._cpm import checkpoint
+checkpoint._SECONDS_BETWEEN = checkpoint._TIMES_BETWEEN = 0.0  # after every sweep
 rng = np.random.RandomState(0)
 T, S = rng.normal(size=(20_000, 6)), rng.normal(size=(5_000, 6))
 S[:20] += 3
@@ -148,7 +149,7 @@ def test_killed_while_scoring(rows: Rows, path: Path, monkeypatch: pytest.Monkey
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(QMS22, "_outlier_scores", fail)
+        patch.setattr(QMS22, "_scorer", fail)
         with pytest.raises(MemoryError):
             detector.fit(normal, unlabeled=batch)
     detector.set_params(log=path.with_suffix(".again")).fit(normal, unlabeled=batch)
@@ -242,8 +243,9 @@ def test_damaged_and_foreign_files(
 
 FULL_DISK = """
 import numpy as np
-from qms22 import QMS22, _checkpoint
-_checkpoint._SECONDS_BETWEEN = _checkpoint._TIMES_BETWEEN = 0.0
+from qms22 import QMS22
+from qms22._cpm import checkpoint
+checkpoint._SECONDS_BETWEEN = checkpoint._TIMES_BETWEEN = 0.0
 rng = np.random.RandomState(0)
 T, S = rng.normal(size=(200, 20)), rng.normal(size=(100, 20))
 detector = QMS22(max_iter=5, random_state=0, n_restarts=2, checkpoint="fit.npz")

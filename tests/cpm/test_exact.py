@@ -11,9 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from naive import naive_cpm
 from tasks import KINDS, assert_same_members, by_reference, random_task, tasks_and_options
 
+from qms22._cpm.backends import solve
 from qms22._cpm.native import NativeSolver
+from qms22._cpm.options import SolverOptions
 from qms22._cpm.reference import ReferenceSolver, dense_weights, loss, member_value
-from qms22._cpm.sweeps import SolverOptions, solve
 from qms22._cpm.task import CpmRules, Task, classification_task
 
 

@@ -10,8 +10,9 @@ from keel_files import real_keel
 from tasks import assert_same_members
 
 from qms22 import QMS22
+from qms22._cpm.backends import solve
+from qms22._cpm.options import SolverOptions
 from qms22._cpm.scaling import FeatureScaler
-from qms22._cpm.sweeps import SolverOptions, solve
 from qms22._cpm.task import detection_task
 from qms22.datasets import load_keel, paper_table1
 from qms22.metrics import roc

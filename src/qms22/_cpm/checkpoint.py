@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from qms22 import __version__
-from qms22._cpm.sweeps import FitState, SolverOptions
+from qms22._cpm.options import SolverOptions
+from qms22._cpm.sweeps import FitState
 from qms22._runtime.files import written_whole
 
 # At least so many seconds pass between two writes, and many more than a write takes.

@@ -69,9 +69,9 @@ class FitReporting:
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def every_sweep(self) -> bool:
-        """Whether anyone has to know of each sweep."""
-        return self.log is not None or self.checkpoint is not None
+    def is_silent(self) -> bool:
+        """Whether nothing has to be called after a sweep."""
+        return not self.verbose and self.log is None and self.checkpoint is None
 
     @contextmanager
     def start(self, plan: FitPlan) -> Iterator[FitReporter]:
@@ -83,7 +83,7 @@ class FitReporting:
         with ExitStack() as stack:
             log = stack.enter_context(_open_log(self.log))
             show = stack.enter_context(progress_bar("sweeps", n_sweeps, enabled=self.verbose))
-            reporter = FitReporter(plan, show, log, checkpoint)
+            reporter = FitReporter(plan, show, log, checkpoint, self.is_silent)
             begin = time.perf_counter()
             log(
                 "start",
@@ -120,6 +120,8 @@ class FitReporter:
     log : callable
         Writes a line: its event and its facts.
     checkpoint : Checkpoint or None
+    is_silent : bool
+        Whether none of these has anything to do.
 
     Attributes
     ----------
@@ -137,8 +139,10 @@ class FitReporter:
         show: Callable[[int, str], None],
         log: Callable[..., None],
         checkpoint: Checkpoint | None,
+        is_silent: bool,
     ) -> None:
         self._plan = plan
+        self._is_silent = is_silent
         self._show = show
         self._log = log
         self._checkpoint = checkpoint
@@ -151,18 +155,14 @@ class FitReporter:
         self.losses = [state.loss if state else None for state in self.states]
         self._n_before = sum(self.n_iter)
 
-    def listener(self, number: int) -> SweepListener:
-        """Give what the fit of this number has to call after every sweep."""
-        return partial(self._on_sweep, number)
+    def listener(self, number: int) -> SweepListener | None:
+        """Return what the fit of this number has to call after every sweep, if anything."""
+        return None if self._is_silent else partial(self._on_sweep, number)
 
     def record_remote_fit(self, number: int, solution: Solution) -> None:
         """Take note of a fit that ran elsewhere, from where its sweeps could not be told of."""
         members, losses = solution.members, solution.loss.tolist()
         self._on_sweep(number, FitState(members.A, members.b, losses, accepted=0), None)
-
-    def count(self, n_sweeps: int) -> None:
-        """Show how many sweeps were made, of all fits."""
-        self._show(n_sweeps, "")
 
     def _on_sweep(self, number: int, state: FitState, seconds: float | None) -> None:
         with self._lock:

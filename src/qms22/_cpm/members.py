@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,18 +9,13 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from qms22 import _core
-from qms22._runtime.arrays import is_on_gpu
+from qms22._runtime.build import forced_instruction_set
 
 # Member values below this share of the starting value init_b² count as this share: a ratio with a
 # value of exactly 0 has no meaning, and none of this size can be told from 0 in float32.
 FLOOR_SHARE = 2.0**-40
 
 _ROWS_PER_BATCH = 65_536
-
-
-def forced_instruction_set() -> str:
-    """Name of the instruction set that the environment asks for, or "" for the CPU's best."""
-    return os.environ.get("QMS22_ISA", "")
 
 
 @dataclass(frozen=True)
@@ -41,21 +35,13 @@ class MemberFunctions:
     floor: float
 
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute f_i(x): an array of shape (n, m), where the rows are."""
-        if is_on_gpu(X):
-            from qms22._cpm.cuda.scores import member_values
-
-            return member_values(X, self.A, self.b, floor=self.floor)  # type: ignore[no-any-return]
+        """Compute f_i(x) of scaled NumPy rows: an array of shape (n, m)."""
         return _core.member_values(
             X, self.A, self.b, floor=self.floor, isa=forced_instruction_set()
         )
 
     def outlier_scores(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute η(x) = Σ_{i≥2} max(0, (f_i(x) − f_1(x)) / f_1(x)); higher is more suspicious."""
-        if is_on_gpu(X):
-            from qms22._cpm.cuda.scores import outlier_scores
-
-            return outlier_scores(X, self.A, self.b, floor=self.floor)  # type: ignore[no-any-return]
         scores = np.empty(len(X))
         for rows in gen_batches(len(X), _ROWS_PER_BATCH):
             values = self.values(X[rows])

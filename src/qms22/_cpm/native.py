@@ -1,4 +1,4 @@
-"""The compiled kernel behind the interface that `qms22._cpm.sweeps.solve` drives."""
+"""The compiled kernel behind the interface that `qms22._cpm.sweeps.run_sweeps` drives."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22 import _core
-from qms22._cpm.members import FLOOR_SHARE, forced_instruction_set
+from qms22._cpm.members import FLOOR_SHARE
 from qms22._cpm.task import CpmRules, Task
+from qms22._runtime.build import forced_instruction_set
 
 
 class NativeSolver:

@@ -39,7 +39,7 @@ def loss(values: NDArray[np.float64], weights: NDArray[np.float64], alpha: float
 
 
 class ReferenceSolver:
-    """CPM, one sweep at a time, with the interface that `qms22._cpm.sweeps.solve` drives.
+    """CPM, one sweep at a time, with the interface that `qms22._cpm.sweeps.run_sweeps` drives.
 
     Parameters
     ----------

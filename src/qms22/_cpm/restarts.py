@@ -13,17 +13,11 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
+from qms22._cpm.backends import ROWS_PER_THREAD, choose_backend, solve, solve_all
 from qms22._cpm.checkpoint import parameters_of
-from qms22._cpm.fit_log import FitPlan, FitReporting
-from qms22._cpm.sweeps import (
-    ROWS_PER_THREAD,
-    FitState,
-    Solution,
-    SolverOptions,
-    SweepListener,
-    solve,
-    solve_together,
-)
+from qms22._cpm.fit_log import FitPlan, FitReporter, FitReporting
+from qms22._cpm.options import SolverOptions
+from qms22._cpm.sweeps import Fit, FitState, Solution, SweepListener
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import row_chunks
@@ -62,70 +56,112 @@ def solve_restarts(
     reporting : FitReporting, optional
         Who is told of the sweeps.
     """
-    # Threads of this process, unless the user has chosen another backend of joblib, such as Dask's
-    # or Ray's, whose jobs are no cores of this machine.
-    backend, _ = get_active_backend(prefer="threads")
-    is_here = getattr(backend, "supports_sharedmem", False)
-    # Where rows are enough for all cores, one fit after the other keeps every core busy to the end
-    # and needs the memory of one fit.
-    one_by_one = options.device == "cuda" or (is_here and len(rows) >= ROWS_PER_THREAD * n_jobs)
-    n_workers = 1 if one_by_one else min(n_jobs, len(seeds))
-    n_threads = n_jobs // n_workers if is_here else 1
-    restart = _Restart(rows, n_unlabeled, n_members, replace(options, n_threads=n_threads))
-    nothing: list[NDArray[np.intp] | None] = [None] * len(seeds)
-    fits = list(zip(seeds, held_out or nothing, strict=True))
-    reporting = reporting or FitReporting()
-    with reporting.start(restart.plan(fits, n_workers)) as reporter:
-        if options.device == "cuda" and not reporting.every_sweep:
-            on_sweeps = reporter.count if reporting.verbose else None
-            return solve_together([restart.task(*fit) for fit in fits], options, on_sweeps)
-        if n_workers == 1:
-            return [
-                restart.run(*fit, reporter.states[number], reporter.listener(number))
-                for number, fit in enumerate(fits)
-            ]
-        # The kernel releases the GIL: threads share the rows, processes would copy them.
-        one_at_a_time = not is_here and getattr(backend, "supports_return_generator", False)
-        parallel = Parallel(
-            n_jobs=n_workers, prefer="threads", return_as="generator" if one_at_a_time else "list"
+    workers = _Workers.choose(len(rows), len(seeds), n_jobs, options)
+    restarts = _Restarts(
+        rows,
+        n_unlabeled,
+        n_members,
+        replace(options, n_threads=workers.n_threads),
+        seeds,
+        held_out or [None] * len(seeds),
+    )
+    with (reporting or FitReporting()).start(restarts.plan(workers.n_workers)) as reporter:
+        if workers.n_workers > 1:
+            return _solve_side_by_side(restarts, workers, reporter)
+        fits = (
+            Fit(restarts.task(number), reporter.listener(number), reporter.states[number])
+            for number in range(len(seeds))
         )
-        jobs = (
-            delayed(restart.run)(
-                *fit, reporter.states[number], reporter.listener(number) if is_here else None
-            )
-            for number, fit in enumerate(fits)
+        return solve_all(fits, restarts.options)
+
+
+@dataclass(frozen=True)
+class _Workers:
+    """How fits are shared out.
+
+    Parameters
+    ----------
+    n_workers : int
+        Fits side by side.
+    n_threads : int
+        Threads of each fit.
+    is_here : bool
+        Whether workers are threads of this process. Otherwise they are jobs of the joblib backend
+        that the user has chosen, such as Dask's or Ray's, and no cores of this machine.
+    is_lazy : bool
+        Whether that backend returns results one at a time.
+    """
+
+    n_workers: int
+    n_threads: int
+    is_here: bool
+    is_lazy: bool
+
+    @classmethod
+    def choose(cls, n_rows: int, n_fits: int, n_jobs: int, options: SolverOptions) -> _Workers:
+        """Choose the workers for fits of so many rows."""
+        backend, _ = get_active_backend(prefer="threads")
+        is_here = getattr(backend, "supports_sharedmem", False)
+        is_lazy = getattr(backend, "supports_return_generator", False)
+        # Where rows are enough for all cores, one fit after the other keeps every core busy to the
+        # end and needs the memory of one fit.
+        has_many_rows = is_here and n_rows >= ROWS_PER_THREAD * n_jobs
+        if has_many_rows or not choose_backend(options.device, options.solver).uses_threads:
+            n_workers = 1
+        else:
+            n_workers = min(n_jobs, n_fits)
+        return cls(n_workers, n_jobs // n_workers if is_here else 1, is_here, is_lazy)
+
+
+def _solve_side_by_side(
+    restarts: _Restarts, workers: _Workers, reporter: FitReporter
+) -> list[Solution]:
+    # The kernel releases the GIL: threads share the rows, processes would copy them.
+    parallel = Parallel(
+        n_jobs=workers.n_workers,
+        prefer="threads",
+        return_as="generator" if workers.is_lazy and not workers.is_here else "list",
+    )
+    jobs = (
+        delayed(restarts.run)(
+            number, reporter.listener(number) if workers.is_here else None, reporter.states[number]
         )
-        solutions: list[Solution] = []
-        try:
-            for number, solution in enumerate(parallel(jobs)):
-                solutions.append(solution)
-                if not is_here:
-                    reporter.record_remote_fit(number, solution)
-        except BaseException:
-            restart.halt()
-            raise
+        for number in range(len(restarts.seeds))
+    )
+    solutions: list[Solution] = []
+    try:
+        for number, solution in enumerate(parallel(jobs)):
+            solutions.append(solution)
+            if not workers.is_here:
+                reporter.record_remote_fit(number, solution)
+    except BaseException:
+        restarts.halt()
+        raise
     return solutions
 
 
 @dataclass
-class _Restart:
+class _Restarts:
     """One fit per seed, to be run in any thread or process."""
 
     rows: NDArray[np.float64]
     n_unlabeled: int
     n_members: int
     options: SolverOptions
-    running: list[int] = field(default_factory=list)  # seeds, of the fits in this process
+    seeds: Sequence[int]
+    held_out: Sequence[NDArray[np.intp] | None]
+    running: list[int] = field(default_factory=list)  # numbers of the fits in this process
     halted: bool = False
 
-    def run(
-        self,
-        seed: int,
-        held_out: NDArray[np.intp] | None,
-        state: FitState | None,
-        listener: SweepListener | None,
-    ) -> Solution:
-        """Fit, from `state` on; `listener` is told of every sweep."""
+    def task(self, number: int) -> Task:
+        """Make the task of a fit."""
+        rng = np.random.RandomState(self.seeds[number])
+        return detection_task(
+            self.rows, self.n_unlabeled, self.n_members, rng, self.held_out[number]
+        )
+
+    def run(self, number: int, listener: SweepListener | None, state: FitState | None) -> Solution:
+        """Fit in one of several threads or processes; see `Fit` for the parameters."""
 
         def on_sweep(state: FitState, seconds: float) -> None:
             if self.halted:
@@ -133,25 +169,17 @@ class _Restart:
             if listener is not None:
                 listener(state, seconds)
 
-        task = self.task(seed, held_out)
-        self.running.append(seed)
+        self.running.append(number)
         try:
-            return solve(task, self.options, on_sweep, state)
+            return solve(self.task(number), self.options, on_sweep, state)
         finally:
-            self.running.remove(seed)
+            self.running.remove(number)
 
-    def task(self, seed: int, held_out: NDArray[np.intp] | None) -> Task:
-        """Make the task of a seed."""
-        rng = np.random.RandomState(seed)
-        return detection_task(self.rows, self.n_unlabeled, self.n_members, rng, held_out)
-
-    def plan(
-        self, fits: Sequence[tuple[int, NDArray[np.intp] | None]], side_by_side: int
-    ) -> FitPlan:
-        """Describe the fits of these seeds."""
+    def plan(self, n_workers: int) -> FitPlan:
+        """Describe the fits for progress bar, log and checkpoint."""
         n_features = self.rows.shape[1]
         return FitPlan(
-            n_fits=len(fits),
+            n_fits=len(self.seeds),
             max_iter=self.options.max_iter,
             n_rows=len(self.rows),
             n_trials=self.n_members * self.options.n_components * (n_features + 1),
@@ -159,16 +187,16 @@ class _Restart:
                 "unlabeled": self.n_unlabeled,
                 "features": n_features,
                 "device": self.options.device,
-                "fits_side_by_side": side_by_side,
+                "fits_side_by_side": n_workers,
                 "threads_per_fit": self.options.n_threads,
             },
-            fingerprint=lambda: self._fingerprint(fits),
+            fingerprint=self._fingerprint,
         )
 
-    def _fingerprint(self, fits: Sequence[tuple[int, NDArray[np.intp] | None]]) -> dict[str, Any]:
-        """Tell what the result depends on, in the words of the estimators' parameters."""
+    def _fingerprint(self) -> dict[str, Any]:
+        """Return what the result depends on, by the names of the estimators' parameters."""
         shuffles = blake2b()
-        for seed, held_out in fits:
+        for seed, held_out in zip(self.seeds, self.held_out, strict=True):
             shuffles.update(str(seed).encode())
             shuffles.update(b"" if held_out is None else held_out.tobytes())
         rows = blake2b()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from qms22 import _core
-from qms22._cpm.members import forced_instruction_set
 
 if TYPE_CHECKING:
     from qms22._core import BuildInfo
+
+
+def forced_instruction_set() -> str:
+    """Return the instruction set that ``QMS22_ISA`` names, or "" for the CPU's best."""
+    return os.environ.get("QMS22_ISA", "")
 
 
 def build_info() -> BuildInfo:

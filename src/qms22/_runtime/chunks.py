@@ -6,15 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.random import sample_without_replacement
 
-# A chunk is about a megabyte, so that it stays in a cache; of wide tables it has more.
-_VALUES_PER_CHUNK = 2**17
+# Values per chunk of rows: about a megabyte, which stays in a CPU's cache, or a gigabyte, which
+# keeps a GPU busy.
+VALUES_IN_CACHE = 2**17
+VALUES_ON_GPU = 2**27
+
 _LEAST_ROWS_PER_CHUNK = 1024
 
 
-def row_chunks(shape: tuple[int, ...]) -> list[slice]:
-    """Cut a table of shape (n, p) into chunks of rows, always in the same way."""
+def row_chunks(shape: tuple[int, ...], n_values: int = VALUES_IN_CACHE) -> list[slice]:
+    """Cut a table of shape (n, p) into chunks of about `n_values`, and at least 1,024 rows."""
     n_rows, n_features = shape
-    size = max(_LEAST_ROWS_PER_CHUNK, _VALUES_PER_CHUNK // n_features)
+    size = max(_LEAST_ROWS_PER_CHUNK, n_values // n_features)
     return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 
 

@@ -1,4 +1,4 @@
-"""The GPU: whether there is one, what it is like, and how much it holds."""
+"""Devices: which one works, how rows get there, and how much memory a GPU has."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from qms22._runtime.arrays import is_on_gpu
 from qms22._runtime.validation import check_choice
 
 DEVICES = ("cpu", "cuda", "auto")
@@ -62,6 +63,29 @@ def resolve_device(device: object) -> str:
             return "cpu"
         raise
     return "cuda"
+
+
+def to_device(rows: Any, device: str) -> Any:
+    """Return rows in the memory of a device, copied only if they are elsewhere.
+
+    Parameters
+    ----------
+    rows : ndarray of NumPy or CuPy
+    device : {"cpu", "cuda"}
+
+    Raises
+    ------
+    ValueError
+        If CuPy rows meet device "cpu": a silent copy to the host would hide a slow road.
+    """
+    if device == "cuda":
+        return need_cupy().asarray(rows)
+    if is_on_gpu(rows):
+        raise ValueError(
+            "these rows are CuPy's, on a GPU, and device='cpu'; take device='cuda', or hand over "
+            "a copy for the CPU, rows.get()"
+        )
+    return rows
 
 
 @dataclass(frozen=True)

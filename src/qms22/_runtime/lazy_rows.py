@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from qms22._runtime.arrays import array_module
+from qms22._runtime.arrays import array_module, is_on_gpu
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.validation import all_finite, check_finite, check_rows
 
@@ -48,6 +48,11 @@ class LazyRows:
         """Numbers of rows and of features."""
         n_rows, n_features = self._rows.shape
         return n_rows, n_features
+
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether the rows are CuPy's."""
+        return is_on_gpu(self.read(slice(0)))
 
     def read(self, which: slice | NDArray[np.integer[Any]]) -> NDArray[np.float64]:
         """Give some rows as finite float64 values, copied only where they have to be."""

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from qms22._runtime.arrays import as_host, is_on_gpu
-from qms22._runtime.chunks import row_chunks
+from qms22._runtime.chunks import VALUES_IN_CACHE, VALUES_ON_GPU, row_chunks
 
 
 def is_number(value: object) -> bool:
@@ -66,9 +66,7 @@ def check_rows(
     X, or X and y where `y` was given. CuPy's X stays on its GPU.
     """
     if is_on_gpu(X):
-        from qms22._cpm.cuda.rows import check_gpu_rows
-
-        return check_gpu_rows(estimator, X, name=name, reset=reset, **kwargs)
+        return _check_gpu_rows(estimator, X, name=name, reset=reset, **kwargs)
     try:
         checked = validate_data(
             estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, **kwargs
@@ -81,6 +79,37 @@ def check_rows(
     return checked
 
 
+def _check_gpu_rows(
+    estimator: BaseEstimator, X: Any, *, name: str, reset: bool, **kwargs: Any
+) -> Any:
+    """Check a CuPy array on its GPU; see `check_rows`."""
+    if X.ndim != 2:
+        raise ValueError(
+            f"{name} has {X.ndim} dimension{'s' * (X.ndim != 1)} where 2 are expected, rows and "
+            f"features; use {name}.reshape(-1, 1) or {name}.reshape(1, -1)"
+        )
+    if X.dtype.kind not in "buif":
+        raise ValueError(f"{name} has dtype {X.dtype}; give real numbers")
+    if not X.size:
+        raise ValueError(f"{name} has shape {X.shape}; give at least one row and one feature")
+    if reset:
+        estimator.n_features_in_ = int(X.shape[1])
+        if hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(
+            f"{name} has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input"
+        )
+    rows = X.astype(np.float64, copy=False)
+    check_finite(rows, X, name)
+    if "y" not in kwargs:
+        return rows
+    y = column_or_1d(as_host(kwargs["y"]), warn=True)
+    check_consistent_length(rows, y)
+    return rows, y
+
+
 def check_part(part: Any, name: str) -> NDArray[np.float64]:
     """Turn some rows of a table, whose columns have been checked, into finite float64 rows."""
     rows: NDArray[np.float64] = check_array(
@@ -91,16 +120,19 @@ def check_part(part: Any, name: str) -> NDArray[np.float64]:
 
 
 def all_finite(rows: NDArray[np.float64]) -> bool:
-    """Whether no value is NaN or infinite; takes the memory of one chunk."""
-    return all(bool(np.isfinite(rows[chunk]).all()) for chunk in row_chunks(rows.shape))
+    """Return whether no value is NaN or infinite; takes the memory of one chunk."""
+    return all(bool(np.isfinite(rows[chunk]).all()) for chunk in _chunks_of(rows))
+
+
+def _chunks_of(rows: NDArray[np.float64]) -> list[slice]:
+    return row_chunks(rows.shape, VALUES_ON_GPU if is_on_gpu(rows) else VALUES_IN_CACHE)
 
 
 def check_finite(rows: NDArray[np.float64], X: Any, name: str) -> None:
     """Complain of the first column of `rows` that holds NaN or infinity; `X` may name it."""
     if all_finite(rows):
         return
-    chunks = row_chunks(rows.shape)
-    bad = np.array([as_host(~np.isfinite(rows[chunk]).all(axis=0)) for chunk in chunks])
+    bad = np.array([as_host(~np.isfinite(rows[chunk]).all(axis=0)) for chunk in _chunks_of(rows)])
     columns = np.flatnonzero(bad.any(axis=0))
     column = int(columns[0])
     positions = np.flatnonzero(~np.isfinite(rows[:, column]))

@@ -14,9 +14,9 @@ from scipy.stats import rankdata
 from sklearn.covariance import ledoit_wolf
 
 from qms22._cpm.members import MemberFunctions
+from qms22._cpm.options import SolverOptions
 from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.scaling import DEVIATION, FeatureScaler, range_scaler
-from qms22._cpm.sweeps import SolverOptions
 from qms22.datasets import Fold
 from qms22.detectors import BRM
 from qms22.estimators.ensemble import HeldOutScores

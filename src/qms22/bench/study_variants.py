@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri_exp
 from scipy.stats import rankdata
 
-from qms22._cpm.sweeps import SolverOptions
+from qms22._cpm.options import SolverOptions
 from qms22.bench.study_pieces import Array, Cut, Pieces, Search, View, agreement
 from qms22.detectors.registry import get_detector, outlier_scores
 

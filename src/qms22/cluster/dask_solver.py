@@ -17,8 +17,9 @@ from distributed.comm import get_address_host
 from numpy.typing import NDArray
 
 from qms22._cpm.native import in_unit, power_of_two_near
+from qms22._cpm.options import SolverOptions, cpm_rules, starting_point
 from qms22._cpm.scaling import FeatureScaler
-from qms22._cpm.sweeps import FitState, SolverOptions, cpm_rules, starting_point
+from qms22._cpm.sweeps import FitState
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.validation import check_part
 from qms22.cluster.layout import Cut, Layout, Piece

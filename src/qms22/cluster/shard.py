@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._core import Shard as CoreShard
-from qms22._cpm.members import forced_instruction_set
 from qms22._cpm.task import CpmRules
+from qms22._runtime.build import forced_instruction_set
 from qms22.cluster.channel import Channel, shut
 from qms22.cluster.layout import Piece
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 
-from qms22._cpm.sweeps import SolverOptions
+from qms22._cpm.backends import Backend, choose_backend
+from qms22._cpm.options import SolverOptions
+from qms22._runtime.arrays import array_module, to_device_of
 from qms22._runtime.devices import resolve_device
+from qms22._runtime.lazy_rows import LazyRows
+from qms22._runtime.threads import in_threads
 from qms22._runtime.validation import check_choice
 
 
@@ -23,6 +30,27 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
         check_choice("scaling", parameters.get("scaling"), ("maxabs", "standard", None))
         names = parameters.keys() & {field.name for field in fields(SolverOptions)}
         return SolverOptions(**{name: parameters[name] for name in names}, n_threads=n_threads)
+
+    @abstractmethod
+    def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
+        """Load what was learned; return a function from rows, anywhere, to a result for each."""
+
+    def _scores(self, table: LazyRows) -> NDArray[np.float64]:
+        """Score all rows of a table, or those at some positions; return scores where they are."""
+        backend = choose_backend(resolve_device(self.device))
+        score = self._scorer(backend)
+
+        def score_chunk(chunk: slice) -> NDArray[np.float64]:
+            rows = table.read(chunk)
+            scores: NDArray[np.float64] = to_device_of(score(rows), rows)
+            return scores
+
+        chunks = backend.row_chunks(table.shape, table.is_on_gpu)
+        if len(chunks) == 1:
+            return score_chunk(chunks[0])
+        parts = in_threads(score_chunk, chunks, self.n_jobs if backend.uses_threads else 1)
+        scores: NDArray[np.float64] = array_module(parts[0]).concatenate(parts)
+        return scores
 
 
 class ThresholdMixin(OutlierMixin):  # type: ignore[misc]

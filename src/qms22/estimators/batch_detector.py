@@ -18,14 +18,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from qms22._cpm.cuda.rows import to_device
 from qms22._cpm.fit_log import FitReporting
 from qms22._cpm.scaling import FeatureScaler
 from qms22._runtime.arrays import array_module, as_host
-from qms22._runtime.chunks import draw_rows, row_chunks
-from qms22._runtime.devices import resolve_device
+from qms22._runtime.chunks import draw_rows
+from qms22._runtime.devices import to_device
 from qms22._runtime.lazy_rows import LazyRows, SelectedRows, StackedRows
-from qms22._runtime.threads import in_threads
 from qms22._runtime.validation import check_count, check_path, check_rows
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
 from qms22.estimators.calibration import CalibratedMixin, Calibration, CalibrationSplit
@@ -49,7 +47,7 @@ _AUTO_SHARE = 0.05
 class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
     """A detector that learns from known-normal rows and from the batch it searches.
 
-    A subclass implements `_check_enough`, `_learn` and `_outlier_scores`.
+    A subclass implements `_check_enough`, `_learn` and `_scorer`.
     """
 
     # Defaults for detectors that were saved before these parameters existed.
@@ -241,25 +239,6 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         rng: np.random.RandomState,
     ) -> None:
         """Learn from the rows; the order of the rows of the batch carries no meaning."""
-
-    @abstractmethod
-    def _outlier_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Score rows independently of each other, in one thread; higher is more suspicious."""
-
-    def _scores(self, table: LazyRows) -> NDArray[np.float64]:
-        """Score all rows of a table, chunk by chunk."""
-
-        def score(chunk: slice) -> NDArray[np.float64]:
-            return self._outlier_scores(table.read(chunk))
-
-        chunks = row_chunks(table.shape)
-        if len(chunks) == 1:
-            return score(chunks[0])
-        # A GPU has one queue, and threads would only wait in it.
-        n_jobs = self.n_jobs if resolve_device(self.device) == "cpu" else 1
-        parts = in_threads(score, chunks, n_jobs)
-        scores: NDArray[np.float64] = array_module(parts[0]).concatenate(parts)
-        return scores
 
     def _check_drawn(self, n_normal: int) -> None:
         """Raise ValueError if there are too few known-normal rows, in all or in a draw."""

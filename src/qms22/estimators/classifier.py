@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from qms22._cpm.cuda.rows import score_by_chunks, to_device
+from qms22._cpm.backends import Backend, solve
 from qms22._cpm.scaling import FeatureScaler
-from qms22._cpm.sweeps import solve
 from qms22._cpm.task import classification_task
 from qms22._runtime.arrays import as_host
-from qms22._runtime.devices import resolve_device
+from qms22._runtime.devices import to_device
+from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.progress import progress_bar, sweep_words
 from qms22._runtime.validation import check_rows
 from qms22.estimators.base import QMSEstimator
@@ -233,12 +234,11 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
 
     def _values(self, X: ArrayLike) -> NDArray[np.float64]:
         check_is_fitted(self)
-        values: NDArray[np.float64] = score_by_chunks(
-            check_rows(self, X),
-            resolve_device(self.device),
-            lambda rows: self.members_.values(self._scaler.transform(rows)),
-        )
-        return values
+        return self._scores(LazyRows.of(self, X))
+
+    def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
+        members = backend.load(self.members_)
+        return lambda rows: members.values(self._scaler.transform(to_device(rows, backend.device)))
 
 
 def _check_weights(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
-from qms22._cpm.cuda.rows import to_device
+from qms22._cpm.backends import Backend, LoadedMembers, choose_backend
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.scaling import range_scaler
-from qms22._runtime.arrays import as_host, to_device_of
-from qms22._runtime.devices import resolve_device
+from qms22._runtime.arrays import as_host
+from qms22._runtime.devices import to_device
 from qms22._runtime.validation import check_count
 from qms22.estimators.batch_detector import BatchDetector, fit_scaler_and_stack
 from qms22.estimators.nearest import MOST_REFERENCES, mean_log_distances
@@ -177,51 +179,50 @@ class QMS22Ensemble(BatchDetector):
         # Distances are measured on the host, wherever the members are.
         self._distance_scaler = range_scaler(as_host(normal))
         near = self._distance_scaler.transform(as_host(normal))
+        backend = choose_backend(options.device)
+        loaded = [backend.load(solution.members) for solution in solutions]
+        of_batch, of_normal = rows[: len(batch)], rows[len(batch) :]
         self.splits_ = tuple(
-            self._learn_split(solution.members, rows[len(batch) :], near, out, rng)
-            for solution, out in zip(solutions, held_out, strict=True)
+            Split(
+                solution.members,
+                HeldOutScores.of(_log_scores(members, of_normal[out[:MOST_COMPARED]])),
+                *self._learn_distances(near, out, rng),
+            )
+            for solution, members, out in zip(solutions, loaded, held_out, strict=True)
         )
-        ranks = [
-            rankdata(_members_scores(split.members, rows[: len(batch)])) for split in self.splits_
-        ]
+        ranks = [rankdata(_log_scores(members, of_batch)) for members in loaded]
         # Squared, as a correlation is: the share of the variance that two splits have in common.
         self.weight_ = _agreement(np.array(ranks)) ** 2
 
-    def _learn_split(
-        self,
-        members: MemberFunctions,
-        scaled: NDArray[np.float64],
-        near: NDArray[np.float64],
-        held_out: NDArray[np.intp],
-        rng: np.random.RandomState,
-    ) -> Split:
-        """Compare held-out rows of T, scaled for either view, with the others."""
-        compared = held_out[:MOST_COMPARED]
+    def _learn_distances(
+        self, near: NDArray[np.float64], held_out: NDArray[np.intp], rng: np.random.RandomState
+    ) -> tuple[NDArray[np.float64], HeldOutScores]:
+        """Draw references from the rows of T that stay; compare held-out rows with them."""
         others = np.delete(np.arange(len(near)), held_out)
         references = near[rng.permutation(others)[:MOST_REFERENCES]]
-        return Split(
-            members,
-            HeldOutScores.of(_members_scores(members, scaled[compared])),
-            references,
-            HeldOutScores.of(mean_log_distances(near[compared], references, self.n_jobs)),
-        )
+        distances = mean_log_distances(near[held_out[:MOST_COMPARED]], references, self.n_jobs)
+        return references, HeldOutScores.of(distances)
 
-    def _outlier_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        scaled = self._scaler.transform(to_device(rows, resolve_device(self.device)))
-        by_members = [
-            split.of_members.log_p_values(_members_scores(split.members, scaled))
-            for split in self.splits_
-        ]
-        near = self._distance_scaler.transform(as_host(rows))
-        by_distance = [
-            split.of_distances.log_p_values(mean_log_distances(near, split.references, n_jobs=1))
-            for split in self.splits_
-        ]
-        scores: NDArray[np.float64] = to_device_of(
-            -self.weight_ * _log_mean(by_members) - (1.0 - self.weight_) * _log_mean(by_distance),
-            rows,
-        )
-        return scores
+    def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
+        loaded = [(split, backend.load(split.members)) for split in self.splits_]
+        # Chunks of the host's rows are scored in threads already.
+        n_jobs = 1 if backend.uses_threads else self.n_jobs
+
+        def score(rows: Any) -> NDArray[np.float64]:
+            scaled = self._scaler.transform(to_device(rows, backend.device))
+            by_members = [
+                split.of_members.log_p_values(_log_scores(members, scaled))
+                for split, members in loaded
+            ]
+            near = self._distance_scaler.transform(as_host(rows))
+            by_distance = [
+                split.of_distances.log_p_values(mean_log_distances(near, split.references, n_jobs))
+                for split in self.splits_
+            ]
+            weight = self.weight_
+            return -weight * _log_mean(by_members) - (1.0 - weight) * _log_mean(by_distance)
+
+        return score
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,8 @@ class Split:
     of_distances: HeldOutScores
 
 
-def _members_scores(members: MemberFunctions, scaled: NDArray[np.float64]) -> NDArray[np.float64]:
+def _log_scores(members: LoadedMembers, scaled: Any) -> NDArray[np.float64]:
+    """Compute log(1 + η) of scaled rows, on the host."""
     scores: NDArray[np.float64] = np.log1p(as_host(members.outlier_scores(scaled)))
     return scores
 

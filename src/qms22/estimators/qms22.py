@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from qms22._cpm.cuda.rows import score_by_chunks
+from qms22._cpm.backends import Backend
 from qms22._cpm.restarts import solve_restarts
 from qms22._runtime.arrays import array_module
-from qms22._runtime.devices import resolve_device
+from qms22._runtime.devices import to_device
 from qms22._runtime.validation import check_count
 from qms22.estimators.batch_detector import BatchDetector, fit_scaler_and_stack
 
@@ -202,15 +204,14 @@ class QMS22(BatchDetector):
         self.A_, self.b_ = self.members_.A, self.members_.b
         self.n_iter_ = max(solution.n_iter for solution in solutions)
 
-    def _outlier_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        def mean_scores(part: NDArray[np.float64]) -> NDArray[np.float64]:
-            scaled = self._scaler.transform(part)
-            scores: NDArray[np.float64] = array_module(scaled).zeros(len(scaled))
-            for members in self.restarts_:
-                scores += members.outlier_scores(scaled)
-            return scores / len(self.restarts_)
+    def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
+        restarts = [backend.load(members) for members in self.restarts_]
 
-        scores: NDArray[np.float64] = score_by_chunks(
-            rows, resolve_device(self.device), mean_scores
-        )
-        return scores
+        def mean_scores(rows: Any) -> Any:
+            scaled = self._scaler.transform(to_device(rows, backend.device))
+            scores = array_module(scaled).zeros(len(scaled))
+            for members in restarts:
+                scores += members.outlier_scores(scaled)
+            return scores / len(restarts)
+
+        return mean_scores

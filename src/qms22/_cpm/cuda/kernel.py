@@ -96,6 +96,7 @@ def shape_of(team: str, n_blocks: int, n_rows: int, precision: str, gpu: Gpu) ->
     return Shape(team, n_blocks, n_threads, rows_per_load, shared_bytes)
 
 
+@cache
 def source_text(*names: str) -> str:
     """Join source files of this package into one, for a compiler that has no files."""
     texts = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in names)

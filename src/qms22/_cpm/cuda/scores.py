@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._cpm.cuda.kernel import compile_kernel, source_text
+from qms22._cpm.members import MemberFunctions
 from qms22._runtime.devices import need_cupy
 
 _THREADS = 256
@@ -25,46 +25,46 @@ _SCORED = np.dtype(
 )
 
 
-def member_values(X: Any, A: NDArray[np.float64], b: NDArray[np.float64], *, floor: float) -> Any:
-    """Compute f_i(x) of CuPy rows: a CuPy array of shape (n, m)."""
-    values = need_cupy().empty((len(X), len(A)))
-    _launch("member_values", X, A, b, floor, values)
-    return values
+class CudaMembers:
+    """Member functions with their coefficients on the current GPU, for CuPy rows.
 
+    Parameters
+    ----------
+    members : MemberFunctions
+    """
 
-def outlier_scores(X: Any, A: NDArray[np.float64], b: NDArray[np.float64], *, floor: float) -> Any:
-    """Compute η(x) of CuPy rows: a CuPy array of shape (n,); see `MemberFunctions`."""
-    scores = need_cupy().empty(len(X))
-    _launch("outlier_scores", X, A, b, floor, scores)
-    return scores
+    def __init__(self, members: MemberFunctions) -> None:
+        self._cupy = need_cupy()
+        self._coefficients = self._cupy.asarray(
+            np.concatenate([members.A, members.b[:, :, None]], axis=2)
+        )
+        self._record = np.zeros((), dtype=_SCORED)
+        n_members, n_components, n_features = members.A.shape
+        numbers = {
+            "coefficients": self._coefficients.data.ptr,
+            "n_members": n_members,
+            "n_components": n_components,
+            "n_features": n_features,
+            "floor": members.floor,
+        }
+        for field, number in numbers.items():
+            self._record[field] = number
 
+    def values(self, X: Any) -> Any:
+        """Compute f_i(x): a CuPy array of shape (n, m)."""
+        return self._launch("member_values", X, (len(X), int(self._record["n_members"])))
 
-def _launch(
-    name: str,
-    X: Any,
-    A: NDArray[np.float64],
-    b: NDArray[np.float64],
-    floor: float,
-    result: Any,
-) -> None:
-    cupy = need_cupy()
-    n_members, n_components, n_features = A.shape
-    coefficients = cupy.asarray(np.concatenate([A, b[:, :, None]], axis=2))
-    scored = np.zeros((), dtype=_SCORED)
-    row_stride, column_stride = (stride // X.itemsize for stride in X.strides)
-    numbers = {
-        "x": X.data.ptr,
-        "n_rows": len(X),
-        "row_stride": row_stride,
-        "column_stride": column_stride,
-        "coefficients": coefficients.data.ptr,
-        "n_members": n_members,
-        "n_components": n_components,
-        "n_features": n_features,
-        "floor": floor,
-    }
-    for field, number in numbers.items():
-        scored[field] = number
-    source = source_text("rows.hpp", "scores.cu")
-    kernel = compile_kernel(source, name, ("--fmad=false",), False, cupy.cuda.Device().id)
-    kernel((-(-len(X) // _THREADS),), (_THREADS,), (scored, result))
+    def outlier_scores(self, X: Any) -> Any:
+        """Compute η(x): a CuPy array of shape (n,)."""
+        return self._launch("outlier_scores", X, (len(X),))
+
+    def _launch(self, name: str, X: Any, shape: tuple[int, ...]) -> Any:
+        result = self._cupy.empty(shape)
+        record = self._record.copy()
+        record["x"], record["n_rows"] = X.data.ptr, len(X)
+        record["row_stride"], record["column_stride"] = (n // X.itemsize for n in X.strides)
+        source = source_text("rows.hpp", "scores.cu")
+        device = self._cupy.cuda.Device().id
+        kernel = compile_kernel(source, name, ("--fmad=false",), False, device)
+        kernel((-(-len(X) // _THREADS),), (_THREADS,), (record, result))
+        return result

@@ -1,0 +1,159 @@
+"""The implementations of CPM behind one interface, and the table to choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from qms22._cpm.cuda.backend import CudaBackend
+from qms22._cpm.members import MemberFunctions
+from qms22._cpm.native import NativeSolver
+from qms22._cpm.options import SolverOptions, check_range, cpm_rules
+from qms22._cpm.reference import ReferenceSolver
+from qms22._cpm.sweeps import (
+    CoordinatePerturbation,
+    Fit,
+    FitState,
+    Solution,
+    SweepListener,
+    run_sweeps,
+)
+from qms22._cpm.task import Task
+from qms22._runtime.chunks import row_chunks
+
+# Below this a trial takes microseconds, and threads would spend their time meeting.
+ROWS_PER_THREAD = 16_384
+
+
+class LoadedMembers(Protocol):
+    """Member functions ready to evaluate rows in the memory of a device."""
+
+    def values(self, X: Any) -> Any:
+        """Compute f_i(x): an array of shape (n, m)."""
+        ...
+
+    def outlier_scores(self, X: Any) -> Any:
+        """Compute η(x) = Σ_{i≥2} max(0, (f_i(x) − f_1(x)) / f_1(x)): an array of shape (n,)."""
+        ...
+
+
+class Backend(Protocol):
+    """Fits tasks and evaluates member functions on one device.
+
+    Attributes
+    ----------
+    device : {"cpu", "cuda"}
+        Whose memory rows have to be in; see `to_device`.
+    uses_threads : bool
+        Whether several threads of this process are faster than one.
+    """
+
+    device: ClassVar[str]
+    uses_threads: ClassVar[bool]
+
+    def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
+        """Run fits to their end."""
+        ...
+
+    def load(self, members: MemberFunctions) -> LoadedMembers:
+        """Bring member functions to the device."""
+        ...
+
+    def row_chunks(self, shape: tuple[int, int], is_on_gpu: bool) -> list[slice]:
+        """Cut rows, on the host or on a GPU, into chunks to be scored one at a time."""
+        ...
+
+
+@dataclass(frozen=True)
+class CpuBackend:
+    """Fits one after the other on the host; the compiled kernel computes member values.
+
+    Parameters
+    ----------
+    start : callable
+        Makes the solver of a task, at the starting point or at a state.
+    """
+
+    start: Callable[[Task, SolverOptions, FitState | None], CoordinatePerturbation]
+    device: ClassVar[str] = "cpu"
+    uses_threads: ClassVar[bool] = True
+
+    def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
+        """Run fits to their end, each in at most ``options.n_threads`` threads."""
+        return [
+            run_sweeps(
+                self.start(fit.task, options, fit.state),
+                fit.task,
+                options,
+                fit.on_sweep,
+                fit.state,
+            )
+            for fit in fits
+        ]
+
+    def load(self, members: MemberFunctions) -> MemberFunctions:
+        """Return the member functions, which are on the host already."""
+        return members
+
+    def row_chunks(self, shape: tuple[int, int], is_on_gpu: bool) -> list[slice]:
+        """Cut rows into chunks that stay in a cache."""
+        return row_chunks(shape)
+
+
+def start_native(task: Task, options: SolverOptions, state: FitState | None = None) -> NativeSolver:
+    """Set the compiled kernel up at the starting point, or at a state."""
+    state = state or FitState.initial(task, options)
+    n_threads = min(options.n_threads, max(1, len(task.X) // ROWS_PER_THREAD))
+    rules = cpm_rules(task, options)
+    return NativeSolver(task, state.A, state.b, rules, options.dtype, n_threads)
+
+
+def start_reference(
+    task: Task, options: SolverOptions, state: FitState | None = None
+) -> ReferenceSolver:
+    """Set the reference up at the starting point, or at a state."""
+    state = state or FitState.initial(task, options)
+    return ReferenceSolver(task, state.A, state.b, cpm_rules(task, options))
+
+
+BACKENDS: dict[str, Backend] = {
+    "native": CpuBackend(start_native),
+    "reference": CpuBackend(start_reference),
+    "cuda": CudaBackend(),
+}
+
+
+def choose_backend(device: str, solver: str = "native") -> Backend:
+    """Return the backend for a device, "cpu" or "cuda", and for a solver on the CPU."""
+    return BACKENDS["cuda" if device == "cuda" else solver]
+
+
+def solve_all(fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
+    """Train the member functions of several tasks; small ones at the same time on a GPU.
+
+    Raises
+    ------
+    ValueError
+        If member values could leave the range of the precision.
+    """
+    return choose_backend(options.device, options.solver).solve(_in_range(fits, options), options)
+
+
+def solve(
+    task: Task,
+    options: SolverOptions,
+    on_sweep: SweepListener | None = None,
+    state: FitState | None = None,
+) -> Solution:
+    """Train the member functions of one task; see `Fit` for the parameters."""
+    return solve_all([Fit(task, on_sweep, state)], options)[0]
+
+
+def _in_range(fits: Iterable[Fit], options: SolverOptions) -> Iterator[Fit]:
+    for fit in fits:
+        low, high = fit.task.X.min(axis=0), fit.task.X.max(axis=0)
+        check_range(float(np.maximum(high, -low).sum()), options)
+        yield fit

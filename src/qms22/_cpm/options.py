@@ -1,0 +1,122 @@
+"""The settings of CPM, and what follows from them: starting point, rules, range of values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._cpm.members import FLOOR_SHARE
+from qms22._cpm.task import CpmRules, Task
+from qms22._runtime.validation import check_choice, check_count, is_number
+
+# A step is kept when it lowers the loss by more than this share of the total weight. Real gains
+# are larger by orders of magnitude; rounding at exact ties (at the start every ratio is 1) is
+# smaller by orders of magnitude.
+RELATIVE_TOLERANCE = {"float64": 1e-13, "float32": 1e-8}
+
+# The kernel multiplies three member values, and they must not overflow then.
+_LARGEST_VALUE = {"float64": 1e100, "float32": 1e12}
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """The settings of CPM; the defaults are the paper's.
+
+    Parameters
+    ----------
+    n_components : int
+        Rows of A_i, q.
+    alpha : float
+        Threshold in the loss, in [0, 1).
+    max_iter : int
+        Sweeps, at most.
+    step_a, step_b : float
+        Distance to the nearby entry in A_i and b_i.
+    init_b : float
+        First entry of every b_i at the start; all else starts at 0.
+    dtype : {"float64", "float32"}
+        Precision of the native solver.
+    device : {"cpu", "cuda"}
+        Where to sweep.
+    solver : {"native", "reference"}
+        On the CPU: the compiled kernel, or the slow NumPy reference.
+    n_threads : int
+        Threads of the native solver, at most; the result does not depend on them.
+    """
+
+    n_components: int = 10
+    alpha: float = 0.5
+    max_iter: int = 60
+    step_a: float = 1.0
+    step_b: float = 255.0
+    init_b: float = 25500.0
+    dtype: str = "float64"
+    device: str = "cpu"
+    solver: str = "native"
+    n_threads: int = 1
+
+    def __post_init__(self) -> None:
+        check_count("n_components", self.n_components)
+        check_count("max_iter", self.max_iter)
+        check_count("n_threads", self.n_threads)
+        for name in ("step_a", "step_b", "init_b"):
+            value = getattr(self, name)
+            if not (is_number(value) and 0 < value < math.inf):
+                raise ValueError(f"{name} must be a positive finite number; got {value!r}")
+        if not (is_number(self.alpha) and 0 <= self.alpha < 1):
+            raise ValueError(f"alpha must be a number in [0, 1); got {self.alpha!r}")
+        check_choice("dtype", self.dtype, ("float64", "float32"))
+        check_choice("device", self.device, ("cpu", "cuda"))
+        check_choice("solver", self.solver, ("native", "reference"))
+        if self.device == "cuda" and self.solver == "reference":
+            raise ValueError("solver='reference' runs on the CPU; take device='cpu' with it")
+
+    @property
+    def floor(self) -> float:
+        """The smallest value of a member function."""
+        return FLOOR_SHARE * self.init_b**2
+
+
+def starting_point(
+    n_members: int, n_features: int, options: SolverOptions
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the paper's A and b before the first sweep."""
+    A = np.zeros((n_members, options.n_components, n_features))
+    b = np.zeros(A.shape[:2])
+    b[:, 0] = options.init_b
+    return A, b
+
+
+def cpm_rules(task: Task, options: SolverOptions) -> CpmRules:
+    """Return the numbers by which a backend decides."""
+    precision = "float64" if options.solver == "reference" else options.dtype
+    return CpmRules(
+        alpha=options.alpha,
+        floor=options.floor,
+        tolerance=RELATIVE_TOLERANCE[precision] * task.total_weight,
+        step_a=options.step_a,
+        step_b=options.step_b,
+    )
+
+
+def check_range(reach_of_x: float, options: SolverOptions) -> None:
+    """Raise ValueError if member values could leave the range of the precision.
+
+    Parameters
+    ----------
+    reach_of_x : float
+        Sum of the largest absolute values of the scaled columns.
+    options : SolverOptions
+    """
+    reach = options.max_iter * (options.step_a * reach_of_x + options.step_b) / options.init_b + 1.0
+    largest = options.n_components * reach * reach
+    if not largest <= _LARGEST_VALUE[options.dtype]:
+        raise ValueError(
+            f"features that reach {reach_of_x:.3g} in sum, with step_a={options.step_a:g}, "
+            f"step_b={options.step_b:g}, init_b={options.init_b:g} and max_iter="
+            f"{options.max_iter}, may overflow {options.dtype}; scale the features or take "
+            "smaller steps or fewer sweeps"
+        )
