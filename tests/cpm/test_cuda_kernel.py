@@ -51,6 +51,10 @@ def test_shapes_grow_with_the_rows() -> None:
     assert choose_shape(10**7, "float32", H200).shared_bytes == 0
     # Where there are more fits than clusters each has a block.
     assert choose_shape(4_000, "float32", H200, n_fits=100).team == "Alone"
+    # Without clusters as well: a grid has one fit only.
+    older = Gpu(n_multiprocessors=108, shared_bytes=166_912, has_clusters=False)
+    assert choose_shape(4_000, "float32", older).team == "Grid"
+    assert choose_shape(4_000, "float32", older, n_fits=3).team == "Alone"
 
 
 def test_reference_is_for_the_cpu() -> None:

@@ -69,10 +69,12 @@ class Shape:
 def choose_shape(n_rows: int, precision: str, gpu: Gpu, n_fits: int = 1) -> Shape:
     """Choose the teams for fits of so many rows, at most, that run side by side."""
     is_small = n_rows <= ROWS_OF_CLUSTER[precision]
-    if n_rows <= ROWS_ALONE[precision] or (is_small and n_fits * CLUSTER > gpu.n_multiprocessors):
-        return shape_of("Alone", 1, n_rows, precision, gpu)
-    if is_small and gpu.has_clusters:
+    has_clusters_for_all = gpu.has_clusters and n_fits * CLUSTER <= gpu.n_multiprocessors
+    if is_small and n_rows > ROWS_ALONE[precision] and has_clusters_for_all:
         return shape_of(f"Cluster<{CLUSTER}>", CLUSTER, n_rows, precision, gpu)
+    # A grid has one fit only; clusters and blocks have one each.
+    if n_rows <= ROWS_ALONE[precision] or (is_small and n_fits > 1):
+        return shape_of("Alone", 1, n_rows, precision, gpu)
     return shape_of("Grid", gpu.n_multiprocessors, n_rows, precision, gpu)
 
 
