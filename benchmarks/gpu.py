@@ -22,8 +22,8 @@ from rich.table import Table
 
 import qms22
 from qms22._cpm.cuda.backend import CudaBackend
-from qms22._cpm.cuda.solver import CudaFits, Start
-from qms22._cpm.options import SolverOptions, cpm_rules, starting_point
+from qms22._cpm.cuda.solver import CudaFits
+from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.devices import need_cupy
@@ -58,11 +58,6 @@ def make_task(n: int, p: int) -> Task:
     X[: n_unlabeled // 10] *= 2
     X *= 255 / cupy.abs(X[n_unlabeled:]).max(axis=0)
     return detection_task(X, n_unlabeled, N_MEMBERS, rng)
-
-
-def start_of(task: Task, options: SolverOptions) -> Start:
-    A, b = starting_point(task.n_members, task.X.shape[1], options)
-    return Start(task, A, b, cpm_rules(task, options))
 
 
 def gpu_seconds(work: Callable[[], object]) -> float:
@@ -159,13 +154,13 @@ class Measured:
 
 
 def measure(task: Task, options: SolverOptions, repeats: int) -> Measured:
-    start = start_of(task, options)
+    start = Fit.of(task, options)
     seconds = float("inf")
     for _ in range(repeats + 1):  # the first one compiles
-        fits = CudaFits([start], options.dtype, options.max_iter)
+        fits = CudaFits([start], options, options.max_iter)
         seconds = min(seconds, gpu_seconds(lambda fits=fits: fits.launch(options.max_iter)))  # type: ignore[misc]
     fit, shape = fits._fits[0], fits._shape
-    n_entries = start.A.size + start.b.size
+    n_entries = start.state.A.size + start.state.b.size
     accepted = int(fit.arrays["accepted"].sum()) / (options.max_iter * n_entries)
     n_passes = options.max_iter * N_MEMBERS * -(-(n_entries // N_MEMBERS) // 2)
     memory_floor = memory_seconds(
@@ -223,7 +218,7 @@ def measure_batch(rows: list[tuple[Any, ...]], n_fits: int, n: int) -> None:
         task = make_task(n, 10)
         groups = [np.random.RandomState(seed).permutation(task.group) for seed in range(n_fits)]
         tasks = [Task(task.X, group, task.group_weight) for group in groups]
-        fits = [Fit(task) for task in tasks]
+        fits = [Fit.of(task, options) for task in tasks]
         for some in (fits, fits[:1]):  # the first runs compile
             backend.solve(some, replace(options, max_iter=1))
         together = gpu_seconds(lambda: backend.solve(fits, options))  # noqa: B023

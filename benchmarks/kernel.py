@@ -29,6 +29,7 @@ import qms22
 from qms22._cpm.backends import start_native, start_reference
 from qms22._cpm.native import NativeSolver
 from qms22._cpm.options import SolverOptions
+from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task, detection_task
 from qms22.bench.run import describe_machine
 
@@ -93,14 +94,14 @@ def n_row_trials(task: Task, options: SolverOptions) -> int:
 
 
 def sweep_natively(task: Task, options: SolverOptions) -> NativeSolver:
-    backend = start_native(task, options)
+    backend = start_native(Fit.of(task, options), options)
     for _ in range(options.max_iter):
         backend.sweep()
     return backend
 
 
 def accepted_share(task: Task, options: SolverOptions) -> float:
-    backend = start_native(task, options)
+    backend = start_native(Fit.of(task, options), options)
     n_accepted = sum(backend.sweep()[1] for _ in range(options.max_iter))
     return n_accepted * len(task.X) / n_row_trials(task, options)
 
@@ -174,7 +175,7 @@ def measure_speed(results: Results, repeats: int) -> None:
 
 def measure_reference(results: Results) -> None:
     task, options = make_task(400, 10), SolverOptions(max_iter=1)
-    reference = start_reference(task, options)
+    reference = start_reference(Fit.of(task, options), options)
     (slow,) = best_in_turn(1, reference.sweep)
     (fast,) = best_in_turn(5, lambda: sweep_natively(task, options))
     results.add("reference", "400 x 10 float64", times_reference=slow / fast)
@@ -188,7 +189,8 @@ def measure_threads(results: Results, n: int, repeats: int) -> None:
     task = make_task(n, 10)
     for dtype in ("float64", "float32"):
         options = SolverOptions(max_iter=1, dtype=dtype)
-        backends = [start_native(task, replace(options, n_threads=k)) for k in (1, 2)]
+        fit = Fit.of(task, options)
+        backends = [start_native(fit, replace(options, n_threads=k)) for k in (1, 2)]
         one, two = best_in_turn(repeats, *(backend.sweep for backend in backends))
         floors = [floor_seconds(task, options, n_threads) for n_threads in (1, 2)]
         row_trials = n_row_trials(task, options)
@@ -255,7 +257,8 @@ def measure_scaling(results: Results, output: Path) -> None:
         for value in series:
             shape = {**base, name: value}
             task = make_task(shape["n"], shape["p"], shape["m"])
-            backend = start_native(task, SolverOptions(n_components=shape["q"]))
+            options = SolverOptions(n_components=shape["q"])
+            backend = start_native(Fit.of(task, options), options)
             backend.sweep()
             seconds.append(best_in_turn(3, backend.sweep)[0])
             results.add("scaling", f"{name} = {value}", seconds_per_sweep=seconds[-1])

@@ -66,7 +66,7 @@ from qms22._cpm.checkpoint import parameters_of
 from qms22._cpm.fit_log import FitPlan
 from qms22._cpm.options import check_range
 from qms22._cpm.scaling import FeatureScaler, Mean, RowFunction
-from qms22._cpm.sweeps import Solution, run_sweeps
+from qms22._cpm.sweeps import Fit, Solution, run_sweeps
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.validation import check_choice
 from qms22.cluster.dask_solver import DaskSolver, DetectionProblem, Part
@@ -304,9 +304,8 @@ class DaskQMS22(QMS22):
                 solver = DaskSolver(
                     client, problem, [*batch, *normal], self._scaler, options, state
                 )
-                solutions.append(
-                    run_sweeps(solver, solver.task, options, reporter.listener(number), state)
-                )
+                fit = Fit.of(solver.task, options, reporter.listener(number), state)
+                solutions.append(run_sweeps(solver, fit, options))
                 self.n_round_trips_ += solver.n_round_trips
         self.restarts_ = tuple(solution.members for solution in solutions)
         self.members_ = self.restarts_[0]

@@ -17,7 +17,7 @@ from qms22._cpm.backends import solve
 from qms22._cpm.native import in_unit, power_of_two_near
 from qms22._cpm.options import SolverOptions, cpm_rules, starting_point
 from qms22._cpm.scaling import Extent, FeatureScaler, Mean
-from qms22._cpm.sweeps import run_sweeps
+from qms22._cpm.sweeps import Fit, run_sweeps
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.chunks import draw_rows
 from qms22.cluster.layout import Cut, Layout, Piece
@@ -112,7 +112,7 @@ def test_bits_of_one_fit(dtype: str, n_shards: int, most_ahead: int, chunk: int)
     options = SolverOptions(n_components=4, alpha=0.9, max_iter=5, dtype=dtype)
     sizes = [len(part) for part in np.split(task.X, range(chunk, len(task.X), chunk))]
     backend = InOneProcess(task, n_unlabeled, options, sizes, n_shards, most_ahead)
-    found, expected = run_sweeps(backend, task, options), solve(task, options)
+    found, expected = run_sweeps(backend, Fit.of(task, options), options), solve(task, options)
     assert found.members.A.tobytes() == expected.members.A.tobytes()
     assert found.members.b.tobytes() == expected.members.b.tobytes()
     assert found.loss.tobytes() == expected.loss.tobytes()
@@ -128,7 +128,7 @@ def test_few_rows_and_many_shards() -> None:
     options = SolverOptions(n_components=2, max_iter=10)
     backend = InOneProcess(task, n_unlabeled, options, [0, 7, 53], 5, 64)
     assert len(backend.shards) == 1
-    found, expected = run_sweeps(backend, task, options), solve(task, options)
+    found, expected = run_sweeps(backend, Fit.of(task, options), options), solve(task, options)
     assert found.members.A.tobytes() == expected.members.A.tobytes()
 
 

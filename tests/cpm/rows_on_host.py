@@ -10,14 +10,14 @@ import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from qms22._cpm.cuda.memory import FitMemory
-from qms22._cpm.cuda.solver import Start, SweepResult
-from qms22._cpm.options import SolverOptions, cpm_rules, starting_point
+from qms22._cpm.cuda.memory import allocate_fits
+from qms22._cpm.cuda.solver import SweepResult
+from qms22._cpm.options import SolverOptions
+from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task
 
 SOURCE = Path(__file__).with_name("rows_on_host.cpp")
@@ -42,25 +42,11 @@ class HostFits:
     """Stands in for `CudaFits`: the same memory layout and arithmetic, without a GPU."""
 
     def __init__(
-        self, starts: Sequence[Start], precision: str, most_sweeps: int = 1, depth: int = 2
+        self, fits: Sequence[Fit], options: SolverOptions, most_sweeps: int = 1, depth: int = 2
     ) -> None:
-        self._sweep = getattr(library(), f"sweep_{precision}")
+        self._sweep = getattr(library(), f"sweep_{options.dtype}")
         self._depth = depth
-        columns: dict[int, Any] = {}
-        self._fits = [
-            FitMemory.allocate(
-                start.task,
-                start.A,
-                start.b,
-                start.rules,
-                precision,
-                n_blocks=1,
-                most_sweeps=most_sweeps,
-                xp=np,
-                columns=columns,
-            )
-            for start in starts
-        ]
+        self._fits = allocate_fits(fits, options, 1, most_sweeps, np)
 
     def run(self, n_sweeps: int) -> list[list[SweepResult]]:
         """Make sweeps; return their results, by fit and by sweep."""
@@ -83,8 +69,7 @@ def sweep_on_host(
     task: Task, options: SolverOptions, depth: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Fit by the GPU's arithmetic; return A, b and the loss after each sweep."""
-    A, b = starting_point(task.n_members, task.X.shape[1], options)
-    start = Start(task, A, b, cpm_rules(task, options))
-    fits = HostFits([start], options.dtype, options.max_iter, depth)
+    fit = Fit.of(task, options)
+    fits = HostFits([fit], options, options.max_iter, depth)
     changes = [change for change, _ in fits.run(options.max_iter)[0]]
-    return *fits.members(0), (task.n_members - 1) * task.total_weight + np.cumsum(changes)
+    return *fits.members(0), fit.state.loss + np.cumsum(changes)

@@ -15,7 +15,6 @@ from tasks import random_task
 from qms22 import QMS22, QMS22Ensemble, QMSClassifier
 from qms22._cpm.backends import BACKENDS, choose_backend, solve, solve_all
 from qms22._cpm.cuda import backend as cuda_backend
-from qms22._cpm.cuda.solver import Start
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState
@@ -35,9 +34,9 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Run fits of the GPU on the host; the numbers of fits side by side, as they come."""
     sizes: list[int] = []
 
-    def host_fits(starts: list[Start], *others: Any) -> HostFits:
-        sizes.append(len(starts))
-        return HostFits(starts, *others)
+    def host_fits(fits: list[Fit], *others: Any) -> HostFits:
+        sizes.append(len(fits))
+        return HostFits(fits, *others)
 
     monkeypatch.setattr(cuda_backend, "CudaFits", host_fits)
     monkeypatch.setattr(cuda_backend, "free_bytes", lambda: 10**9)
@@ -55,7 +54,7 @@ def some_tasks() -> list[Task]:
 @pytest.mark.parametrize("name", BACKENDS)
 def test_every_backend_finds_the_same(name: str) -> None:
     tasks = some_tasks()[:5]
-    found = solve_all([Fit(task) for task in tasks], on_backend(name))
+    found = solve_all([Fit.of(task, OPTIONS) for task in tasks], on_backend(name))
     for task, solution in zip(tasks, found, strict=True):
         expected = solve(task, OPTIONS)
         np.testing.assert_array_equal(solution.members.A, expected.members.A)
@@ -68,7 +67,7 @@ def test_every_backend_finds_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", ["native", "cuda"])
 def test_listeners_are_called_and_states_continue(name: str) -> None:
     tasks, options = some_tasks(), on_backend(name)
-    expected = solve_all([Fit(task) for task in tasks], options)
+    expected = solve_all([Fit.of(task, options) for task in tasks], options)
     states: list[list[FitState]] = [[] for _ in tasks]
 
     def remember(number: int) -> Callable[[FitState, float], None]:
@@ -78,14 +77,16 @@ def test_listeners_are_called_and_states_continue(name: str) -> None:
 
         return on_sweep
 
-    solve_all([Fit(task, remember(number)) for number, task in enumerate(tasks)], options)
+    solve_all(
+        [Fit.of(task, options, remember(number)) for number, task in enumerate(tasks)], options
+    )
     for seen, solution in zip(states, expected, strict=True):
         assert [state.n_iter for state in seen] == list(range(1, solution.n_iter + 1))
         assert seen[-1].losses == solution.loss.tolist()
         np.testing.assert_array_equal(seen[-1].A, solution.members.A)
     # Fits that go on from different sweeps, one of them from its last.
     fits = [
-        Fit(task, state=seen[min(2 * number, len(seen) - 1)])
+        Fit(task, seen[min(2 * number, len(seen) - 1)])
         for number, (task, seen) in enumerate(zip(tasks, states, strict=True))
     ]
     for found, solution in zip(solve_all(fits, options), expected, strict=True):
@@ -97,7 +98,7 @@ def test_listeners_are_called_and_states_continue(name: str) -> None:
 def test_small_fits_share_launches_and_large_ones_do_not(
     batches: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fits = [Fit(task) for task in some_tasks()]
+    fits = [Fit.of(task, OPTIONS) for task in some_tasks()]
     solve_all(fits, on_backend("cuda"))
     assert batches == [1, 5]
     monkeypatch.setattr(cuda_backend, "free_bytes", lambda: 30_000)
@@ -114,7 +115,7 @@ def test_an_exception_of_a_listener_ends_the_fits() -> None:
 
     for name in ("native", "cuda"):
         with pytest.raises(KeyboardInterrupt):
-            solve_all([Fit(task, stop) for task in some_tasks()], on_backend(name))
+            solve_all([Fit.of(task, OPTIONS, stop) for task in some_tasks()], on_backend(name))
 
 
 def test_values_out_of_range_are_refused() -> None:
@@ -122,7 +123,7 @@ def test_values_out_of_range_are_refused() -> None:
     far = replace(task, X=task.X * 1e60)
     for name in ("native", "cuda"):
         with pytest.raises(ValueError, match="may overflow float64; scale the features"):
-            solve_all([Fit(task), Fit(far)], on_backend(name))
+            solve_all([Fit.of(each, OPTIONS) for each in (task, far)], on_backend(name))
 
 
 def test_chunks_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:

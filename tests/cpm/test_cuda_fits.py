@@ -96,14 +96,14 @@ def test_gpu_many_fits_in_one_launch(n_small: int) -> None:
     tasks += [real_task(9_000, seed=7), replace(tasks[0], group=tasks[0].group[::-1].copy())]
     options = SolverOptions(n_components=4, max_iter=12)
     there = replace(options, device="cuda")
-    together = solve_all([Fit(task) for task in tasks], there)
+    together = solve_all([Fit.of(task, there) for task in tasks], there)
     states: list[list[FitState]] = [[] for _ in tasks]
 
     def watched(number: int) -> Fit:
-        return Fit(
-            tasks[number],
-            lambda state, seconds: states[number].append(replace(state, losses=[*state.losses])),
-        )
+        def on_sweep(state: FitState, seconds: float) -> None:
+            states[number].append(replace(state, losses=[*state.losses]))
+
+        return Fit.of(tasks[number], there, on_sweep)
 
     by_sweeps = solve_all([watched(number) for number in range(len(tasks))], there)
     for task, found, again, seen in zip(tasks, together, by_sweeps, states, strict=True):
@@ -114,8 +114,7 @@ def test_gpu_many_fits_in_one_launch(n_small: int) -> None:
         np.testing.assert_array_equal(seen[-1].A, found.members.A)
     # From the middle of a fit to the same end, whatever sweep the others are at.
     halfway = [
-        Fit(task, state=seen[n % 5])
-        for n, (task, seen) in enumerate(zip(tasks, states, strict=True))
+        Fit(task, seen[n % 5]) for n, (task, seen) in enumerate(zip(tasks, states, strict=True))
     ]
     for found, expected in zip(solve_all(halfway, there), together, strict=True):
         assert found.members.A.tobytes() == expected.members.A.tobytes()
@@ -141,7 +140,8 @@ def keel_tasks() -> Iterator[tuple[str, Task]]:
 @on_gpu
 def test_gpu_on_all_keel_sets() -> None:
     names, tasks = zip(*keel_tasks(), strict=True)
-    solutions = solve_all([Fit(task) for task in tasks], SolverOptions(device="cuda"))
+    options = SolverOptions(device="cuda")
+    solutions = solve_all([Fit.of(task, options) for task in tasks], options)
     for name, task, found in zip(names, tasks, solutions, strict=True):
         expected = solve(task, SolverOptions())
         assert np.array_equal(found.members.A, expected.members.A), name

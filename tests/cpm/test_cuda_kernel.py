@@ -9,6 +9,7 @@ from tasks import random_task
 from qms22._cpm.cuda.kernel import MOST_THREADS, choose_shape, kernel_source, source_text
 from qms22._cpm.cuda.memory import bytes_of_fits, columns_of, rows_per_pack
 from qms22._cpm.options import SolverOptions
+from qms22._cpm.sweeps import Fit
 from qms22._runtime.devices import Gpu
 
 H200 = Gpu(n_multiprocessors=132, shared_bytes=232_448, has_clusters=True)
@@ -19,9 +20,10 @@ def test_memory_is_counted() -> None:
     columns = columns_of(task.X, "float32", np)
     arrays = 1_004 * ((4 + 1) + 2 + 3 + 4 + 1) * 4 + 1_004 * 4
     assert columns.shape == (5, 1_004)
-    assert bytes_of_fits([(task, 2)], "float32") == arrays + task.X.nbytes
+    fit = Fit.of(task, SolverOptions(n_components=2))
+    assert bytes_of_fits([fit], "float32") == arrays + task.X.nbytes
     # Fits of the same rows share them.
-    both = bytes_of_fits([(task, 2), (task, 2)], "float32")
+    both = bytes_of_fits([fit, fit], "float32")
     assert both == 2 * arrays - columns.nbytes + task.X.nbytes
 
 

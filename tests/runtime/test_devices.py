@@ -75,8 +75,8 @@ def test_rows_of_the_gpu_are_checked(fake_cupy: Any) -> None:
     assert array_module(there) is fake_cupy
     assert is_on_gpu(to_device_of(rows, there))
     assert to_device_of(there, rows) is not there
-    with pytest.raises(ValueError, match="unlabeled has 1 features, but QMS22 is expecting 2 feat"):
-        check_rows(detector, fake_cupy.asarray(rows[:, :1]), name="unlabeled")
+    with pytest.raises(ValueError, match="X has 1 features, but QMS22 is expecting 2 feat"):
+        check_rows(detector, fake_cupy.asarray(rows[:, :1]))
     with pytest.raises(ValueError, match="X has 1 dimension where 2 are expected"):
         check_rows(detector, fake_cupy.asarray(rows[0]))
     with pytest.raises(ValueError, match=r"X has shape \(0, 2\); give at least one row"):

@@ -46,7 +46,7 @@ class Backend(Protocol):
     Attributes
     ----------
     device : {"cpu", "cuda"}
-        Whose memory rows have to be in; see `to_device`.
+        Whose memory rows have to be in.
     uses_threads : bool
         Whether several threads of this process are faster than one.
     """
@@ -69,30 +69,15 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class CpuBackend:
-    """Fits one after the other on the host; the compiled kernel computes member values.
+    """Fits one after the other, by solvers that `start` makes; members of the compiled kernel."""
 
-    Parameters
-    ----------
-    start : callable
-        Makes the solver of a task, at the starting point or at a state.
-    """
-
-    start: Callable[[Task, SolverOptions, FitState | None], CoordinatePerturbation]
+    start: Callable[[Fit, SolverOptions], CoordinatePerturbation]
     device: ClassVar[str] = "cpu"
     uses_threads: ClassVar[bool] = True
 
     def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
         """Run fits to their end, each in at most ``options.n_threads`` threads."""
-        return [
-            run_sweeps(
-                self.start(fit.task, options, fit.state),
-                fit.task,
-                options,
-                fit.on_sweep,
-                fit.state,
-            )
-            for fit in fits
-        ]
+        return [run_sweeps(self.start(fit, options), fit, options) for fit in fits]
 
     def load(self, members: MemberFunctions) -> MemberFunctions:
         """Return the member functions, which are on the host already."""
@@ -103,20 +88,16 @@ class CpuBackend:
         return row_chunks(shape)
 
 
-def start_native(task: Task, options: SolverOptions, state: FitState | None = None) -> NativeSolver:
-    """Set the compiled kernel up at the starting point, or at a state."""
-    state = state or FitState.initial(task, options)
-    n_threads = min(options.n_threads, max(1, len(task.X) // ROWS_PER_THREAD))
-    rules = cpm_rules(task, options)
-    return NativeSolver(task, state.A, state.b, rules, options.dtype, n_threads)
+def start_native(fit: Fit, options: SolverOptions) -> NativeSolver:
+    """Set up the compiled kernel."""
+    n_threads = min(options.n_threads, max(1, len(fit.task.X) // ROWS_PER_THREAD))
+    rules = cpm_rules(fit.task, options)
+    return NativeSolver(fit.task, fit.state.A, fit.state.b, rules, options.dtype, n_threads)
 
 
-def start_reference(
-    task: Task, options: SolverOptions, state: FitState | None = None
-) -> ReferenceSolver:
-    """Set the reference up at the starting point, or at a state."""
-    state = state or FitState.initial(task, options)
-    return ReferenceSolver(task, state.A, state.b, cpm_rules(task, options))
+def start_reference(fit: Fit, options: SolverOptions) -> ReferenceSolver:
+    """Set up the reference."""
+    return ReferenceSolver(fit.task, fit.state.A, fit.state.b, cpm_rules(fit.task, options))
 
 
 BACKENDS: dict[str, Backend] = {
@@ -132,13 +113,7 @@ def choose_backend(device: str, solver: str = "native") -> Backend:
 
 
 def solve_all(fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
-    """Train the member functions of several tasks; small ones at the same time on a GPU.
-
-    Raises
-    ------
-    ValueError
-        If member values could leave the range of the precision.
-    """
+    """Train the member functions of several tasks; raise ValueError if values may overflow."""
     return choose_backend(options.device, options.solver).solve(_in_range(fits, options), options)
 
 
@@ -148,8 +123,8 @@ def solve(
     on_sweep: SweepListener | None = None,
     state: FitState | None = None,
 ) -> Solution:
-    """Train the member functions of one task; see `Fit` for the parameters."""
-    return solve_all([Fit(task, on_sweep, state)], options)[0]
+    """Train the member functions of one task; see `Fit.of`."""
+    return solve_all([Fit.of(task, options, on_sweep, state)], options)[0]
 
 
 def _in_range(fits: Iterable[Fit], options: SolverOptions) -> Iterator[Fit]:

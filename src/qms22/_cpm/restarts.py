@@ -69,7 +69,12 @@ def solve_restarts(
         if workers.n_workers > 1:
             return _solve_side_by_side(restarts, workers, reporter)
         fits = (
-            Fit(restarts.task(number), reporter.listener(number), reporter.states[number])
+            Fit.of(
+                restarts.task(number),
+                restarts.options,
+                reporter.listener(number),
+                reporter.states[number],
+            )
             for number in range(len(seeds))
         )
         return solve_all(fits, restarts.options)
@@ -77,19 +82,10 @@ def solve_restarts(
 
 @dataclass(frozen=True)
 class _Workers:
-    """How fits are shared out.
+    """Fits side by side, with some threads each.
 
-    Parameters
-    ----------
-    n_workers : int
-        Fits side by side.
-    n_threads : int
-        Threads of each fit.
-    is_here : bool
-        Whether workers are threads of this process. Otherwise they are jobs of the joblib backend
-        that the user has chosen, such as Dask's or Ray's, and no cores of this machine.
-    is_lazy : bool
-        Whether that backend returns results one at a time.
+    Workers are threads of this process (`is_here`) or jobs of the joblib backend that the user has
+    chosen, such as Dask's or Ray's, which may return results one at a time (`is_lazy`).
     """
 
     n_workers: int

@@ -91,15 +91,31 @@ class Fit:
     Parameters
     ----------
     task : Task
+    state : FitState
+        Where to start.
     on_sweep : callable, optional
         Called after each sweep. An exception from it ends the fit, and so does Ctrl-C.
-    state : FitState, optional
-        The state of an earlier fit, to continue it. The result is the same as without a break.
     """
 
     task: Task
+    state: FitState
     on_sweep: SweepListener | None = None
-    state: FitState | None = None
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        options: SolverOptions,
+        on_sweep: SweepListener | None = None,
+        state: FitState | None = None,
+    ) -> Fit:
+        """Start at the paper's starting point or, to the same result, where a fit was stopped."""
+        return cls(task, state or FitState.initial(task, options), on_sweep)
+
+    @property
+    def n_row_trials(self) -> int:
+        """Rows times entries: the work of a sweep."""
+        return len(self.task.X) * (self.state.A.size + self.state.b.size)
 
 
 class CoordinatePerturbation(Protocol):
@@ -116,31 +132,15 @@ class CoordinatePerturbation(Protocol):
         ...
 
 
-def run_sweeps(
-    solver: CoordinatePerturbation,
-    task: Task,
-    options: SolverOptions,
-    on_sweep: SweepListener | None = None,
-    state: FitState | None = None,
-) -> Solution:
-    """Sweep until nothing improves, or `max_iter` times.
-
-    Parameters
-    ----------
-    solver : CoordinatePerturbation
-        At the starting point, or at `state`.
-    task, on_sweep, state
-        As of `Fit`.
-    options : SolverOptions
-    """
-    state = state or FitState.initial(task, options)
-    losses, can_improve = [*state.losses], state.can_improve
+def run_sweeps(solver: CoordinatePerturbation, fit: Fit, options: SolverOptions) -> Solution:
+    """Sweep until nothing improves, or `max_iter` times; `solver` is at the state of `fit`."""
+    losses, can_improve = [*fit.state.losses], fit.state.can_improve
     while can_improve and len(losses) <= options.max_iter:
         begin = time.perf_counter()
         change, accepted = solver.sweep()
         seconds = time.perf_counter() - begin
         can_improve = accepted > 0
         losses.append(losses[-1] + change)
-        if on_sweep is not None:
-            on_sweep(FitState(solver.A, solver.b, losses, accepted), seconds)
+        if fit.on_sweep is not None:
+            fit.on_sweep(FitState(solver.A, solver.b, losses, accepted), seconds)
     return Solution.of(FitState(solver.A, solver.b, losses, accepted=0), options)

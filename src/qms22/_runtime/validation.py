@@ -92,15 +92,7 @@ def _check_gpu_rows(
         raise ValueError(f"{name} has dtype {X.dtype}; give real numbers")
     if not X.size:
         raise ValueError(f"{name} has shape {X.shape}; give at least one row and one feature")
-    if reset:
-        estimator.n_features_in_ = int(X.shape[1])
-        if hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
-    elif X.shape[1] != estimator.n_features_in_:
-        raise ValueError(
-            f"{name} has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
-            f"{estimator.n_features_in_} features as input"
-        )
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
     rows = X.astype(np.float64, copy=False)
     check_finite(rows, X, name)
     if "y" not in kwargs:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import ClassVar
 
 from qms22._cpm.cuda.kernel import ROWS_OF_CLUSTER
 from qms22._cpm.cuda.memory import bytes_of_fits
 from qms22._cpm.cuda.scores import CudaMembers
-from qms22._cpm.cuda.solver import CudaFits, Start
+from qms22._cpm.cuda.solver import CudaFits
 from qms22._cpm.members import MemberFunctions
-from qms22._cpm.options import SolverOptions, cpm_rules
+from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState, Solution
 from qms22._runtime.chunks import VALUES_ON_GPU, row_chunks
 from qms22._runtime.devices import free_bytes
@@ -36,28 +35,11 @@ class CudaBackend:
     def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
         """Run fits to their end: small ones side by side, large ones one after the other."""
         fits = list(fits)
-        states = [fit.state or FitState.initial(fit.task, options) for fit in fits]
-        starts = [
-            Start(fit.task, state.A, state.b, cpm_rules(fit.task, options))
-            for fit, state in zip(fits, states, strict=True)
-        ]
-        unfinished = [
-            number
-            for number, state in enumerate(states)
-            if state.can_improve and state.n_iter < options.max_iter
-        ]
-        # Fits that share a launch make the same number of sweeps in it.
-        unfinished.sort(key=lambda number: states[number].n_iter)
-        for _, alike in groupby(unfinished, key=lambda number: states[number].n_iter):
-            for batch in _batches(list(alike), starts, options.dtype):
-                found = _run_batch(
-                    [fits[number] for number in batch],
-                    [states[number] for number in batch],
-                    [starts[number] for number in batch],
-                    options,
-                )
-                for number, state in zip(batch, found, strict=True):
-                    states[number] = state
+        states = [fit.state for fit in fits]
+        for numbers in _batches(fits, options):
+            batch = _run_together([fits[number] for number in numbers], options)
+            for number, state in zip(numbers, batch, strict=True):
+                states[number] = state
         return [Solution.of(state, options) for state in states]
 
     def load(self, members: MemberFunctions) -> CudaMembers:
@@ -66,29 +48,22 @@ class CudaBackend:
 
     def row_chunks(self, shape: tuple[int, int], is_on_gpu: bool) -> list[slice]:
         """Cut rows into chunks that take at most half of the free memory of the GPU."""
-        n_features = shape[1]
         # The rows, a mask of finite values, a scaled copy; scores, or values of some members.
-        bytes_per_row = 8 * (3 * n_features + 64)
-        n_fitting = free_bytes() // 2 // bytes_per_row
-        n_rows = min(n_fitting, _MOST_ROWS_PER_CHUNK)
+        bytes_per_row = 8 * (3 * shape[1] + 64)
+        n_rows = min(free_bytes() // 2 // bytes_per_row, _MOST_ROWS_PER_CHUNK)
         n_values = VALUES_ON_GPU if is_on_gpu else _VALUES_FROM_HOST
-        return row_chunks(shape, min(n_values, n_rows * n_features))
+        return row_chunks(shape, min(n_values, n_rows * shape[1]))
 
 
-def _run_batch(
-    fits: Sequence[Fit],
-    states: Sequence[FitState],
-    starts: Sequence[Start],
-    options: SolverOptions,
-) -> list[FitState]:
+def _run_together(fits: Sequence[Fit], options: SolverOptions) -> list[FitState]:
     """Run fits that have made the same number of sweeps; return their last states."""
-    n_left = options.max_iter - states[0].n_iter
+    n_left = options.max_iter - fits[0].state.n_iter
     n_per_launch = 1
     if all(fit.on_sweep is None for fit in fits):
-        n_per_launch = int(_ROW_TRIALS_PER_LAUNCH / sum(start.n_row_trials for start in starts))
+        n_per_launch = int(_ROW_TRIALS_PER_LAUNCH / sum(fit.n_row_trials for fit in fits))
         n_per_launch = max(1, min(n_left, n_per_launch))
-    on_gpu = CudaFits(starts, options.dtype, n_per_launch)
-    losses = [[*state.losses] for state in states]
+    on_gpu = CudaFits(fits, options, n_per_launch)
+    losses = [[*fit.state.losses] for fit in fits]
     accepted = [1] * len(fits)
     while n_left and any(accepted):
         n_sweeps = min(n_per_launch, n_left)
@@ -111,21 +86,24 @@ def _run_batch(
     ]
 
 
-def _batches(numbers: list[int], starts: Sequence[Start], precision: str) -> Iterator[list[int]]:
-    """Group fits by number: each batch takes at most half of the GPU's free memory."""
+def _batches(fits: Sequence[Fit], options: SolverOptions) -> Iterator[list[int]]:
+    """Group the unfinished fits, by number; a batch takes half of the free memory at most."""
     small = []
-    for number in numbers:
-        if len(starts[number].task.X) > ROWS_OF_CLUSTER[precision]:
+    for number, fit in enumerate(fits):
+        if not fit.state.can_improve or fit.state.n_iter >= options.max_iter:
+            continue
+        if len(fit.task.X) > ROWS_OF_CLUSTER[options.dtype]:
             yield [number]
         else:
             small.append(number)
-    # Long ones first: the others fill the gaps.
-    small.sort(key=lambda number: -starts[number].n_row_trials)
+    # Fits of a batch make the same number of sweeps. Long ones first: the others fill the gaps.
+    small.sort(key=lambda number: (fits[number].state.n_iter, -fits[number].n_row_trials))
     batch: list[int] = []
     left = free_bytes() // 2
     for number in small:
-        needed = bytes_of_fits([starts[number].sizes], precision)
-        if batch and needed > left:
+        needed = bytes_of_fits([fits[number]], options.dtype)
+        is_alike = not batch or fits[number].state.n_iter == fits[batch[0]].state.n_iter
+        if batch and (needed > left or not is_alike):
             yield batch
             batch, left = [], free_bytes() // 2
         batch.append(number)

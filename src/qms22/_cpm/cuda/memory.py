@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._cpm.native import unit_of
-from qms22._cpm.task import CpmRules, Task
+from qms22._cpm.options import SolverOptions, cpm_rules
+from qms22._cpm.sweeps import Fit
 
 # Rows of 16 bytes are loaded at once.
 _PACK_BYTES = 16
@@ -31,17 +32,14 @@ def padded(n_rows: int, precision: str) -> int:
     return -(-n_rows // pack) * pack
 
 
-def bytes_of_fits(fits: Sequence[tuple[Task, int]], precision: str) -> int:
-    """Memory that fits take on the GPU, given as task and number of components.
-
-    Rows that several of them share count once.
-    """
+def bytes_of_fits(fits: Sequence[Fit], precision: str) -> int:
+    """Count the bytes that fits take on the GPU; rows that several of them share count once."""
     itemsize = np.dtype(precision).itemsize
     needed = 0
-    for task, n_components in fits:
+    for task, n_components in ((fit.task, fit.state.A.shape[1]) for fit in fits):
         n_columns = n_components + task.n_members + 4 + (task.row_weight is not None)
         needed += padded(len(task.X), precision) * (n_columns * itemsize + 4)
-    for X in {id(task.X): task.X for task, _ in fits}.values():
+    for X in {id(fit.task.X): fit.task.X for fit in fits}.values():
         needed += padded(len(X), precision) * (X.shape[1] + 1) * itemsize
         if isinstance(X, np.ndarray):  # on its way
             needed += min(len(X), _ROWS_PER_CHUNK) * X.shape[1] * 8
@@ -102,37 +100,12 @@ class FitMemory:
 
     @classmethod
     def allocate(
-        cls,
-        task: Task,
-        A: NDArray[np.float64],
-        b: NDArray[np.float64],
-        rules: CpmRules,
-        precision: str,
-        *,
-        n_blocks: int,
-        most_sweeps: int,
-        xp: Any,
-        columns: MutableMapping[int, Any],
+        cls, fit: Fit, options: SolverOptions, x: Any, n_blocks: int, most_sweeps: int, xp: Any
     ) -> FitMemory:
-        """Lay a task out for the kernel.
-
-        Parameters
-        ----------
-        task, A, b, rules, precision
-            As of `NativeSolver`.
-        n_blocks : int
-            Blocks that work on the fit.
-        most_sweeps : int
-            Sweeps per launch, at most.
-        xp : module
-        columns : dict
-            Columns of rows laid out before, by the id of the rows; fits of the same rows share
-            them.
-        """
+        """Lay a fit out for the kernel; `x` has its rows as columns. See `allocate_fits`."""
+        task, precision, rules = fit.task, options.dtype, cpm_rules(fit.task, options)
+        A, b = fit.state.A, fit.state.b
         n_members, n_components, n_features = A.shape
-        if id(task.X) not in columns:
-            columns[id(task.X)] = columns_of(task.X, precision, xp)
-        x = columns[id(task.X)]
         n_rows, stride, n_groups = len(task.X), x.shape[1], task.group_weight.shape[1]
         # The last group is the padding's and weighs nothing.
         group = np.full(stride, n_groups, dtype=np.int32)
@@ -182,6 +155,30 @@ class FitMemory:
     def coefficients(self) -> Any:
         """A and b side by side, of shape (m, q, p + 1); every block's copy is the same."""
         return self.arrays["coefficients"][0]
+
+
+def allocate_fits(
+    fits: Sequence[Fit], options: SolverOptions, n_blocks: int, most_sweeps: int, xp: Any
+) -> list[FitMemory]:
+    """Lay fits out for the kernel; those of the same rows share their columns.
+
+    Parameters
+    ----------
+    fits : sequence of Fit
+    options : SolverOptions
+    n_blocks : int
+        Blocks that work on a fit.
+    most_sweeps : int
+        Sweeps per launch, at most.
+    xp : module
+        CuPy or NumPy.
+    """
+    rows = {id(fit.task.X): fit.task.X for fit in fits}
+    columns = {key: columns_of(X, options.dtype, xp) for key, X in rows.items()}
+    return [
+        FitMemory.allocate(fit, options, columns[id(fit.task.X)], n_blocks, most_sweeps, xp)
+        for fit in fits
+    ]
 
 
 def _address(array: Any) -> int:

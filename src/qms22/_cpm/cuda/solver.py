@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._cpm.cuda.kernel import SLOTS, Shape, choose_shape, kernel_of
-from qms22._cpm.cuda.memory import FitMemory, bytes_of_fits
-from qms22._cpm.task import CpmRules, Task
+from qms22._cpm.cuda.memory import FitMemory, allocate_fits, bytes_of_fits
+from qms22._cpm.options import SolverOptions
+from qms22._cpm.sweeps import Fit
 from qms22._runtime.devices import describe_gpu, need_cupy, require_memory
 
 # Rows are counted in 32 bits there.
@@ -21,73 +20,29 @@ MOST_ROWS = 2_000_000_000
 SweepResult = tuple[float, int]
 
 
-@dataclass(frozen=True)
-class Start:
-    """A fit before its first sweep.
-
-    Parameters
-    ----------
-    task : Task
-        Its rows may be NumPy's or CuPy's.
-    A, b : ndarray of shape (m, q, p) and (m, q)
-        Where to start.
-    rules : CpmRules
-    """
-
-    task: Task
-    A: NDArray[np.float64]
-    b: NDArray[np.float64]
-    rules: CpmRules
-
-    @property
-    def sizes(self) -> tuple[Task, int]:
-        """The task, and the number of components."""
-        return self.task, self.A.shape[1]
-
-    @property
-    def n_row_trials(self) -> int:
-        """Rows times entries: the work of a sweep."""
-        return len(self.task.X) * (self.A.size + self.b.size)
-
-
 class CudaFits:
     """Fits side by side: a launch makes sweeps of all of them.
 
     Parameters
     ----------
-    starts : sequence of Start
-        Those that share their rows share a copy of them on the GPU. More than one should be small:
-        each gets a part of the GPU.
-    precision : {"float64", "float32"}
+    fits : sequence of Fit
+        Those that share their rows, of NumPy or CuPy, share a copy of them on the GPU. More than
+        one should be small: each gets a part of the GPU.
+    options : SolverOptions
     most_sweeps : int
         Sweeps per launch, at most.
     """
 
-    def __init__(self, starts: Sequence[Start], precision: str, most_sweeps: int = 1) -> None:
+    def __init__(self, fits: Sequence[Fit], options: SolverOptions, most_sweeps: int = 1) -> None:
         cupy = need_cupy()
-        n_rows = max(len(start.task.X) for start in starts)
+        n_rows = max(len(fit.task.X) for fit in fits)
         if n_rows > MOST_ROWS:
             raise ValueError(f"a fit on a GPU has at most {MOST_ROWS:,} rows; got {n_rows:,}")
-        needed = bytes_of_fits([start.sizes for start in starts], precision)
-        require_memory(needed, n_rows, "a fit")
+        require_memory(bytes_of_fits(fits, options.dtype), n_rows, "a fit")
         gpu = describe_gpu(cupy.cuda.Device().id)
-        self._shape: Shape = choose_shape(n_rows, precision, gpu, len(starts))
-        self._kernel = kernel_of(self._shape, precision)
-        columns: dict[int, Any] = {}
-        self._fits = [
-            FitMemory.allocate(
-                start.task,
-                start.A,
-                start.b,
-                start.rules,
-                precision,
-                n_blocks=self._shape.n_blocks,
-                most_sweeps=most_sweeps,
-                xp=cupy,
-                columns=columns,
-            )
-            for start in starts
-        ]
+        self._shape: Shape = choose_shape(n_rows, options.dtype, gpu, len(fits))
+        self._kernel = kernel_of(self._shape, options.dtype)
+        self._fits = allocate_fits(fits, options, self._shape.n_blocks, most_sweeps, cupy)
         self._records = cupy.asarray(np.array([fit.record for fit in self._fits]).view(np.uint8))
         self._tagged_sums = cupy.zeros((2, self._shape.n_blocks, SLOTS), dtype=np.uint64)
         self._is_fresh = True
