@@ -53,7 +53,7 @@ def test_scores_have_the_signs_of_scikit_learn(
 def test_score_is_what_the_docstring_says(
     fitted: QMS22Ensemble, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
-    """Anew from the parts, by definitions rather than by the code's shortcuts."""
+    """Compute it from the parts again, by definitions rather than by the code's shortcuts."""
     normal, batch = rows
     scaled = (batch - normal.mean(axis=0)) / normal.std(axis=0) * 85
     near = batch / np.ptp(normal, axis=0)
@@ -200,8 +200,8 @@ def test_held_out_rows_are_in_the_first_member_set_alone() -> None:
     np.testing.assert_array_equal(task.group_weight, moved.group_weight)
 
 
-@pytest.mark.parametrize("name", ["vehicle2", "car-good", "ecoli-0-1_vs_5"])
-def test_beats_or_holds_qms22_on_real_data(name: str) -> None:
+@pytest.mark.parametrize("name", ["vehicle2", "glass4", "zoo-3"])
+def test_beats_qms22_on_real_data(name: str) -> None:
     dataset = load_keel(name, real_keel())
     better = []
     for fold in dataset.folds():
@@ -209,4 +209,4 @@ def test_beats_or_holds_qms22_on_real_data(name: str) -> None:
         ensemble = QMS22Ensemble(random_state=0).fit(fold.normal, unlabeled=fold.unlabeled)
         plain_auc = roc(fold.is_outlier, plain.unlabeled_scores_).auc
         better.append(roc(fold.is_outlier, ensemble.unlabeled_scores_).auc - plain_auc)
-    assert np.mean(better) > -0.01
+    assert np.mean(better) > 0.02
