@@ -50,7 +50,7 @@ def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = SimpleNamespace(getDeviceCount=count, CUDARuntimeError=CUDARuntimeError)
     cupy = SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))
     monkeypatch.setattr(devices, "import_module", lambda name: cupy)
-    with pytest.raises(RuntimeError, match=r"CUDA finds none \(cudaErrorNoDevice\); take device="):
+    with pytest.raises(RuntimeError, match=r"CUDA finds none \(cudaErrorNoDevice\); use device="):
         resolve_device("cuda")
     assert resolve_device("auto") == "cpu"
     runtime.getDeviceCount = lambda: 0
@@ -86,5 +86,5 @@ def test_rows_of_the_gpu_are_checked(fake_cupy: Any) -> None:
     rows[3, 1] = np.nan
     with pytest.raises(ValueError, match=r"column 1 of X has 1 NaN .*first at row 3"):
         check_rows(detector, fake_cupy.asarray(rows))
-    with pytest.raises(ValueError, match=r"CuPy's, on a GPU, and device='cpu'; take device='cuda'"):
+    with pytest.raises(ValueError, match=r"CuPy's, on a GPU, and device='cpu'; use device='cuda'"):
         to_device(there, "cpu")

@@ -72,7 +72,7 @@ class SolverOptions:
         check_choice("device", self.device, ("cpu", "cuda"))
         check_choice("solver", self.solver, ("native", "reference"))
         if self.device == "cuda" and self.solver == "reference":
-            raise ValueError("solver='reference' runs on the CPU; take device='cpu' with it")
+            raise ValueError("solver='reference' runs on the CPU; use device='cpu' with it")
 
     @property
     def floor(self) -> float:

@@ -1,4 +1,4 @@
-"""What the compiled kernel was built with, and what it uses on this machine."""
+"""How the compiled kernel was built, and which instruction set it uses."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ def forced_instruction_set() -> str:
 
 
 def build_info() -> BuildInfo:
-    """Report the build: compiler, flags, instruction sets.
+    """Return the compiler, its flags and the instruction sets of the kernel.
 
     Returns
     -------
     dict
         "compiler", "flags", "instruction_sets" (compiled in, oldest first), "runs_here" (those
-        this CPU runs) and "chosen" (the one fits use: the newest of them, or the one the
-        environment variable ``QMS22_ISA`` names).
+        that this CPU supports) and "chosen" (the newest of them, or the one that the environment
+        variable ``QMS22_ISA`` names).
     """
     info = _core.build_info()
     return {**info, "chosen": forced_instruction_set() or info["chosen"]}
 
 
 def show_build() -> None:
-    """Print `build_info`, a line each."""
+    """Print `build_info`, one line per entry."""
     for name, value in build_info().items():
         print(f"{name:17}", ", ".join(value) if isinstance(value, list) else value)

@@ -1,4 +1,4 @@
-"""Some rows of a table too large to take all of them at once: drawn, or chunk by chunk."""
+"""Parts of a large table: rows drawn at random, and chunks of rows."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def draw_rows(
     n_rows : int
         Rows of the table.
     max_samples : int or None
-        Rows to draw. Where the table has no more than that, and with None, all are taken and `rng`
-        is left alone, so that what is drawn later does not depend on a limit that limits nothing.
+        Rows to draw. With None, and if the table has no more rows, all are taken and `rng` is not
+        used, so that later draws do not depend on a limit without effect.
     rng : RandomState
 
     Returns

@@ -14,21 +14,21 @@ DEVICES = ("cpu", "cuda", "auto")
 
 
 def need_cupy() -> Any:
-    """Import CuPy, or say how to get it; require a GPU that answers.
+    """Import CuPy and check that there is a GPU.
 
     Raises
     ------
     ImportError
-        Without CuPy.
+        If CuPy cannot be imported.
     RuntimeError
-        Without a GPU.
+        If there is no GPU.
     """
     try:
         cupy = import_module("cupy")
     except ImportError as error:
         raise ImportError(
             f"device='cuda' needs CuPy, which cannot be imported ({error}); run pip install "
-            "'qms22[cuda]', or take device='cpu'"
+            "'qms22[cuda]', or use device='cpu'"
         ) from error
     try:
         n_devices = cupy.cuda.runtime.getDeviceCount()
@@ -40,18 +40,18 @@ def need_cupy() -> Any:
 
 
 _NO_DEVICE = (
-    "device='cuda' needs an NVIDIA GPU and its driver, and CUDA finds none ({}); take "
-    "device='cpu', or device='auto' to use a GPU only where there is one"
+    "device='cuda' needs an NVIDIA GPU and its driver, and CUDA finds none ({}); use "
+    "device='cpu', or device='auto' to use a GPU only if there is one"
 )
 
 
 def resolve_device(device: object) -> str:
-    """Turn what the user asked for into "cpu" or "cuda".
+    """Return "cpu" or "cuda" for the parameter `device` of an estimator.
 
     Parameters
     ----------
     device : {"cpu", "cuda", "auto"}
-        "cuda" has to be there; "auto" means "cuda" where it is and "cpu" where it is not.
+        "cuda" raises as `need_cupy` does; "auto" means "cuda" if there is a GPU, else "cpu".
     """
     check_choice("device", device, DEVICES)
     if device == "cpu":
@@ -76,27 +76,27 @@ def to_device(rows: Any, device: str) -> Any:
     Raises
     ------
     ValueError
-        If CuPy rows meet device "cpu": a silent copy to the host would hide a slow road.
+        If CuPy rows come with device "cpu": a silent copy to the host would be slow.
     """
     if device == "cuda":
         return need_cupy().asarray(rows)
     if is_on_gpu(rows):
         raise ValueError(
-            "these rows are CuPy's, on a GPU, and device='cpu'; take device='cuda', or hand over "
-            "a copy for the CPU, rows.get()"
+            "these rows are CuPy's, on a GPU, and device='cpu'; use device='cuda', or pass a "
+            "copy on the host, rows.get()"
         )
     return rows
 
 
 @dataclass(frozen=True)
 class Gpu:
-    """What launches are shaped by.
+    """Properties of a GPU that the shape of a launch depends on.
 
     Parameters
     ----------
     n_multiprocessors : int
     shared_bytes : int
-        Shared memory that one block can have.
+        Shared memory of a block, at most.
     has_clusters : bool
         Whether blocks can write into each other's shared memory (Hopper and newer).
     """
@@ -108,7 +108,7 @@ class Gpu:
 
 @cache
 def describe_gpu(number: int) -> Gpu:
-    """Describe the GPU of this number."""
+    """Return the properties of a GPU by its number."""
     device = need_cupy().cuda.Device(number)
     return Gpu(
         n_multiprocessors=device.attributes["MultiProcessorCount"],
@@ -118,19 +118,19 @@ def describe_gpu(number: int) -> Gpu:
 
 
 def free_bytes() -> int:
-    """Memory that the current GPU can still give."""
+    """Return the bytes that can still be allocated on the current GPU."""
     cupy = need_cupy()
     pooled = cupy.get_default_memory_pool().free_bytes()
     return int(cupy.cuda.Device().mem_info[0]) + int(pooled)
 
 
 def require_memory(needed: int, n_rows: int, what: str) -> None:
-    """Complain where the GPU has less than `needed` bytes for this many rows."""
+    """Raise MemoryError if less than `needed` bytes are free for this many rows."""
     free = free_bytes()
     if needed > free:
         fitting = int(n_rows * (free / needed))
         raise MemoryError(
             f"{what} of {n_rows:,} rows needs {needed / 1e9:.3g} GB on the GPU and "
             f"{free / 1e9:.3g} GB are free; about {fitting:,} rows would fit: give fewer rows, "
-            "take dtype='float32', or device='cpu'"
+            "use dtype='float32', or device='cpu'"
         )

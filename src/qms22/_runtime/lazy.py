@@ -1,4 +1,4 @@
-"""Re-exports that are imported only when asked for."""
+"""Names of a package that are imported on first use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import import_module
 def lazy_names(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Make a package's ``__getattr__`` and ``__dir__``.
+    """Return ``__getattr__`` and ``__dir__`` for a package.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows that need not be in memory: read, checked and turned into float64 as they are needed."""
+"""Rows that are read, checked and converted to float64 only when they are needed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from qms22._runtime.validation import all_finite, check_finite, check_rows
 
 
 class LazyRows:
-    """Rows that a user handed in, read as often as they are needed.
+    """Rows that need not be in memory.
 
     Parameters
     ----------
     rows : ndarray of shape (n, p)
-        Numbers; a memory-mapped file above all, or an array of CuPy.
+        Numbers, for example a memory-mapped file or a CuPy array.
     name : str
-        What the user calls these rows.
+        The name of these rows in error messages.
     """
 
     def __init__(self, rows: Any, name: str = "X") -> None:
@@ -31,9 +31,9 @@ class LazyRows:
 
     @classmethod
     def of(cls, estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False) -> Self:
-        """Take what a user handed in; see `check_rows` for the parameters.
+        """Wrap user input; see `check_rows` for the parameters.
 
-        Arrays of numbers stay as and where they are. Other tables are converted at once.
+        NumPy arrays of numbers are kept; other tables are checked and converted at once.
         """
         if not _is_array_of_numbers(X):
             return cls(check_rows(estimator, X, name=name, reset=reset), name)
@@ -55,7 +55,7 @@ class LazyRows:
         return is_on_gpu(self.read(slice(0)))
 
     def read(self, which: slice | NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Give some rows as finite float64 values, copied only where they have to be."""
+        """Return some rows as finite float64 values, copied only if necessary."""
         part = self._rows[which]
         rows: NDArray[np.float64] = array_module(part).asarray(part, dtype=np.float64)
         if not all_finite(rows):
@@ -63,7 +63,7 @@ class LazyRows:
         return rows
 
     def draw(self, max_samples: int | None, rng: np.random.RandomState) -> NDArray[np.float64]:
-        """Give rows drawn without replacement; see `draw_rows`."""
+        """Return rows drawn without replacement; see `draw_rows`."""
         positions = draw_rows(len(self), max_samples, rng)
         return self.read(slice(None) if len(positions) == len(self) else positions)
 
@@ -124,7 +124,7 @@ class StackedRows(LazyRows):
 
 
 def _is_array_of_numbers(X: Any) -> bool:
-    """Whether there is nothing to find out about rows but whether they are finite."""
+    """Return whether all that can be wrong with rows are values that are not finite."""
     return (
         type(X) in (np.ndarray, np.memmap)
         and X.ndim == 2

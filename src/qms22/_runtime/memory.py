@@ -1,4 +1,4 @@
-"""How much memory this process may still take."""
+"""The memory that this process may still allocate."""
 
 from __future__ import annotations
 
@@ -10,15 +10,10 @@ _OWN_CGROUP = Path("/proc/self/cgroup")
 
 
 def memory_left() -> int | None:
-    """Count the bytes that this process may still take.
+    """Return the bytes that this process may still allocate, or None if the system does not say.
 
-    The least of what the machine has to spare, what the process is allowed (``ulimit -v``), and
-    what its control group is allowed, as a container's is.
-
-    Returns
-    -------
-    int or None
-        None where the system does not tell.
+    The smallest of three: free memory of the machine, the limit of the process (``ulimit -v``) and
+    the limit of its control group, such as a container.
     """
     known = [left for left in (_spare(), _of_address_space(), _of_cgroup()) if left is not None]
     return min(known, default=None)
@@ -52,7 +47,7 @@ def _of_address_space() -> int | None:
 
 
 def _of_cgroup() -> int | None:
-    """Find the least limit of the process's control group and of those it is in."""
+    """Return the smallest limit of the process's control group and of its parents."""
     try:
         groups = _OWN_CGROUP.read_text().splitlines()
     except OSError:
@@ -76,5 +71,5 @@ def _of_cgroup() -> int | None:
 def _numbers(path: Path) -> list[int]:
     try:
         return [int(path.read_text())]
-    except (OSError, ValueError):  # there is none, or it says "max"
+    except (OSError, ValueError):  # no such file, or "max"
         return []

@@ -1,4 +1,4 @@
-"""A progress bar on standard error, for what takes longer than a moment."""
+"""A progress bar on standard error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 def progress_bar(
     description: str, total: int, *, enabled: bool
 ) -> Iterator[Callable[[int, str], None]]:
-    """Show a bar while the block runs; yields a function of (steps done so far, a short word)."""
+    """Show a bar while the block runs; yield a function of (steps done so far, a short text)."""
     if not enabled:
         yield lambda done, word: None
         return
@@ -32,5 +32,5 @@ def progress_bar(
 
 
 def sweep_words(loss: float, rows_per_second: float) -> str:
-    """Tell of a sweep, beside a bar."""
+    """Return the text beside the bar after a sweep."""
     return f"loss {loss:.6g}, {rows_per_second:,.0f} rows/s"

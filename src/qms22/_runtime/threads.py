@@ -1,4 +1,4 @@
-"""Work shared out to threads, so that `n_jobs` alone decides how many cores are busy."""
+"""Work in threads, with `n_jobs` as the only limit on the cores in use."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from threadpoolctl import (  # type: ignore[import-untyped, unused-ignore]
 
 _ROWS_PER_BATCH = 1024
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 
 
 @cache
 def _threadpools() -> ThreadpoolController:
-    """Find the thread pools of the loaded libraries; too slow to do for every task."""
+    """Find the thread pools of the loaded libraries; too slow to do for every item."""
     return ThreadpoolController()
 
 
 def in_threads(
-    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None
-) -> list[Result]:
-    """Call a function for every item, in `n_jobs` threads, and give the results in order.
+    function: Callable[[_Item], _Result], items: Iterable[_Item], n_jobs: int | None
+) -> list[_Result]:
+    """Call a function for every item, in `n_jobs` threads, and return the results in order.
 
-    The threads of OpenMP and BLAS are held at one each meanwhile. They would ignore `n_jobs`, and
-    with several of them k-means adds up its centers in an order that changes from run to run.
+    OpenMP and BLAS are limited to one thread each meanwhile. They would ignore `n_jobs`, and with
+    several threads k-means sums its centers in an order that changes from run to run.
     """
 
-    def call(item: Item) -> Result:
-        # OpenMP keeps this number for every thread of ours, BLAS for the whole process.
+    def call(item: _Item) -> _Result:
+        # OpenMP has a limit for every thread, BLAS one for the whole process.
         with _threadpools().limit(limits=1, user_api="openmp"):
             return function(item)
 
@@ -46,7 +46,7 @@ def in_threads(
         if n_threads == 1:
             return [call(task) for task in tasks]
         parallel = Parallel(n_jobs=n_threads, require="sharedmem")
-        results: list[Result] = parallel(delayed(call)(task) for task in tasks)
+        results: list[_Result] = parallel(delayed(call)(task) for task in tasks)
     return results
 
 
@@ -55,6 +55,6 @@ def in_batches(
     rows: NDArray[np.float64],
     n_jobs: int | None,
 ) -> NDArray[np.float64]:
-    """Compute something of every row, batch by batch, in `n_jobs` threads and bounded memory."""
+    """Call a function for batches of rows, in `n_jobs` threads and bounded memory."""
     batches = gen_batches(len(rows), _ROWS_PER_BATCH)
     return np.concatenate(in_threads(lambda batch: function(rows[batch]), batches, n_jobs))

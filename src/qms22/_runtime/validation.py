@@ -1,4 +1,4 @@
-"""Checks of what users hand in; every complaint names the culprit and the way out."""
+"""Checks of user input; every error names the bad value and the fix."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from qms22._runtime.chunks import VALUES_IN_CACHE, VALUES_ON_GPU, row_chunks
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a real number other than NaN; booleans are none."""
+    """Return whether a value is a real number other than NaN; booleans do not count."""
     return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
 
 
 def is_count(value: object) -> bool:
-    """Whether a value is a whole number; booleans are none."""
+    """Return whether a value is a whole number; booleans do not count."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Require a whole number of at least `least`."""
+    """Raise ValueError unless a value is a whole number of at least `least`."""
     if not (is_count(value) and value >= least):
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
 
 
 def check_path(name: str, value: object) -> None:
-    """Require a path, or None."""
+    """Raise ValueError unless a value is a path or None."""
     if not isinstance(value, str | PathLike | None):
         raise ValueError(f"{name} must be a path or None; got {value!r}")
 
 
 def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
-    """Require one of a few values."""
+    """Raise ValueError unless a value is one of the choices."""
     if not any(value is choice or value == choice for choice in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
 
@@ -48,22 +48,22 @@ def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
 def check_rows(
     estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False, **kwargs: Any
 ) -> Any:
-    """Turn user input into finite float64 rows.
+    """Convert user input to finite float64 rows.
 
     Parameters
     ----------
     estimator : estimator
-        Learns the number and the names of the features (`reset`), or compares with them.
+        With `reset` it stores the number and the names of the features; otherwise they must match.
     X : array-like of shape (n, p)
     name : str
-        What the user calls these rows.
+        The name of these rows in error messages.
     reset : bool
     **kwargs
-        Passed on to scikit-learn's ``validate_data``, such as `y`.
+        Arguments of scikit-learn's ``validate_data``, such as `y`.
 
     Returns
     -------
-    X, or X and y where `y` was given. CuPy's X stays on its GPU.
+    X, or X and y if `y` was given. A CuPy array stays on its GPU.
     """
     if is_on_gpu(X):
         return _check_gpu_rows(estimator, X, name=name, reset=reset, **kwargs)
@@ -103,7 +103,7 @@ def _check_gpu_rows(
 
 
 def check_part(part: Any, name: str) -> NDArray[np.float64]:
-    """Turn some rows of a table, whose columns have been checked, into finite float64 rows."""
+    """Convert some rows of a table, whose columns have been checked, to finite float64 rows."""
     rows: NDArray[np.float64] = check_array(
         part, dtype=np.float64, ensure_all_finite=False, ensure_min_samples=0
     )
@@ -121,7 +121,7 @@ def _chunks_of(rows: NDArray[np.float64]) -> list[slice]:
 
 
 def check_finite(rows: NDArray[np.float64], X: Any, name: str) -> None:
-    """Complain of the first column of `rows` that holds NaN or infinity; `X` may name it."""
+    """Raise ValueError if a column holds NaN or infinity; `X` may have names of columns."""
     if all_finite(rows):
         return
     bad = np.array([as_host(~np.isfinite(rows[chunk]).all(axis=0)) for chunk in _chunks_of(rows)])
