@@ -187,7 +187,7 @@ def test_of_other_parameters(
 ) -> None:
     detector = started(rows, path, monkeypatch)
     before = path.read_bytes()
-    message = rf"is of another fit \(not the same: {what}\); delete it to start anew, or name"
+    message = rf"is of another fit \(not the same: {what}\); delete it to start from the"
     with pytest.raises(ValueError, match=message):
         detector.set_params(**parameters).fit(rows[0], unlabeled=rows[1])
     assert path.read_bytes() == before
@@ -275,7 +275,7 @@ def fit_with_room(folder: Path, n_bytes: int) -> str:
 
 def test_full_disk(tmp_path: Path) -> None:
     # Room for the state of one of the two fits.
-    words = "cannot write fit.npz: File too large; the checkpoint is as it was before, and the"
+    words = "cannot write fit.npz: File too large; the checkpoint is as it was before; once"
     assert fit_with_room(tmp_path, 20_000).startswith(words)
     assert [file.name for file in tmp_path.iterdir()] == ["fit.npz"]
     with np.load(tmp_path / "fit.npz") as archive:

@@ -110,7 +110,7 @@ def test_bad_weights(wine: tuple[np.ndarray, np.ndarray], weights: Any, message:
 
 
 def test_one_class_is_not_enough() -> None:
-    with pytest.raises(ValueError, match="y holds one class only, 'a'; at least two are needed"):
+    with pytest.raises(ValueError, match="y holds one class only, 'a'; give rows of at least two"):
         QMSClassifier().fit([[1.0], [2.0]], ["a", "a"])
 
 

@@ -24,12 +24,12 @@ from qms22._cpm.sweeps import (
 from qms22._cpm.task import Task
 from qms22._runtime.chunks import row_chunks
 
-# Below this a trial takes microseconds, and threads would spend their time meeting.
+# With fewer rows a trial takes microseconds, and threads would mostly wait for each other.
 ROWS_PER_THREAD = 16_384
 
 
 class LoadedMembers(Protocol):
-    """Member functions ready to evaluate rows in the memory of a device."""
+    """Member functions on a device, for rows in its memory."""
 
     def values(self, X: Any) -> Any:
         """Compute f_i(x): an array of shape (n, m)."""
@@ -69,7 +69,7 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class CpuBackend:
-    """Fits one after the other, by solvers that `start` makes; members of the compiled kernel."""
+    """Fits on the host, one after the other; `start` makes their solvers."""
 
     start: Callable[[Fit, SolverOptions], CoordinatePerturbation]
     device: ClassVar[str] = "cpu"
@@ -80,7 +80,7 @@ class CpuBackend:
         return [run_sweeps(self.start(fit, options), fit, options) for fit in fits]
 
     def load(self, members: MemberFunctions) -> MemberFunctions:
-        """Return the member functions, which are on the host already."""
+        """Return the member functions; they are on the host already."""
         return members
 
     def row_chunks(self, shape: tuple[int, int], is_on_gpu: bool) -> list[slice]:

@@ -1,4 +1,4 @@
-"""The state of a long fit in a file, so that a killed one goes on where it stood."""
+"""The state of a long fit in a file, to continue a fit that was killed."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import FitState
 from qms22._runtime.files import written_whole
 
-# At least so many seconds pass between two writes, and many more than a write takes.
+# Seconds between two writes: at least this, and this multiple of the time that a write takes.
 _SECONDS_BETWEEN = 1.0
 _TIMES_BETWEEN = 20.0
 
-_GO_ON = "delete it to start anew, or name another file"
+_REMEDY = "delete it to start from the beginning, or name another file"
 
 
 def parameters_of(n_members: int, options: SolverOptions) -> dict[str, Any]:
-    """Give the part of a fingerprint that does not depend on rows."""
+    """Return the part of a fingerprint that does not depend on rows."""
     parameters = asdict(options)
     del parameters["n_threads"]
     return {"version of qms22": __version__, "n_members": n_members, **parameters}
 
 
 class Checkpoint:
-    """A file with the states of several fits of one problem; use it from one thread at a time.
+    """A file with the states of several fits; not thread-safe.
 
     Parameters
     ----------
     path : Path
-        Read where there is one. It is written whole or not at all, and right away: a place that
-        cannot be written to is found before the work.
+        Read if it exists. It is written atomically, and at once, so that a path that cannot be
+        written fails before the work.
     fingerprint : mapping
-        What the result depends on, by name, in the values of JSON. A file with another one is
+        What the result depends on: values of JSON by name. A file with another fingerprint is
         refused.
     n_fits : int
 
     Attributes
     ----------
     states : list of FitState or None
-        Where each fit stands; None before its first sweep.
+        The state of each fit; None before its first sweep.
     """
 
     def __init__(self, path: Path, fingerprint: Mapping[str, Any], n_fits: int) -> None:
@@ -64,7 +64,7 @@ class Checkpoint:
         self.write()
 
     def update(self, number: int, state: FitState) -> None:
-        """Take note of where a fit stands, and write when it is time to."""
+        """Store the state of a fit, and write the file if it is due."""
         self.states[number] = replace(state, losses=[*state.losses])
         if time.monotonic() >= self._due:
             self.write()
@@ -85,8 +85,8 @@ class Checkpoint:
                 os.fsync(file.fileno())
         except OSError as error:
             raise OSError(
-                f"{error}; the checkpoint is as it was before, and the same fit goes on from it "
-                "once it can be written"
+                f"{error}; the checkpoint is as it was before; once it can be written, the same "
+                "fit continues from it"
             ) from error
         end = time.monotonic()
         self._due = end + max(_SECONDS_BETWEEN, _TIMES_BETWEEN * (end - begin))
@@ -97,15 +97,15 @@ class Checkpoint:
                 theirs = json.loads(str(archive["fingerprint"]))
                 numbers = range(len(self.states))
                 self.states = [_state(archive, n) if f"A{n}" in archive else None for n in numbers]
-        except Exception as error:  # a foreign file makes NumPy, zipfile and json raise anything
+        except Exception as error:  # NumPy, zipfile and json raise many kinds on a foreign file
             raise ValueError(
-                f"{str(self._path)!r} is not a checkpoint of a fit, or a damaged one; {_GO_ON}"
+                f"{str(self._path)!r} is not a checkpoint of a fit, or a damaged one; {_REMEDY}"
             ) from error
         others = [name for name, own in self._fingerprint.items() if theirs.get(name) != own]
         if others:
             raise ValueError(
                 f"the checkpoint {str(self._path)!r} is of another fit (not the same: "
-                f"{', '.join(others)}); {_GO_ON}"
+                f"{', '.join(others)}); {_REMEDY}"
             )
 
 

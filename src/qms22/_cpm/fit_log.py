@@ -1,4 +1,4 @@
-"""Who is told of the sweeps of a fit: a bar, a log, a checkpoint."""
+"""Progress bar, log and checkpoint of running fits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from qms22._runtime.progress import progress_bar, sweep_words
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What is to be fitted, as far as those who reporter want to know.
+    """What progress bar, log and checkpoint need to know about fits.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class FitPlan:
     n_trials : int
         Entries that a sweep visits.
     facts : mapping
-        What else the log should tell.
+        Further entries of the first line of the log.
     fingerprint : callable
-        Gives what the result depends on; see `Checkpoint`.
+        Returns what the result depends on; see `Checkpoint`.
     """
 
     n_fits: int
@@ -49,7 +49,7 @@ class FitPlan:
 
 @dataclass(frozen=True)
 class FitReporting:
-    """How fits are to be watched.
+    """Which of progress bar, log and checkpoint the user asked for.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class FitReporting:
     checkpoint : path or None
         A file for the states of the fits.
     about : mapping
-        What the first line of the log tells of the estimator.
+        What the first line of the log says about the estimator.
     """
 
     verbose: bool = False
@@ -70,12 +70,12 @@ class FitReporting:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing has to be called after a sweep."""
+        """Whether the user asked for none of them."""
         return not self.verbose and self.log is None and self.checkpoint is None
 
     @contextmanager
     def start(self, plan: FitPlan) -> Iterator[FitReporter]:
-        """FitReporter fits while the block runs."""
+        """Report fits while the block runs."""
         checkpoint = None
         if self.checkpoint is not None:
             checkpoint = Checkpoint(Path(self.checkpoint), plan.fingerprint(), plan.n_fits)
@@ -101,7 +101,7 @@ class FitReporting:
             except BaseException as error:
                 event = {"event": "failed", "error": f"{type(error).__name__}: {error}"}
                 if checkpoint is not None:
-                    with suppress(OSError):  # the first complaint counts
+                    with suppress(OSError):  # the first error counts
                         checkpoint.write()
                 raise
             finally:
@@ -110,13 +110,13 @@ class FitReporting:
 
 
 class FitReporter:
-    """Fits that are being watched, in any number of threads.
+    """Reports sweeps of fits that run in any number of threads.
 
     Parameters
     ----------
     plan : FitPlan
     show : callable
-        A bar; see `progress_bar`.
+        Updates the bar; see `progress_bar`.
     log : callable
         Writes a line: its event and its facts.
     checkpoint : Checkpoint or None
@@ -126,7 +126,7 @@ class FitReporter:
     Attributes
     ----------
     states : list of FitState or None
-        Where each fit is to begin; None for the starting point.
+        The state to start each fit from; None for the starting point.
     n_iter : list of int
         Sweeps made of each fit.
     losses : list of float or None
@@ -160,7 +160,7 @@ class FitReporter:
         return None if self._is_silent else partial(self._on_sweep, number)
 
     def record_remote_fit(self, number: int, solution: Solution) -> None:
-        """Take note of a fit that ran elsewhere, from where its sweeps could not be told of."""
+        """Report a fit that ran in another process, once it is finished."""
         members, losses = solution.members, solution.loss.tolist()
         self._on_sweep(number, FitState(members.A, members.b, losses, accepted=0), None)
 
@@ -186,7 +186,7 @@ class FitReporter:
 
 @contextmanager
 def _open_log(path: str | PathLike[str] | None) -> Iterator[Callable[..., None]]:
-    """Append to a file; yields a function that writes a line at once, or does nothing."""
+    """Open a log; yield a function that appends a line at once, or does nothing without a path."""
     if path is None:
         yield lambda event, **facts: None
         return
@@ -205,7 +205,7 @@ def _open_log(path: str | PathLike[str] | None) -> Iterator[Callable[..., None]]
 
 @contextmanager
 def _named(path: str | PathLike[str]) -> Iterator[None]:
-    """Say of the log what the system complains of."""
+    """Add the path of the log to an OSError."""
     try:
         yield
     except OSError as error:

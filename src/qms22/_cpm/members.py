@@ -11,8 +11,8 @@ from sklearn.utils import gen_batches
 from qms22 import _core
 from qms22._runtime.build import forced_instruction_set
 
-# Member values below this share of the starting value init_b² count as this share: a ratio with a
-# value of exactly 0 has no meaning, and none of this size can be told from 0 in float32.
+# Member values below this share of the starting value init_b² are raised to it: ratios with a value
+# of 0 have no meaning, and values of this size cannot be told from 0 in float32.
 FLOOR_SHARE = 2.0**-40
 
 _ROWS_PER_BATCH = 65_536

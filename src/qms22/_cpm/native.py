@@ -1,4 +1,4 @@
-"""The compiled kernel behind the interface that `qms22._cpm.sweeps.run_sweeps` drives."""
+"""The compiled kernel as a `CoordinatePerturbation`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qms22._runtime.build import forced_instruction_set
 
 
 class NativeSolver:
-    """The compiled kernel, fed in a unit in which member values start near 1.
+    """The compiled kernel, in a unit in which member values start near 1.
 
     The loss depends on ratios of member values alone. Dividing A, b and their steps by a power of
     two near init_b changes no bit of them and keeps float32 in range.
@@ -66,7 +66,7 @@ class NativeSolver:
 
     @property
     def slow_share(self) -> float:
-        """Share of row-trials that crossed a breakpoint and took the O(m) road."""
+        """Share of row-trials that crossed a breakpoint and took O(m) time."""
         return self._solver.slow_row_trials / max(1, self._solver.row_trials)
 
     @property
@@ -87,12 +87,12 @@ class NativeSolver:
 
 
 def unit_of(rules: CpmRules) -> float:
-    """Give a power of two near init_b; it does not depend on where a fit starts."""
+    """Return a power of two near init_b; it does not depend on the state of a fit."""
     return power_of_two_near(math.sqrt(rules.floor / FLOOR_SHARE))
 
 
 def in_unit(rules: CpmRules, unit: float) -> CpmRules:
-    """Give the rules for coefficients that were divided by `unit`, a power of two."""
+    """Return the rules for coefficients that were divided by `unit`, a power of two."""
     return replace(
         rules,
         floor=rules.floor / unit**2,

@@ -17,7 +17,7 @@ from qms22._runtime.validation import check_choice, check_count, is_number
 # smaller by orders of magnitude.
 RELATIVE_TOLERANCE = {"float64": 1e-13, "float32": 1e-8}
 
-# The kernel multiplies three member values, and they must not overflow then.
+# The kernel multiplies three member values, and the product must not overflow.
 _LARGEST_VALUE = {"float64": 1e100, "float32": 1e12}
 
 
@@ -91,7 +91,7 @@ def starting_point(
 
 
 def cpm_rules(task: Task, options: SolverOptions) -> CpmRules:
-    """Return the numbers by which a backend decides."""
+    """Return steps and thresholds for a task."""
     precision = "float64" if options.solver == "reference" else options.dtype
     return CpmRules(
         alpha=options.alpha,
@@ -117,6 +117,6 @@ def check_range(reach_of_x: float, options: SolverOptions) -> None:
         raise ValueError(
             f"features that reach {reach_of_x:.3g} in sum, with step_a={options.step_a:g}, "
             f"step_b={options.step_b:g}, init_b={options.init_b:g} and max_iter="
-            f"{options.max_iter}, may overflow {options.dtype}; scale the features or take "
+            f"{options.max_iter}, may overflow {options.dtype}; scale the features or use "
             "smaller steps or fewer sweeps"
         )

@@ -1,7 +1,7 @@
 """The coordinate perturbation method in plain NumPy, straight from its definition.
 
-Slow and obvious: the oracle that every other solver is compared with. Every trial evaluates the
-terms of the loss Φ that it can change, from the member function it would lead to.
+Slow and obvious: every other solver is tested against it. Every trial evaluates the terms of the
+loss Φ that it can change, from the member function after the step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from qms22._cpm.task import CpmRules, Task
 
 
 def dense_weights(task: Task) -> NDArray[np.float64]:
-    """Weights c_i(x) as an array of shape (m, n)."""
+    """Return the weights c_i(x) as an array of shape (m, n)."""
     weights = task.group_weight[:, task.group]
     return weights if task.row_weight is None else weights * task.row_weight
 
@@ -23,13 +23,13 @@ def dense_weights(task: Task) -> NDArray[np.float64]:
 def member_value(
     X: NDArray[np.float64], A: NDArray[np.float64], b: NDArray[np.float64], floor: float
 ) -> NDArray[np.float64]:
-    """f(x) = ‖A x − b‖² of every row, for one member; at least `floor`."""
+    """Compute f(x) = ‖A x − b‖² of every row, for one member; at least `floor`."""
     squared: NDArray[np.float64] = ((X @ A.T - b) ** 2).sum(axis=1)
     return np.maximum(squared, floor)
 
 
 def loss(values: NDArray[np.float64], weights: NDArray[np.float64], alpha: float) -> float:
-    """Φ = Σ_x Σ_i c_i(x) Σ_{j≠i} max(α, f_i(x) / f_j(x)), from values and weights (m, n)."""
+    """Compute Φ = Σ_x Σ_i c_i(x) Σ_{j≠i} max(α, f_i(x) / f_j(x)), from arrays of shape (m, n)."""
     total = 0.0
     for i in range(len(values)):
         for j in range(len(values)):
@@ -39,7 +39,7 @@ def loss(values: NDArray[np.float64], weights: NDArray[np.float64], alpha: float
 
 
 class ReferenceSolver:
-    """CPM, one sweep at a time, with the interface that `qms22._cpm.sweeps.run_sweeps` drives.
+    """CPM, one sweep at a time, as a `CoordinatePerturbation`.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class ReferenceSolver:
         Where to start.
     rules : CpmRules
     column_order : sequence of int, optional
-        The order in which the columns of A_i are visited; ascending where not given.
+        The order in which the columns of A_i are visited; ascending by default.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class ReferenceSolver:
         return total_change, accepted
 
     def _visit(self, i: int, r: int, c: int | None) -> float:
-        """Try +step, then −step, on A_i[r, c], or on b_i[r] where c is None."""
+        """Try +step, then −step, on A_i[r, c], or on b_i[r] if c is None."""
         step = self.rules.step_b if c is None else self.rules.step_a
         for signed_step in (step, -step):
             A, b = self.A[i].copy(), self.b[i].copy()
@@ -99,7 +99,7 @@ class ReferenceSolver:
         return member_value(self.task.X, A, b, self.rules.floor)
 
     def _terms(self, i: int, u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Per row, the terms of Φ that hold f_i, with u in its place."""
+        """Compute per row the terms of Φ that contain f_i, with u in its place."""
         terms = np.zeros_like(u)
         for j in range(len(self.values)):
             if j != i:

@@ -45,16 +45,16 @@ def solve_restarts(
     n_members : int
         m.
     options : SolverOptions
-        Their number of threads is set here.
+        The number of threads is set here.
     seeds : sequence of int
-        Each shuffles T in another way.
+        Each shuffles T differently.
     held_out : sequence of ndarray of int, optional
         For each seed the positions of the rows of T to treat as unlabeled.
     n_jobs : int
-        Cores to use: for threads of one fit after the other where there are many rows, else for
-        restarts side by side; jobs of joblib's backend where the user has chosen one.
+        Cores to use: with many rows for the threads of one fit after the other, else for restarts
+        side by side; or jobs of the joblib backend that the user has chosen.
     reporting : FitReporting, optional
-        Who is told of the sweeps.
+        Progress bar, log and checkpoint.
     """
     workers = _Workers.choose(len(rows), len(seeds), n_jobs, options)
     restarts = _Restarts(
@@ -99,8 +99,8 @@ class _Workers:
         backend, _ = get_active_backend(prefer="threads")
         is_here = getattr(backend, "supports_sharedmem", False)
         is_lazy = getattr(backend, "supports_return_generator", False)
-        # Where rows are enough for all cores, one fit after the other keeps every core busy to the
-        # end and needs the memory of one fit.
+        # With enough rows for all cores, one fit after the other keeps every core busy to the end
+        # and needs the memory of one fit.
         has_many_rows = is_here and n_rows >= ROWS_PER_THREAD * n_jobs
         if has_many_rows or not choose_backend(options.device, options.solver).uses_threads:
             n_workers = 1

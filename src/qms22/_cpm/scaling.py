@@ -17,11 +17,11 @@ from qms22._runtime.arrays import array_module, as_host, to_device_of
 LARGEST = 255.0
 DEVIATION = LARGEST / 3
 
-# Values a thousand times beyond what is normal are cut off: they can hardly get more suspicious,
-# but they could leave the range of float32.
+# Values a thousand times larger than normal ones are cut off: they are as suspicious as can be, and
+# larger ones could leave the range of float32.
 LIMIT = 1024 * LARGEST
 
-# Without scaling nothing is touched but what would overflow.
+# Without scaling only values that would overflow are cut off.
 UNSCALED_LIMIT = 1e100
 
 # Sums are exact: every term is rounded to a whole multiple of 2^-62 first.
@@ -33,7 +33,7 @@ RowFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Extent:
-    """How far the columns of some rows reach; those of parts add up to that of all rows."""
+    """The smallest and largest values of columns; extents of parts add up to that of all rows."""
 
     n_rows: int
     low: NDArray[np.float64]
@@ -41,7 +41,7 @@ class Extent:
 
     @classmethod
     def of(cls, rows: NDArray[np.float64]) -> Extent:
-        """Measure rows, at least one."""
+        """Compute the extent of at least one row."""
         return cls(len(rows), as_host(rows.min(axis=0)), as_host(rows.max(axis=0)))
 
     def __add__(self, other: Extent) -> Extent:
@@ -53,8 +53,8 @@ class Extent:
 class Mean:
     """A weighted mean of columns in exact arithmetic.
 
-    Means of parts add up to that of all rows with the same bits, whatever the parts and their
-    order, so that scaling is the same on one machine and on many.
+    Means of parts add up to that of all rows, to the same bits for any parts in any order, so that
+    scaling is the same on one machine and on many.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Mean:
         values: RowFunction,
         weights: NDArray[np.float64] | None = None,
     ) -> Mean:
-        """Average a function of rows with values in [-1, 1]; weights are in [0, 1], or all 1."""
+        """Compute the mean of a function with values in [-1, 1]; weights are in [0, 1] or 1."""
         mean = cls(np.zeros(rows.shape[1], dtype=object), 0)
         for batch in gen_batches(len(rows), _ROWS_PER_BATCH):
             terms = values(rows[batch])
@@ -148,8 +148,8 @@ class FeatureScaler:
             Known-normal rows.
         scaling : {"maxabs", "standard", None}
             "maxabs": the largest absolute value becomes 255 (the paper's). "standard": mean 0,
-            standard deviation 85. Where a column is 0 ("maxabs") or constant ("standard") in every
-            normal row, a difference of 1 becomes 255: a level never seen counts.
+            standard deviation 85. If a column is 0 ("maxabs") or constant ("standard") in all
+            normal rows, a difference of 1 becomes 255, so that an unseen level counts.
         weights : ndarray of shape (n,), optional
             Positive weights of the rows in mean and deviation.
         """
@@ -164,7 +164,7 @@ class FeatureScaler:
         scaling: str | None,
         mean: Callable[[RowFunction], Mean],
     ) -> FeatureScaler:
-        """Learn the scaling of rows that need not be in one place.
+        """Learn the scaling of rows that may be on several machines.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class FeatureScaler:
             Of the known-normal rows.
         scaling : {"maxabs", "standard", None}
         mean : callable
-            Averages a function of rows, with values in [-1, 1], over the known-normal rows.
+            Computes the `Mean` of a function over the known-normal rows.
         """
         n_features = len(extent.low)
         ones, zeros = np.ones(n_features), np.zeros(n_features)
@@ -199,7 +199,7 @@ class FeatureScaler:
     def transform(
         self, X: NDArray[np.float64], out: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Scale rows, NumPy's or CuPy's, into `out` where given."""
+        """Scale rows of NumPy or CuPy, into `out` if given."""
         xp = array_module(X)
         with np.errstate(over="ignore"):
             scaled: NDArray[np.float64] = xp.divide(X, to_device_of(self.peak, X), out=out)
@@ -212,8 +212,8 @@ class FeatureScaler:
 def range_scaler(normal: NDArray[np.float64]) -> FeatureScaler:
     """Learn to scale every column to a range of length 1; a constant column keeps its unit.
 
-    That is min-max scaling but for a shift, which no distance feels: the median becomes 0, since
-    distances suffer least from rounding near 0, and most rows should be there.
+    Min-max scaling up to a shift, which changes no distance: the median becomes 0, as rounding
+    errors of distances are smallest near 0, where most rows should be.
     """
     peak = np.maximum(normal.max(axis=0), -normal.min(axis=0))
     peak[peak == 0.0] = 1.0

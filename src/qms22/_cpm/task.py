@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Task:
-    """Rows in groups whose weights are constant, so that no (m, n) matrix of weights is stored.
+    """Rows in groups of constant weight, so that no (m, n) matrix of weights is stored.
 
     The weight of row x inside member set i is
 
@@ -51,14 +51,14 @@ class Task:
 
 @dataclass(frozen=True)
 class CpmRules:
-    """The numbers by which the coordinate perturbation method moves and decides.
+    """Steps and thresholds of the coordinate perturbation method.
 
     Parameters
     ----------
     alpha : float
-        Ratios of member values below this count as this.
+        Smaller ratios of member values are raised to this.
     floor : float
-        Member values below this count as this.
+        Smaller member values are raised to this.
     tolerance : float
         A step is kept when it lowers the loss by more than this.
     step_a, step_b : float
@@ -81,11 +81,10 @@ def detection_task(
 ) -> Task:
     """Build the task of QMS22: Ω1 = S ∪ T against overlapping subsets of T.
 
-    T is shuffled and cut into m − 1 near-equal parts V_2, …, V_m, and Ω_i = T − V_i. The first
-    member set weighs |Ω2| / |Ω1| per row, the others 1. With m = 2 there is one subset only, and
-    leaving a part out of it would leave nothing: it is T itself.
+    T is shuffled and cut into m − 1 parts of nearly equal size V_2, …, V_m, and Ω_i = T − V_i. Rows
+    weigh |Ω2| / |Ω1| in the first member set and 1 in the others. With m = 2 the only subset is T.
 
-    Rows of T that are held out are treated as if they were unlabeled: they are in Ω1 alone.
+    Rows of T that are held out are treated as unlabeled: they are in Ω1 only.
 
     Parameters
     ----------
@@ -129,7 +128,7 @@ def classification_task(
 ) -> Task:
     """Build the task of QMS: member set i holds the rows of class i.
 
-    Weights only count in proportion; they are divided by the largest, so that none overflows.
+    Only ratios of weights matter; they are divided by the largest, so that none overflows.
     """
     if sample_weight is not None:
         sample_weight = sample_weight / sample_weight.max()

@@ -1,4 +1,4 @@
-"""What estimators share: the parameters of CPM, and the line between normal and outlier."""
+"""Base classes of the estimators: parameters of CPM, scoring, and the threshold."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from qms22._runtime.validation import check_choice
 
 
 class QMSEstimator(BaseEstimator):  # type: ignore[misc]
-    """An estimator that solves QMS tasks; stores parameters of `SolverOptions` by their names."""
+    """An estimator that solves QMS tasks, with parameters named as those of `SolverOptions`."""
 
     def _solver_options(self, n_threads: int) -> SolverOptions:
-        """Check the parameters and gather those of the solver."""
+        """Check the parameters and return those of the solver."""
         parameters = self.get_params(deep=False)
         parameters["device"] = resolve_device(self.device)
         check_choice("scaling", parameters.get("scaling"), ("maxabs", "standard", None))
@@ -33,10 +33,10 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
-        """Load what was learned; return a function from rows, anywhere, to a result for each."""
+        """Load the fitted model on a device; return a function from rows to their scores."""
 
     def _scores(self, table: LazyRows) -> NDArray[np.float64]:
-        """Score all rows of a table, or those at some positions; return scores where they are."""
+        """Score all rows of a table, chunk by chunk; scores are where the rows are."""
         backend = choose_backend(resolve_device(self.device))
         score = self._scorer(backend)
 
@@ -54,7 +54,7 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 class ThresholdMixin(OutlierMixin):  # type: ignore[misc]
-    """A detector with `score_samples`, and with `offset_` for a line between the two kinds."""
+    """Predictions of a detector with `score_samples` and a threshold `offset_`."""
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Compute ``score_samples(X) - offset_``; negative values are outliers.
@@ -71,7 +71,7 @@ class ThresholdMixin(OutlierMixin):  # type: ignore[misc]
         return decision
 
     def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Tell outliers (-1) from normal rows (1).
+        """Predict outliers (-1) and normal rows (1).
 
         Parameters
         ----------

@@ -39,8 +39,8 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
     n_components : int, default=10
         Rows of A_i, q in the paper.
     alpha : float, default=0.5
-        Threshold of the loss, in [0, 1): ratios below it count as it, so that rows which are
-        separated well enough do not drive the fit.
+        Threshold of the loss, in [0, 1): smaller ratios are raised to it, so that rows that are
+        separated well do not drive the fit.
     max_iter : int, default=60
         Sweeps, at most.
     step_a : float, default=1.0
@@ -50,20 +50,18 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
     init_b : float, default=25500.0
         First entry of every b_i at the start; every other entry of A_i and b_i starts at 0.
     scaling : {"maxabs", "standard", None}, default="maxabs"
-        Scaling learned on the training rows: the largest absolute value of a feature becomes 255
-        ("maxabs"), or its mean 0 and its standard deviation 85 ("standard"). The steps are meant
-        for features of this size.
+        Scaling learned from the training rows: the largest absolute value of a feature becomes 255
+        ("maxabs"), or its mean 0 and its standard deviation 85 ("standard"). The default steps
+        suit features of this size.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the fit. "float32" takes half the memory and about half the time.
     device : {"cpu", "cuda", "auto"}, default="cpu"
-        Where to fit and to score. "cuda" is an NVIDIA GPU, through CuPy (``qms22[cuda]``): it takes
-        NumPy arrays, and CuPy arrays without a copy to the host, and gives values where the rows
-        are. "auto" is "cuda" where there is one, else "cpu".
+        As of `QMS22`.
     solver : {"native", "reference"}, default="native"
         The compiled kernel, or the slow NumPy reference it is tested against.
     n_jobs : int or None, default=None
-        Threads; -1 means all cores. They are used where there are enough rows for them, and do
-        not change the result.
+        Threads, if there are enough rows for them; -1 means all cores. They do not change the
+        result.
     verbose : int, default=0
         Above 0 a progress bar is shown on standard error.
 
@@ -76,15 +74,15 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
     b_ : ndarray of shape (n_classes, n_components)
         Offsets of the member functions.
     members_ : MemberFunctions
-        The same as functions of scaled rows.
+        The same as functions of scaled NumPy rows.
     n_iter_ : int
-        Sweeps made. Fewer than `max_iter` where a sweep found nothing to improve.
+        Sweeps made. Fewer than `max_iter` if a sweep found nothing to improve.
     loss_ : ndarray of shape (n_iter + 1,)
         Φ at the start and after each sweep, with the largest sample weight as unit.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where the training rows had names.
+        Names of the features, if the training rows have names.
 
     References
     ----------
@@ -156,7 +154,7 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y holds one class only, {str(self.classes_[0])!r}; at least two are needed"
+                f"y holds one class only, {str(self.classes_[0])!r}; give rows of at least two"
             )
         weights = _check_weights(sample_weight, labels, self.classes_)
         if weights is not None:
@@ -180,7 +178,7 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Compute how far each class is ahead.
+        """Compute scores of the classes; the highest wins.
 
         Parameters
         ----------
@@ -215,9 +213,9 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Predict class probabilities p_i(x) = (1 / f_i(x)) / Σ_j (1 / f_j(x)).
 
-        They are the ones under which the ratio f_i(x) / f_j(x) that the loss works on is the odds
-        p_j(x) / p_i(x) of class j against class i, and the softmax of −log f_i(x). They are not
-        calibrated: for that, use scikit-learn's ``CalibratedClassifierCV``.
+        The ratio f_i(x) / f_j(x) in the loss is then the odds p_j(x) / p_i(x) of class j against
+        class i, and the probabilities are the softmax of −log f_i(x). They are not calibrated: use
+        scikit-learn's ``CalibratedClassifierCV`` for that.
 
         Parameters
         ----------

@@ -34,20 +34,20 @@ class QMS22Ensemble(BatchDetector):
     detectors with different strengths learn from the rest:
 
     - QMS22 (see there), with standardised features and fewer sweeps. The held-out rows are mixed
-      into the batch. It finds what the batch has and normal rows have not, above all where
-      outliers are many or alike.
-    - The distance to the nearest known-normal rows (a mean over a few of them). It
-      needs no likeness among outliers, and finds single ones.
+      into the batch. It finds what is in the batch and not among normal rows, best if outliers
+      are many or similar.
+    - The distance to the nearest known-normal rows (a mean over a few of them). It also finds
+      single outliers.
 
-    How suspicious a row is to either is told by the share p of held-out rows that score higher:
-    a unit both have in common. A row's score is
+    The share p of held-out rows that score higher puts the scores of both on one scale. A row's
+    score is
 
         −w log p(QMS22) − (1 − w) log p(distance)
 
-    with each p averaged over the splits. The weight w is what the splits have in common: the
-    square of the mean rank correlation between the scores that QMS22 gives to the batch in two
-    splits. Where there is nothing to learn from the batch, each split follows its own noise, w
-    is small and the distance decides.
+    with each p averaged over the splits. The weight w measures how far the splits agree: it is the
+    square of the mean rank correlation between the scores of QMS22 for the batch in two splits.
+    If there is nothing to learn from the batch, each split fits its own noise, w is small and the
+    distance decides.
 
     Parameters
     ----------
@@ -58,18 +58,18 @@ class QMS22Ensemble(BatchDetector):
     n_components : int, default=10
         As of `QMS22`.
     max_iter : int, default=20
-        Sweeps, at most. More of them follow the noise of the batch.
+        Sweeps, at most. More of them fit the noise of the batch.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the fit.
     device : {"cpu", "cuda", "auto"}, default="cpu"
-        Where to fit and to score, as of `QMS22`. Distances are measured on the host.
+        As of `QMS22`. Distances are computed on the host.
     contamination : "auto", float or int, default="auto"
         As of `QMS22`.
     max_samples : int or None, default=None
         As of `QMS22`.
     n_jobs : int or None, default=None
-        Splits that run side by side or, where there are many rows, threads of one; -1 means all
-        cores. It does not change the result.
+        Splits that run side by side or, with many rows, threads of one; -1 means all cores. It
+        does not change the result.
     random_state : int, RandomState or None, default=None
         Cuts and shuffles T; an int makes fits repeatable.
     verbose : int, default=0
@@ -88,15 +88,15 @@ class QMS22Ensemble(BatchDetector):
     weight_ : float
         w, in [0, 1].
     splits_ : tuple of Split
-        What was learned in each split.
+        The fitted model of each split.
     n_iter_ : int
-        Sweeps made, at most over the splits.
+        Sweeps made: the most of any split.
     typical_ : ndarray of shape (n_features,)
         Median of every feature in T; what `explain` compares with.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where T had names.
+        Names of the features, if T has names.
 
     Examples
     --------
@@ -176,7 +176,7 @@ class QMS22Ensemble(BatchDetector):
             reporting=self._reporting(),
         )
         self.n_iter_ = max(solution.n_iter for solution in solutions)
-        # Distances are measured on the host, wherever the members are.
+        # Distances are computed on the host, also if the member functions are on a GPU.
         self._distance_scaler = range_scaler(as_host(normal))
         near = self._distance_scaler.transform(as_host(normal))
         backend = choose_backend(options.device)
@@ -197,7 +197,7 @@ class QMS22Ensemble(BatchDetector):
     def _learn_distances(
         self, near: NDArray[np.float64], held_out: NDArray[np.intp], rng: np.random.RandomState
     ) -> tuple[NDArray[np.float64], HeldOutScores]:
-        """Draw references from the rows of T that stay; compare held-out rows with them."""
+        """Draw references from the other rows of T; compute distances of held-out rows to them."""
         others = np.delete(np.arange(len(near)), held_out)
         references = near[rng.permutation(others)[:MOST_REFERENCES]]
         distances = mean_log_distances(near[held_out[:MOST_COMPARED]], references, self.n_jobs)
@@ -227,13 +227,13 @@ class QMS22Ensemble(BatchDetector):
 
 @dataclass(frozen=True)
 class HeldOutScores:
-    """Scores of held-out normal rows, as a measure for others.
+    """Scores of held-out normal rows, for comparison.
 
     Parameters
     ----------
     ascending : ndarray of shape (n,)
     deviation : float
-        Their standard deviation, or 1 where that is 0.
+        Their standard deviation, or 1 if that is 0.
     """
 
     ascending: NDArray[np.float64]
@@ -241,14 +241,14 @@ class HeldOutScores:
 
     @classmethod
     def of(cls, scores: NDArray[np.float64]) -> HeldOutScores:
-        """Learn the measure; higher scores are more suspicious."""
+        """Sort scores; higher is more suspicious."""
         return cls(np.sort(scores), float(scores.std()) or 1.0)
 
     def log_p_values(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute the logarithm of the share of held-out rows that score higher.
 
-        Ties count half, and a share is at least 1 / (2n + 2). Scores beyond all held-out ones fall
-        off exponentially from there, so that the most suspicious rows keep an order.
+        Ties count half, and a share is at least 1 / (2n + 2). Above the highest held-out score the
+        value decreases exponentially, so that the most suspicious rows keep their order.
         """
         n = len(self.ascending)
         n_lower = np.searchsorted(self.ascending, scores, side="left")
@@ -261,7 +261,7 @@ class HeldOutScores:
 
 @dataclass(frozen=True)
 class Split:
-    """What was learned with one part of T held out.
+    """The model learned with one part of T held out.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ class Split:
     of_members : HeldOutScores
         log(1 + η) of the held-out rows.
     references : ndarray of shape (n_references, p)
-        Rows to measure distances from, scaled.
+        Scaled rows of T to compute distances to.
     of_distances : HeldOutScores
         `mean_log_distances` of the held-out rows.
     """
@@ -288,16 +288,16 @@ def _log_scores(members: LoadedMembers, scaled: Any) -> NDArray[np.float64]:
 
 
 def _log_mean(logarithms: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    # One after the other: a sum along the axis would add single rows in another order.
+    # Reduce one after the other: a sum along the axis would add in an order that depends on n.
     mean: NDArray[np.float64] = np.logaddexp.reduce(logarithms, axis=0) - np.log(len(logarithms))
     return mean
 
 
 def _agreement(ranks: NDArray[np.float64]) -> float:
-    """Compute the mean correlation between two rows of `ranks`; 0 where there is none."""
+    """Compute the mean correlation between two rows of `ranks`, at least 0."""
     centered = ranks - ranks.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(centered, axis=1, keepdims=True)
-    # Scores that are all equal agree with nothing.
+    # Constant scores correlate with nothing.
     directions = centered / np.where(lengths > 0, lengths, np.inf)
     n = len(ranks)
     mean = (np.sum(directions.sum(axis=0) ** 2) - np.sum(directions**2)) / (n * (n - 1))

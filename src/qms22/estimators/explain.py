@@ -20,7 +20,7 @@ _ROWS_PER_BATCH = 16_384
 
 
 class Reason(NamedTuple):
-    """Why one feature makes one row suspicious.
+    """How much one feature makes one row suspicious.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Reason(NamedTuple):
     drop : float
         How much lower η would be with the typical value.
     value, typical : float or tuple of float
-        What the row has, and what normal rows typically have; one number per column of a group.
+        Values of the row and of a typical normal row; one number per column of a group.
     """
 
     name: str
@@ -40,21 +40,21 @@ class Reason(NamedTuple):
 
 @dataclass(frozen=True)
 class Explanation:
-    """Which features make rows suspicious, as `QMS22.explain` returns it.
+    """Features that make rows suspicious, as returned by `QMS22.explain`.
 
     A *feature* is one column of the rows or one group of columns.
 
     Parameters
     ----------
     drop : ndarray of shape (n_rows, n_features)
-        η of the row minus η of the same row with that one feature at its typical value. Positive:
-        the feature makes the row more suspicious. Negative: it makes it less so.
+        η of the row minus η of the same row with that one feature at its typical value. A feature
+        with a positive drop makes the row more suspicious, one with a negative drop less.
     scores : ndarray of shape (n_rows,)
-        η of the rows as they are.
+        η of the unchanged rows.
     values : ndarray of shape (n_rows, n_columns)
         The rows.
     typical : ndarray of shape (n_columns,)
-        The typical values they were set to.
+        The typical values.
     names : tuple of str
         Names of the features.
     columns : tuple of str
@@ -72,14 +72,14 @@ class Explanation:
     groups: tuple[tuple[int, ...], ...]
 
     def top(self, row: int, k: int = 10) -> list[Reason]:
-        """Give the features that make a row suspicious, the most influential first.
+        """Return the features that make a row suspicious, the most influential first.
 
         Parameters
         ----------
         row : int
             Position of the row.
         k : int, default=10
-            How many, at most; features whose drop is not positive are left out.
+            How many, at most; only features with a positive drop.
 
         Returns
         -------
@@ -97,7 +97,7 @@ class Explanation:
         ]
 
     def order(self, row: int, k: int = 10) -> list[int]:
-        """Give the positions of the features that `top` names, in its order.
+        """Return the positions of the features of `top`, in its order.
 
         Parameters
         ----------
@@ -123,12 +123,12 @@ class Explanation:
 
 @dataclass(frozen=True)
 class TypicalValues:
-    """What the known-normal rows have in their columns, kept without keeping the rows.
+    """Summaries of the columns of the known-normal rows.
 
     Parameters
     ----------
     medians : ndarray of shape (p,)
-        Of an even number of rows the lower one: a value that occurs, and 0 or 1 where all are.
+        The lower one for an even number of rows, so that it is a value that occurs.
     shares : ndarray of shape (p,)
         Share of ones in columns of zeros and ones; NaN for other columns.
     """
@@ -147,11 +147,11 @@ class TypicalValues:
         return cls(medians, np.where(is_binary, ones / len(normal), np.nan))
 
     def row(self, groups: Sequence[Sequence[int]]) -> NDArray[np.float64]:
-        """Give the medians, but the most frequent level where a group is one-hot.
+        """Return the medians, with the most frequent level in groups of one-hot columns.
 
-        Of three levels none may reach a half, and then the medians are all 0, a level that does
-        not exist. In one-hot columns the shares of ones are the frequencies of the levels, and
-        what is missing to 1 is that of a level without a column (all 0).
+        If no level has half of the rows, all medians are 0, which is no level. In one-hot columns
+        the shares of ones are the frequencies of the levels; 1 minus their sum is the frequency
+        of a level without a column (all 0).
         """
         typical = self.medians.copy()
         for columns in map(list, groups):
@@ -166,7 +166,7 @@ class TypicalValues:
 
 @dataclass(frozen=True)
 class Features:
-    """Columns put together to features.
+    """Columns grouped into features.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class Features:
 
     @classmethod
     def gather(cls, columns: Sequence[str], groups: Groups | None) -> Features:
-        """Check the groups; every column in none of them is a feature of its own."""
+        """Check the groups; a column in no group is a feature of its own."""
         named = _name_groups(columns, () if groups is None else groups)
         taken = set(chain.from_iterable(group for _, group in named))
         named += [(column, (i,)) for i, column in enumerate(columns) if i not in taken]
@@ -197,19 +197,18 @@ class Features:
 
 
 def score_drops(
-    scaled: NDArray[np.float64],
+    rows: NDArray[np.float64],
     typical: NDArray[np.float64],
     groups: Sequence[Sequence[int]],
     score: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Score rows, and score them anew with each feature in turn at its typical value.
+    """Score rows, and score them again with each feature in turn at its typical value.
 
     Parameters
     ----------
-    scaled : ndarray of shape (n, p)
-        Rows as the member functions take them.
+    rows : ndarray of shape (n, p)
     typical : ndarray of shape (p,)
-        A typical row, scaled alike.
+        A typical row.
     groups : sequence of sequence of int
         Columns of each feature.
     score : callable
@@ -220,20 +219,20 @@ def score_drops(
     scores : ndarray of shape (n,)
     drop : ndarray of shape (n, n_features)
     """
-    scores = np.empty(len(scaled))
-    drop = np.empty((len(scaled), len(groups)))
-    for rows in gen_batches(len(scaled), _ROWS_PER_BATCH):
-        changed = scaled[rows].copy()
-        scores[rows] = score(changed)
+    scores = np.empty(len(rows))
+    drop = np.empty((len(rows), len(groups)))
+    for part in gen_batches(len(rows), _ROWS_PER_BATCH):
+        changed = rows[part].copy()
+        scores[part] = score(changed)
         for feature, columns in enumerate(map(list, groups)):
             changed[:, columns] = typical[columns]
-            drop[rows, feature] = scores[rows] - score(changed)
-            changed[:, columns] = scaled[rows, columns]
+            drop[part, feature] = scores[part] - score(changed)
+            changed[:, columns] = rows[part, columns]
     return scores, drop
 
 
 def check_typical(typical: ArrayLike, n_columns: int) -> NDArray[np.float64]:
-    """Require one finite number for each column."""
+    """Return `typical` as an array; raise ValueError unless it has a finite number per column."""
     try:
         row = np.array(typical, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -249,7 +248,7 @@ def check_typical(typical: ArrayLike, n_columns: int) -> NDArray[np.float64]:
 
 
 def _name_groups(columns: Sequence[str], groups: Groups) -> list[tuple[str, tuple[int, ...]]]:
-    """Check groups of column positions, and name those that have no name by their columns."""
+    """Check groups of column positions; name those without a name by their columns."""
     is_named = isinstance(groups, Mapping)
     entries = groups.items() if isinstance(groups, Mapping) else enumerate(groups)
     owners: dict[int, str] = {}

@@ -22,20 +22,20 @@ class QMS22(BatchDetector):
     """Semi-supervised anomaly detector by quadratic multiform separation.
 
     Given known-normal rows T and an unlabeled batch S, it solves one QMS task: the first member
-    set is S ∪ T, the others are overlapping subsets of T. Outliers occur in the first set only, so
-    the first member function gets small on them and the others do not, and the score
+    set is S ∪ T, the others are overlapping subsets of T. Outliers are in the first set only, so
+    that the first member function is small on them and the others are not, and the score
 
         η(x) = Σ_{i≥2} max(0, (f_i(x) − f_1(x)) / f_1(x))
 
-    tells how suspicious a row is. The batch itself takes part in the fit: this is a method for
-    finding the anomalies *in a batch*, and it is at its best there. The fitted member functions
-    also score rows that were not in the batch.
+    measures how suspicious a row is. The batch is part of the fit: the method finds the anomalies
+    *in a batch*, and works best there. The fitted member functions also score rows that were not
+    in the batch.
 
     Parameters
     ----------
     n_members : int, default=7
         Member functions, m in the paper: one for S ∪ T and m − 1 for subsets of T, each of which
-        leaves out another (m − 1)-th of T.
+        leaves out a different (m − 1)-th of T.
     n_components : int, default=10
         Rows of A_i, q in the paper.
     alpha : float, default=0.5
@@ -49,34 +49,34 @@ class QMS22(BatchDetector):
     init_b : float, default=25500.0
         First entry of every b_i at the start; every other entry of A_i and b_i starts at 0.
     scaling : {"maxabs", "standard", None}, default="maxabs"
-        Scaling learned on T alone: the largest absolute value of a feature becomes 255 ("maxabs",
-        the paper's), or its mean 0 and its standard deviation 85 ("standard"). Scaled values are
-        cut off at 1,024 × 255. Where a feature is 0 in all of T ("maxabs") or constant
-        there ("standard"), a difference of 1 becomes 255, so that a level never seen in T counts.
+        Scaling learned from T: the largest absolute value of a feature becomes 255 ("maxabs", the
+        paper's), or its mean 0 and its standard deviation 85 ("standard"). Scaled values are cut
+        off at 1,024 × 255. If a feature is 0 in all of T ("maxabs") or constant there
+        ("standard"), a difference of 1 becomes 255, so that a level that is not in T counts.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the fit. "float32" takes half the memory and about half the time.
     device : {"cpu", "cuda", "auto"}, default="cpu"
-        Where to fit and to score. "cuda" is an NVIDIA GPU, through CuPy (``qms22[cuda]``): it takes
-        NumPy arrays, and CuPy arrays without a copy to the host, and gives values where the rows
-        are. "auto" is "cuda" where there is one, else "cpu".
+        Where to fit and to score. "cuda" is an NVIDIA GPU, through CuPy (``qms22[cuda]``). It takes
+        NumPy arrays, and CuPy arrays without a copy to the host; scores are arrays of the same
+        kind. "auto" is "cuda" if there is a GPU, else "cpu".
     solver : {"native", "reference"}, default="native"
         The compiled kernel, or the slow NumPy reference it is tested against.
     n_restarts : int, default=1
         Independent shuffles of T; scores are averaged over them.
     contamination : "auto", float or int, default="auto"
-        Where to draw the line for `predict`. A float in (0, 1) is the share of the unlabeled rows
-        to flag, an int their number. "auto" flags as many as ``flag(fdr=0.1)`` does, at the cost
-        of a second fit when the line is first asked for. Where known-normal rows are too few for
-        that (below about 600), it flags scores above the third quartile by more than 1.5 times
-        the distance between the quartiles; without a batch, one in twenty of the known-normal
-        rows. Where scores are tied at the line, the tied rows are not flagged.
+        Sets the threshold of `predict`. A float in (0, 1) is the share of the unlabeled rows to
+        flag, an int their number. "auto" flags as many as ``flag(fdr=0.1)`` does, at the cost of
+        a second fit when `offset_` is first used. With too few known-normal rows for that (below
+        about 600), it flags scores above the third quartile by more than 1.5 times the distance
+        between the quartiles; without a batch, one in twenty of the known-normal rows. Rows whose
+        scores tie at the threshold are not flagged.
     max_samples : int or None, default=None
-        Learn from at most so many rows of T and as many of S, drawn at random; every row of S is
-        scored. Rows of a memory-mapped file (``numpy.memmap``) are read as they are needed. By
-        default all rows take part in the fit.
+        Learn from at most this many rows of T, and of S, drawn at random; every row of S is
+        scored. Rows of a memory-mapped file (``numpy.memmap``) are read when they are needed. By
+        default the fit uses all rows.
     n_jobs : int or None, default=None
-        Restarts that run side by side or, where there are many rows, threads of one fit; -1 means
-        all cores. Rows are scored in as many threads. It does not change the result.
+        Restarts that run side by side or, with many rows, threads of one fit; -1 means all cores.
+        Rows are scored in as many threads. It does not change the result.
     random_state : int, RandomState or None, default=None
         Shuffles T; an int makes fits repeatable.
     verbose : int, default=0
@@ -84,8 +84,8 @@ class QMS22(BatchDetector):
     log : path or None, default=None
         A file to append a line of JSON to when a fit starts, for every sweep and when it ends.
     checkpoint : path or None, default=None
-        A file for the state of a long fit. One that was killed and is started again with the same
-        parameters and rows goes on from there, to the same result. The file goes when the fit ends.
+        A file for the state of a long fit. A fit that was killed and is started again with the same
+        parameters and rows continues from it, to the same result. The file is removed at the end.
 
     Attributes
     ----------
@@ -98,17 +98,17 @@ class QMS22(BatchDetector):
     b_ : ndarray of shape (n_members, n_components)
         Offsets of the member functions of the first restart.
     members_ : MemberFunctions
-        The same as functions of scaled rows.
+        The same as functions of scaled NumPy rows.
     restarts_ : tuple of MemberFunctions
         The member functions of every restart.
     n_iter_ : int
-        Sweeps made, at most over the restarts.
+        Sweeps made: the most of any restart.
     typical_ : ndarray of shape (n_features,)
         Median of every feature in T; what `explain` compares with.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where T had names.
+        Names of the features, if T has names.
 
     References
     ----------

@@ -16,21 +16,21 @@ from qms22._cpm.sweeps import Fit, FitState, Solution
 from qms22._runtime.chunks import VALUES_ON_GPU, row_chunks
 from qms22._runtime.devices import free_bytes
 
-# Launches last about half a second at most: Ctrl-C is heard between them.
+# A launch takes at most about half a second: Ctrl-C works between launches.
 _ROW_TRIALS_PER_LAUNCH = 5e10
 
-# Rows of the host travel to the GPU in chunks of about 64 MB; more would not be faster.
+# Rows of the host are copied to the GPU in chunks of about 64 MB; larger ones are not faster.
 _VALUES_FROM_HOST = 2**23
 
-# Some detectors keep a few numbers per row of a chunk on the host as well.
+# The ensemble keeps several numbers per row of a chunk on the host.
 _MOST_ROWS_PER_CHUNK = 2**24
 
 
 class CudaBackend:
-    """Fits and scores on the current GPU; CuPy is imported when they are first asked for."""
+    """Fits and scores on the current GPU."""
 
     device: ClassVar[str] = "cuda"
-    uses_threads: ClassVar[bool] = False  # a GPU has one queue, and threads would wait in it
+    uses_threads: ClassVar[bool] = False  # launches of several threads would wait for each other
 
     def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
         """Run fits to their end: small ones side by side, large ones one after the other."""
@@ -96,7 +96,7 @@ def _batches(fits: Sequence[Fit], options: SolverOptions) -> Iterator[list[int]]
             yield [number]
         else:
             small.append(number)
-    # Fits of a batch make the same number of sweeps. Long ones first: the others fill the gaps.
+    # A batch has made the same number of sweeps. Long fits first: short ones fill the gaps.
     small.sort(key=lambda number: (fits[number].state.n_iter, -fits[number].n_row_trials))
     batch: list[int] = []
     left = free_bytes() // 2

@@ -1,4 +1,4 @@
-"""Compiling the kernel for a team of blocks, and the choice of that team."""
+"""The choice of a team of blocks, and the kernel compiled for it."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ SLOTS = 8
 # Blocks of a cluster: the most that every GPU with clusters allows.
 CLUSTER = 8
 
-# Rows up to which a smaller team is faster, for it meets faster. Measured on an H200.
+# Rows up to which a smaller team is faster, since it synchronizes faster. Measured on an H200.
 ROWS_ALONE = {"float64": 256, "float32": 512}
 ROWS_OF_CLUSTER = {"float64": 3_000, "float32": 6_000}
 
-# Threads of a block, where its registers suffice for few (all that a block may have) and for many.
+# Threads of a block: few enough for each to have all its registers, and the most.
 FEW_THREADS = 256
 MOST_THREADS = {"float64": 384, "float32": 512}
 
 # Columns of a row's state that are kept in shared memory: residual, f, S1, S2 and slack.
 _STATE_COLUMNS = 5
 
-# What the kernel takes of shared memory by itself, at most.
+# Shared memory that the kernel needs besides, at most.
 _OTHER_SHARED_BYTES = 4 * 1024
 
 
@@ -51,7 +51,7 @@ class Shape:
     rows_per_load : int
         Rows that a thread loads at once.
     shared_bytes : int
-        Shared memory of a block for the state of its rows; 0 where that is in device memory.
+        Shared memory of a block for the state of its rows; 0 if that is in device memory.
     """
 
     team: str
@@ -62,12 +62,12 @@ class Shape:
 
     @property
     def needs_permission(self) -> bool:
-        """Whether that is more than 48 KB, with the kernel's own, which has to be asked for."""
+        """Whether a block needs more than 48 KB in all, which CUDA allows on request only."""
         return self.shared_bytes + _OTHER_SHARED_BYTES > 48 * 1024
 
 
 def choose_shape(n_rows: int, precision: str, gpu: Gpu, n_fits: int = 1) -> Shape:
-    """Choose the teams for fits of so many rows, at most, that run side by side."""
+    """Choose the team of each of `n_fits` fits side by side, with at most `n_rows` rows."""
     is_small = n_rows <= ROWS_OF_CLUSTER[precision]
     has_clusters_for_all = gpu.has_clusters and n_fits * CLUSTER <= gpu.n_multiprocessors
     if is_small and n_rows > ROWS_ALONE[precision] and has_clusters_for_all:
@@ -79,17 +79,17 @@ def choose_shape(n_rows: int, precision: str, gpu: Gpu, n_fits: int = 1) -> Shap
 
 
 def shape_of(team: str, n_blocks: int, n_rows: int, precision: str, gpu: Gpu) -> Shape:
-    """Deal the rows out to the threads of a team."""
+    """Distribute rows over the threads of a team."""
     pack = rows_per_pack(precision)
     rows_of_block = -(-n_rows // n_blocks)
-    # Few rows per thread while there are threads for them; a row on the O(m) road keeps the others
-    # of its thread waiting, so that a block on its own, for small fits, takes them one by one.
+    # Few rows per thread as long as there are threads for them. A row that needs O(m) time delays
+    # the others of its thread, so that a single block, for small fits, loads them one by one.
     rows_per_load = 1
     while team != "Alone" and rows_per_load < pack and rows_per_load * FEW_THREADS < rows_of_block:
         rows_per_load *= 2
     n_threads = -(-rows_of_block // (rows_per_load * 32)) * 32
     n_threads = min(n_threads, MOST_THREADS[precision] if rows_per_load == pack else FEW_THREADS)
-    if team == "Grid":  # every block reads the sums of all others: many threads do it at once
+    if team == "Grid":  # every block reads the sums of all others, which many threads do faster
         n_threads = max(n_threads, FEW_THREADS)
     itemsize = np.dtype(precision).itemsize
     shared_bytes = _STATE_COLUMNS * itemsize * (-(-rows_of_block // pack) * pack + pack)
@@ -100,7 +100,7 @@ def shape_of(team: str, n_blocks: int, n_rows: int, precision: str, gpu: Gpu) ->
 
 @cache
 def source_text(*names: str) -> str:
-    """Join source files of this package into one, for a compiler that has no files."""
+    """Join source files of this package into one text: NVRTC compiles a string."""
     texts = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in names)
     lines = (line for text in texts for line in text.splitlines())
     return "\n".join(line for line in lines if not line.startswith(("#pragma once", '#include "')))
@@ -118,7 +118,7 @@ void fit(const qms22::Fit<{real}>* fits, int n_sweeps, bool fresh, unsigned long
 def kernel_source(
     team: str, precision: str, rows_per_load: int, is_resident: bool, most_threads: int
 ) -> str:
-    """Write the source of the kernel for one kind of team."""
+    """Return the source of the kernel for one kind of team."""
     return source_text("rows.hpp", "cpm.cu") + _ENTRY_POINT.format(
         cluster=f"__cluster_dims__({CLUSTER}, 1, 1)" if team.startswith("Cluster") else "",
         most_threads=most_threads,
@@ -131,12 +131,12 @@ def kernel_source(
 
 
 def kernel_of(shape: Shape, precision: str) -> Any:
-    """Give the kernel for a shape on the current GPU, compiled where it has to be."""
+    """Return the kernel for a shape on the current GPU; compile it on first use."""
     most_threads = FEW_THREADS if shape.n_threads <= FEW_THREADS else MOST_THREADS[precision]
     source = kernel_source(
         shape.team, precision, shape.rows_per_load, shape.shared_bytes > 0, most_threads
     )
-    # In float64 a row rounds as on the CPU: no multiplication is merged with an addition.
+    # In float64 results are rounded as on the CPU: no fused multiply-add.
     options = ("--fmad=false",) if precision == "float64" else ()
     device = need_cupy().cuda.Device().id
     return compile_kernel(source, "fit", options, shape.team == "Grid", device)
@@ -146,7 +146,7 @@ def kernel_of(shape: Shape, precision: str) -> Any:
 def compile_kernel(
     source: str, name: str, options: tuple[str, ...], is_cooperative: bool, device: int
 ) -> Any:
-    """Compile a kernel; CuPy keeps the machine code, also between processes."""
+    """Compile a kernel; CuPy caches the machine code on disk."""
     cupy = need_cupy()
     with cupy.cuda.Device(device):
         module = cupy.RawModule(

@@ -1,4 +1,4 @@
-"""A task as the kernel sees it: columns of rows, and the record that points to them."""
+"""The memory layout of a fit: columns of rows, and the record that points to them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from qms22._cpm.native import unit_of
 from qms22._cpm.options import SolverOptions, cpm_rules
 from qms22._cpm.sweeps import Fit
 
-# Rows of 16 bytes are loaded at once.
+# A thread loads up to 16 bytes of a column at once.
 _PACK_BYTES = 16
 
-# Rows that travel to the GPU at once.
+# Rows that are copied to the GPU at once.
 _ROWS_PER_CHUNK = 1 << 20
 
 
 def rows_per_pack(precision: str) -> int:
-    """Rows that one load brings."""
+    """Return the rows of one load."""
     return _PACK_BYTES // np.dtype(precision).itemsize
 
 
@@ -41,13 +41,13 @@ def bytes_of_fits(fits: Sequence[Fit], precision: str) -> int:
         needed += padded(len(task.X), precision) * (n_columns * itemsize + 4)
     for X in {id(fit.task.X): fit.task.X for fit in fits}.values():
         needed += padded(len(X), precision) * (X.shape[1] + 1) * itemsize
-        if isinstance(X, np.ndarray):  # on its way
+        if isinstance(X, np.ndarray):  # a chunk on its way to the GPU
             needed += min(len(X), _ROWS_PER_CHUNK) * X.shape[1] * 8
     return needed
 
 
 def columns_of(X: Any, precision: str, xp: Any) -> Any:
-    """Rows as columns, the last of them -1; padded with copies of the last row."""
+    """Return rows as columns, padded with copies of the last row, and a last column of -1."""
     n_rows, n_features = X.shape
     columns = xp.full((n_features + 1, padded(n_rows, precision)), -1, dtype=precision)
     for first in range(0, n_rows, _ROWS_PER_CHUNK):
@@ -65,7 +65,7 @@ _POINTERS = (
 
 
 def record_type(precision: str) -> np.dtype[np.void]:
-    """Layout of the record that the kernel reads."""
+    """Return the layout of the record that the kernel reads."""
     return np.dtype(
         [
             *((name, np.int64) for name in ("n_rows", "stride")),
@@ -80,16 +80,16 @@ def record_type(precision: str) -> np.dtype[np.void]:
 
 @dataclass(frozen=True)
 class FitMemory:
-    """The arrays of one fit, in the memory of `xp`, CuPy or NumPy.
+    """The arrays of one fit, of CuPy or NumPy.
 
-    Like the native solver it works in a unit in which member values start near 1.
+    As in the native solver, member values start near 1.
 
     Parameters
     ----------
     arrays : dict
-        By the names of ``struct Fit``; None where there is none.
+        By the names of ``struct Fit``; None for a missing one.
     record : ndarray of shape ()
-        What the kernel reads.
+        The ``struct Fit`` that the kernel reads.
     unit : float
         A power of two near init_b; coefficients are divided by it.
     """
@@ -107,7 +107,7 @@ class FitMemory:
         A, b = fit.state.A, fit.state.b
         n_members, n_components, n_features = A.shape
         n_rows, stride, n_groups = len(task.X), x.shape[1], task.group_weight.shape[1]
-        # The last group is the padding's and weighs nothing.
+        # The last group is the padding, with weight 0.
         group = np.full(stride, n_groups, dtype=np.int32)
         group[:n_rows] = task.group
         group_weight = np.pad(task.group_weight, [(0, 0), (0, 1)]).astype(precision)

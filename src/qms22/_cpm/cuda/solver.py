@@ -13,7 +13,7 @@ from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._runtime.devices import describe_gpu, need_cupy, require_memory
 
-# Rows are counted in 32 bits there.
+# The kernel counts rows in 32 bits.
 MOST_ROWS = 2_000_000_000
 
 # The change of the loss, and the number of steps taken.
@@ -48,7 +48,7 @@ class CudaFits:
         self._is_fresh = True
 
     def launch(self, n_sweeps: int) -> None:
-        """Start sweeps, without waiting for them."""
+        """Start sweeps without waiting for them."""
         self._tagged_sums.fill(0)
         # A grid is one team; clusters and single blocks have a fit each.
         n_teams = 1 if self._shape.team == "Grid" else len(self._fits)
