@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from qms22._cpm.cuda.backend import CudaBackend
+from qms22._cpm.cuda.scores import CudaMembers
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.native import NativeSolver
 from qms22._cpm.options import SolverOptions, check_range, cpm_rules
@@ -28,16 +29,8 @@ from qms22._runtime.chunks import row_chunks
 ROWS_PER_THREAD = 16_384
 
 
-class LoadedMembers(Protocol):
-    """Member functions on a device, for rows in its memory."""
-
-    def values(self, X: Any) -> Any:
-        """Compute f_i(x): an array of shape (n, m)."""
-        ...
-
-    def outlier_scores(self, X: Any) -> Any:
-        """Compute η(x) = Σ_{i≥2} max(0, (f_i(x) − f_1(x)) / f_1(x)): an array of shape (n,)."""
-        ...
+# Member functions on a device, for rows in its memory.
+LoadedMembers = MemberFunctions | CudaMembers
 
 
 class Backend(Protocol):

@@ -13,12 +13,12 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
-from qms22._cpm.backends import ROWS_PER_THREAD, choose_backend, solve, solve_all
+from qms22._cpm.backends import ROWS_PER_THREAD, choose_backend, solve_all
 from qms22._cpm.checkpoint import parameters_of
 from qms22._cpm.fit_log import FitPlan, FitReporter, FitReporting
 from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState, Solution, SweepListener
-from qms22._cpm.task import Task, detection_task
+from qms22._cpm.task import detection_task
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import row_chunks
 
@@ -69,12 +69,7 @@ def solve_restarts(
         if workers.n_workers > 1:
             return _solve_side_by_side(restarts, workers, reporter)
         fits = (
-            Fit.of(
-                restarts.task(number),
-                restarts.options,
-                reporter.listener(number),
-                reporter.states[number],
-            )
+            restarts.fit(number, reporter.listener(number), reporter.states[number])
             for number in range(len(seeds))
         )
         return solve_all(fits, restarts.options)
@@ -149,15 +144,14 @@ class _Restarts:
     running: list[int] = field(default_factory=list)  # numbers of the fits in this process
     halted: bool = False
 
-    def task(self, number: int) -> Task:
-        """Make the task of a fit."""
-        rng = np.random.RandomState(self.seeds[number])
-        return detection_task(
-            self.rows, self.n_unlabeled, self.n_members, rng, self.held_out[number]
-        )
+    def fit(self, number: int, on_sweep: SweepListener | None, state: FitState | None) -> Fit:
+        """Make the fit of this number."""
+        rng, held_out = np.random.RandomState(self.seeds[number]), self.held_out[number]
+        task = detection_task(self.rows, self.n_unlabeled, self.n_members, rng, held_out)
+        return Fit.of(task, self.options, on_sweep, state)
 
     def run(self, number: int, listener: SweepListener | None, state: FitState | None) -> Solution:
-        """Fit in one of several threads or processes; see `Fit` for the parameters."""
+        """Run the fit of this number in one of several threads or processes."""
 
         def on_sweep(state: FitState, seconds: float) -> None:
             if self.halted:
@@ -167,7 +161,7 @@ class _Restarts:
 
         self.running.append(number)
         try:
-            return solve(self.task(number), self.options, on_sweep, state)
+            return solve_all([self.fit(number, on_sweep, state)], self.options)[0]
         finally:
             self.running.remove(number)
 
