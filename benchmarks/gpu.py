@@ -1,6 +1,6 @@
 """Measure the GPU backend: fits of the paper's settings, against what memory and meetings allow.
 
-Times of fits are the GPU's own (CUDA events), the best of a few; every floor is measured in the same
+Times of fits are the GPU's own (CUDA events), the best of a few; floors are measured in the same
 run. Prints a table and writes cuda.csv:
 
     python benchmarks/gpu.py --output benchmarks/results

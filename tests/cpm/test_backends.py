@@ -192,7 +192,8 @@ def test_estimators_on_a_gpu(
         return (estimator.decision_function if is_classifier else estimator.score_samples)(rows)
 
     template = ESTIMATORS[name]
-    expected = score(fit(type(template)(**template.get_params()), np.asarray), batch)
+    on_host = fit(type(template)(**template.get_params()), np.asarray)
+    expected = score(on_host, batch)
     found = fit(type(template)(**{**template.get_params(), "device": "cuda"}), place)
     monkeypatch.setattr(cuda_backend, "_VALUES_FROM_HOST", 3 * 1_100)
     FakeMembers.n_loaded = 0
@@ -201,6 +202,9 @@ def test_estimators_on_a_gpu(
     assert FakeMembers.n_loaded == {"QMS22": 2, "QMS22Ensemble": 3, "QMSClassifier": 1}[name]
     assert is_on_gpu(scores) == (where == "gpu")
     np.testing.assert_array_equal(as_host(scores), expected)
+    if name != "QMSClassifier":
+        drop = found.explain(place(batch[:3])).drop
+        np.testing.assert_array_equal(drop, on_host.explain(batch[:3]).drop)
     if where == "gpu":
         with pytest.raises(ValueError, match="these rows are CuPy's, on a GPU, and device='cpu'"):
             score(found.set_params(device="cpu"), place(batch))

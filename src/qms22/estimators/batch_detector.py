@@ -27,14 +27,7 @@ from qms22._runtime.lazy_rows import LazyRows, SelectedRows, StackedRows
 from qms22._runtime.validation import check_count, check_path, check_rows
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
 from qms22.estimators.calibration import CalibratedMixin, Calibration, CalibrationSplit
-from qms22.estimators.explain import (
-    Explanation,
-    Features,
-    Groups,
-    TypicalValues,
-    check_typical,
-    score_drops,
-)
+from qms22.estimators.explain import Explanation, Groups, TypicalValues, explain_rows
 from qms22.estimators.thresholds import count_flagged, threshold
 
 # contamination="auto" flags as many rows as this false discovery rate does. Where known-normal rows
@@ -199,18 +192,14 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         ('x2', 9.0)
         """
         check_is_fitted(self)
-        rows = check_rows(self, X)
+        rows = as_host(check_rows(self, X))
         columns = getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.shape[1])])
-        features = Features.gather([str(column) for column in columns], groups)
-        if typical is None:
-            usual = self._typical.row(features.groups)
-        else:
-            usual = check_typical(typical, rows.shape[1])
-        scores, drop = score_drops(
-            rows, usual, features.groups, lambda changed: self._scores(LazyRows(changed))
-        )
-        return Explanation(
-            drop, scores, rows, usual, features.names, features.columns, features.groups
+        return explain_rows(
+            rows,
+            [str(column) for column in columns],
+            groups,
+            self._typical if typical is None else typical,
+            lambda changed: self._scores(LazyRows(changed)),
         )
 
     def _check_parameters(self) -> None:

@@ -164,75 +164,49 @@ class TypicalValues:
         return typical
 
 
-@dataclass(frozen=True)
-class Features:
-    """Columns grouped into features.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        Names of the columns.
-    groups : tuple of tuple of int
-        Columns of each feature, in the order of their first columns.
-    names : tuple of str
-        Names of the features.
-    """
-
-    columns: tuple[str, ...]
-    groups: tuple[tuple[int, ...], ...]
-    names: tuple[str, ...]
-
-    @classmethod
-    def gather(cls, columns: Sequence[str], groups: Groups | None) -> Features:
-        """Check the groups; a column in no group is a feature of its own."""
-        named = _name_groups(columns, () if groups is None else groups)
-        taken = set(chain.from_iterable(group for _, group in named))
-        named += [(column, (i,)) for i, column in enumerate(columns) if i not in taken]
-        features = sorted(named, key=lambda feature: min(feature[1]))
-        return cls(
-            tuple(columns),
-            tuple(group for _, group in features),
-            tuple(name for name, _ in features),
-        )
-
-
-def score_drops(
+def explain_rows(
     rows: NDArray[np.float64],
-    typical: NDArray[np.float64],
-    groups: Sequence[Sequence[int]],
+    columns: Sequence[str],
+    groups: Groups | None,
+    typical: TypicalValues | ArrayLike,
     score: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> Explanation:
     """Score rows, and score them again with each feature in turn at its typical value.
 
     Parameters
     ----------
     rows : ndarray of shape (n, p)
-    typical : ndarray of shape (p,)
-        A typical row.
-    groups : sequence of sequence of int
-        Columns of each feature.
+    columns : sequence of str
+        Names of the columns.
+    groups : mapping of str to sequence of int, or sequence of sequence of int, or None
+        Columns of a feature; a column in no group is a feature of its own.
+    typical : TypicalValues or array-like of shape (p,)
     score : callable
         From rows to η.
-
-    Returns
-    -------
-    scores : ndarray of shape (n,)
-    drop : ndarray of shape (n, n_features)
     """
+    features = _name_groups(columns, () if groups is None else groups)
+    taken = set(chain.from_iterable(group for _, group in features))
+    features += [(column, (i,)) for i, column in enumerate(columns) if i not in taken]
+    features.sort(key=lambda feature: min(feature[1]))
+    positions = tuple(group for _, group in features)
+    if isinstance(typical, TypicalValues):
+        usual = typical.row(positions)
+    else:
+        usual = _check_typical(typical, len(columns))
     scores = np.empty(len(rows))
-    drop = np.empty((len(rows), len(groups)))
+    drop = np.empty((len(rows), len(features)))
     for part in gen_batches(len(rows), _ROWS_PER_BATCH):
         changed = rows[part].copy()
         scores[part] = score(changed)
-        for feature, columns in enumerate(map(list, groups)):
-            changed[:, columns] = typical[columns]
+        for feature, group in enumerate(map(list, positions)):
+            changed[:, group] = usual[group]
             drop[part, feature] = scores[part] - score(changed)
-            changed[:, columns] = rows[part, columns]
-    return scores, drop
+            changed[:, group] = rows[part, group]
+    names = tuple(name for name, _ in features)
+    return Explanation(drop, scores, rows, usual, names, tuple(columns), positions)
 
 
-def check_typical(typical: ArrayLike, n_columns: int) -> NDArray[np.float64]:
-    """Return `typical` as an array; raise ValueError unless it has a finite number per column."""
+def _check_typical(typical: ArrayLike, n_columns: int) -> NDArray[np.float64]:
     try:
         row = np.array(typical, dtype=np.float64)
     except (TypeError, ValueError) as error:
