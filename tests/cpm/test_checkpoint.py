@@ -112,7 +112,7 @@ def fit(**others):
 
 random.seed(0)
 n_killed = 0
-while n_killed < 10:  # one that was faster is fitted anew
+while n_killed < 10:  # a fit that finished before its kill does not count
     pid = os.fork()
     if not pid:
         fit(checkpoint="fit.npz", log="fit.jsonl")

@@ -112,7 +112,7 @@ def test_gpu_many_fits_in_one_launch(n_small: int) -> None:
         assert found.loss.tobytes() == again.loss.tobytes()
         assert len(seen) == found.n_iter
         np.testing.assert_array_equal(seen[-1].A, found.members.A)
-    # From the middle of a fit to the same end, whatever sweep the others are at.
+    # Fits that continue from different sweeps come to the same end.
     halfway = [
         Fit(task, seen[n % 5]) for n, (task, seen) in enumerate(zip(tasks, states, strict=True))
     ]

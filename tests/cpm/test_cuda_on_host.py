@@ -40,7 +40,7 @@ def test_host_every_kind(kind: str, n_members: int, depth: int) -> None:
 @pytest.mark.parametrize("n_components", [1, 2, 5])
 @pytest.mark.parametrize("n_features", [1, 2, 3, 8])
 def test_host_every_place_of_a_turn(n_components: int, n_features: int) -> None:
-    # Two entries a pass: with an even number of features they meet two components now and then.
+    # A pass has two entries, which with an even number of features may be of two components.
     task = random_task("detection", 4, n_features, seed=n_components)
     assert_as_native(task, SolverOptions(n_components=n_components, max_iter=4), depth=2)
 

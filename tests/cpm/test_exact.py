@@ -70,7 +70,7 @@ def test_member_values_of_exactly_zero() -> None:
 
 
 def test_slow_rows_are_met_and_right() -> None:
-    # The O(m) road is rare; make sure that tests walk it at all.
+    # Row-trials in O(m) time are rare; make sure that there are some.
     task = random_task("classes", 6, n_features=3, seed=5)
     options = SolverOptions(n_components=3, alpha=0.9, max_iter=5, init_b=1000.0)
     A = np.zeros((6, 3, 3))

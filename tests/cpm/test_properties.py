@@ -1,4 +1,4 @@
-"""What must hold whatever the data."""
+"""Properties that hold for any data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QMSClassifier as its users meet it."""
+"""The public behaviour of QMSClassifier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QMS22 as its users meet it."""
+"""The public behaviour of QMS22."""
 
 from __future__ import annotations
 
