@@ -102,13 +102,18 @@ from qms22 import QMS22
 from qms22._cpm import checkpoint
 checkpoint._SECONDS_BETWEEN = checkpoint._TIMES_BETWEEN = 0.0  # after every sweep
 rng = np.random.RandomState(0)
-T, S = rng.normal(size=(20_000, 6)), rng.normal(size=(5_000, 6))
+T, S = rng.normal(size=(8_000, 6)), rng.normal(size=(2_000, 6))
 S[:20] += 3
-parameters = dict(n_members=5, n_components=5, max_iter=200, n_restarts=3, random_state=0)
+parameters = dict(n_members=5, n_components=5, max_iter=60, n_restarts=3, random_state=0)
 parameters.update({parameters})
 
 def fit(**others):
     return QMS22(**parameters, **others).fit(T, unlabeled=S)
+
+def n_sweeps():
+    with open("fit.jsonl", "ab+") as log:
+        log.seek(0)
+        return log.read().count(b'"sweep"')
 
 random.seed(0)
 n_killed = 0
@@ -117,7 +122,11 @@ while n_killed < 10:  # a fit that finished before its kill does not count
     if not pid:
         fit(checkpoint="fit.npz", log="fit.jsonl")
         os._exit(0)
-    time.sleep(random.uniform(0.0, 0.15))
+    # After some sweeps, on a slow machine as well.
+    enough, limit = n_sweeps() + random.randint(2, 6), time.monotonic() + 20
+    while n_sweeps() < enough and time.monotonic() < limit:
+        time.sleep(0.001)
+    time.sleep(random.uniform(0.0, 0.005))
     os.kill(pid, signal.SIGKILL)
     n_killed += os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
 found, expected = fit(checkpoint="fit.npz", log="fit.jsonl"), fit()
