@@ -35,7 +35,6 @@ from qms22._runtime.progress import progress_bar
 from qms22.datasets import load_keel
 from qms22.detectors import KNNDetector
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.tables.columns import encode
 
 LEVELS = (0.05, 0.1, 0.2)
 CONFIDENCE = 0.9
@@ -141,7 +140,7 @@ def made_datasets() -> dict[str, Labeled]:
 
 def load(name: str, keel: Path) -> Labeled:
     dataset = load_keel(name, keel, download=False)
-    return encode(dataset.features, dataset.columns)[1], dataset.is_outlier
+    return dataset.rows.encode(dataset.features)[1], dataset.is_outlier
 
 
 @dataclass(frozen=True)

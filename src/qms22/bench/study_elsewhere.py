@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
-from qms22.datasets import Dataset, Rows
+from qms22.datasets import Dataset, LabeledRows
 
 _LOADERS = {
     "digits": load_digits,
@@ -40,5 +40,5 @@ def _sets_of(source: str) -> Iterator[Dataset]:
     features = tuple(map(str, data.feature_names))
     classes = [str(name) for name in data.target_names]
     for name in _OUTLIER_CLASSES.get(source, classes):
-        rows = Rows(columns, data.target == classes.index(name))
+        rows = LabeledRows(columns, data.target == classes.index(name))
         yield Dataset(f"{source}-{name}", features, rows, origin="scikit-learn")

@@ -2,14 +2,14 @@
 
 from qms22.datasets.dataset import Dataset, Fold
 from qms22.datasets.keel import PaperResult, list_keel, load_keel, paper_table1
+from qms22.datasets.labeled_rows import LabeledRows
 from qms22.datasets.user_tables import load_folder, load_table
-from qms22.tables.columns import Rows
 
 __all__ = [
     "Dataset",
     "Fold",
+    "LabeledRows",
     "PaperResult",
-    "Rows",
     "list_keel",
     "load_folder",
     "load_keel",

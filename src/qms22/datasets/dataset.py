@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns import Column, Rows, encode
+from qms22.datasets.labeled_rows import Feature, LabeledRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +42,13 @@ class OfficialFold:
 
     Parameters
     ----------
-    rows : Rows
+    rows : LabeledRows
         The training part, then the test part.
     n_train : int
         Number of rows of the training part.
     """
 
-    rows: Rows
+    rows: LabeledRows
     n_train: int
 
 
@@ -61,7 +61,7 @@ class Dataset:
     name : str
     features : tuple of str
         Names of the columns, before encoding.
-    rows : Rows
+    rows : LabeledRows
         The rows as read, without those with missing values: `columns`, each of float64 numbers or
         of text, and `is_outlier`.
     origin : str
@@ -80,10 +80,10 @@ class Dataset:
     Examples
     --------
     >>> import numpy as np
-    >>> from qms22.datasets import Dataset, Rows
+    >>> from qms22.datasets import Dataset, LabeledRows
     >>> height = np.arange(20.0)
     >>> colour = np.array(["red", "blue"] * 10, dtype=object)
-    >>> rows = Rows((height, colour), is_outlier=height % 4 == 0)
+    >>> rows = LabeledRows((height, colour), is_outlier=height % 4 == 0)
     >>> dataset = Dataset("toy", ("height", "colour"), rows)
     >>> dataset.folds_source
     'stratified, seed 0'
@@ -96,7 +96,7 @@ class Dataset:
 
     name: str
     features: tuple[str, ...]
-    rows: Rows = field(repr=False)
+    rows: LabeledRows = field(repr=False)
     origin: str = "memory"
     n_dropped: int = 0
     notes: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ class Dataset:
         return int(self.rows.is_outlier.sum())
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[Feature, ...]:
         """The columns as read: numbers (float64) or text (object)."""
         return self.rows.columns
 
@@ -171,23 +171,23 @@ class Dataset:
             yield from self._stratified_folds()
 
     def _official_fold(self, number: int, fold: OfficialFold) -> Fold:
-        names, matrix = encode(self.features, fold.rows.columns)
+        names, matrix = fold.rows.encode(self.features)
         positions = np.arange(len(matrix))
         train, test = positions[: fold.n_train], positions[fold.n_train :]
-        return _cut(number, names, matrix, fold.rows.is_outlier, train, test)
+        return _make_fold(number, names, matrix, fold.rows.is_outlier, train, test)
 
     def _stratified_folds(self) -> Iterator[Fold]:
         # Half a second that those who only ask for names and sizes need not wait.
         from sklearn.model_selection import StratifiedKFold
 
         splitter = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.seed)
-        names, matrix = encode(self.features, self.columns)
+        names, matrix = self.rows.encode(self.features)
         splits = splitter.split(matrix, self.is_outlier)
         for number, (train, test) in enumerate(splits, start=1):
-            yield _cut(number, names, matrix, self.is_outlier, train, test)
+            yield _make_fold(number, names, matrix, self.is_outlier, train, test)
 
 
-def _cut(
+def _make_fold(
     number: int,
     names: tuple[str, ...],
     matrix: NDArray[np.float64],

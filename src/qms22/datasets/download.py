@@ -6,13 +6,14 @@ import hashlib
 import http.client
 import os
 import sys
-import tempfile
 import urllib.error
 import urllib.request
 import zipfile
 import zlib
 from io import BytesIO
 from pathlib import Path
+
+from qms22._runtime.files import written_whole
 
 TIMEOUT = 30.0  # seconds without an answer
 
@@ -119,16 +120,9 @@ def _is_sound(content: bytes) -> bool:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all, whoever else writes it at the same time."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with written_whole(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def _record(path: Path) -> Path:

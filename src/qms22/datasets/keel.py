@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from qms22.datasets.dataset import Dataset, OfficialFold
 from qms22.datasets.keel_sources import KeelFiles, find_files
-from qms22.tables.columns import Rows, Table
-from qms22.tables.keel_format import read_dat
+from qms22.datasets.labeled_rows import LabeledRows, complete_rows
+from qms22.tables.compressed import TableFile
+from qms22.tables.keel_source import KeelSource
 
 # Faults of official folds that are KEEL's own: they are used as they are, as others used them.
 _FOLD_NOTES = {
@@ -133,24 +134,25 @@ def load_keel(
 
 def _build(paper: PaperResult, source: KeelFiles, seed: int) -> Dataset:
     path = source.whole(paper.name)
-    table = read_dat(source.contents[path], path)
-    n, p = len(table.labels), len(table.features)
+    table = KeelSource(TableFile(Path(path), source.contents[path]))
+    features = _features(table)
+    n, p = table.n_rows, len(features)
     if (n, p) != (paper.n, paper.p):
         raise ValueError(
             f"{path} has {n} rows of {p} features where {paper.name!r} of Table 1 has {paper.n} of "
-            f"{paper.p}; the file is truncated or another one, get it anew"
+            f"{paper.p}; the file is truncated or another one, get it again"
         )
-    rows = table.rows(_positive(table)).settle()
-    official = tuple(_read_folds(source, table.features))
+    rows = _complete_rows(table).parse_numbers()
+    official = tuple(_read_folds(source, features))
     n_tested = sum(len(fold.rows) - fold.n_train for fold in official)
     if official and n_tested != len(rows):
         raise ValueError(
             f"the five test files of {source.origin} have {n_tested} complete rows, {path} has "
-            f"{len(rows)}; one of them is truncated, get them anew"
+            f"{len(rows)}; one of them is truncated, get them again"
         )
     return Dataset(
         paper.name,
-        table.features,
+        features,
         rows,
         origin=source.origin,
         n_dropped=n - len(rows),
@@ -166,35 +168,44 @@ def _read_folds(source: KeelFiles, features: tuple[str, ...]) -> Iterator[Offici
         if train.is_outlier.all():
             raise ValueError(
                 f"{paths[0]} has no negative rows, so that there is nothing normal to learn from; "
-                "get the folds anew, or remove them to have others drawn"
+                "get the folds again, or remove them to have others drawn"
             )
         if not test.is_outlier.any():
             raise ValueError(
                 f"{paths[1]} has no positive rows, so that there is nothing to find in it; "
-                "get the folds anew, or remove them to have others drawn"
+                "get the folds again, or remove them to have others drawn"
             )
-        yield OfficialFold(train.followed_by(test).settle(), len(train))
+        yield OfficialFold(train.followed_by(test).parse_numbers(), len(train))
 
 
-def _read_part(source: KeelFiles, path: str, features: tuple[str, ...]) -> Rows:
-    table = read_dat(source.contents[path], path)
-    if table.features != features:
+def _read_part(source: KeelFiles, path: str, features: tuple[str, ...]) -> LabeledRows:
+    table = KeelSource(TableFile(Path(path), source.contents[path]))
+    if (names := _features(table)) != features:
         raise ValueError(
-            f"{path} has the columns {', '.join(table.features)} where the whole set has "
-            f"{', '.join(features)}; get both anew"
+            f"{path} has the columns {', '.join(names)} where the whole set has "
+            f"{', '.join(features)}; get both again"
         )
-    return table.rows(_positive(table))
+    return _complete_rows(table)
 
 
-def _positive(table: Table) -> NDArray[np.bool_]:
-    """Tell the positive from the negative rows."""
-    labels = table.labels.astype(np.object_)
+def _features(table: KeelSource) -> tuple[str, ...]:
+    return tuple(name for name in table.names if name != table.label)
+
+
+def _complete_rows(table: KeelSource) -> LabeledRows:
+    features = [table.cells[name] for name in _features(table)]
+    return complete_rows(features, _positive(table), table.name)
+
+
+def _positive(table: KeelSource) -> NDArray[np.bool_]:
+    """Return which rows are positive; raise ValueError if a row is neither that nor negative."""
+    labels = table.cells[table.label].to_array().astype(np.object_)
     is_positive = np.equal(labels, "positive").astype(np.bool_)
     wrong = np.flatnonzero(~is_positive & ~np.equal(labels, "negative").astype(np.bool_))
     if wrong.size:
         raise ValueError(
             f"{table.place(wrong[0])}: the class column {table.label!r} holds {labels[wrong[0]]!r} "
-            "in place of 'positive' or 'negative'; get the file anew, or read it by load_table"
+            "in place of 'positive' or 'negative'; get the file again, or read it by load_table"
         )
     return is_positive
 

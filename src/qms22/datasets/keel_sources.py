@@ -226,7 +226,7 @@ def _unpack(path: Path, mtime: int, size: int) -> dict[str, dict[str, bytes]]:
                     sets[name][f"{path}:{member.name}"] = file.read()
     except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
         raise ValueError(
-            f"{path} cannot be read as an archive ({error}); the file looks truncated, get it anew"
+            f"{path} cannot be read as an archive ({error}); the file looks truncated, get it again"
         ) from error
     return dict(sets)
 

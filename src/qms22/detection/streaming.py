@@ -358,6 +358,8 @@ def is_large(*tables: Table) -> bool:
     """
     n_bytes = 0
     for table in tables:
+        if isinstance(table, str | Path) and not Path(table).is_file():
+            continue  # opening a pipe would use it up
         with suppress(ValueError):  # which whoever reads the file will meet again
             n_bytes += _opened(table).n_bytes
     left = memory_left()

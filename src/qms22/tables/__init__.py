@@ -1,7 +1,7 @@
-"""Tables of any kind, from the file to the matrix a detector takes."""
+"""Tables of any kind, from the file to the matrix that a detector takes."""
 
-# Re-exports only, and only when asked for: pandas, pyarrow and scikit-learn take a second to import
-# that `qms22 --help` need not wait for.
+# Names are imported on first use: pandas, pyarrow and scikit-learn take a second to import, which
+# `qms22 --help` does not need.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
@@ -10,10 +10,10 @@ from qms22._runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
     from qms22.tables.encoder import TabularEncoder
+    from qms22.tables.formats import open_table, read_table
     from qms22.tables.marker import read_mixed, split_marked
     from qms22.tables.plan import ColumnInfo
-    from qms22.tables.read import read_table
-    from qms22.tables.source import TableSource, open_table
+    from qms22.tables.source import TableSource
 
 __all__ = [
     "ColumnInfo",
@@ -29,9 +29,9 @@ _HOMES = {
     "ColumnInfo": "qms22.tables.plan",
     "TableSource": "qms22.tables.source",
     "TabularEncoder": "qms22.tables.encoder",
-    "open_table": "qms22.tables.source",
+    "open_table": "qms22.tables.formats",
     "read_mixed": "qms22.tables.marker",
-    "read_table": "qms22.tables.read",
+    "read_table": "qms22.tables.formats",
     "split_marked": "qms22.tables.marker",
 }
 

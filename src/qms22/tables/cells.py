@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.packages import need
+from qms22.tables.words import number_text
 
 Form = Literal["number", "boolean", "date", "text", "category", "other"]
 
@@ -55,8 +57,15 @@ class Cells:
         """Which values are missing."""
         return self.values < 0 if self.is_text else np.isnan(self.values)
 
+    def to_array(self) -> NDArray[Any]:
+        """Return the values; texts as objects, with None for missing ones."""
+        if not self.is_text:
+            return self.values
+        texts: NDArray[np.object_] = np.array([*self.levels, None], dtype=np.object_)[self.values]
+        return texts
+
     def number(self, row: int) -> int:
-        """Tell what the table calls a row: its number there, or its position."""
+        """Return the table's number of a row, or its position."""
         return row if self.numbers is None else int(self.numbers[row])
 
     def show(self, row: int) -> str:
@@ -76,32 +85,60 @@ def show_value(form: str, value: float) -> str:
     return str(moment.astype("datetime64[D]" if is_midnight else "datetime64[s]")).replace("T", " ")
 
 
+def _level(value: object) -> str | None:
+    """Return the text of a value, the same for 1 and 1.0; None if it is missing or blank."""
+    if _sort(value) == "missing":
+        return None
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        return number_text(float(value))
+    text = str(value)
+    return text if text.strip() else None
+
+
+def as_narwhals(table: Any, name: str = "the table") -> Any:
+    """Return a data frame as narwhals frame, or None if it is not a data frame.
+
+    Raise ValueError if it is lazy, or if two columns have the same name as text.
+    """
+    nw = need("narwhals.stable.v1", name)
+    if type(table).__name__ == "LazyFrame":
+        raise ValueError(f"{name} is a lazy frame, which is not read yet; call its collect() first")
+    try:
+        frame = nw.from_native(table, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        check_names(map(str, getattr(table, "column_names", table.columns)), name)
+        raise
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    check_names(map(str, frame.columns), name)
+    return frame
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Raise ValueError if a column name occurs twice."""
+    name, count = next(iter(Counter(names).most_common(1)), ("", 0))
+    if count > 1:
+        what = f"columns named {name!r}" if name else "columns without a name"
+        raise ValueError(f"{where} has {count} {what}; give each column a name of its own")
+
+
 def frame_cells(table: Any) -> list[Cells] | None:
-    """Take the columns of a data frame.
+    """Return the columns of a data frame.
 
     Parameters
     ----------
-    table : pandas, polars or any other data frame that narwhals understands
+    table : pandas, polars or other data frame that narwhals supports
 
     Returns
     -------
-    list of Cells, or None where it is no data frame
+    list of Cells, or None if it is not a data frame
     """
-    nw = need("narwhals.stable.v1", "a data frame")
-    if type(table).__name__ == "LazyFrame":
-        raise ValueError("the table is a lazy frame, not read yet; call its collect() before")
-    try:
-        frame = nw.from_native(table, eager_only=True, pass_through=True)
-    except nw.exceptions.DuplicateError as error:
-        raise ValueError(
-            f"the table has columns of the same name ({_doubled(table)}); give each column a name "
-            "of its own"
-        ) from error
-    if not isinstance(frame, nw.DataFrame):
+    frame = as_narwhals(table)
+    if frame is None:
         return None
     pairs = zip(frame.columns, frame.iter_columns(), strict=True)
     columns = [_from_series(str(name), series) for name, series in pairs]
-    # A part of a larger table, as pandas has it, knows the numbers of its rows there.
+    # A pandas frame that is a part of a table has the positions of its rows there as index.
     index = getattr(table, "index", None)
     if getattr(getattr(index, "dtype", None), "kind", "") not in ("i", "u"):
         return columns
@@ -124,11 +161,6 @@ def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
     return columns
 
 
-def _doubled(table: Any) -> str:
-    names = [str(name) for name in getattr(table, "column_names", table.columns)]
-    return ", ".join(repr(name) for name in dict.fromkeys(names) if names.count(name) > 1)
-
-
 def _from_series(name: str, series: Any) -> Cells:
     nw = need("narwhals.stable.v1")
     dtype = series.dtype
@@ -142,9 +174,9 @@ def _from_series(name: str, series: Any) -> Cells:
     if dtype == nw.Duration:
         return Cells(name, "number", _floats(series.dt.total_microseconds()) / 1e6)
     if dtype == nw.String:
-        return _from_texts(name, series.to_list(), "text")
+        return text_cells(name, series.to_list())
     if dtype in (nw.Categorical, nw.Enum):
-        return _from_texts(name, series.to_list(), "category")
+        return text_cells(name, series.to_list(), "category")
     return _from_values(name, series.to_list())
 
 
@@ -165,7 +197,7 @@ def _from_values(name: str, values: list[Any]) -> Cells:
         return Cells(name, "date", np.array(stamps))
     if "other" in sorts:
         return Cells(name, "other", np.zeros(len(values)))
-    return _from_texts(name, values, "text")
+    return text_cells(name, values)
 
 
 def _sort(value: object) -> str:
@@ -187,28 +219,30 @@ def _stamp(value: date) -> float:
     return float((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
 
 
-def _from_texts(name: str, values: list[Any], form: Form) -> Cells:
-    """Give the different texts numbers; those of nothing but blanks are missing."""
+def text_cells(
+    name: str,
+    values: Iterable[Any],
+    form: Form = "text",
+    read: Callable[[Any], str | None] = _level,
+) -> Cells:
+    """Return a column of texts.
+
+    Parameters
+    ----------
+    name : str
+    values : iterable
+    form : {"text", "category"}
+    read : callable
+        Returns the text of a value, or None if it is missing; called once for each different value.
+    """
     raw: dict[Any, int] = {}
-    codes = np.fromiter((raw.setdefault(value, len(raw)) for value in values), np.intp, len(values))
+    codes = np.fromiter((raw.setdefault(value, len(raw)) for value in values), np.intp)
     levels: dict[str, int] = {}
     renumbered = np.full(len(raw) + 1, -1, dtype=np.intp)
     for value, code in raw.items():
-        if _sort(value) != "missing" and (text := _text(value)).strip():
+        if (text := read(value)) is not None:
             renumbered[code] = levels.setdefault(text, len(levels))
     return Cells(name, form, renumbered[codes], tuple(levels))
-
-
-def _text(value: object) -> str:
-    """Write a value as a level: 1.0 and 1 are the level "1"."""
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
-        return number_text(float(value))
-    return str(value)
-
-
-def number_text(number: float) -> str:
-    """Write a number in one way."""
-    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def parse_stamp(text: str) -> float:

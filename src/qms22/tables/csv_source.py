@@ -1,57 +1,41 @@
-"""Delimited text, read part by part: the same rows and types as `read_csv` gives."""
+"""Delimited text files."""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from operator import add
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.packages import need
-from qms22.tables.csv_text import (
-    NEVER_CLOSED,
-    NO_ROWS,
-    SAMPLE,
-    CellKind,
-    Dialect,
-    Traits,
-    check_header,
-    checked_rows,
-    column_numbers,
-    convert,
-    parse_options,
-    settle,
-    sniff,
-    unreadable,
-    without_header,
-)
-from qms22.tables.read import NOT_UTF16, UTF16, check_text, open_unpacked
-from qms22.tables.source import TableSource
+from qms22.tables.csv_dialect import Dialect, detect_dialect
+from qms22.tables.source import FileSource
+from qms22.tables.storage_types import CellTraits, StorageType, convert, resolve_types
+from qms22.tables.text_encoding import SAMPLE, TextEncoding, detect_encoding
+from qms22.tables.words import CSV_MISSING
 
 # Bytes to parse at once, and the most that a row may have.
 BLOCK = 1 << 23
-# Characters in which the header has to end.
+# Cells of files up to this size are parsed once and kept.
+MOST_KEPT = 1 << 24
+# Characters in which the header must end.
 _HEAD = 16 * SAMPLE
 _ROWS_REWRITTEN = 4096
-# Bytes that mean nothing in Windows-1252.
-_NOT_1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 
 
-class CsvSource(TableSource):
+class CsvSource(FileSource):
     """Delimited text.
 
-    What a column holds is told from all of its cells, as `read_csv` does: before the first row is
-    given, the file is read once for its encoding and once for the types.
+    The storage type of a column depends on all of its cells: before the first row is returned, the
+    file is read once for its encoding and once for the types.
     """
 
     @cached_property
@@ -59,77 +43,120 @@ class CsvSource(TableSource):
         """The columns."""
         return [name for name in self._dialect.names if name]
 
-    @cached_property
+    @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return self._contents.n_rows
 
+    def read(self) -> Any:
+        """Read the whole table; the cells are parsed once."""
+        if "_contents" in self.__dict__:
+            return super().read()
+        self._contents = self._scan(keep=True)
+        frame = super().read()
+        if self.n_bytes > MOST_KEPT:
+            self._contents.kept = None
+        return frame
+
     @cached_property
-    def _text(self) -> _Text:
-        with open_unpacked(self.path) as stream:
-            blocks = iter(lambda: stream.read(BLOCK), b"")
-            first = next(blocks)
-            look = _look_at_utf16 if first.startswith(UTF16) else _look_at_bytes
-            return look(chain([first], blocks), self.path)
+    def _encoding(self) -> TextEncoding:
+        with self.file.open() as stream:
+            return detect_encoding(iter(lambda: stream.read(BLOCK), b""), self.name)
 
     @cached_property
     def _dialect(self) -> Dialect:
-        dialect = sniff(_first_characters(self._texts()), str(self.path))
-        check_header(dialect.names, str(self.path))
-        return dialect
+        return detect_dialect(_first_characters(self._texts()), self.name)
 
     @cached_property
     def _contents(self) -> _Contents:
+        return self._scan(keep=self.n_bytes <= MOST_KEPT)
+
+    def _scan(self, *, keep: bool) -> _Contents:
         """Look at all cells."""
         n_rows, last_cell = 0, ""
-        traits: list[Traits] = []
-        for batch in self._batches(column_numbers(self._dialect)):
-            found = [Traits.of(column, self._dialect.separator) for column in batch.columns]
+        traits: list[CellTraits] = []
+        kept = []
+        # A large block lets a row be as wide.
+        for batch in self._parse(self._dialect.column_numbers, 8 * BLOCK if keep else BLOCK):
+            found = [CellTraits.of(column, self._dialect.separator) for column in batch.columns]
             traits = list(map(add, traits, found)) if traits else found
             n_rows += batch.num_rows
             last_cell = str(batch.columns[-1][-1])
+            if keep:
+                kept.append(batch)
         if not n_rows:
-            raise ValueError(NO_ROWS.format(path=self.path))
-        if self._text.n_quotes % 2 and "\n" in last_cell:
-            raise ValueError(NEVER_CLOSED.format(path=self.path))
-        return _Contents(n_rows, settle(self._dialect, traits, str(self.path)))
+            raise ValueError(
+                f"{self.name} has a header but no rows; give a file with at least one row below "
+                "the names"
+            )
+        if self._encoding.n_quotes % 2 and "\n" in last_cell:
+            raise ValueError(self._never_closed())
+        types = resolve_types(self._dialect.names, traits, self.name)
+        return _Contents(n_rows, types, kept if keep else None)
 
     def _parts(
         self, columns: list[str], positions: NDArray[np.intp] | None
     ) -> Iterator[tuple[int, Any]]:
-        pa = need("pyarrow", str(self.path))
+        pa = need("pyarrow", self.name)
         places = [self._dialect.names.index(name) for name in columns]
-        kinds = [self._contents.kinds[at] for at in places]
+        types = [self._contents.types[at] for at in places]
+        numbers = [str(at) for at in places]
         first = 0
-        for batch in self._batches([str(at) for at in places]):
-            typed = [convert(cells, kind) for cells, kind in zip(batch.columns, kinds, strict=True)]
+        for batch in self._contents.kept or self._parse(numbers, BLOCK):
+            typed = [convert(batch[at], kind) for at, kind in zip(numbers, types, strict=True)]
             yield first, pa.record_batch(typed, names=columns)
             first += batch.num_rows
 
-    def _batches(self, columns: list[str]) -> Iterator[Any]:
-        """Give record batches of texts, their columns named by numbers."""
-        pa, arrow_csv = need("pyarrow", str(self.path)), need("pyarrow.csv", str(self.path))
-        options = parse_options(
-            self._dialect, block_size=BLOCK, path=str(self.path), columns=columns
-        )
+    def _parse(self, columns: list[str], block_size: int) -> Iterator[Any]:
+        """Read record batches of texts, with None for missing cells; columns go by numbers."""
+        pa, arrow_csv = need("pyarrow", self.name), need("pyarrow.csv", self.name)
+        names = self._dialect.column_numbers
+        separator = "\t" if self._dialect.skips_blanks else self._dialect.separator
         try:
-            with arrow_csv.open_csv(_as_file(self._body()), **options) as reader:
+            with arrow_csv.open_csv(
+                _as_file(self._body()),
+                # With threads an error would not tell the row.
+                arrow_csv.ReadOptions(column_names=names, block_size=block_size, use_threads=False),
+                arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+                arrow_csv.ConvertOptions(
+                    include_columns=columns,
+                    column_types={name: pa.string() for name in names},
+                    null_values=sorted(CSV_MISSING),
+                    strings_can_be_null=True,
+                ),
+            ) as reader:
                 yield from (batch for batch in reader if batch.num_rows)
         except pa.ArrowInvalid as error:
             if "Empty CSV file" in str(error):
                 return
-            if self._text.n_quotes % 2 and "straddling" in str(error):
-                raise ValueError(NEVER_CLOSED.format(path=self.path)) from error
-            raise unreadable(self._lines(), self._dialect, str(self.path), error) from error
+            raise self._fault(error) from error
+
+    def _fault(self, error: Exception) -> ValueError:
+        """Return an error that names the first row of the wrong width, or else the reason."""
+        if self._encoding.n_quotes % 2 and "straddling" in str(error):
+            return ValueError(self._never_closed())
+        try:
+            for _ in self._dialect.checked_rows(self._lines(), self.name):
+                pass
+        except ValueError as ragged:
+            return ragged
+        reason = " ".join(str(error).split())[:200]
+        return ValueError(f"{self.name} cannot be read as CSV ({reason}); correct the file")
+
+    def _never_closed(self) -> str:
+        return (
+            f"{self.name} has a quotation mark that opens a cell and is never closed; close or "
+            "remove it"
+        )
 
     def _body(self) -> Iterator[bytes]:
-        """Give what stands below the header, in UTF-8, with tabs where blanks do not count."""
+        """Return what follows the header, in UTF-8, with tabs if blanks are ignored."""
         if not self._dialect.skips_blanks:
             texts = self._texts()
-            yield without_header(_first_characters(texts), self._dialect.separator).encode()
+            yield self._dialect.without_header(_first_characters(texts)).encode()
             yield from (text.encode() for text in texts)
             return
-        rows = checked_rows(self._lines(), self._dialect, str(self.path))
+        rows = self._dialect.checked_rows(self._lines(), self.name)
         next(rows)
         while some := list(islice(rows, _ROWS_REWRITTEN)):
             rewritten = io.StringIO(newline="")
@@ -141,88 +168,35 @@ class CsvSource(TableSource):
         return io.TextIOWrapper(blocks, encoding="utf-8", newline="")
 
     def _texts(self) -> Iterator[str]:
-        """Give the text in pieces."""
-        decoder = codecs.getincrementaldecoder(self._text.encoding)()
-        n_left = self._text.n_bytes
-        with open_unpacked(self.path) as stream:
+        """Return the text in pieces."""
+        decoder = codecs.getincrementaldecoder(self._encoding.codec)()
+        n_left = self._encoding.n_bytes
+        with self.file.open() as stream:
             while block := stream.read(min(SAMPLE, n_left)):
                 n_left -= len(block)
                 yield decoder.decode(block, final=not n_left)
 
 
-@dataclass(frozen=True)
-class _Text:
-    """How to read a file as text.
-
-    Parameters
-    ----------
-    encoding : str
-    n_bytes : int
-        Where the text ends.
-    n_quotes : int
-        How many quotation marks it has.
-    """
-
-    encoding: str
-    n_bytes: int
-    n_quotes: int
-
-
-@dataclass(frozen=True)
+@dataclass
 class _Contents:
-    """What is known once all cells have been seen.
+    """What is known once all cells have been read.
 
     Parameters
     ----------
     n_rows : int
-    kinds : list of str
-        What each column holds.
+    types : list of str
+        The storage type of each column.
+    kept : list of record batches or None
+        The cells as texts.
     """
 
     n_rows: int
-    kinds: list[CellKind]
-
-
-def _look_at_utf16(blocks: Iterable[bytes], path: Path) -> _Text:
-    decoder = codecs.getincrementaldecoder("utf-16")()
-    n_bytes = n_quotes = 0
-    try:
-        for block in blocks:
-            n_bytes += len(block)
-            n_quotes += decoder.decode(block).count('"')
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        raise ValueError(NOT_UTF16.format(path=path, reason=error.reason)) from error
-    return _Text("utf-16", n_bytes, n_quotes)
-
-
-def _look_at_bytes(blocks: Iterable[bytes], path: Path) -> _Text:
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    is_utf8 = is_1252 = True
-    n_bytes = n_text = n_quotes = 0
-    for block in blocks:
-        check_text(block, path, is_start=not n_bytes)
-        if text := block.rstrip(b"\x1a"):  # DOS ended files so
-            n_text = n_bytes + len(text)
-        n_bytes += len(block)
-        n_quotes += block.count(b'"')
-        is_utf8 = is_utf8 and _decodes(decoder, block)
-        is_1252 = is_1252 and not _NOT_1252.search(block)
-    if is_utf8 and _decodes(decoder, b"", final=True):
-        return _Text("utf-8-sig", n_text, n_quotes)
-    return _Text("cp1252" if is_1252 else "latin-1", n_text, n_quotes)
-
-
-def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = False) -> bool:
-    try:
-        decoder.decode(block, final)
-    except UnicodeDecodeError:
-        return False
-    return True
+    types: list[StorageType]
+    kept: list[Any] | None
 
 
 def _first_characters(texts: Iterator[str]) -> str:
-    """Take pieces of a text until the header is surely among them."""
+    """Join pieces of a text until the header is among them."""
     head = ""
     while len(head) < _HEAD and (piece := next(texts, None)) is not None:
         head += piece

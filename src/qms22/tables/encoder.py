@@ -204,6 +204,27 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         is_missing = [np.isnan(plan.values(cells)) for plan, cells in columns]
         return np.flatnonzero(~np.logical_or.reduce(is_missing))
 
+    def typed_cells(self, X: Any) -> dict[str, Cells]:
+        """Return the columns of a table as the encoder understands them.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_samples, n_features)
+            Any columns of a table, also ignored ones and ones that the encoder does not know.
+
+        Returns
+        -------
+        dict from str to Cells
+            A column that is numeric, boolean or date in the normal table has the form "number",
+            "boolean" or "date", also if the table stores texts. Other columns, and those with a
+            value that does not fit, are as stored.
+        """
+        plans = {plan.name: plan for plan in self._all_plans()}
+        return {
+            cells.name: plans[cells.name].typed(cells) if cells.name in plans else cells
+            for cells in self._read(X, reset=False)
+        }
+
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Name the columns of the matrix.
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.cells import Cells, date_stamp, parse_stamp
-from qms22.tables.labels import is_number_text
+from qms22.tables.words import BOOLEANS, parse_number
 
 Kind = Literal["numeric", "boolean", "categorical", "date", "identifier", "text", "constant"]
 
@@ -93,13 +93,13 @@ def as_numbers(cells: Cells) -> NDArray[np.float64] | None:
     """Give a column's numbers, with NaN for missing ones; None where some value is no number."""
     if cells.form in ("number", "boolean"):
         return cells.values
-    return _per_level(cells, _number) if cells.is_text else None
+    return _per_level(cells, parse_number) if cells.is_text else None
 
 
 def as_booleans(cells: Cells) -> NDArray[np.float64] | None:
     """Give a column's truth values as 0 and 1; None where some value is neither."""
     if cells.is_text:
-        return _per_level(cells, lambda text: _BOOLEANS[text.strip().lower()])
+        return _per_level(cells, _boolean)
     if cells.form == "number" and not np.isin(cells.values[~cells.missing], (0.0, 1.0)).all():
         return None
     return cells.values if cells.form in ("number", "boolean") else None
@@ -109,14 +109,14 @@ def as_dates(cells: Cells, date_format: str) -> NDArray[np.float64] | None:
     """Give a column's dates in microseconds since 1970; None where some value is none."""
     if cells.form == "date":
         return cells.values
-    return _per_level(cells, _FORMATS[date_format]) if cells.is_text else None
+    return _per_level(cells, _FORMATS[date_format or "iso"]) if cells.is_text else None
 
 
 def first_unlike(cells: Cells, kind: Kind, date_format: str) -> int:
     """Find the first row whose value is not of a kind."""
     convert: dict[str, Callable[[str], float]] = {
-        "numeric": _number,
-        "boolean": lambda text: _BOOLEANS[text.strip().lower()],
+        "numeric": parse_number,
+        "boolean": _boolean,
         "date": _FORMATS[date_format or "iso"],
     }
     bad = ~cells.missing
@@ -181,11 +181,8 @@ def _fits(text: str, convert: Callable[[str], float]) -> bool:
     return True
 
 
-def _number(text: str) -> float:
-    # Python reads "1_0" and "inf" as numbers; whoever writes them as levels means text.
-    if "_" in text or not is_number_text(text):
-        raise ValueError(text)
-    return float(text)
+def _boolean(text: str) -> float:
+    return BOOLEANS[text.strip().lower()]
 
 
 def _iso(text: str) -> float:
@@ -210,7 +207,6 @@ def _by_order(pattern: re.Pattern[str], order: tuple[int, int, int]) -> Callable
     return read
 
 
-_BOOLEANS = {"true": 1.0, "false": 0.0}
 _FORMATS: dict[str, Callable[[str], float]] = {
     "iso": _iso,
     "year": _by_order(_YEAR_FIRST, (1, 2, 3)),

@@ -7,19 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from qms22.tables.read import read_table
+from qms22.tables.formats import open_table
+from qms22.tables.source import TableSource
+from qms22.tables.words import NO, NORMAL_WORDS, YES, canonical, list_some
 
-# Values that mean normal whatever the column is called, in lower case.
-NORMAL_WORDS = frozenset(
-    {"normal", "ok", "okay", "good", "pass", "passed", "benign", "negative", "inlier", "nominal"}
-    | {"regular", "healthy"}
-)
-# Values that mean normal in a column that marks the normal rows, and those that then mean the rest.
-MARKS = frozenset(["1", "true", "yes", "y", "x", "t"])
-BLANKS = frozenset(
-    ["0", "-1", "false", "no", "n", "f", "unlabeled", "unlabelled", "unknown", "unmarked"]
-)
-# Columns in which 1 would be an outlier, or might be.
+# Values that mean normal in a column that marks the normal rows, and those that mean unknown.
+_MARKS = YES | {"x", "t"}
+_UNMARKED = NO | {"-1", "f", "unlabeled", "unlabelled", "unknown", "unmarked"}
+# Names of columns in which 1 means outlier, or may mean it.
 _OTHER_SENSE = re.compile(
     r"outlier|anomal|abnormal|attack|fraud|fault|fail|defect|positive|error|intrusion"
     r"|^(y|label|labels|class|target)$",
@@ -30,14 +25,14 @@ Value = str | float | bool
 
 
 def read_mixed(
-    path: str | Path, marker: str, *, normal: Value | Sequence[Value] | None = None
+    table: str | Path | TableSource, marker: str, *, normal: Value | Sequence[Value] | None = None
 ) -> tuple[Any, Any]:
-    """Read a file in which a column marks the known-normal rows.
+    """Read a table in which a column marks the known-normal rows.
 
     Parameters
     ----------
-    path : str or Path
-        As in `read_table`.
+    table : path, data frame or TableSource
+        As in `open_table`.
     marker : str
         Name of that column.
     normal : str, float, bool or sequence of these, optional
@@ -48,7 +43,8 @@ def read_mixed(
     normal, unlabeled : pandas.DataFrame
         As in `split_marked`.
     """
-    return split_marked(read_table(path), marker, normal=normal, name=str(path))
+    source = open_table(table)
+    return split_marked(source.read(), marker, normal=normal, name=source.name)
 
 
 def split_marked(
@@ -60,18 +56,18 @@ def split_marked(
     ----------
     table : pandas.DataFrame
     marker : str
-        Name of that column; where it is empty, a row is not known to be normal.
+        Name of that column. Rows in which it is empty are not known to be normal.
     normal : str, float, bool or sequence of these, optional
-        The values that mean normal. By default a word such as normal, ok, good, benign or negative
+        The values that mean normal. By default, a word such as normal, ok, good, benign or negative
         is looked for, then a mark such as 1, true, yes or x, unless the column's name says that
         these may mean the opposite.
     name : str, default="table"
-        What to call the table in messages.
+        The name of the table in messages.
 
     Returns
     -------
     normal, unlabeled : pandas.DataFrame
-        The rows of either part, without the marker, with the index they had in the table.
+        The rows of each part without the marker column, with their index in the table.
 
     Examples
     --------
@@ -85,7 +81,7 @@ def split_marked(
     if marker not in table.columns:
         raise ValueError(
             f"{name} has no column {marker!r} to mark the normal rows; its columns are "
-            f"{_shown([str(column) for column in table.columns])}"
+            f"{_quoted([str(column) for column in table.columns])}"
         )
     column = table[marker]
     words = column.map(_word, na_action="ignore").astype(object).where(column.notna(), None)
@@ -95,7 +91,7 @@ def split_marked(
     if is_normal.all():
         raise ValueError(
             f"column {marker!r} of {name} marks all {len(table)} rows as normal "
-            f"({_shown(sorted(wanted))}), which leaves none to search; give it another value, or "
+            f"({_quoted(sorted(wanted))}), which leaves none to search; give it another value, or "
             "none, in the rows to search"
         )
     rest = table.drop(columns=marker)
@@ -106,12 +102,12 @@ def _guess(present: list[str], marker: str, name: str) -> set[str]:
     words = [word for word in present if word in NORMAL_WORDS]
     if len(words) == 1:
         return set(words)
-    marks = [word for word in present if word in MARKS]
-    is_plain = all(word in MARKS | BLANKS for word in present)
+    marks = [word for word in present if word in _MARKS]
+    is_plain = all(word in _MARKS | _UNMARKED for word in present)
     if not words and len(marks) == 1 and is_plain and not _OTHER_SENSE.search(marker):
         return set(marks)
     raise ValueError(
-        f"column {marker!r} of {name} holds {_shown(present) or 'no values'}, of which "
+        f"column {marker!r} of {name} holds {_quoted(present) or 'no values'}, of which "
         f"{'several may' if len(words) > 1 else 'none surely'} mean normal; name the value that "
         "marks the normal rows"
     )
@@ -123,17 +119,14 @@ def _given(present: list[str], normal: Value | Sequence[Value], marker: str) -> 
         if _word(value) not in present:
             raise ValueError(
                 f"column {marker!r} has no value {value!r} to mark the normal rows; it holds "
-                f"{_shown(present) or 'no values'}"
+                f"{_quoted(present) or 'no values'}"
             )
     return {_word(value) for value in values}
 
 
 def _word(value: object) -> str:
-    """Write a value in one way: 1, 1.0 and "1" are "1", True and " true" are "true"."""
-    text = str(value).strip().lower()
-    return text[:-2] if re.fullmatch(r"-?\d+\.0", text) else text
+    return canonical(value).lower()
 
 
-def _shown(values: Sequence[str]) -> str:
-    more = f" and {len(values) - 5} more" if len(values) > 5 else ""
-    return ", ".join(map(repr, values[:5])) + more
+def _quoted(values: list[str]) -> str:
+    return list_some([repr(value) for value in values])

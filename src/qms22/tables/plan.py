@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.cells import Cells, number_text, show_value
+from qms22.tables.cells import Cells, Form, show_value
 from qms22.tables.kinds import (
     Kind,
     Verdict,
@@ -18,6 +18,7 @@ from qms22.tables.kinds import (
     first_unlike,
     infer_kind,
 )
+from qms22.tables.words import number_text
 
 DAY = 86_400e6  # microseconds
 USED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "date"})
@@ -125,6 +126,17 @@ class ColumnPlan:
             )
         return converted
 
+    def typed(self, cells: Cells) -> Cells:
+        """Return a column with its values converted to the kind of the plan, if all of them fit."""
+        if self.kind not in _CONVERT:
+            return cells
+        converted = _CONVERT[self.kind](cells, self.date_format)
+        return (
+            cells
+            if converted is None
+            else replace(cells, form=_FORMS[self.kind], values=converted, levels=())
+        )
+
     def encode(self, values: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         """Write the columns of the matrix, from what `values` gave, without missing ones."""
         if self.kind == "categorical":
@@ -185,7 +197,8 @@ def plan_column(cells: Cells, min_frequency: float, *, ignored: bool = False) ->
     verdict = infer_kind(cells)
     if ignored or verdict.kind not in USED:
         reasons = ["ignored, as asked"] if ignored else [verdict.note, "ignored"]
-        return ColumnPlan(cells.name, verdict.kind, "; ".join(filter(None, reasons)))
+        note = "; ".join(filter(None, reasons))
+        return ColumnPlan(cells.name, verdict.kind, note, verdict.date_format)
     if verdict.kind == "categorical":
         return _plan_levels(cells, verdict, min_frequency)
     bare = ColumnPlan(cells.name, verdict.kind, verdict.note, verdict.date_format)
@@ -251,6 +264,7 @@ _CONVERT: dict[Kind, Callable[[Cells, str], NDArray[np.float64] | None]] = {
     "boolean": lambda cells, _: as_booleans(cells),
     "date": lambda cells, date_format: as_dates(cells, date_format),
 }
+_FORMS: dict[Kind, Form] = {"numeric": "number", "boolean": "boolean", "date": "date"}
 _DATE_PARTS: dict[str, Callable[[NDArray[np.float64], float], NDArray[np.float64]]] = {
     "days": lambda values, first: (values - first) / DAY,
     "hour sine": lambda values, _: np.sin(_angle(values, "hour")),

@@ -7,21 +7,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from qms22.datasets import Dataset, Fold, Rows
+from qms22.datasets import Dataset, Fold, LabeledRows
 from qms22.datasets.dataset import OfficialFold
-from qms22.tables.columns import encode, text_column
+from qms22.datasets.labeled_rows import complete_rows
+from qms22.tables.cells import Cells, text_cells
+
+
+def text_column(texts: list[str]) -> NDArray[np.object_]:
+    return np.array(texts, dtype=np.object_)
 
 
 def toy(n: int = 40, n_outliers: int = 8) -> Dataset:
     ids = np.arange(float(n))
     colours = text_column([("red", "green", "blue")[at % 3] for at in range(n)])
-    return Dataset("toy", ("id", "colour"), Rows((ids, colours), ids < n_outliers))
+    return Dataset("toy", ("id", "colour"), LabeledRows((ids, colours), ids < n_outliers))
 
 
 def test_text_is_one_hot_encoded_in_sorted_order_and_numbers_are_left_alone() -> None:
     columns = (np.array([3.0, 1.0, 2.0]), text_column(["b", "a", "b"]))
-    names, matrix = encode(("x", "y"), columns)
+    names, matrix = LabeledRows(columns, np.zeros(3, dtype=np.bool_)).encode(("x", "y"))
     assert names == ("x", "y=a", "y=b")
     assert matrix.dtype == np.float64
     assert matrix.tolist() == [[3, 0, 1], [1, 1, 0], [2, 0, 1]]
@@ -29,9 +35,24 @@ def test_text_is_one_hot_encoded_in_sorted_order_and_numbers_are_left_alone() ->
 
 def test_only_text_that_is_nothing_but_numbers_becomes_numbers() -> None:
     texts = [["2", "4", "4.0"], ["2", "4", "more"], ["1_0", "2", "3"], ["inf", "1", "2"]]
-    rows = Rows(tuple(map(text_column, texts)), np.zeros(3, dtype=np.bool_)).settle()
+    rows = LabeledRows(tuple(map(text_column, texts)), np.zeros(3, dtype=np.bool_)).parse_numbers()
     assert rows.columns[0].tolist() == [2.0, 4.0, 4.0]
     assert [column.dtype.kind for column in rows.columns] == ["f", "O", "O", "O"]
+
+
+def test_rows_with_missing_values_are_left_out() -> None:
+    columns = [
+        Cells("x", "number", np.array([1.0, np.nan, 3.0])),
+        text_cells("y", ["a", "b", "c"]),
+    ]
+    rows = complete_rows(columns, np.array([False, True, True]), "a.csv")
+    assert [column.tolist() for column in rows.columns] == [[1, 3], ["a", "c"]]
+    assert rows.is_outlier.tolist() == [False, True]
+    columns[1] = text_cells("y", [None, "b", None])
+    with pytest.raises(
+        ValueError, match=r"all 3 rows of a\.csv .*\(2 of them in column 'y'\); imp"
+    ):
+        complete_rows(columns, np.array([False, True, True]), "a.csv")
 
 
 def test_stratified_folds_are_a_partition() -> None:
@@ -88,7 +109,7 @@ def test_every_fold_has_something_to_learn_from_and_something_to_find(
 ) -> None:
     n_outliers, n_normals = n_folds + extra_outliers, n_folds + extra_normals
     ids = np.arange(float(n_outliers + n_normals))
-    rows = Rows((ids,), ids < n_outliers)
+    rows = LabeledRows((ids,), ids < n_outliers)
     dataset = Dataset("any", ("id",), rows, n_folds=n_folds, seed=seed)
     folds = list(dataset.folds())
     assert len(folds) == n_folds

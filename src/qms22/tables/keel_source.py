@@ -1,14 +1,22 @@
-"""Reader of KEEL's .dat format, and of ARFF, from which it descends."""
+"""KEEL .dat files, and ARFF files, from which that format descends."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from qms22.tables.columns import MISSING, Column, Table, text_column
+from qms22._runtime.packages import need
+from qms22.tables.cells import Cells, check_names, text_cells
+from qms22.tables.kinds import as_numbers, first_unlike
+from qms22.tables.source import BATCH, FileSource
+from qms22.tables.text_encoding import decode_text
+from qms22.tables.words import keel_text
 
 _KEYWORD = re.compile(r"@(\w+)\s*(.*)")
 # A name, quoted or not, and its type, with or without a blank before a set: "Class{a, b}".
@@ -20,7 +28,7 @@ _VALUE = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,]*?)\s*(?:,|$
 
 @dataclass
 class _Header:
-    """What the lines before the rows declare."""
+    """The declarations before the rows."""
 
     path: str
     names: list[str] = field(default_factory=list)
@@ -30,7 +38,7 @@ class _Header:
     places: dict[str, int] = field(default_factory=dict)
 
     def add(self, line: int, text: str) -> None:
-        """Take in a line that starts with "@"."""
+        """Add a line that starts with "@"."""
         match = _KEYWORD.match(text)
         keyword, rest = (match[1].lower(), match[2].strip()) if match else ("", "")
         if keyword == "attribute":
@@ -55,11 +63,11 @@ class _Header:
         self.are_numbers.append(is_number)
 
     def label(self) -> str:
-        """Name the class column: the one output, or the last column where none is declared."""
+        """Return the class column: the only output, or the last column if none is declared."""
         if len(self.names) < 2:
             raise ValueError(
                 f"{self.path} declares {len(self.names)} attributes where there should be at least "
-                "an input and the class; the file looks truncated, get it anew"
+                "an input and the class; the file looks truncated, get it again"
             )
         if len(self.outputs) > 1:
             raise ValueError(
@@ -70,7 +78,7 @@ class _Header:
         return self.outputs[0] if self.outputs else self.names[-1]
 
     def used(self) -> list[int]:
-        """Give the positions of the inputs and of the class."""
+        """Return the positions of the inputs and of the class."""
         self._check_known("input column", self.inputs, "@inputs")
         wanted = {*self.inputs, self.label()} if self.inputs else set(self.names)
         return [at for at, name in enumerate(self.names) if name in wanted]
@@ -85,45 +93,62 @@ class _Header:
                 )
 
 
-def read_dat(content: bytes, path: str) -> Table:
-    """Read a KEEL .dat or a (dense) ARFF file.
+class KeelSource(FileSource):
+    """A KEEL .dat or a (dense) ARFF file, parsed as a whole.
 
-    Parameters
-    ----------
-    content : bytes
-        UTF-8 or Latin-1, with any line ends.
-    path : str
-        The name to use in messages.
-
-    Returns
-    -------
-    Table
-        Columns declared real, integer or numeric as numbers, others as text; its label is the
-        declared output, or the last column. Empty values, ``?`` and ``<null>`` are missing.
+    Columns declared real, integer or numeric are numbers, others are texts. The label is the
+    declared output, or the last column. Empty values, ``?`` and ``<null>`` are missing.
     """
-    lines = enumerate(decode_text(content).split("\n"), start=1)
-    header = _read_header(lines, path)
-    label = header.label()
-    rows, places = _read_rows(lines, header)
-    texts = list(zip(*rows, strict=True))
-    used = header.used()
-    return Table(
-        path,
-        tuple(header.names[at] for at in used),
-        tuple(_convert(header, at, texts[at], places) for at in used),
-        label,
-        places,
-    )
 
+    @cached_property
+    def _parsed(self) -> tuple[dict[str, Cells], str, list[int]]:
+        """The inputs and the class, the name of the class, and the line of each row."""
+        with self.file.open() as stream:
+            text = decode_text(stream.read(), self.name)
+        # Not str.splitlines, which also splits at characters that are letters in Latin-1.
+        lines = enumerate(re.split("\r\n|\r|\n", text), start=1)
+        header = _read_header(lines, self.name)
+        label = header.label()
+        rows, places = _read_rows(lines, header)
+        used = header.used()
+        check_names([header.names[at] for at in used], self.name)
+        texts = list(zip(*rows, strict=True))
+        columns = [_convert(header, at, texts[at], places) for at in used]
+        return {cells.name: cells for cells in columns}, label, places
 
-def decode_text(content: bytes) -> str:
-    """Decode UTF-8 or, failing that, Latin-1, and make every line end a newline."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = content.decode("latin-1")
-    # Not str.splitlines, which also splits at characters that are letters in Latin-1.
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    @property
+    def cells(self) -> dict[str, Cells]:
+        """The columns by name."""
+        return self._parsed[0]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.cells)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self._parsed[2])
+
+    @property
+    def label(self) -> str:
+        """The class column."""
+        return self._parsed[1]
+
+    def place(self, row: int) -> str:
+        """Return where a row is, for messages."""
+        return f"{self.name}, line {self._parsed[2][row]}"
+
+    def _parts(
+        self, columns: list[str], positions: NDArray[np.intp] | None
+    ) -> Iterator[tuple[int, Any]]:
+        pa = need("pyarrow", self.name)
+        arrays = [pa.array(self.cells[name].to_array(), from_pandas=True) for name in columns]
+        first = 0
+        for batch in pa.table(arrays, names=columns).to_batches(max_chunksize=BATCH):
+            yield first, batch
+            first += batch.num_rows
 
 
 def _read_header(lines: Iterator[tuple[int, str]], path: str) -> _Header:
@@ -142,7 +167,7 @@ def _read_header(lines: Iterator[tuple[int, str]], path: str) -> _Header:
             )
     raise ValueError(
         f"{path} has no @data line up to its end at line {line}; the file looks truncated, "
-        "get it anew"
+        "get it again"
     )
 
 
@@ -164,43 +189,35 @@ def _read_rows(
                 )
             raise ValueError(
                 f"{header.path}, line {line}: the row has {len(values)} values for {n_columns} "
-                "attributes; the file looks truncated or damaged there, get it anew or correct it"
+                "attributes; the file looks truncated or damaged there, get it again or correct it"
             )
         rows.append(values)
         places.append(line)
     if not rows:
         raise ValueError(
-            f"{header.path} has no rows after @data; the file looks truncated, get it anew"
+            f"{header.path} has no rows after @data; the file looks truncated, get it again"
         )
     return rows, places
 
 
-def _convert(header: _Header, at: int, texts: Sequence[str], places: Sequence[int]) -> Column:
-    """Make a column of its texts, as declared."""
+def _convert(header: _Header, at: int, texts: Sequence[str], places: Sequence[int]) -> Cells:
+    """Return a column with the declared type."""
+    name = header.names[at]
     if not header.are_numbers[at]:
-        return text_column(texts)
-    try:
-        numbers = np.array([float(text) for text in texts])
-    except ValueError:
-        numbers = np.array([_number_or_nan(text) for text in texts])
-    bad = np.flatnonzero(np.isinf(numbers))
-    if bad.size:
+        return text_cells(name, texts, read=keel_text)
+    cells = text_cells(name, texts, read=_number_text)
+    numbers = as_numbers(cells)
+    if numbers is None:
+        row = first_unlike(cells, "numeric", "")
         raise ValueError(
-            f"{header.path}, line {places[bad[0]]}: column {header.names[at]!r} is declared as "
-            f"numbers but holds {texts[bad[0]].strip()!r}; correct the value or declare the column "
-            "as a set of its values"
+            f"{header.path}, line {places[row]}: column {name!r} is declared as numbers but holds "
+            f"{cells.show(row)}; correct the value or declare the column as a set of its values"
         )
-    return numbers
+    return Cells(name, "number", numbers)
 
 
-def _number_or_nan(text: str) -> float:
-    """Read a number; NaN where it is missing, infinity where there is none to be read."""
-    if text.strip().lower() in MISSING:
-        return np.nan
-    try:
-        return float(text)
-    except ValueError:
-        return np.inf
+def _number_text(text: str) -> str | None:
+    return None if text.strip().lower() == "nan" else keel_text(text)
 
 
 def _split_quoted(text: str) -> list[str]:

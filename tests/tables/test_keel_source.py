@@ -1,34 +1,36 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from keel_files import HEADER
 
-from qms22.tables.columns import Table, is_missing
-from qms22.tables.keel_format import read_dat
+from qms22.tables import open_table
+from qms22.tables.compressed import TableFile
+from qms22.tables.keel_source import KeelSource
 
 
-def read(text: str) -> Table:
-    return read_dat(text.encode(), "toy.dat")
+def read(text: str, encoding: str = "utf-8") -> KeelSource:
+    source = KeelSource(TableFile(Path("toy.dat"), text.encode(encoding)))
+    assert source.n_rows
+    return source
 
 
-def column(table: Table, name: str) -> list[Any]:
-    return list(table.columns[table.names.index(name)])
+def column(table: KeelSource, name: str) -> list[Any]:
+    return list(table.cells[name].to_array())
 
 
 def test_declared_numbers_are_numbers_and_sets_are_text() -> None:
     table = read(HEADER + "M,0.5,3,negative\nF, 5.0E-4 ,7,positive\n")
-    assert table.names == ("Sex", "Length", "Rings", "Class")
+    assert table.names == ["Sex", "Length", "Rings", "Class"]
     assert table.label == "Class"
-    assert table.features == ("Sex", "Length", "Rings")
     assert column(table, "Sex") == ["M", "F"]
     assert column(table, "Length") == [0.5, 0.0005]
     assert column(table, "Rings") == [3.0, 7.0]
-    assert list(table.labels) == ["negative", "positive"]
+    assert column(table, "Class") == ["negative", "positive"]
 
 
 def test_line_ends_blanks_and_blank_lines_change_nothing() -> None:
@@ -38,8 +40,8 @@ def test_line_ends_blanks_and_blank_lines_change_nothing() -> None:
     odd += "F,0.1,7, positive"
     other = read(odd)
     assert other.names == plain.names
-    for ours, theirs in zip(other.columns, plain.columns, strict=True):
-        assert list(ours) == list(theirs)
+    for name in plain.names:
+        assert column(other, name) == column(plain, name)
     old_mac = read((HEADER + rows).replace("\n", "\r"))
     assert column(old_mac, "Rings") == [3.0, 7.0]
 
@@ -50,7 +52,7 @@ def test_header_in_the_forms_that_keel_uses() -> None:
         "@attribute Class{positive,negative}   \n@input S1, a name,\n@output Class\n@DATA\n"
         "% another\n1,2.5,positive\n"
     )
-    assert table.names == ("S1", "a name", "Class")
+    assert table.names == ["S1", "a name", "Class"]
     assert column(table, "S1") == [1.0]
 
 
@@ -58,37 +60,29 @@ def test_missing_values() -> None:
     rows = ["?,0.5,3,negative", "F,<null>,7,positive", "I,0.5, ?,positive", "<NULL>,,1,negative"]
     table = read(HEADER + "\n".join(rows))
     assert column(table, "Sex") == [None, "F", "I", None]
-    assert list(is_missing(table.columns[1])) == [False, True, False, True]
-    assert list(is_missing(table.columns[2])) == [False, False, True, False]
-    with pytest.raises(ValueError, match=r"all 4 rows of toy\.dat have missing values .* impute"):
-        table.rows(np.zeros(4, dtype=np.bool_))
-
-
-def test_rows_with_missing_values_are_left_out() -> None:
-    table = read(HEADER + "M,0.5,3,negative\nF,<null>,7,positive\nI,0.6,1,positive\n")
-    rows = table.rows(np.array([False, True, True]))
-    assert [column.tolist() for column in rows.columns] == [["M", "I"], [0.5, 0.6], [3.0, 1.0]]
-    assert rows.is_outlier.tolist() == [False, True]
+    assert list(table.cells["Length"].missing) == [False, True, False, True]
+    assert list(table.cells["Rings"].missing) == [False, False, True, False]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
 def test_encodings(encoding: str) -> None:
     # U+0085 ends a line for str.splitlines, but is only a letter gone wrong here.
     text = HEADER.replace("Sex", "Größe") + "é\x85b,0.5,3,negative\n"
-    table = read_dat(text.encode(encoding), "toy.dat")
+    table = read(text, encoding)
     assert table.names[0] == "Größe"
-    assert column(table, "Größe") == ["é\x85b"]
+    # Bytes that are not UTF-8 are read as Windows-1252, as in other text files.
+    assert column(table, "Größe") == ["é…b" if encoding == "latin-1" else "é\x85b"]
 
 
 def test_output_is_where_the_header_says_else_last() -> None:
     header = "@attribute Class {positive,negative}\n@attribute A real\n"
-    assert read(header + "@outputs Class\n@data\npositive,1\n").features == ("A",)
+    assert read(header + "@outputs Class\n@data\npositive,1\n").label == "Class"
     assert read(header + "@data\npositive,1\n").label == "A"
 
 
 def test_columns_that_are_no_inputs_are_left_out() -> None:
     table = read(HEADER.replace("@inputs Sex, Length", "@inputs Sex") + "M,0.5,3,negative\n")
-    assert table.features == ("Sex", "Rings")
+    assert table.names == ["Sex", "Rings", "Class"]
 
 
 def test_quoted_values_may_hold_commas() -> None:
@@ -109,7 +103,7 @@ def test_quoted_values_may_hold_commas() -> None:
         (HEADER, r"toy\.dat has no rows after @data; .* truncated"),
         (
             HEADER + "M,0.5,3,negative\nF,0.1",
-            r"toy\.dat, line 10: the row has 2 values for 4 attributes; .* get it anew",
+            r"toy\.dat, line 10: the row has 2 values for 4 attributes; .* get it again",
         ),
         (HEADER + "M,0.5,3,negative,1\n", r"line 9: the row has 5 values for 4"),
         (HEADER + "{0 M, 1 0.5}\n", r"toy\.dat, line 9: this is a sparse ARFF row; .* dense"),
@@ -135,7 +129,8 @@ def test_quoted_values_may_hold_commas() -> None:
             HEADER.replace("real [0.0, 1.0]", "relational"),
             r"toy\.dat, line 3: attribute 'Length' has the type 'relational'; declare it as real",
         ),
-        ("<html>not found</html>", r"toy\.dat, line 1: expected .* got '<html>.*'; give a KEEL"),
+        ("<html>not found</html>", r"toy\.dat is a web page; give .* KEEL"),
+        ("not found", r"toy\.dat, line 1: expected .* got 'not found'; give a KEEL"),
     ],
 )
 def test_faults_are_named_with_their_place(text: str, message: str) -> None:
@@ -186,11 +181,22 @@ def written_tables(draw: st.DrawFn) -> tuple[list[str], list[list[Any]], str]:
 @settings(max_examples=150, deadline=None)
 @given(written_tables())
 def test_what_was_written_is_read(written: tuple[list[str], list[list[Any]], str]) -> None:
-    names, columns, text = written
+    expected_names, columns, text = written
     table = read(text)
-    assert list(table.names) == names
-    assert table.label == names[-1]
-    for expected, found in zip(columns, table.columns, strict=True):
-        assert list(is_missing(found)) == [value is None for value in expected]
+    assert table.names == expected_names
+    assert table.label == expected_names[-1]
+    for expected, found in zip(columns, table.cells.values(), strict=True):
+        assert list(found.missing) == [value is None for value in expected]
         present = [value for value in expected if value is not None]
-        assert list(found[~is_missing(found)]) == present
+        assert list(found.to_array()[~found.missing]) == present
+
+
+def test_a_source_knows_the_class_and_the_lines(tmp_path: Path) -> None:
+    path = tmp_path / "toy.dat"
+    path.write_text(HEADER + "M,0.5,3,negative\n\n?,nan,7,positive\n")
+    source = open_table(path)
+    assert source.label == "Class"
+    assert source.place(1) == f"{path}, line 11"
+    table = source.read()
+    assert table["Sex"].isna().tolist() == table["Length"].isna().tolist() == [False, True]
+    assert table["Rings"].tolist() == [3, 7]

@@ -9,17 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from table_files import people, swollen_parquet, zstd
+from table_files import CONTENTS, RUBBISH, people, swollen_parquet, zstd
 
-from qms22.tables import read_table
+from qms22.tables import open_table, read_table
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-RUBBISH = np.random.default_rng(0).bytes(3000)
 
-
-def complaint(path: Path) -> str:
+def fault(path: Path) -> str:
+    """Return the message, which is the same for a table read whole and in chunks."""
     with pytest.raises(ValueError, match=r".") as raised:
         read_table(path)
     message = str(raised.value)
@@ -27,34 +26,21 @@ def complaint(path: Path) -> str:
     assert "\n" not in message
     assert ". " not in message
     assert "; " in message
+    with pytest.raises(ValueError, match=r".") as raised:
+        read_chunks(path)
+    assert str(raised.value) == message or "claims" in message
     return message
 
 
+def read_chunks(path: Path) -> None:
+    source = open_table(path)
+    source.check()
+    list(source.chunks())
+
+
 def test_missing_and_directory(tmp_path: Path) -> None:
-    assert "there is no file" in complaint(tmp_path / "none.csv")
-    assert "is a directory" in complaint(tmp_path)
-
-
-CONTENTS = {
-    "is empty": b"",
-    "is  empty": b"\xef\xbb\xbf\r\n \n",
-    "has a header but no rows": b"a,b\n",
-    "has a header  but no rows": b"a;b",
-    "is binary": RUBBISH,
-    "is  binary": b"\x01\x02\x03",
-    "is   binary": "a,b\n1,2\n".encode("utf-16-le"),
-    "a web page": b"<!DOCTYPE html>\n<html></html>\n",
-    "Excel": b"PK\x03\x04" + RUBBISH,
-    "line 3: the row has 1 cells where the header has 2": b"a,b\n1,2\n3\n4,5\n",
-    "line 4: the row has 3 cells where the header has 2": b'a;b\n1;"2\n2"\n4;5;6\n',
-    "line 3: the row has 3 cells where the header has  2": b"a b\n1 2\n1 2 3\n3 4\n",
-    "2 columns named 'a'": b"a,b, a\n1,2,3\n",
-    "2 columns without a name": b"a,,\n1,2,3\n",
-    "column 2 of": b"a,,c\n1,2,3\n",
-    "starts with numbers": b"1.5,2\n3,4\n",
-    "never closed": b'a,b\n1,"2\n3,4\n',
-    "UTF-16": b"\xff\xfea\x00\x00",
-}
+    assert "there is no file" in fault(tmp_path / "none.csv")
+    assert "is a directory" in fault(tmp_path)
 
 
 @pytest.mark.parametrize("expected", CONTENTS)
@@ -62,7 +48,7 @@ CONTENTS = {
 def test_faulty_text(tmp_path: Path, name: str, expected: str) -> None:
     path = tmp_path / name
     path.write_bytes(CONTENTS[expected])
-    assert " ".join(expected.split()) in complaint(path)
+    assert " ".join(expected.split()) in fault(path)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +58,7 @@ def test_faulty_text(tmp_path: Path, name: str, expected: str) -> None:
 def test_damaged_compression(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.csv.gz"
     path.write_bytes(content)
-    assert "cannot be decompressed" in complaint(path)
+    assert "cannot be decompressed" in fault(path)
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.arrow", "a.arff"])
@@ -82,7 +68,7 @@ def test_damaged_compression(tmp_path: Path, content: bytes) -> None:
 def test_wrong_content(tmp_path: Path, name: str, content: bytes) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    complaint(path)
+    fault(path)
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.feather"])
@@ -92,7 +78,7 @@ def test_truncated_and_damaged(tmp_path: Path, name: str) -> None:
     content = whole.read_bytes()
     for length in (5, 20, len(content) // 2, len(content) - 9, len(content) - 1):
         path.write_bytes(content[:length])
-        assert "truncated or damaged" in complaint(path)
+        assert "truncated or damaged" in fault(path)
     rng = np.random.default_rng(0)
     for _ in range(60):  # damage may go unnoticed, but not break anything
         bytes_ = np.frombuffer(content, np.uint8).copy()
@@ -101,40 +87,40 @@ def test_truncated_and_damaged(tmp_path: Path, name: str) -> None:
         with suppress(ValueError):
             read_table(path)
             continue
-        complaint(path)
+        fault(path)
 
 
 def test_footer_length(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     people().to_parquet(path)
     path.write_bytes(path.read_bytes()[:-8] + b"\xff\xff\xff\x7fPAR1")
-    assert "truncated or damaged" in complaint(path)
+    assert "truncated or damaged" in fault(path)
 
 
 @pytest.mark.parametrize("n_claimed", [101, 10**9, 10**12, 2**60])
 def test_footer_claims_rows(tmp_path: Path, n_claimed: int) -> None:
     path = swollen_parquet(tmp_path / "a.parquet", n_claimed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert "damaged" in complaint(path)
+    assert "damaged" in fault(path)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 100_000  # kilobytes
 
 
 def test_no_rows(tmp_path: Path) -> None:
     people().iloc[:0].to_parquet(tmp_path / "a.parquet")
     people().iloc[:0].to_feather(tmp_path / "a.feather")
-    assert "0 rows" in complaint(tmp_path / "a.parquet")
-    assert "0 rows" in complaint(tmp_path / "a.feather")
+    assert "0 rows" in fault(tmp_path / "a.parquet")
+    assert "0 rows" in fault(tmp_path / "a.feather")
     (tmp_path / "a.arff").write_text("@relation a\n@attribute x real\n@attribute y real\n@data\n")
-    assert "no rows" in complaint(tmp_path / "a.arff")
+    assert "no rows" in fault(tmp_path / "a.arff")
 
 
 def test_doubled_names(tmp_path: Path) -> None:
     table = pa.table([[1], [2]], names=["a", "a"])
     pq.write_table(table, tmp_path / "a.parquet")
-    assert "2 columns named 'a'" in complaint(tmp_path / "a.parquet")
+    assert "2 columns named 'a'" in fault(tmp_path / "a.parquet")
     with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
         file.write_table(table)
-    assert "2 columns named 'a'" in complaint(tmp_path / "a.arrow")
+    assert "2 columns named 'a'" in fault(tmp_path / "a.arrow")
     head = "@relation a\n@attribute x real\n@attribute x real\n@data\n1,2\n"
     (tmp_path / "a.arff").write_text(head)
-    assert "2 columns named 'x'" in complaint(tmp_path / "a.arff")
+    assert "2 columns named 'x'" in fault(tmp_path / "a.arff")

@@ -1,0 +1,121 @@
+"""Files of tables as bytes, decompressed."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BufferedReader, BytesIO
+from pathlib import Path
+from typing import Any
+
+from qms22._runtime.packages import need
+
+SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+# The estimated ratio of the sizes of a table's content and its compressed file.
+_RATIO = 4
+
+
+class TableFile:
+    """A file whose content, decompressed, can be read any number of times.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes, optional
+        The content, if it is already in memory; `path` is then only its name in messages.
+    """
+
+    def __init__(self, path: Path, content: bytes | None = None) -> None:
+        self.path = path
+        self.content = content
+        self.is_compressed = False
+        if content is None and path.is_dir():
+            raise ValueError(f"{path} is a directory; give a file in it")
+        if content is None and path.exists() and not path.is_file():
+            self.load()  # a pipe can be read only once
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the content, estimated if the file is compressed."""
+        if self.content is not None:
+            return len(self.content)
+        return self.path.stat().st_size * (_RATIO if self.is_compressed else 1)
+
+    def load(self) -> None:
+        """Read the content into memory and keep it."""
+        with self.open() as stream:
+            self.content = stream.read()
+
+    @contextmanager
+    def open(self) -> Iterator[Decompressed]:
+        """Open the content for reading from its beginning."""
+        if self.content is not None:
+            yield Decompressed(BytesIO(self.content), self.path)
+            return
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError as error:
+            raise ValueError(f"there is no file {str(self.path)!r}; correct the path") from error
+        except (OSError, ValueError) as error:
+            raise ValueError(_unreadable(self.path, error)) from error
+        with file:
+            stream = Decompressed(_decompressing(file, self.path), self.path)
+            self.is_compressed = stream.file is not file
+            yield stream
+
+
+class Decompressed:
+    """The content of an open file; faults are raised as ValueError with the path.
+
+    Parameters
+    ----------
+    file : file-like
+    path : Path
+    """
+
+    def __init__(self, file: Any, path: Path) -> None:
+        self.file = file
+        self._path = path
+
+    def read(self, size: int = -1) -> bytes:
+        """Read at most `size` bytes, or all that are left."""
+        try:
+            content: bytes = self.file.read(None if size < 0 else size)
+        except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+            if isinstance(self.file, BufferedReader):
+                raise ValueError(_unreadable(self._path, error)) from error
+            raise ValueError(
+                f"{self._path} cannot be decompressed ({shorten_error(error)}); the file looks "
+                "truncated, get it again"
+            ) from error
+        return content
+
+
+def _decompressing(file: BufferedReader, path: Path) -> Any:
+    """Return a reader of the decompressed content, chosen by the magic bytes, not the suffix."""
+    start = file.peek(6)[:6]
+    if start.startswith(b"\x1f\x8b"):
+        return gzip.GzipFile(fileobj=file)
+    if start.startswith(b"BZh"):
+        return bz2.BZ2File(file)
+    if start == b"\xfd7zXZ\x00":
+        return lzma.LZMAFile(file)
+    if start.startswith(b"\x28\xb5\x2f\xfd"):
+        pa = need("pyarrow", str(path))
+        return pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+    return file
+
+
+def _unreadable(path: Path, error: Exception) -> str:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return f"{path} cannot be read ({reason}); give a readable file"
+
+
+def shorten_error(error: BaseException) -> str:
+    """Return the first sentence of a library's error, at most 160 characters."""
+    sentence = " ".join(str(error).split()).split(". ")[0]
+    return sentence.rstrip(".")[:160] or type(error).__name__

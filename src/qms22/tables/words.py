@@ -1,0 +1,69 @@
+"""What texts mean: numbers, missing values, true and false, normal and outlier."""
+
+from __future__ import annotations
+
+import math
+
+# The texts that `parse_number` reads, as a pattern for Python and for pyarrow.
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+BOOLEANS = {"true": 1.0, "false": 0.0}
+
+# Missing values in KEEL and ARFF files, in lower case.
+KEEL_MISSING = frozenset({"", "?", "<null>"})
+# Missing values in CSV files: those of pandas and those above.
+CSV_MISSING = KEEL_MISSING | {
+    *("#N/A", "N/A", "n/a", "NA", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "NaT")
+}
+
+# Values of label columns and of columns that mark the normal rows, as `canonical` writes them, in
+# lower case. YES and NO mean outlier and normal as labels, normal and unknown as marks.
+YES = frozenset({"1", "yes", "y"})
+NO = frozenset({"0", "no", "n"})
+OUTLIER_WORDS = frozenset({"positive", "outlier", "anomaly", "anomalous", "abnormal", "attack"})
+NORMAL_WORDS = frozenset(
+    {"normal", "ok", "okay", "good", "pass", "passed", "benign", "negative", "inlier", "nominal"}
+    | {"regular", "healthy"}
+)
+
+
+def parse_number(text: str) -> float:
+    """Return the number that a text writes; raise ValueError if it is not a finite number."""
+    number = float(text)
+    # Python also reads "1_0", "inf", "nan" and the digits of other scripts.
+    if not math.isfinite(number) or "_" in text or not text.isascii():
+        raise ValueError(f"{text!r} is not a finite number")
+    return number
+
+
+def is_number_text(text: str) -> bool:
+    """Return whether a text writes a finite number."""
+    try:
+        parse_number(text)
+    except ValueError:
+        return False
+    return True
+
+
+def number_text(number: float) -> str:
+    """Return a number as text, the same for 1 and 1.0."""
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def canonical(value: object) -> str:
+    """Return a value as text, the same for 1, 1.0, "1", True and "true"."""
+    text = str(value).strip()
+    if text.lower() in BOOLEANS:
+        return number_text(BOOLEANS[text.lower()])
+    return number_text(float(text)) if is_number_text(text) else text
+
+
+def keel_text(text: str | None) -> str | None:
+    """Return a text without the blanks around it; None for a missing value of KEEL and ARFF."""
+    text = (text or "").strip()
+    return None if text.lower() in KEEL_MISSING else text
+
+
+def list_some(values: list[str]) -> str:
+    """Return the first five values for a message, and the number of the others."""
+    more = f" and {len(values) - 5} more" if len(values) > 5 else ""
+    return ", ".join(values[:5]) + more
