@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from qms22._runtime.validation import check_choice, is_count, is_number
 from qms22.tables.cells import Cells, array_cells, frame_cells
 from qms22.tables.plan import ColumnInfo, ColumnPlan, plan_column
+from qms22.tables.words import list_some
+
+# A column: its plan, its cells, and its values as numbers.
+_Converted: TypeAlias = tuple[ColumnPlan, Cells, NDArray[np.float64]]
 
 
 class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -129,12 +133,10 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             If a column is missing, is not in the normal table, holds values of another kind than
             there, or has missing values that are not to be imputed.
         """
-        check_is_fitted(self)
-        columns = self._match(self._read(X, reset=False))
-        found = [(plan, cells, plan.values(cells)) for plan, cells in columns]
+        found = self._convert(X)
         if self.missing != "impute":
             _check_missing([(cells, np.isnan(values)) for _, cells, values in found], self.missing)
-        return _encode([(plan, values) for plan, _, values in found])
+        return _encode(found)
 
     def transform_part(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Turn a part of a larger table into rows of the matrix.
@@ -153,18 +155,13 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         matrix : ndarray of shape (n_positions, n_outputs)
             These rows.
         """
-        check_is_fitted(self)
-        there = {cells.name: cells for cells in self._read(X, reset=False)}
-        plans = [plan for plan in self._all_plans() if plan.outputs]
-        found = [(plan, plan.values(there[plan.name], is_part=True)) for plan in plans]
-        gaps = [np.isnan(values) for _, values in found]
-        if self.missing == "drop":
-            usable = np.flatnonzero(~np.logical_or.reduce(gaps))
-            return usable, _encode([(plan, values[usable]) for plan, values in found])
+        found = self._convert(X, is_part=True)
         if self.missing == "error":
-            pairs = zip(plans, gaps, strict=True)
-            _check_missing([(there[plan.name], gap) for plan, gap in pairs], self.missing)
-        return np.arange(len(gaps[0])), _encode(found)
+            _check_missing([(cells, np.isnan(values)) for _, cells, values in found], self.missing)
+        if self.missing != "drop":
+            return np.arange(len(found[0][2])), _encode(found)
+        usable = _complete(found)
+        return usable, _encode([(plan, cells, values[usable]) for plan, cells, values in found])
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Complain of columns that a table lacks or has in excess.
@@ -199,10 +196,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of int
             Their positions.
         """
-        check_is_fitted(self)
-        columns = self._match(self._read(X, reset=False))
-        is_missing = [np.isnan(plan.values(cells)) for plan, cells in columns]
-        return np.flatnonzero(~np.logical_or.reduce(is_missing))
+        return _complete(self._convert(X))
 
     def typed_cells(self, X: Any) -> dict[str, Cells]:
         """Return the columns of a table as the encoder understands them.
@@ -337,16 +331,25 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array([cells.name for cells in columns], dtype=object)
         return columns
 
-    def _match(self, columns: list[Cells]) -> list[tuple[ColumnPlan, Cells]]:
-        """Find the columns that are used, by name, or by position where fit saw no names."""
+    def _convert(self, X: Any, *, is_part: bool = False) -> list[_Converted]:
+        """Return the columns that are used, with their values as numbers.
+
+        They are found by name, or by position if `fit` saw no names. A part of a table may lack
+        columns that are not used, and have others.
+        """
         plans = self._all_plans()
+        columns = self._read(X, reset=False)
         if not hasattr(self, "feature_names_in_") and len(columns) == len(plans):
-            return [
-                (plan, cells) for plan, cells in zip(plans, columns, strict=True) if plan.outputs
-            ]
-        there = {cells.name: cells for cells in columns}
-        self.check_columns(there)
-        return [(plan, there[plan.name]) for plan in plans if plan.outputs]
+            there = {plan.name: cells for plan, cells in zip(plans, columns, strict=True)}
+        else:
+            there = {cells.name: cells for cells in columns}
+            if not is_part:
+                self.check_columns(there)
+        return [
+            (plan, there[plan.name], plan.values(there[plan.name], is_part=is_part))
+            for plan in plans
+            if plan.outputs
+        ]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -356,12 +359,17 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-def _encode(columns: list[tuple[ColumnPlan, NDArray[np.float64]]]) -> NDArray[np.float64]:
-    """Make the matrix; what is missing gets its usual value."""
-    n_outputs = sum(len(plan.outputs) for plan, _ in columns)
-    matrix = np.empty((len(columns[0][1]), n_outputs))
+def _complete(columns: list[_Converted]) -> NDArray[np.intp]:
+    """Return the positions of the rows without missing values."""
+    return np.flatnonzero(~np.logical_or.reduce([np.isnan(values) for _, _, values in columns]))
+
+
+def _encode(columns: list[_Converted]) -> NDArray[np.float64]:
+    """Return the matrix; missing values are replaced by the typical one."""
+    n_outputs = sum(len(plan.outputs) for plan, _, _ in columns)
+    matrix = np.empty((len(columns[0][2]), n_outputs))
     at = 0
-    for plan, values in columns:
+    for plan, _, values in columns:
         filled = np.where(np.isnan(values), plan.typical, values)
         plan.encode(filled, matrix[:, at : at + len(plan.outputs)])
         at += len(plan.outputs)
@@ -376,7 +384,6 @@ def _check_missing(columns: list[tuple[Cells, NDArray[np.bool_]]], missing: str)
         if gaps.any()
     ]
     if found:
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
         remedy = (
             "take the rows that usable_rows gives"
             if missing == "drop"
@@ -384,10 +391,9 @@ def _check_missing(columns: list[tuple[Cells, NDArray[np.bool_]]], missing: str)
         )
         raise ValueError(
             f"{len(found)} column{'s have' if len(found) > 1 else ' has'} missing values (NaN): "
-            f"{', '.join(found[:5])}{more}; {remedy}"
+            f"{list_some(found)}; {remedy}"
         )
 
 
 def _quoted(names: list[str]) -> str:
-    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    return f"column{'s' if len(names) > 1 else ''} {', '.join(map(repr, names[:5]))}{more}"
+    return f"column{'s' if len(names) > 1 else ''} {list_some([repr(name) for name in names])}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.memory import memory_left
 from qms22._runtime.packages import need
 from qms22.tables.arrow_source import column_names
 from qms22.tables.source import BATCH, FileSource, has_any
@@ -47,13 +47,13 @@ class ParquetSource(FileSource):
         return max(super().n_bytes, 8 * self.n_rows * len(self.names))
 
     def read(self) -> Any:
-        """Read the whole table; raise ValueError if the footer claims more than the memory."""
-        size, memory = 8 * self.n_rows * len(self.names), _physical_memory()
-        if memory is not None and size > memory:
+        """Read the whole table; raise ValueError if the footer claims more than the memory left."""
+        size, left = 8 * self.n_rows * len(self.names), memory_left()
+        if left is not None and size > left:
             raise ValueError(
                 f"{self.name} claims {self.n_rows} rows of {len(self.names)} columns, "
-                f"{size / 2**30:.0f} GiB where this machine has {memory / 2**30:.0f}; get the file "
-                "again if it is damaged, or take fewer rows"
+                f"{size / 2**30:.1f} GiB where {left / 2**30:.1f} GiB of memory are left; get the "
+                "file again if it is damaged, or take fewer rows"
             )
         return super().read()
 
@@ -82,10 +82,3 @@ class ParquetSource(FileSource):
                         yield at, batch.select(columns)
                         at += batch.num_rows
                 first += n_rows
-
-
-def _physical_memory() -> int | None:
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not on Windows
-        return None

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable
+from typing import NamedTuple
 
 # The part of a file that is searched for signs of its format.
 SAMPLE = 1 << 18
@@ -20,13 +19,12 @@ _FOREIGN = {
     b"<html": "a web page",
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
-# Bytes that are not used in Windows-1252.
-_NOT_1252 = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+# The first that fits is taken; Latin-1 always does.
+_BYTE_CODECS = ["utf-8-sig", "cp1252", "latin-1"]
+_UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
-@dataclass(frozen=True)
-class TextEncoding:
+class TextEncoding(NamedTuple):
     """How to read a file as text.
 
     Parameters
@@ -45,19 +43,29 @@ class TextEncoding:
 
 
 def detect_encoding(blocks: Iterable[bytes], path: str) -> TextEncoding:
-    """Return the encoding of a text file; raise ValueError if the file is not text.
+    """Return the encoding of a text file, of which `blocks` are the whole content.
 
-    Parameters
-    ----------
-    blocks : iterable of bytes
-        The whole content.
-    path : str
-        The name of the file in messages.
+    Raise ValueError if the file is not text.
     """
-    blocks = iter(blocks)
-    first = next(blocks, b"")
-    detect = _detect_utf16 if first.startswith(_UTF16_MARKS) else _detect_bytes
-    return detect(chain([first], blocks), path)
+    n_bytes = n_text = n_quotes = 0
+    decoders: dict[str, codecs.IncrementalDecoder] = {}
+    for block in blocks:
+        if not n_bytes:
+            utf16 = _UTF16_MARKS.get(block[:2])
+            names = ["utf-16"] if utf16 else _BYTE_CODECS
+            decoders = {name: codecs.getincrementaldecoder(name)() for name in names}
+            quote = '"'.encode(utf16 or "ascii")
+        if utf16 is None:
+            _check_text(block, path, is_start=not n_bytes)
+        if text := block.rstrip(b"" if utf16 else b"\x1a"):
+            n_text = n_bytes + len(text)
+        n_bytes += len(block)
+        n_quotes += block.count(quote)
+        decoders = {name: decoder for name, decoder in decoders.items() if _reads(decoder, block)}
+    fitting = [name for name, decoder in decoders.items() if _reads(decoder, b"", final=True)]
+    if not fitting:
+        raise ValueError(f"{path} starts as UTF-16 text but is not; save it as UTF-8")
+    return TextEncoding(fitting[0], n_text, n_quotes)
 
 
 def decode_text(content: bytes, path: str) -> str:
@@ -71,38 +79,6 @@ def looks_binary(start: bytes) -> bool:
     return _CONTROL.search(start) is not None
 
 
-def _detect_utf16(blocks: Iterator[bytes], path: str) -> TextEncoding:
-    decoder = codecs.getincrementaldecoder("utf-16")()
-    n_bytes = n_quotes = 0
-    try:
-        for block in blocks:
-            n_bytes += len(block)
-            n_quotes += decoder.decode(block).count('"')
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{path} starts as UTF-16 text but is not ({error.reason}); save it as UTF-8"
-        ) from error
-    return TextEncoding("utf-16", n_bytes, n_quotes)
-
-
-def _detect_bytes(blocks: Iterator[bytes], path: str) -> TextEncoding:
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    is_utf8 = is_1252 = True
-    n_bytes = n_text = n_quotes = 0
-    for block in blocks:
-        _check_text(block, path, is_start=not n_bytes)
-        if text := block.rstrip(b"\x1a"):
-            n_text = n_bytes + len(text)
-        n_bytes += len(block)
-        n_quotes += block.count(b'"')
-        is_utf8 = is_utf8 and _decodes(decoder, block)
-        is_1252 = is_1252 and not _NOT_1252.search(block)
-    if is_utf8 and _decodes(decoder, b"", final=True):
-        return TextEncoding("utf-8-sig", n_text, n_quotes)
-    return TextEncoding("cp1252" if is_1252 else "latin-1", n_text, n_quotes)
-
-
 def _check_text(block: bytes, path: str, *, is_start: bool) -> None:
     start = block[:SAMPLE] if is_start else b""
     foreign = next((what for magic, what in _FOREIGN.items() if start.startswith(magic)), None)
@@ -113,7 +89,7 @@ def _check_text(block: bytes, path: str, *, is_start: bool) -> None:
         )
 
 
-def _decodes(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = False) -> bool:
+def _reads(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = False) -> bool:
     try:
         decoder.decode(block, final)
     except UnicodeDecodeError:
