@@ -1,4 +1,4 @@
-"""The columns of any table in one form, so that no library's habits reach the numbers."""
+"""Columns of any table in one form, so that results do not depend on the library."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Cells:
     ----------
     name : str
     form : {"number", "boolean", "date", "text", "category", "other"}
-        How the table stores it. A "category" is text that the table declares to be categorical;
-        "other" are values of no use here, such as lists.
+        How the table stores it. A "category" is text that the table declares categorical; "other"
+        stands for values that cannot be used, such as lists.
     values : ndarray of shape (n,)
-        Numbers, 0 and 1, or microseconds since 1970 as a clock on the wall shows them, with NaN for
-        missing ones; of texts the positions in `levels`, with -1 for missing ones.
+        Numbers, 0 and 1, or microseconds since 1970 in local time, with NaN for missing values; for
+        texts, positions in `levels`, with -1 for missing values.
     levels : tuple of str
         The different texts, in the order in which they occur.
     numbers : sequence of int, optional
-        What the table calls its rows, where that is by numbers.
+        The numbers of the rows in the table that they come from.
     """
 
     name: str
@@ -65,17 +65,17 @@ class Cells:
         return texts
 
     def number(self, row: int) -> int:
-        """Return the table's number of a row, or its position."""
+        """Return the number of a row in its table, or its position."""
         return row if self.numbers is None else int(self.numbers[row])
 
     def show(self, row: int) -> str:
-        """Write a value for people."""
+        """Return a value as text for messages."""
         value = self.values[row]
         return repr(self.levels[value]) if self.is_text else show_value(self.form, float(value))
 
 
 def show_value(form: str, value: float) -> str:
-    """Write a number, a truth value or a date for people."""
+    """Return a number, a boolean or a date as text for messages."""
     if form == "boolean":
         return "true" if value else "false"
     if form != "date":
@@ -146,7 +146,7 @@ def frame_cells(table: Any) -> list[Cells] | None:
 
 
 def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
-    """Take the columns of a two-dimensional array."""
+    """Return the columns of a two-dimensional array."""
     columns = []
     for name, column in zip(names, rows.T, strict=True):
         if column.dtype.kind in "biuf":
@@ -187,7 +187,7 @@ def _floats(series: Any) -> NDArray[np.float64]:
 
 
 def _from_values(name: str, values: list[Any]) -> Cells:
-    """Take a column of Python objects."""
+    """Return a column of Python objects."""
     sorts = {_sort(value) for value in values} - {"missing"}
     if sorts <= {"number"} or sorts == {"boolean"}:
         numbers = [math.nan if _sort(value) == "missing" else float(value) for value in values]
@@ -201,7 +201,7 @@ def _from_values(name: str, values: list[Any]) -> Cells:
 
 
 def _sort(value: object) -> str:
-    # pandas has two values of its own for missing ones, neither equal to itself.
+    # pandas has two values for missing ones, which do not equal themselves.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return "missing"
     if isinstance(value, bool | np.bool_):
@@ -246,10 +246,10 @@ def text_cells(
 
 
 def parse_stamp(text: str) -> float:
-    """Read a date in ISO form as microseconds since 1970."""
+    """Return a date in ISO form as microseconds since 1970."""
     return _stamp(datetime.fromisoformat(text))
 
 
 def date_stamp(year: int, month: int, day: int, seconds: float) -> float:
-    """Give a date and a time of the day as microseconds since 1970."""
+    """Return a date and a time of day as microseconds since 1970."""
     return _stamp(datetime(year, month, day)) + round(seconds * 1e6)

@@ -1,4 +1,4 @@
-"""From a table of any kind to the matrix that a detector takes."""
+"""The encoder of tables into the matrices that detectors take."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _Converted: TypeAlias = tuple[ColumnPlan, Cells, NDArray[np.float64]]
 
 
 class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turns tables into matrices, as it learns from the known-normal table.
+    """Encodes tables as matrices, as learned from the known-normal table.
 
-    A column's kind is told from its values in the normal table. Numbers stay as they are and truth
-    values become 0 and 1. Every level of a category becomes a column of 0 and 1; rare levels share
-    one, and so do levels that the normal table lacks: that one is 0 for every normal row, so that a
-    level never seen stands out. A date becomes the days since the first normal one, and the hour
-    and the weekday, where they vary, as sine and cosine. Identifiers, free text and columns with
-    one value only are ignored, with a note in `columns_`.
+    The kind of a column is decided from its values in the normal table. Numbers are unchanged, and
+    booleans become 0 and 1. Every level of a category becomes a column of 0 and 1; rare levels
+    share one, and so do levels that the normal table lacks: that one is 0 for every normal row, so
+    that an unseen level stands out. A date becomes the days since the first normal one, and the
+    hour and the weekday, if they vary, as sine and cosine. Identifiers, free text and columns with
+    only one value are ignored, with a note in `columns_`.
 
-    Columns are matched by name, in any order. Where a table has no names, as an array, they are
-    x0, x1, … and go by position.
+    Columns are matched by name, in any order. The columns of an array are called x0, x1, … and
+    matched by position.
 
     Parameters
     ----------
@@ -39,26 +39,26 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Columns to leave out; a table need not have them.
     missing : {"error", "impute", "drop"}, default="error"
         What to do with missing values in columns that are used. "impute" replaces them by the
-        median, or the most frequent level, of the normal table. "drop" fits in spite of them;
-        `usable_rows` then tells which rows can be transformed.
+        median, or the most frequent level, of the normal table. "drop" ignores them in `fit`;
+        `usable_rows` then returns the rows that can be transformed.
     min_frequency : float or int, default=0.01
         Levels in fewer rows of the normal table than this are pooled: a share of the rows if below
-        1, else a number of rows.
+        1, or else a number of rows.
 
     Attributes
     ----------
     columns_ : tuple of ColumnInfo
         Name, kind, note and outputs of every column.
     groups_ : dict from str to tuple of int
-        The columns of the matrix that each column used became.
+        For each column that is used, its columns in the matrix.
     typical_ : dict from str to str
-        The usual value of each column used, for people: the median, or the most frequent level.
+        The typical value of each column that is used: the median, or the most frequent level.
     typical_row_ : ndarray of shape (n_outputs,)
         A row of the matrix with all these values.
     n_features_in_ : int
         Number of columns of the table.
     feature_names_in_ : ndarray of shape (n_features,)
-        Their names, where it had names.
+        Their names, if it had names.
 
     Examples
     --------
@@ -112,12 +112,12 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             pairs = zip(plans, columns, strict=True)
             used = [(cells, cells.missing) for plan, cells in pairs if plan.outputs]
             _check_missing(used, self.missing)
-        # As plain values: models are saved without classes of ours.
+        # Plain values, so that model files need no classes of this package.
         self._plans = tuple(asdict(plan) for plan in plans)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Turn a table into a matrix.
+        """Return a table as a matrix.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ------
         ValueError
             If a column is missing, is not in the normal table, holds values of another kind than
-            there, or has missing values that are not to be imputed.
+            there, or has missing values that are not imputed.
         """
         found = self._convert(X)
         if self.missing != "impute":
@@ -139,19 +139,18 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return _encode(found)
 
     def transform_part(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Turn a part of a larger table into rows of the matrix.
+        """Return a part of a larger table as rows of the matrix.
 
         Parameters
         ----------
         X : data frame
-            Some of the rows; of the columns those that are used will do. Where it has an index of
-            numbers, as pandas does, complaints name rows by them.
+            Some of the rows, with at least the columns that are used. If it has an index of
+            integers, as in pandas, messages name rows by it.
 
         Returns
         -------
         positions : ndarray of int
-            The rows that could be transformed: all of them, or where rows with missing values are
-            to be dropped, the others.
+            The rows that are returned: all, or those without missing values if ``missing="drop"``.
         matrix : ndarray of shape (n_positions, n_outputs)
             These rows.
         """
@@ -164,7 +163,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return usable, _encode([(plan, cells, values[usable]) for plan, cells, values in found])
 
     def check_columns(self, names: Iterable[str]) -> None:
-        """Complain of columns that a table lacks or has in excess.
+        """Raise ValueError if a table lacks columns of the normal table, or has others.
 
         Parameters
         ----------
@@ -185,7 +184,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def usable_rows(self, X: Any) -> NDArray[np.intp]:
-        """Tell which rows have no missing value in the columns that are used.
+        """Return the rows without missing values in the columns that are used.
 
         Parameters
         ----------
@@ -220,7 +219,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         }
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """Name the columns of the matrix.
+        """Return the names of the columns of the matrix.
 
         Parameters
         ----------
@@ -230,7 +229,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of str
-            As in "age", "color=red", "color=(other)", "color=(unseen)" and "sold (days)".
+            Such as "age", "color=red", "color=(other)", "color=(unseen)" and "sold (days)".
         """
         check_is_fitted(self)
         if input_features is not None:
@@ -244,7 +243,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def columns_(self) -> tuple[ColumnInfo, ...]:
-        """What was found out about every column."""
+        """Name, kind, note and outputs of every column."""
         infos = []
         at = 0
         for plan in self._all_plans():
@@ -255,17 +254,17 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def groups_(self) -> dict[str, tuple[int, ...]]:
-        """The columns of the matrix that each column used became."""
+        """For each column that is used, its columns in the matrix."""
         return {column.name: column.outputs for column in self.columns_ if column.outputs}
 
     @property
     def typical_(self) -> dict[str, str]:
-        """The usual value of each column used, for people."""
+        """The typical value of each column that is used, as text."""
         return {plan.name: plan.show_typical() for plan in self._all_plans() if plan.outputs}
 
     @property
     def typical_row_(self) -> NDArray[np.float64]:
-        """A row of the matrix with the usual value of each column."""
+        """A row of the matrix with the typical value of each column."""
         parts = []
         for plan in self._all_plans():
             part = np.empty((1, len(plan.outputs)))
@@ -275,7 +274,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.concatenate(parts)
 
     def describe(self) -> list[dict[str, str]]:
-        """Give the columns for display.
+        """Return a description of every column.
 
         Returns
         -------
@@ -311,11 +310,11 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
 
     def _read(self, X: Any, *, reset: bool) -> list[Cells]:
-        """Take the columns of a table, and their number and names where `reset`."""
+        """Return the columns of a table; if `reset`, keep their number and names."""
         columns = frame_cells(X)
         is_frame = columns is not None
         if columns is None:
-            # An array of mixed columns would turn numbers into texts.
+            # NumPy would turn the numbers of a list of mixed rows into texts.
             kind = None if hasattr(X, "dtype") else object
             rows = validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False)
             named = None if reset else getattr(self, "feature_names_in_", None)
@@ -353,7 +352,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Not `categorical`, for which scikit-learn's checks would try whole numbers only.
+        # Not `categorical`, for which scikit-learn's checks only use integers.
         tags.input_tags.string = True
         tags.input_tags.allow_nan = self.missing == "impute"
         return tags
@@ -377,7 +376,7 @@ def _encode(columns: list[_Converted]) -> NDArray[np.float64]:
 
 
 def _check_missing(columns: list[tuple[Cells, NDArray[np.bool_]]], missing: str) -> None:
-    """Refuse missing values, and name the columns that have them."""
+    """Raise ValueError if any value is missing."""
     found = [
         f"{cells.name!r} ({int(gaps.sum())}, first at row {cells.number(int(np.argmax(gaps)))})"
         for cells, gaps in columns

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from qms22._runtime.packages import need
 from qms22.tables.cells import Cells, check_names, text_cells
-from qms22.tables.kinds import as_numbers, first_unlike
+from qms22.tables.kinds import convert_to_kind, first_unlike
 from qms22.tables.source import BATCH, FileSource
 from qms22.tables.text_encoding import decode_text
 from qms22.tables.words import keel_text
@@ -206,9 +206,9 @@ def _convert(header: _Header, at: int, texts: Sequence[str], places: Sequence[in
     if not header.are_numbers[at]:
         return text_cells(name, texts, read=keel_text)
     cells = text_cells(name, texts, read=_number_text)
-    numbers = as_numbers(cells)
+    numbers = convert_to_kind(cells, "numeric")
     if numbers is None:
-        row = first_unlike(cells, "numeric", "")
+        row = first_unlike(cells, "numeric")
         raise ValueError(
             f"{header.path}, line {places[row]}: column {name!r} is declared as numbers but holds "
             f"{cells.show(row)}; correct the value or declare the column as a set of its values"

@@ -1,4 +1,4 @@
-"""What a column is: the rules by which kinds are told, all in one place."""
+"""The kinds of columns, and the rules that decide them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from qms22.tables.words import BOOLEANS, parse_number
 
 Kind = Literal["numeric", "boolean", "categorical", "date", "identifier", "text", "constant"]
 
-# Texts of at most so many levels, or of so small a share of the rows, are categories.
+# Texts with at most so many levels, or so small a share of the rows, are categories.
 MOST_LEVELS = 50
 MOST_DISTINCT = 0.05
-# Fewer rows than this may all differ by chance.
+# In fewer rows than this, all values may differ by chance.
 LEAST_ROWS = 10
 # Texts without blanks that are no longer than this may be identifiers.
 LONGEST_IDENTIFIER = 64
@@ -35,16 +35,16 @@ _ISO = re.compile(r"\d{4}-\d\d.*")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a column is.
+    """The kind of a column.
 
     Parameters
     ----------
     kind : str
-        "numeric", "boolean", "categorical" and "date" are of use to a detector, others are not.
+        A detector can use "numeric", "boolean", "categorical" and "date" columns.
     note : str
-        Why, where people may wonder.
+        The reason, if it is not obvious.
     date_format : str
-        How dates are written: "iso", "year", "day" or "month", by what comes first.
+        The format of dates in texts: "iso", or what comes first: "year", "day" or "month".
     """
 
     kind: Kind
@@ -53,21 +53,20 @@ class Verdict:
 
 
 def infer_kind(cells: Cells) -> Verdict:
-    """Tell the kind of a column from its values among the normal rows.
+    """Return the kind of a column, decided from its values in the normal rows.
 
-    The first rule that applies decides; missing values do not count.
+    The first rule that applies decides; missing values are left out.
 
-    - no value, or one and the same in all rows: constant.
+    - no value, or the same in all rows: constant.
     - true and false, as booleans or in words: boolean.
-    - numbers, also as texts that are all numbers, unless declared categorical: an identifier where
-      the name says so (id, key, nr, …) and they are whole and all different or counted up, else
-      numeric.
+    - numbers, also as texts that are all numbers, unless declared categorical: an identifier if the
+      name says so (id, key, nr, …) and they are integers that all differ or count up, else numeric.
     - dates, also as texts that are all dates in ISO form (2024-12-31) or as 31.12.2024, 31/12/2024,
       12/31/2024 or 2024/12/31, with or without a time: date.
-    - texts that all differ, in ten rows or more, unless declared categorical: an identifier where
-      all are short and without blanks, else text.
+    - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all
+      are short and without blanks, else text.
     - texts of at most 50 levels, or of at most one level in 20 rows: categorical.
-    - other texts: text where most have blanks, else an identifier.
+    - other texts: text if most have blanks, else an identifier.
     """
     if cells.form == "other":
         return Verdict("text", "values that are neither numbers, texts nor dates")
@@ -75,61 +74,54 @@ def infer_kind(cells: Cells) -> Verdict:
     if distinct < 2:
         first = int(np.argmin(cells.missing))
         return Verdict("constant", f"always {cells.show(first)}" if distinct else "no values")
-    if as_booleans(cells) is not None and cells.form != "number":
+    if cells.form != "number" and convert_to_kind(cells, "boolean") is not None:
         return Verdict("boolean")
     if cells.form != "category":
-        if (numbers := as_numbers(cells)) is not None:
+        if (numbers := convert_to_kind(cells, "numeric")) is not None:
             return _judge_numbers(cells.name, numbers)
         if cells.form == "date":
             return Verdict("date", date_format="iso")
-        if formats := [name for name in _FORMATS if as_dates(cells, name) is not None]:
+        if formats := [
+            name for name in _FORMATS if convert_to_kind(cells, "date", name) is not None
+        ]:
             is_doubtful = {"day", "month"} <= set(formats)
             note = "read as day before month, though the other way fits too" if is_doubtful else ""
             return Verdict("date", note, formats[0])
     return _judge_texts(cells)
 
 
-def as_numbers(cells: Cells) -> NDArray[np.float64] | None:
-    """Give a column's numbers, with NaN for missing ones; None where some value is no number."""
-    if cells.form in ("number", "boolean"):
-        return cells.values
-    return _per_level(cells, parse_number) if cells.is_text else None
+def convert_to_kind(cells: Cells, kind: Kind, date_format: str = "") -> NDArray[np.float64] | None:
+    """Return a column's values as numbers, with NaN for missing ones; None if a value does not fit.
 
-
-def as_booleans(cells: Cells) -> NDArray[np.float64] | None:
-    """Give a column's truth values as 0 and 1; None where some value is neither."""
+    Parameters
+    ----------
+    cells : Cells
+    kind : {"numeric", "boolean", "date"}
+        Booleans become 0 and 1, dates microseconds since 1970.
+    date_format : str
+        As in `Verdict`.
+    """
     if cells.is_text:
-        return _per_level(cells, _boolean)
-    if cells.form == "number" and not np.isin(cells.values[~cells.missing], (0.0, 1.0)).all():
+        return _per_level(cells, _reader(kind, date_format))
+    if kind == "boolean" and not np.isin(cells.values[~cells.missing], (0.0, 1.0)).all():
         return None
-    return cells.values if cells.form in ("number", "boolean") else None
+    fitting = ("date",) if kind == "date" else ("number", "boolean")
+    return cells.values if cells.form in fitting else None
 
 
-def as_dates(cells: Cells, date_format: str) -> NDArray[np.float64] | None:
-    """Give a column's dates in microseconds since 1970; None where some value is none."""
-    if cells.form == "date":
-        return cells.values
-    return _per_level(cells, _FORMATS[date_format or "iso"]) if cells.is_text else None
-
-
-def first_unlike(cells: Cells, kind: Kind, date_format: str) -> int:
-    """Find the first row whose value is not of a kind."""
-    convert: dict[str, Callable[[str], float]] = {
-        "numeric": parse_number,
-        "boolean": _boolean,
-        "date": _FORMATS[date_format or "iso"],
-    }
+def first_unlike(cells: Cells, kind: Kind, date_format: str = "") -> int:
+    """Return the first row whose value does not fit a kind."""
     bad = ~cells.missing
     if cells.is_text:
-        fits = np.array([_fits(text, convert[kind]) for text in cells.levels] + [True])
-        bad = ~fits[cells.values]
+        read = _reader(kind, date_format)
+        bad = ~np.array([_fits(text, read) for text in cells.levels] + [True])[cells.values]
     elif cells.form == "number" and kind == "boolean":
         bad &= ~np.isin(cells.values, (0.0, 1.0))
     return int(np.argmax(bad))
 
 
 def _judge_numbers(name: str, numbers: NDArray[np.float64]) -> Verdict:
-    """Call numbers an identifier only where the name says so and the values bear it out."""
+    """Return the kind of numbers: an identifier only if both the name and the values say so."""
     present = numbers[~np.isnan(numbers)]
     is_named = _says_identifier(name)
     if is_named and bool(np.isfinite(present).all()) and bool((present == np.rint(present)).all()):
@@ -157,14 +149,14 @@ def _judge_texts(cells: Cells) -> Verdict:
 
 def _says_identifier(name: str) -> bool:
     words = [word.lower() for word in _WORDS.findall(name)]
-    # pandas calls a column without a name, as of row numbers, "Unnamed: 0".
+    # pandas names a column without a name, such as that of row numbers, "Unnamed: 0".
     return words == ["index"] or (
         bool(words) and (words[-1] in _ID_WORDS or words[0] in ("id", "unnamed"))
     )
 
 
 def _per_level(cells: Cells, convert: Callable[[str], float]) -> NDArray[np.float64] | None:
-    """Convert each different text once; None where one cannot be."""
+    """Convert each different text once; return None if one cannot be converted."""
     try:
         converted = [convert(text) for text in cells.levels]
     except (ValueError, KeyError):
@@ -181,8 +173,9 @@ def _fits(text: str, convert: Callable[[str], float]) -> bool:
     return True
 
 
-def _boolean(text: str) -> float:
-    return BOOLEANS[text.strip().lower()]
+def _reader(kind: Kind, date_format: str) -> Callable[[str], float]:
+    """Return the function that reads a text of a kind."""
+    return _FORMATS[date_format or "iso"] if kind == "date" else _READERS[kind]
 
 
 def _iso(text: str) -> float:
@@ -192,7 +185,7 @@ def _iso(text: str) -> float:
 
 
 def _by_order(pattern: re.Pattern[str], order: tuple[int, int, int]) -> Callable[[str], float]:
-    """Make a reader of dates whose year, month and day stand in the given groups."""
+    """Return a reader of dates with the year, month and day in the given groups."""
 
     def read(text: str) -> float:
         match = pattern.fullmatch(text.strip())
@@ -207,6 +200,10 @@ def _by_order(pattern: re.Pattern[str], order: tuple[int, int, int]) -> Callable
     return read
 
 
+_READERS: dict[str, Callable[[str], float]] = {
+    "numeric": parse_number,
+    "boolean": lambda text: BOOLEANS[text.strip().lower()],
+}
 _FORMATS: dict[str, Callable[[str], float]] = {
     "iso": _iso,
     "year": _by_order(_YEAR_FIRST, (1, 2, 3)),

@@ -12,9 +12,7 @@ from qms22.tables.cells import Cells, Form, show_value
 from qms22.tables.kinds import (
     Kind,
     Verdict,
-    as_booleans,
-    as_dates,
-    as_numbers,
+    convert_to_kind,
     first_unlike,
     infer_kind,
 )
@@ -26,7 +24,7 @@ OTHER, UNSEEN = "(other)", "(unseen)"
 
 
 class ColumnValueError(ValueError):
-    """A column holds a value that is not of the kind it has among the normal rows."""
+    """A column holds a value that is not of the kind it has in the normal rows."""
 
     def __init__(self, column: str, message: str) -> None:
         super().__init__(message)
@@ -35,7 +33,7 @@ class ColumnValueError(ValueError):
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """What was found out about a column, for people.
+    """Description of a column.
 
     Parameters
     ----------
@@ -43,9 +41,9 @@ class ColumnInfo:
     kind : str
         "numeric", "boolean", "categorical", "date", "identifier", "text" or "constant".
     note : str
-        What became of it, where that is not plain.
+        What the encoder does with it, if that is not obvious.
     outputs : tuple of int
-        Its columns in the matrix; none where it is ignored.
+        Its columns in the matrix; none if it is ignored.
     """
 
     name: str
@@ -56,19 +54,19 @@ class ColumnInfo:
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """What was learned of a column; plain values only, as models are saved with it.
+    """What the encoder has learned of a column; plain values only, so that it can be saved.
 
     Parameters
     ----------
     name, kind, note, date_format : str
         As in `Verdict`.
     outputs : tuple of str
-        Names of its columns in the matrix; none where it is ignored.
+        Names of its columns in the matrix; none if it is ignored.
     typical : float
-        The usual value among the normal rows, in place of missing ones: the median, or the position
-        in `levels` of the most frequent one (the number of levels where that is a pooled one).
+        The typical value of the normal rows, which replaces missing ones: the median, or the
+        position in `levels` of the most frequent one (the number of levels if it is pooled).
     levels : tuple of str
-        Levels with a column of their own.
+        Levels with a column each.
     pooled : tuple of str
         Rarer ones, which share a column.
     first : float
@@ -86,7 +84,7 @@ class ColumnPlan:
     first: float = 0.0
 
     def show_typical(self) -> str:
-        """Write the usual value for people."""
+        """Return the typical value as text."""
         if not self.outputs:
             return ""
         if self.kind == "categorical":
@@ -94,26 +92,26 @@ class ColumnPlan:
         return show_value(self.kind, self.typical)
 
     def values(self, cells: Cells, *, is_part: bool = False) -> NDArray[np.float64]:
-        """Give a column's values as numbers, with NaN for missing ones.
+        """Return a column's values as numbers, with NaN for missing ones.
 
-        Of a category, the number of its column among those of the plan.
+        The value of a category is the position of its column in `outputs`.
 
         Parameters
         ----------
         cells : Cells
         is_part : bool
-            Whether there is more of the column: none of the levels here may be known then.
+            Whether these are only some rows, which may all have unknown levels.
 
         Raises
         ------
         ValueError
-            If a value is not of the kind that it is among the normal rows.
+            If a value is not of the kind that the column has in the normal rows.
         """
         if cells.missing.all():
-            return np.full(len(cells.values), np.nan)  # nothing, of whatever kind
+            return np.full(len(cells.values), np.nan)
         if self.kind == "categorical":
             return self._level_numbers(cells, is_part)
-        converted = _CONVERT[self.kind](cells, self.date_format)
+        converted = convert_to_kind(cells, self.kind, self.date_format)
         if converted is None:
             row = first_unlike(cells, self.kind, self.date_format)
             raise ColumnValueError(self.name, self._retyped(cells, row))
@@ -128,9 +126,9 @@ class ColumnPlan:
 
     def typed(self, cells: Cells) -> Cells:
         """Return a column with its values converted to the kind of the plan, if all of them fit."""
-        if self.kind not in _CONVERT:
+        if self.kind not in _FORMS:
             return cells
-        converted = _CONVERT[self.kind](cells, self.date_format)
+        converted = convert_to_kind(cells, self.kind, self.date_format)
         return (
             cells
             if converted is None
@@ -138,7 +136,7 @@ class ColumnPlan:
         )
 
     def encode(self, values: NDArray[np.float64], out: NDArray[np.float64]) -> None:
-        """Write the columns of the matrix, from what `values` gave, without missing ones."""
+        """Write the columns of the matrix from the result of `values` without missing ones."""
         if self.kind == "categorical":
             out[:] = values[:, np.newaxis] == np.arange(len(self.outputs))
         elif self.kind == "date":
@@ -168,7 +166,7 @@ class ColumnPlan:
         return result
 
     def _text(self, value: float, form: str) -> str:
-        """Write a number or a truth value as the level it would be."""
+        """Return a number or a boolean as the level of a text column."""
         if form != "boolean":
             return number_text(float(value))
         words = (show_value(form, value), show_value(form, value).title())
@@ -184,7 +182,7 @@ class ColumnPlan:
 
 
 def plan_column(cells: Cells, min_frequency: float, *, ignored: bool = False) -> ColumnPlan:
-    """Learn from the normal rows what to do with a column.
+    """Decide from the normal rows how to encode a column.
 
     Parameters
     ----------
@@ -192,7 +190,7 @@ def plan_column(cells: Cells, min_frequency: float, *, ignored: bool = False) ->
     min_frequency : float
         Levels in fewer rows than this are pooled.
     ignored : bool
-        Whether the user wants the column left out.
+        Whether the user has asked to leave the column out.
     """
     verdict = infer_kind(cells)
     if ignored or verdict.kind not in USED:
@@ -218,7 +216,7 @@ def _plan_levels(cells: Cells, verdict: Verdict, min_frequency: float) -> Column
     kept = tuple(level for level, count in count_of.items() if count >= min_frequency)
     pooled = tuple(level for level, count in count_of.items() if count < min_frequency)
     columns = [*kept, OTHER, UNSEEN] if pooled else [*kept, UNSEEN]
-    # Of equally frequent levels the first in order, as max finds it.
+    # max returns the first of equally frequent levels.
     most = max(count_of, key=lambda level: count_of[level])
     note = f"{len(count_of)} levels" + (f", of which {len(pooled)} are pooled" if pooled else "")
     return ColumnPlan(
@@ -253,17 +251,12 @@ def _plan_dates(bare: ColumnPlan, present: NDArray[np.float64]) -> ColumnPlan:
 
 
 def _angle(values: NDArray[np.float64], period: str) -> NDArray[np.float64]:
-    """Give the time of the day, or the day of the week, as an angle; midnight and Monday are 0."""
+    """Return the time of day or the weekday as an angle; midnight and Monday are 0."""
     # 1970 began on a Thursday.
     turns = values % DAY / DAY if period == "hour" else (values // DAY + 3) % 7 / 7
     return 2 * np.pi * turns
 
 
-_CONVERT: dict[Kind, Callable[[Cells, str], NDArray[np.float64] | None]] = {
-    "numeric": lambda cells, _: as_numbers(cells),
-    "boolean": lambda cells, _: as_booleans(cells),
-    "date": lambda cells, date_format: as_dates(cells, date_format),
-}
 _FORMS: dict[Kind, Form] = {"numeric": "number", "boolean": "boolean", "date": "date"}
 _DATE_PARTS: dict[str, Callable[[NDArray[np.float64], float], NDArray[np.float64]]] = {
     "days": lambda values, first: (values - first) / DAY,
