@@ -203,7 +203,7 @@ def test_where_no_source_has_it_all_are_named(tmp_path: Path) -> None:
         "pip install 'qms22[bench]'",
     ):
         assert part in message
-    with pytest.raises(FileNotFoundError, match=r"no download, as it was not wanted"):
+    with pytest.raises(FileNotFoundError, match=r"no download, as download=False"):
         load_keel("iris0", tmp_path, download=False)
 
 

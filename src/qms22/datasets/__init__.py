@@ -1,4 +1,4 @@
-"""Data sets to evaluate detectors on: those of the paper, and the user's own."""
+"""Data sets for the evaluation of detectors: those of the paper, and the user's own."""
 
 from qms22.datasets.dataset import Dataset, Fold
 from qms22.datasets.keel import PaperResult, list_keel, load_keel, paper_table1

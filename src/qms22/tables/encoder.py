@@ -136,7 +136,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found = self._convert(X)
         if self.missing != "impute":
             _check_missing([(cells, np.isnan(values)) for _, cells, values in found], self.missing)
-        return _encode(found)
+        return _encode([(plan, values) for plan, _, values in found])
 
     def transform_part(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return a part of a larger table as rows of the matrix.
@@ -157,10 +157,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         found = self._convert(X, is_part=True)
         if self.missing == "error":
             _check_missing([(cells, np.isnan(values)) for _, cells, values in found], self.missing)
-        if self.missing != "drop":
-            return np.arange(len(found[0][2])), _encode(found)
-        usable = _complete(found)
-        return usable, _encode([(plan, cells, values[usable]) for plan, cells, values in found])
+        n_rows = len(found[0][2])
+        usable = _complete(found) if self.missing == "drop" else np.arange(n_rows)
+        return usable, _encode([(plan, values[usable]) for plan, _, values in found])
 
     def check_columns(self, names: Iterable[str]) -> None:
         """Raise ValueError if a table lacks columns of the normal table, or has others.
@@ -265,13 +264,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def typical_row_(self) -> NDArray[np.float64]:
         """A row of the matrix with the typical value of each column."""
-        parts = []
-        for plan in self._all_plans():
-            part = np.empty((1, len(plan.outputs)))
-            if plan.outputs:
-                plan.encode(np.array([plan.typical]), part)
-            parts.append(part[0])
-        return np.concatenate(parts)
+        plans = [plan for plan in self._all_plans() if plan.outputs]
+        return _encode([(plan, np.array([plan.typical])) for plan in plans])[0]
 
     def describe(self) -> list[dict[str, str]]:
         """Return a description of every column.
@@ -363,12 +357,12 @@ def _complete(columns: list[_Converted]) -> NDArray[np.intp]:
     return np.flatnonzero(~np.logical_or.reduce([np.isnan(values) for _, _, values in columns]))
 
 
-def _encode(columns: list[_Converted]) -> NDArray[np.float64]:
+def _encode(columns: list[tuple[ColumnPlan, NDArray[np.float64]]]) -> NDArray[np.float64]:
     """Return the matrix; missing values are replaced by the typical one."""
-    n_outputs = sum(len(plan.outputs) for plan, _, _ in columns)
-    matrix = np.empty((len(columns[0][2]), n_outputs))
+    n_outputs = sum(len(plan.outputs) for plan, _ in columns)
+    matrix = np.empty((len(columns[0][1]), n_outputs))
     at = 0
-    for plan, _, values in columns:
+    for plan, values in columns:
         filled = np.where(np.isnan(values), plan.typical, values)
         plan.encode(filled, matrix[:, at : at + len(plan.outputs)])
         at += len(plan.outputs)

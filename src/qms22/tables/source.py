@@ -27,17 +27,6 @@ class TableSource(ABC):
         The name of the table in messages: the path of its file, or "the frame".
     path : Path, optional
         The file.
-
-    Attributes
-    ----------
-    names : list of str
-        The columns.
-    n_rows : int
-        Number of rows. A text file or a stream is read once to count them.
-    n_bytes : int
-        Approximate size of the values.
-    label : str or None
-        The class column, if the file declares one, as KEEL files do.
     """
 
     def __init__(self, name: str, path: Path | None = None) -> None:
@@ -52,7 +41,7 @@ class TableSource(ABC):
     @property
     @abstractmethod
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows; a text file or a stream is read once to count them."""
 
     @property
     @abstractmethod
