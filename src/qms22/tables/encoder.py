@@ -265,7 +265,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def typical_row_(self) -> NDArray[np.float64]:
         """A row of the matrix with the typical value of each column."""
         plans = [plan for plan in self._all_plans() if plan.outputs]
-        return _encode([(plan, np.array([plan.typical])) for plan in plans])[0]
+        return _encode([(plan, np.array([plan.typical])) for plan in plans]).ravel()
 
     def describe(self) -> list[dict[str, str]]:
         """Return a description of every column.
