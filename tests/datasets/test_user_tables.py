@@ -42,7 +42,7 @@ def check(dataset: Dataset) -> None:
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
-@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".CSV"])
+@pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv.xz", ".CSV"])
 def test_csv(tmp_path: Path, separator: str, ending: str) -> None:
     dataset = load_table(write_csv(tmp_path / f"my.people{ending}", frame(), sep=separator))
     assert dataset.name == "my.people"
@@ -108,6 +108,7 @@ def test_label_by_name(tmp_path: Path) -> None:
         ("inlier", "outlier"),
         ("normal", "anomaly"),
         ("normal", "attack"),
+        ("ok", "abnormal"),
     ],
 )
 def test_outliers_are_guessed(tmp_path: Path, labels: tuple[Any, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from qms22._runtime.packages import need
 
-SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 # The estimated ratio of the sizes of a table's content and its compressed file.
 _RATIO = 4
 

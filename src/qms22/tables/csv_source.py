@@ -103,7 +103,7 @@ class CsvSource(FileSource):
         numbers = [str(at) for at in places]
         first = 0
         for batch in self._contents.kept or self._parse(numbers, BLOCK):
-            typed = [convert(batch[at], kind) for at, kind in zip(numbers, types, strict=True)]
+            typed = [convert(batch[at], to) for at, to in zip(numbers, types, strict=True)]
             yield first, pa.record_batch(typed, names=columns)
             first += batch.num_rows
 

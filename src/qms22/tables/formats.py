@@ -7,9 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from qms22.tables import compressed
 from qms22.tables.arrow_source import ArrowSource, ArrowStreamSource
-from qms22.tables.compressed import TableFile
+from qms22.tables.compressed import COMPRESSED, TableFile
 from qms22.tables.csv_source import CsvSource
 from qms22.tables.frame_source import FrameSource
 from qms22.tables.keel_source import KeelSource
@@ -120,7 +119,7 @@ def read_table(path: str | Path) -> Any:
 def split_suffix(path: Path) -> tuple[str, str]:
     """Return a file's name without suffix, and its suffix, both without that of a compression."""
     name = Path(path.name)
-    if name.suffix.lower() in compressed.SUFFIXES:
+    if name.suffix.lower() in COMPRESSED:
         name = Path(name.stem)
     return name.stem, name.suffix.lower()
 
