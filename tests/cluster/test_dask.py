@@ -17,7 +17,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from qms22 import QMS22, _restarts
+from qms22 import QMS22
+from qms22._cpm import restarts
 from qms22._runtime.chunks import draw_rows
 
 pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[cluster]'")
@@ -274,7 +275,7 @@ def test_restarts_through_joblib(
     parameters = {**PARAMETERS, "n_restarts": 3}
     expected = QMS22(**parameters).fit(T, unlabeled=S)
     # However many rows there are, jobs of another backend are no threads of this machine.
-    monkeypatch.setattr(_restarts, "ROWS_PER_THREAD", 100)
+    monkeypatch.setattr(restarts, "ROWS_PER_THREAD", 100)
     with joblib.parallel_config(backend="dask"):
         found = QMS22(**parameters, n_jobs=3, verbose=1).fit(T, unlabeled=S)
     assert_same_fit(found, expected)
