@@ -20,10 +20,10 @@ from qms22._cpm.scaling import Extent, FeatureScaler, Mean
 from qms22._cpm.sweeps import Fit, run_sweeps
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.chunks import draw_rows
-from qms22.cluster.layout import Cut, Layout, Piece
+from qms22.cluster.layout import Layout, Route, ShardPiece
 from qms22.cluster.medians import FirstLook, between, bracket, typical_values
 from qms22.cluster.shard import Shard, ShardAddress, ShardRules
-from qms22.cluster.sweep import Crew, LostShardsError, Trials, sweep
+from qms22.cluster.sweep import LostShardsError, ShardGroup, Trials, sweep
 from qms22.estimators.explain import TypicalValues
 
 TOKEN = b"token"
@@ -50,10 +50,10 @@ def build(
         options.dtype,
         TOKEN,
     )
-    pieces: dict[int, list[Piece]] = {}
+    pieces: dict[int, list[ShardPiece]] = {}
     first = 0
-    for cut, size in zip(layout.cuts(task.group, sizes), sizes, strict=True):
-        for number, piece in cut.pieces(task.X[first : first + size], layout).items():
+    for route, size in zip(layout.routes(task.group, sizes), sizes, strict=True):
+        for number, piece in route.pieces(task.X[first : first + size], layout).items():
             pieces.setdefault(number, []).append(piece)
         first += size
     return [Shard(pieces[number], rules, "127.0.0.1", 1) for number in sorted(pieces)], layout
@@ -92,9 +92,9 @@ class InOneProcess:
 
     def sweep(self) -> tuple[float, int]:
         addresses = [ShardAddress(shard.address) for shard in self.shards]
-        with Crew(addresses, self.blocks, TOKEN) as crew:
+        with ShardGroup(addresses, self.blocks, TOKEN) as group:
             done = sweep(
-                crew, self.coefficients, self.steps, self.tolerance, self.most_ahead, self.trials
+                group, self.coefficients, self.steps, self.tolerance, self.most_ahead, self.trials
             )
         self.coefficients, self.trials = done.coefficients, done.trials
         self.n_round_trips += done.n_round_trips
@@ -144,10 +144,10 @@ def test_every_row_reaches_its_place(data: st.DataObject) -> None:
     sorted_rows = np.argsort(task.group, kind="stable")
     seen = np.zeros(n_rows, dtype=int)
     first = 0
-    for cut, size in zip(layout.cuts(task.group, sizes), sizes, strict=True):
+    for route, size in zip(layout.routes(task.group, sizes), sizes, strict=True):
         numbers = np.arange(first, first + size, dtype=float)[:, None]
-        pieces = cut.pieces(numbers, layout)
-        assert sorted(pieces) == cut.shards(layout)
+        pieces = route.pieces(numbers, layout)
+        assert sorted(pieces) == route.shards(layout)
         for shard, piece in pieces.items():
             np.testing.assert_array_equal(piece.rows[:, 0], sorted_rows[piece.places])
             assert (layout.shard_of_block[piece.places // BLOCK_ROWS] == shard).all()
@@ -160,9 +160,9 @@ def test_a_large_part_of_the_rows_stays_together() -> None:
     task, n_unlabeled = detection(400_000, 1)
     layout = Layout.deal(task.group, n_unlabeled, [1, 1])
     sizes = [n_unlabeled // 2, n_unlabeled // 2, 150_000, 150_000]
-    for cut, own in zip(layout.cuts(task.group, sizes), (0, 1, 0, 1), strict=True):
-        pieces = cut.pieces(np.zeros((len(cut.group), 1)), layout)
-        assert len(pieces[own].rows) > 0.95 * len(cut.group)
+    for route, own in zip(layout.routes(task.group, sizes), (0, 1, 0, 1), strict=True):
+        pieces = route.pieces(np.zeros((len(route.group), 1)), layout)
+        assert len(pieces[own].rows) > 0.95 * len(route.group)
 
 
 def test_a_visit_has_to_follow_on_the_last() -> None:
@@ -194,17 +194,17 @@ def test_lost_shards_and_strangers() -> None:
     assert addresses == [ShardAddress(shard.address) for shard in shards]
     start = np.zeros((4, 1, 3))
     start[..., -1] = 1.0
-    with Crew(addresses, blocks, b"stranger") as crew, pytest.raises(LostShardsError):
-        crew.visit(0, b"", b"")
-    with Crew(addresses, blocks, TOKEN) as crew:
-        crew.restart(start)
-        assert crew.visit(0, b"", b"\0").shape == (2, 2)
+    with ShardGroup(addresses, blocks, b"stranger") as group, pytest.raises(LostShardsError):
+        group.visit(0, b"", b"")
+    with ShardGroup(addresses, blocks, TOKEN) as group:
+        group.restart(start)
+        assert group.visit(0, b"", b"\0").shape == (2, 2)
         del shards[1]
         with pytest.raises(LostShardsError) as caught:
-            crew.visit(0, b"\0", b"")
+            group.visit(0, b"\0", b"")
         assert caught.value.lost == [1]
     with pytest.raises(LostShardsError) as caught:
-        Crew(addresses, blocks, TOKEN)
+        ShardGroup(addresses, blocks, TOKEN)
     assert caught.value.lost == [1]
     assert pickle.loads(pickle.dumps(caught.value)).lost == [1]
 
@@ -214,7 +214,7 @@ def test_a_new_driver_takes_over() -> None:
     shards, layout = build(task, n_unlabeled, SolverOptions(n_components=1), [3_000], 1)
     address, blocks = [ShardAddress(shards[0].address)], [layout.blocks_of(0)]
     start = np.ones((4, 1, 3))
-    with Crew(address, blocks, TOKEN) as old, Crew(address, blocks, TOKEN) as new:
+    with ShardGroup(address, blocks, TOKEN) as old, ShardGroup(address, blocks, TOKEN) as new:
         new.restart(start)
         assert new.visit(0, b"", b"").shape == (1, 2)
         with pytest.raises(LostShardsError):
@@ -295,6 +295,6 @@ def test_draws() -> None:
 
 def test_no_rows_of_a_chunk() -> None:
     layout = Layout.deal(np.arange(6, dtype=np.int32), 1, [1])
-    empty = Cut(np.empty(0, dtype=np.uint8), layout.starts)
+    empty = Route(np.empty(0, dtype=np.uint8), layout.starts)
     assert empty.shards(layout) == []
     assert empty.pieces(np.empty((0, 2)), layout) == {}

@@ -16,10 +16,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from qms22 import QMS22
 from qms22._cpm import restarts
 from qms22._runtime.chunks import draw_rows
+from qms22.models import load_model, save_model
 
 pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[cluster]'")
 
@@ -29,6 +31,7 @@ import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
 import qms22.dask
+from qms22.cluster import dask_detector
 from qms22.cluster.dask_solver import DaskSolver
 from qms22.cluster.scoring import without_batch
 from qms22.dask import DaskQMS22
@@ -287,7 +290,7 @@ def test_parameters() -> None:
     assert clone(detector).get_params() == detector.get_params()
     assert {*detector.get_params()} == {*QMS22().get_params()}
     with pytest.raises(TypeError, match="unexpected keyword argument 'speed'"):
-        DaskQMS22(speed=3)  # type: ignore[call-arg]
+        DaskQMS22(speed=3)
 
 
 rows = da.ones((20, 2), chunks=(7, 2))
@@ -300,7 +303,7 @@ frame = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), npartit
         (rows, None, ValueError, r"pass the batch to search as fit\(X, unlabeled=batch\)"),
         (np.ones((9, 2)), rows, TypeError, "X must be a Dask array or data frame; got ndarray"),
         (rows, da.ones(9), ValueError, "unlabeled must have two dimensions, .*; it has 1"),
-        (rows, da.ones((9, 3)), ValueError, "X has 3 features, but DaskQMS22 is expecting 2"),
+        (rows, da.ones((9, 3)), ValueError, "X has 3 features, but QMS22 is expecting 2"),
         (frame, frame[["b", "a"]], ValueError, "feature names should match"),
         (frame, frame.assign(b="x"), ValueError, "column 'b' of unlabeled is not numeric but"),
         (rows, rows[rows[:, 0] > 1], ValueError, "unlabeled has no rows; give at least one"),
@@ -345,17 +348,44 @@ def test_no_rows_to_calibrate_with(client: Client) -> None:
     batch = np.random.RandomState(0).normal(size=(90, 2))
     batch[:3] += 9
     detector = DaskQMS22(max_iter=3, random_state=0)
+    with pytest.raises(NotFittedError):
+        detector.predict(batch)
     detector.fit(da.from_array(batch[10:]), unlabeled=da.from_array(batch))
-    with pytest.raises(NotImplementedError, match=r"need the rows in one memory: fit qms22\.QMS22"):
-        detector.flag()
+    for name in ("flag", "p_values", "estimate_contamination", "fit_predict"):
+        assert not hasattr(detector, name)
+    scores = detector.unlabeled_scores_
+    low, high = np.percentile(scores, [25, 75])
+    assert detector.offset_ == -(high + 1.5 * (high - low))
+    np.testing.assert_array_equal(detector.predict(batch) == -1, scores > -detector.offset_)
     assert (detector.predict(batch)[:3] == -1).all()
+
+
+def test_the_fitted_detector_can_be_saved(
+    tables: tuple[np.ndarray, np.ndarray], tmp_path: Path
+) -> None:
+    pytest.importorskip("skops", reason="skops is not installed; pip install 'qms22[model]'")
+    T, S = tables
+    with dask.config.set(scheduler="synchronous"):
+        detector = DaskQMS22(**PARAMETERS, max_samples=500).fit(
+            da.from_array(T, 5_000), unlabeled=da.from_array(S, 999)
+        )
+    assert type(detector.detector_) is QMS22
+    assert detector.detector_.get_params() == detector.get_params()
+    save_model(tmp_path / "model.skops", detector.detector_)
+    loaded = load_model(tmp_path / "model.skops").detector
+    np.testing.assert_array_equal(loaded.decision_function(S), detector.decision_function(S))
 
 
 def test_workers_get_no_rows_of_the_fit(tables: tuple[np.ndarray, np.ndarray]) -> None:
     T, S = tables
     detector = QMS22(max_iter=1, n_components=1, random_state=0).fit(T, unlabeled=S)
-    for method in ("score_samples", "predict"):
-        assert len(pickle.dumps(without_batch(detector, method))) < 10_000
+    with dask.config.set(scheduler="synchronous"):
+        of_dask = DaskQMS22(max_iter=1, n_components=1, max_samples=99).fit(
+            da.from_array(T), unlabeled=da.from_array(S)
+        )
+    for fitted in (detector, of_dask):
+        for method in ("score_samples", "predict"):
+            assert len(pickle.dumps(without_batch(fitted, method))) < 10_000
     np.testing.assert_array_equal(
         qms22.dask.predict(detector, da.from_array(S, 900)), detector.predict(S)
     )
@@ -365,7 +395,7 @@ def test_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_client() -> None:
         raise ValueError("No clients found")
 
-    monkeypatch.setattr(qms22.dask, "get_client", no_client)
+    monkeypatch.setattr(dask_detector, "get_client", no_client)
     with pytest.raises(RuntimeError, match="there is no Dask cluster to fit on; make a"):
         DaskQMS22().fit(rows, unlabeled=rows)
 

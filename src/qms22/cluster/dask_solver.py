@@ -22,16 +22,23 @@ from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.sweeps import FitState
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.validation import check_part
-from qms22.cluster.layout import Cut, Layout, Piece
+from qms22.cluster.layout import Layout, Route, ShardPiece
 from qms22.cluster.shard import Shard, ShardAddress, ShardRules
-from qms22.cluster.sweep import FIRST_AHEAD, Crew, LostShardsError, Sweep, Trials, sweep
+from qms22.cluster.sweep import (
+    FIRST_AHEAD,
+    LostShardsError,
+    ShardGroup,
+    SweepOutcome,
+    Trials,
+    sweep,
+)
 
 # A sweep that loses shards this often in a row is given up.
 _MOST_LOSSES = 10
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePart:
     """Consecutive rows of S or T, in a Dask graph.
 
     Parameters
@@ -55,7 +62,7 @@ def _apply(table: Any, name: str, function: Any, *args: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class DetectionProblem:
+class DistributedTask:
     """A task of QMS22 in parts; the seed shuffles T, here and wherever it is needed.
 
     Parameters
@@ -81,9 +88,9 @@ class DetectionProblem:
         rng = np.random.RandomState(self.seed)
         return detection_task(rows, self.n_unlabeled, self.n_members, rng)
 
-    def cuts(self, layout: Layout) -> list[Cut]:
+    def routes(self, layout: Layout) -> list[Route]:
         """Tell where the rows of every part belong."""
-        return layout.cuts(self.task().group, self.sizes)
+        return layout.routes(self.task().group, self.sizes)
 
 
 class DaskSolver:
@@ -96,8 +103,8 @@ class DaskSolver:
     Parameters
     ----------
     client : Client
-    problem : DetectionProblem
-    parts : sequence of Part
+    distributed : DistributedTask
+    parts : sequence of TablePart
         The rows of S, then those of T.
     scaler : FeatureScaler
     options : SolverOptions
@@ -108,25 +115,28 @@ class DaskSolver:
     def __init__(
         self,
         client: Client,
-        problem: DetectionProblem,
-        parts: Sequence[Part],
+        distributed: DistributedTask,
+        parts: Sequence[TablePart],
         scaler: FeatureScaler,
         options: SolverOptions,
         state: FitState | None = None,
     ) -> None:
         self._client = client
-        self.task = problem.task()
+        self.task = distributed.task()
         threads = client.nthreads()
-        layout = Layout.deal(self.task.group, problem.n_unlabeled, list(threads.values()))
+        layout = Layout.deal(self.task.group, distributed.n_unlabeled, list(threads.values()))
         blocks = [layout.blocks_of(number) for number in range(len(threads))]
         self._homes = {
             number: worker for number, worker in enumerate(threads) if blocks[number].size
         }
         self._blocks = [blocks[number] for number in self._homes]
-        self._targets = [cut.shards(layout) for cut in layout.cuts(self.task.group, problem.sizes)]
-        cuts, shared = delayed(problem.cuts)(layout), delayed(layout)
+        self._targets = [
+            route.shards(layout) for route in layout.routes(self.task.group, distributed.sizes)
+        ]
+        # The workers compute the routes again from the seed: they are large to send.
+        of_parts, shared = delayed(distributed.routes)(layout), delayed(layout)
         self._pieces = [
-            part.apply(_cut, scaler, cuts[number], shared) for number, part in enumerate(parts)
+            part.apply(_cut, scaler, of_parts[number], shared) for number, part in enumerate(parts)
         ]
 
         self._unit = power_of_two_near(options.init_b)
@@ -140,11 +150,11 @@ class DaskSolver:
             secrets.token_bytes(32),
         )
         if state is None:
-            A, b = starting_point(problem.n_members, problem.n_features, options)
+            A, b = starting_point(distributed.n_members, distributed.n_features, options)
         else:
             A, b = state.A, state.b
         self._coefficients = np.concatenate([A, b[..., None]], axis=-1) / self._unit
-        self._steps = np.append(np.full(problem.n_features, rules.step_a), rules.step_b)
+        self._steps = np.append(np.full(distributed.n_features, rules.step_a), rules.step_b)
         self._most_ahead = FIRST_AHEAD
         self._trials: Trials | None = None
         self.n_round_trips = 0
@@ -165,7 +175,7 @@ class DaskSolver:
         """Visit every entry once; return the change of the loss and the number of steps taken."""
         for _ in range(_MOST_LOSSES):
             done = self._try_sweep()
-            if isinstance(done, Sweep):
+            if isinstance(done, SweepOutcome):
                 self._coefficients, self._trials = done.coefficients, done.trials
                 self._most_ahead = done.worthwhile_ahead
                 self.n_round_trips += done.n_round_trips
@@ -177,7 +187,7 @@ class DaskSolver:
             "why they end, or whether they can reach each other"
         )
 
-    def _try_sweep(self) -> Sweep | list[int]:
+    def _try_sweep(self) -> SweepOutcome | list[int]:
         shards = self._client.gather([self._shards[number] for number in self._homes])
         future = self._client.submit(
             _sweep,
@@ -191,7 +201,7 @@ class DaskSolver:
             self._trials,
             pure=False,
         )
-        done: Sweep | list[int] = future.result()
+        done: SweepOutcome | list[int] = future.result()
         return done
 
     def _build(self, numbers: Sequence[int]) -> None:
@@ -224,22 +234,22 @@ class DaskSolver:
 
 
 def _cut(
-    rows: NDArray[np.float64], scaler: FeatureScaler, cut: Cut, layout: Layout
-) -> dict[int, Piece]:
-    return cut.pieces(scaler.transform(rows), layout)
+    rows: NDArray[np.float64], scaler: FeatureScaler, route: Route, layout: Layout
+) -> dict[int, ShardPiece]:
+    return route.pieces(scaler.transform(rows), layout)
 
 
-def _start_shard(pieces: list[Piece], rules: ShardRules) -> Shard:
+def _start_shard(pieces: list[ShardPiece], rules: ShardRules) -> Shard:
     worker = get_worker()
     return Shard(pieces, rules, get_address_host(worker.address), worker.state.nthreads)
 
 
 def _sweep(
     shards: list[ShardAddress], blocks: list[NDArray[np.int64]], token: bytes, *args: Any
-) -> Sweep | list[int]:
+) -> SweepOutcome | list[int]:
     """Make a sweep; lost shards are an answer, as workers would log an error."""
     try:
-        with Crew(shards, blocks, token) as crew:
-            return sweep(crew, *args)
+        with ShardGroup(shards, blocks, token) as group:
+            return sweep(group, *args)
     except LostShardsError as error:
         return error.lost

@@ -59,20 +59,20 @@ class Layout:
         """Give the blocks of a shard, in order."""
         return np.flatnonzero(self.shard_of_block == shard)
 
-    def cuts(self, group: NDArray[np.int32], chunk_sizes: Sequence[int]) -> list[Cut]:
+    def routes(self, group: NDArray[np.int32], chunk_sizes: Sequence[int]) -> list[Route]:
         """Give the way of each chunk's rows, chunks being consecutive rows of S, then T."""
         small = np.min_scalar_type(len(self.starts))
-        next_place, cuts, first = self.starts, [], 0
+        next_place, routes, first = self.starts, [], 0
         for size in chunk_sizes:
             of_chunk = group[first : first + size]
-            cuts.append(Cut(of_chunk.astype(small), next_place))
+            routes.append(Route(of_chunk.astype(small), next_place))
             next_place = next_place + np.bincount(of_chunk, minlength=len(self.starts))
             first += size
-        return cuts
+        return routes
 
 
 @dataclass(frozen=True)
-class Cut:
+class Route:
     """Where the rows of one chunk belong.
 
     Parameters
@@ -96,7 +96,7 @@ class Cut:
         ]
         return [int(shard) for shard in np.unique(np.concatenate(touched))] if touched else []
 
-    def pieces(self, rows: NDArray[np.float64], layout: Layout) -> dict[int, Piece]:
+    def pieces(self, rows: NDArray[np.float64], layout: Layout) -> dict[int, ShardPiece]:
         """Cut the chunk's rows into the pieces of the shards."""
         order = np.argsort(self.group, kind="stable")
         counts = np.bincount(self.group, minlength=len(self.next_place))
@@ -104,13 +104,13 @@ class Cut:
         places = of_first + np.arange(len(rows))
         shard = layout.shard_of_block[places // BLOCK_ROWS]
         return {
-            number: Piece(places[shard == number], rows[order[shard == number]])
+            number: ShardPiece(places[shard == number], rows[order[shard == number]])
             for number in self.shards(layout)
         }
 
 
 @dataclass(frozen=True)
-class Piece:
+class ShardPiece:
     """Scaled rows and their places."""
 
     places: NDArray[np.int64]

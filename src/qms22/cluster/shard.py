@@ -18,7 +18,7 @@ from qms22._core import Shard as CoreShard
 from qms22._cpm.task import CpmRules
 from qms22._runtime.build import forced_instruction_set
 from qms22.cluster.channel import Channel, shut
-from qms22.cluster.layout import Piece
+from qms22.cluster.layout import ShardPiece
 
 # An order is a member and the number of settled decisions, then these and the presumed ones; or a
 # restart and coefficients. The answer is the time it took, then the changes of trials and blocks.
@@ -57,7 +57,7 @@ class Shard:
 
     Parameters
     ----------
-    pieces : sequence of Piece
+    pieces : sequence of ShardPiece
     rules : ShardRules
     host : str
         The name or address under which drivers reach this machine.
@@ -65,7 +65,7 @@ class Shard:
     """
 
     def __init__(
-        self, pieces: Sequence[Piece], rules: ShardRules, host: str, n_threads: int
+        self, pieces: Sequence[ShardPiece], rules: ShardRules, host: str, n_threads: int
     ) -> None:
         places = np.concatenate([piece.places for piece in pieces])
         order = np.argsort(places)

@@ -36,7 +36,7 @@ class LostShardsError(Exception):
         self.lost = lost
 
 
-class Crew:
+class ShardGroup:
     """The shards of one task as one: visits all of them and adds up in block order.
 
     Parameters
@@ -66,7 +66,7 @@ class Crew:
             self.close()
             raise LostShardsError(lost)
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> ShardGroup:
         return self
 
     def __exit__(
@@ -142,7 +142,7 @@ class Trials:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class SweepOutcome:
     """What came of a sweep.
 
     Parameters
@@ -165,18 +165,18 @@ class Sweep:
 
 
 def sweep(
-    crew: Crew,
+    group: ShardGroup,
     coefficients: NDArray[np.float64],
     steps: NDArray[np.float64],
     tolerance: float,
     most_ahead: int,
     before: Trials | None,
-) -> Sweep:
+) -> SweepOutcome:
     """Visit every entry once; see `cpp/solver.cpp` for the same on one machine.
 
     Parameters
     ----------
-    crew : Crew
+    group : ShardGroup
     coefficients : ndarray of shape (m, q, p + 1)
         Where to start.
     steps : ndarray of shape (p + 1,)
@@ -188,7 +188,7 @@ def sweep(
     before : Trials or None
         Those of the sweep before.
     """
-    crew.restart(coefficients)
+    group.restart(coefficients)
     n_members, n_rows_of_a, _ = coefficients.shape
     n_entries = n_rows_of_a * len(steps)
     trials = Trials(
@@ -202,7 +202,7 @@ def sweep(
         while entry < n_entries:
             n_tried = min(n_ahead, n_entries - entry)
             presumed = guess[entry : entry + n_tried - 1]
-            found = crew.visit(member, settled, presumed.tobytes())
+            found = group.visit(member, settled, presumed.tobytes())
             decided = _decide(found, tolerance)
             wrong = np.flatnonzero(decided[:-1] != presumed)
             n_settled = int(wrong[0]) + 1 if wrong.size else n_tried
@@ -214,7 +214,9 @@ def sweep(
             entry += n_settled
         change += _change_taken(changes, decisions)
     taken = trials.decisions.reshape(coefficients.shape) * steps
-    return Sweep(coefficients + taken, change, trials, crew.n_round_trips, crew.worthwhile_ahead)
+    return SweepOutcome(
+        coefficients + taken, change, trials, group.n_round_trips, group.worthwhile_ahead
+    )
 
 
 def forecast(before: Trials | None, now: Trials, member: int) -> NDArray[np.int8]:

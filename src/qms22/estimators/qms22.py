@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from qms22._cpm.backends import Backend
 from qms22._cpm.restarts import solve_restarts
+from qms22._cpm.sweeps import Solution
 from qms22._runtime.arrays import array_module
 from qms22._runtime.devices import to_device
 from qms22._runtime.validation import check_count
@@ -199,6 +200,10 @@ class QMS22(BatchDetector):
             n_jobs=effective_n_jobs(self.n_jobs),
             reporting=self._reporting(),
         )
+        self._keep_solutions(solutions)
+
+    def _keep_solutions(self, solutions: Sequence[Solution]) -> None:
+        """Set the attributes of a fitted detector that the solved restarts determine."""
         self.restarts_ = tuple(solution.members for solution in solutions)
         self.members_ = self.restarts_[0]
         self.A_, self.b_ = self.members_.A, self.members_.b
