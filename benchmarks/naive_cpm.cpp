@@ -16,9 +16,9 @@ constexpr std::size_t kBlock = 512;
 template <class Real, bool kReciprocals>
 struct Naive {
     std::size_t n, p, q, m, n_groups;
-    const Real* x;                     // (p, n)
-    const std::size_t* group_start;    // (n_groups + 1)
-    const Real* group_weight;          // (m, n_groups)
+    const Real* x;                   // (p, n)
+    const std::size_t* group_start;  // (n_groups + 1)
+    const Real* group_weight;        // (m, n_groups)
     Real alpha, step_a, step_b;
     double tolerance;
     Real* a;                           // (m, q, p)
@@ -119,8 +119,20 @@ template <class Real, bool kReciprocals>
 void run(std::size_t n, std::size_t p, std::size_t q, std::size_t m, std::size_t n_groups,
          const Real* x, const std::size_t* group_start, const Real* group_weight, double alpha,
          double step_a, double step_b, double tolerance, std::size_t n_sweeps, Real* a, Real* b) {
-    Naive<Real, kReciprocals> naive{n, p, q, m, n_groups, x, group_start, group_weight,
-                                    Real(alpha), Real(step_a), Real(step_b), tolerance, a, b,
+    Naive<Real, kReciprocals> naive{n,
+                                    p,
+                                    q,
+                                    m,
+                                    n_groups,
+                                    x,
+                                    group_start,
+                                    group_weight,
+                                    Real(alpha),
+                                    Real(step_a),
+                                    Real(step_b),
+                                    tolerance,
+                                    a,
+                                    b,
                                     std::vector<Real>(m * n),
                                     std::vector<Real>(kReciprocals ? m * n : 0),
                                     std::vector<Real>(q * n)};

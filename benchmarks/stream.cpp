@@ -9,8 +9,7 @@ double read(const double* __restrict a, const double* __restrict b, const double
             const double* __restrict d, const double* __restrict e, const double* __restrict f,
             std::size_t size) {
     double sum = 0;
-    for (std::size_t k = 0; k < size; ++k)
-        sum += (a[k] + b[k]) + (c[k] + d[k]) + (e[k] + f[k]);
+    for (std::size_t k = 0; k < size; ++k) sum += (a[k] + b[k]) + (c[k] + d[k]) + (e[k] + f[k]);
     return sum;
 }
 
@@ -29,9 +28,9 @@ double read_and_write(double* __restrict a, double* __restrict b, double* __rest
 
 }  // namespace
 
-// Repeats a pass `repeats` times over `memory`, an arena of arrays `stride` doubles apart: residual,
-// f, slack, S1 and S2 stay, the columns of x change from pass to pass as they do in a sweep.
-// `accepting`: the pass of a trial that takes an accepted step along.
+// Repeats a pass `repeats` times over `memory`, an arena of arrays `stride` doubles apart:
+// residual, f, slack, S1 and S2 stay, the columns of x change from pass to pass as they do in a
+// sweep. `accepting`: the pass of a trial that takes an accepted step along.
 extern "C" double stream(double* memory, std::size_t stride, std::size_t size,
                          std::size_t n_columns, bool accepting, std::size_t repeats) {
     double* const residual = memory;

@@ -35,7 +35,7 @@ void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
-qms22::Table as_table(const Input& x) {
+qms22::StridedTable as_strided(const Input& x) {
     return {x.data(), x.shape(0), x.shape(1), x.stride(0), x.stride(1)};
 }
 
@@ -61,18 +61,17 @@ nb::ndarray<nb::numpy, double> to_numpy(std::vector<double> values,
     return {data, shape, owner};
 }
 
-// Checks the arrays of a task and looks at them as a problem of m members.
-qms22::Problem as_problem(const Input& x, const Groups& group, const Doubles2& group_weight,
-                          const std::optional<Doubles1>& row_weight, std::size_t n_components,
-                          double alpha, double floor, double tolerance, double step_a,
-                          double step_b) {
+// Checks the arrays of a task and looks at them as a task of m members.
+qms22::Task as_task(const Input& x, const Groups& group, const Doubles2& group_weight,
+                    const std::optional<Doubles1>& row_weight, std::size_t n_components,
+                    double alpha, double floor, double tolerance, double step_a, double step_b) {
     require(x.shape(0) > 0, "x has no rows");
     require(group.shape(0) == x.shape(0), "group and x differ in length");
     require(!row_weight || row_weight->shape(0) == x.shape(0), "row_weight and x differ in length");
     for (std::size_t i = 0; i < group.shape(0); ++i)
         require(group.data()[i] >= 0 && std::size_t(group.data()[i]) < group_weight.shape(1),
                 "group holds a number without a weight");
-    return {as_table(x),
+    return {as_strided(x),
             group.data(),
             group_weight.shape(1),
             group_weight.data(),
@@ -95,12 +94,12 @@ std::unique_ptr<Solver> build_solver(const Input& x, const Groups& group,
                                      const std::string& isa) {
     require(group_weight.shape(0) == a.shape(0), "group_weight and A differ in members");
     require(a.shape(2) == x.shape(1), "A and x differ in features");
-    const qms22::Problem problem = as_problem(x, group, group_weight, row_weight, a.shape(1), alpha,
-                                              floor, tolerance, step_a, step_b);
+    const qms22::Task task = as_task(x, group, group_weight, row_weight, a.shape(1), alpha, floor,
+                                     tolerance, step_a, step_b);
     std::vector<double> coefficients = join(a, b);
     const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
     nb::gil_scoped_release release;
-    return qms22::make_solver(problem, std::move(coefficients), single_precision, n_threads, set);
+    return qms22::make_solver(task, std::move(coefficients), single_precision, n_threads, set);
 }
 
 std::unique_ptr<Shard> build_shard(const Input& x, const Groups& group,
@@ -108,11 +107,11 @@ std::unique_ptr<Shard> build_shard(const Input& x, const Groups& group,
                                    double alpha, double floor, double step_a, double step_b,
                                    bool single_precision, std::size_t n_threads,
                                    const std::string& isa) {
-    const qms22::Problem problem = as_problem(x, group, group_weight, std::nullopt, n_components,
-                                              alpha, floor, 0.0, step_a, step_b);
+    const qms22::Task task = as_task(x, group, group_weight, std::nullopt, n_components, alpha,
+                                     floor, 0.0, step_a, step_b);
     const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
     nb::gil_scoped_release release;
-    return qms22::make_shard(problem, single_precision, n_threads, set);
+    return qms22::make_shard(task, single_precision, n_threads, set);
 }
 
 std::vector<qms22::Decision> as_decisions(const nb::bytes& decisions) {
@@ -144,7 +143,7 @@ nb::ndarray<nb::numpy, double> member_values(const Input& x, const Doubles3& a, 
     std::vector<double> values(n * m);
     {
         nb::gil_scoped_release release;
-        qms22::member_values(as_table(x), m, a.shape(1), coefficients.data(), floor, set,
+        qms22::member_values(as_strided(x), m, a.shape(1), coefficients.data(), floor, set,
                              values.data());
     }
     return to_numpy(std::move(values), {n, m});
@@ -172,15 +171,14 @@ NB_MODULE(_core, module) {
         .def(nb::new_(&build_solver), "x"_a, "group"_a, "group_weight"_a, "row_weight"_a.none(),
              "a"_a, "b"_a, nb::kw_only(), "alpha"_a, "floor"_a, "tolerance"_a, "step_a"_a,
              "step_b"_a, "single_precision"_a = false, "n_threads"_a = 1, "isa"_a = "")
-        .def(
-            "sweep",
-            [](Solver& solver) {
-                const qms22::SweepResult result = [&] {
-                    nb::gil_scoped_release release;
-                    return solver.sweep();
-                }();
-                return nb::make_tuple(result.change, result.accepted);
-            })
+        .def("sweep",
+             [](Solver& solver) {
+                 const qms22::SweepResult result = [&] {
+                     nb::gil_scoped_release release;
+                     return solver.sweep();
+                 }();
+                 return nb::make_tuple(result.change, result.accepted);
+             })
         .def_prop_ro(
             "coefficients",
             [](const Solver& solver) {

@@ -14,14 +14,15 @@ namespace {
 
 // The weights of kWidth rows inside one member set.
 template <class Real>
-inline Vector<Real> weight(const Rows<Real>& rows, std::size_t member, std::size_t row) {
+inline Vector<Real> weight(const KernelRows<Real>& rows, std::size_t member, std::size_t row) {
     const Real* of_group = rows.group_weight + member * rows.n_groups;
     const std::int32_t* group = rows.group + row;
     Vector<Real> result;
     if (group[0] == group[kWidth<Real> - 1]) {  // rows are sorted by group: all are alike
         result = fill(of_group[group[0]]);
     } else {
-        for (std::size_t lane = 0; lane < kWidth<Real>; ++lane) result[lane] = of_group[group[lane]];
+        for (std::size_t lane = 0; lane < kWidth<Real>; ++lane)
+            result[lane] = of_group[group[lane]];
     }
     return rows.row_weight ? result * load(rows.row_weight + row) : result;
 }
@@ -33,7 +34,7 @@ struct Interval {
 
 // S1, S2 / f and slack of kWidth rows at value f of the member.
 template <class Real>
-inline Interval<Real> locate(const Rows<Real>& rows, std::size_t member, std::size_t row,
+inline Interval<Real> locate(const KernelRows<Real>& rows, std::size_t member, std::size_t row,
                              Vector<Real> f) {
     using V = Vector<Real>;
     const V zero = {};
@@ -65,7 +66,7 @@ struct Both {
 
 // g(f + d) - g(f) for both directions from g itself; refreshes slack that earlier steps wore down.
 template <class Real>
-__attribute__((noinline)) Both<Real> exact(const Rows<Real>& rows, std::size_t member,
+__attribute__((noinline)) Both<Real> exact(const KernelRows<Real>& rows, std::size_t member,
                                            std::size_t row, Both<Real> d, Both<Real> smooth,
                                            std::int64_t& slow_rows) {
     using V = Vector<Real>;
@@ -99,7 +100,7 @@ struct RowState {
 // S1 and S2 anew where an accepted step of this length led past a breakpoint; returns the slack of
 // all kWidth rows after it.
 template <class Real>
-__attribute__((noinline)) Vector<Real> cross(const Rows<Real>& rows, std::size_t member,
+__attribute__((noinline)) Vector<Real> cross(const KernelRows<Real>& rows, std::size_t member,
                                              std::size_t row, Vector<Real> distance) {
     const Vector<Real> slack = load(rows.slack + row);
     const auto crossed = distance > slack;
@@ -112,8 +113,8 @@ __attribute__((noinline)) Vector<Real> cross(const Rows<Real>& rows, std::size_t
 
 // Takes an accepted step on kWidth rows and returns where they are now.
 template <class Real>
-inline RowState<Real> accept(const Rows<Real>& rows, std::size_t member, const Step<Real>& step,
-                             std::size_t row) {
+inline RowState<Real> accept(const KernelRows<Real>& rows, std::size_t member,
+                             const Step<Real>& step, std::size_t row) {
     using V = Vector<Real>;
     Real* const residual2 = rows.residual2 + step.component * rows.stride + row;
     Real* const value = rows.value + member * rows.stride + row;
@@ -142,10 +143,10 @@ inline double sum_lanes(const Vector<Real> (&parts)[kLanes<Real> / kWidth<Real>]
 }
 
 // Whether a pass takes an accepted step along, and on which row of A_i: mostly the same one.
-enum class Along { kNothing, kSameComponent, kOtherComponent };
+enum class Pending { kNone, kSameComponent, kOtherComponent };
 
-template <class Real, Along kAlong>
-Change attempt_rows(const Rows<Real>& rows, std::size_t member, const Step<Real>* accepted,
+template <class Real, Pending kPending>
+Change attempt_rows(const KernelRows<Real>& rows, std::size_t member, const Step<Real>* accepted,
                     const Step<Real>& step, std::size_t begin, std::size_t end) {
     using V = Vector<Real>;
     constexpr std::size_t kParts = kLanes<Real> / kWidth<Real>;
@@ -157,18 +158,18 @@ Change attempt_rows(const Rows<Real>& rows, std::size_t member, const Step<Real>
     const Real* const slack_of = rows.slack;
     const V size = fill(step.size);
     // A copy that the compiler can keep in registers: stores to rows cannot change it.
-    const Step<Real> taken = kAlong == Along::kNothing ? Step<Real>{} : *accepted;
+    const Step<Real> taken = kPending == Pending::kNone ? Step<Real>{} : *accepted;
     V plus[kParts] = {}, minus[kParts] = {};
     std::int64_t slow_rows = 0;
     for (std::size_t base = begin; base < end; base += kLanes<Real>) {
         for (std::size_t part = 0; part < kParts; ++part) {
             const std::size_t row = base + part * kWidth<Real>;
             RowState<Real> now;
-            if (kAlong == Along::kNothing) {
+            if (kPending == Pending::kNone) {
                 now = {load(residual2 + row), load(value + row), load(slack_of + row)};
             } else {
                 now = accept(rows, member, taken, row);
-                if (kAlong == Along::kOtherComponent) now.residual2 = load(residual2 + row);
+                if (kPending == Pending::kOtherComponent) now.residual2 = load(residual2 + row);
             }
             const V e = size * load(x + row);
             const V square = e * e, cross = e * now.residual2;
@@ -186,19 +187,20 @@ Change attempt_rows(const Rows<Real>& rows, std::size_t member, const Step<Real>
 }
 
 template <class Real>
-Change attempt(const Rows<Real>& rows, std::size_t member, const Step<Real>* accepted,
+Change attempt(const KernelRows<Real>& rows, std::size_t member, const Step<Real>* accepted,
                const Step<Real>& step, std::size_t begin, std::size_t end) {
     if (!accepted)
-        return attempt_rows<Real, Along::kNothing>(rows, member, accepted, step, begin, end);
+        return attempt_rows<Real, Pending::kNone>(rows, member, accepted, step, begin, end);
     if (accepted->component == step.component)
-        return attempt_rows<Real, Along::kSameComponent>(rows, member, accepted, step, begin, end);
-    return attempt_rows<Real, Along::kOtherComponent>(rows, member, accepted, step, begin, end);
+        return attempt_rows<Real, Pending::kSameComponent>(rows, member, accepted, step, begin,
+                                                           end);
+    return attempt_rows<Real, Pending::kOtherComponent>(rows, member, accepted, step, begin, end);
 }
 
 // Residuals of kCount components, from `first` on, on kWidth rows. Several at once share the loads
 // of x; the order of each sum is part of the result.
 template <class Real, std::size_t kCount>
-inline void residuals(const Rows<Real>& rows, const Real* coefficients, std::size_t first,
+inline void residuals(const KernelRows<Real>& rows, const Real* coefficients, std::size_t first,
                       std::size_t row, Vector<Real> (&sums)[kCount]) {
     const std::size_t width = rows.n_features + 1;
     const Real* const of_first = coefficients + first * width;
@@ -212,7 +214,7 @@ inline void residuals(const Rows<Real>& rows, const Real* coefficients, std::siz
 
 // Calls visit(component, residual) for every component on kWidth rows.
 template <class Real, class Visit>
-inline void for_residuals(const Rows<Real>& rows, const Real* coefficients, std::size_t row,
+inline void for_residuals(const KernelRows<Real>& rows, const Real* coefficients, std::size_t row,
                           const Visit& visit) {
     constexpr std::size_t kAtOnce = 5;
     std::size_t r = 0;
@@ -229,7 +231,7 @@ inline void for_residuals(const Rows<Real>& rows, const Real* coefficients, std:
 }
 
 template <class Real>
-void evaluate(const Rows<Real>& rows, std::size_t member, const Real* coefficients,
+void evaluate(const KernelRows<Real>& rows, std::size_t member, const Real* coefficients,
               std::size_t begin, std::size_t end) {
     for (std::size_t row = begin; row < end; row += kWidth<Real>) {
         Vector<Real> f = {};
@@ -240,7 +242,7 @@ void evaluate(const Rows<Real>& rows, std::size_t member, const Real* coefficien
 }
 
 template <class Real>
-void enter(const Rows<Real>& rows, std::size_t member, const Real* coefficients,
+void enter(const KernelRows<Real>& rows, std::size_t member, const Real* coefficients,
            std::size_t begin, std::size_t end) {
     for (std::size_t row = begin; row < end; row += kWidth<Real>) {
         Vector<Real> f = {};

@@ -38,11 +38,11 @@ constexpr std::size_t kLanes = kLaneBytes / sizeof(Real);
 // Everything the kernel knows of a task. Rows are padded to full lanes; padding rows copy a real
 // row and weigh nothing.
 template <class Real>
-struct Rows {
-    std::size_t stride;         // distance between two columns, at least the number of rows
-    std::size_t n_features;     // p; x has one more column
-    std::size_t n_components;   // q
-    std::size_t n_members;      // m
+struct KernelRows {
+    std::size_t stride;        // distance between two columns, at least the number of rows
+    std::size_t n_features;    // p; x has one more column
+    std::size_t n_components;  // q
+    std::size_t n_members;     // m
     std::size_t n_groups;
     const Real* x;              // (p + 1, stride): the features, then a column of -1 that meets b
     const std::int32_t* group;  // (n): in ascending order
@@ -54,8 +54,8 @@ struct Rows {
     Real* s2;                   // (n): S2
     Real* slack;                // (n): distance to the nearest breakpoint
     Real alpha;
-    Real inverse_alpha;         // infinity where alpha is 0
-    Real floor;                 // member values below this count as this
+    Real inverse_alpha;  // infinity where alpha is 0
+    Real floor;          // member values below this count as this
 };
 
 // One entry of one member and the step tried on it. Entry n_features of a row is b's.
@@ -76,14 +76,14 @@ struct Change {
 template <class Real>
 struct Kernel {
     // f_member = |A x - b|^2 of rows [begin, end) from its coefficients (q, p + 1).
-    void (*evaluate)(const Rows<Real>&, std::size_t member, const Real* coefficients,
+    void (*evaluate)(const KernelRows<Real>&, std::size_t member, const Real* coefficients,
                      std::size_t begin, std::size_t end);
     // Residuals, S1, S2 and slack of rows [begin, end), ready for trials on the member.
-    void (*enter)(const Rows<Real>&, std::size_t member, const Real* coefficients,
+    void (*enter)(const KernelRows<Real>&, std::size_t member, const Real* coefficients,
                   std::size_t begin, std::size_t end);
     // Tries a step in both directions on rows [begin, end), first taking an accepted one
     // (`accepted` may be null) along in the same pass over memory.
-    Change (*attempt)(const Rows<Real>&, std::size_t member, const Step<Real>* accepted,
+    Change (*attempt)(const KernelRows<Real>&, std::size_t member, const Step<Real>* accepted,
                       const Step<Real>& step, std::size_t begin, std::size_t end);
 };
 

@@ -15,7 +15,7 @@
 namespace qms22 {
 
 // A table of doubles seen through strides (counted in elements), whatever its memory order.
-struct Table {
+struct StridedTable {
     const double* data;
     std::size_t n_rows, n_columns;
     std::ptrdiff_t row_stride, column_stride;
@@ -43,12 +43,12 @@ class Aligned {
 };
 
 // The QMS task in plain numbers: which rows weigh how much inside which member set.
-struct Problem {
-    Table x;                           // (n, p)
-    const std::int32_t* group;         // (n)
+struct Task {
+    StridedTable x;             // (n, p)
+    const std::int32_t* group;  // (n)
     std::size_t n_groups;
-    const double* group_weight;        // (m, n_groups)
-    const double* row_weight;          // (n) or null
+    const double* group_weight;  // (m, n_groups)
+    const double* row_weight;    // (n) or null
     std::size_t n_members, n_components;
     double alpha, floor, tolerance, step_a, step_b;
 };
@@ -80,7 +80,7 @@ inline std::vector<std::size_t> sort_by_group(const std::int32_t* group, std::si
 // Rows as feature-major columns and, last, the column of -1 that meets b. Padding rows copy the
 // last row.
 template <class Real>
-void pack(const Table& x, const std::size_t* order, std::size_t first, std::size_t n_rows,
+void pack(const StridedTable& x, const std::size_t* order, std::size_t first, std::size_t n_rows,
           std::size_t n_padded, std::size_t stride, Real* columns) {
     // Tile by tile, so that neither side of the transposition thrashes the cache.
     constexpr std::size_t kTile = 64;
@@ -96,25 +96,25 @@ void pack(const Table& x, const std::size_t* order, std::size_t first, std::size
     std::fill_n(columns + x.n_columns * stride, n_padded, Real(-1));
 }
 
-// The memory behind a kernel's `Rows`, and the blocks that rows are worked on in.
+// The memory behind a kernel's `KernelRows`, and the blocks that rows are worked on in.
 template <class Real>
 class PackedRows {
   public:
-    explicit PackedRows(const Problem& problem)
-        : n_rows_(round_up(problem.x.n_rows, kLanes<Real>)),
+    explicit PackedRows(const Task& task)
+        : n_rows_(round_up(task.x.n_rows, kLanes<Real>)),
           n_blocks_((n_rows_ + kBlockRows - 1) / kBlockRows),
           group_(n_rows_),
-          group_weight_(problem.n_members * (problem.n_groups + 1)) {
+          group_weight_(task.n_members * (task.n_groups + 1)) {
         const std::size_t stride = staggered_stride<Real>(n_rows_);
-        const bool has_row_weight = problem.row_weight != nullptr;
-        arena_ = Aligned<Real>((problem.x.n_columns + 1 + problem.n_members +
-                                problem.n_components + 3 + has_row_weight) *
-                               stride);
+        const bool has_row_weight = task.row_weight != nullptr;
+        arena_ = Aligned<Real>(
+            (task.x.n_columns + 1 + task.n_members + task.n_components + 3 + has_row_weight) *
+            stride);
         view_.stride = stride;
-        view_.n_features = problem.x.n_columns;
-        view_.n_components = problem.n_components;
-        view_.n_members = problem.n_members;
-        view_.n_groups = problem.n_groups + 1;
+        view_.n_features = task.x.n_columns;
+        view_.n_components = task.n_components;
+        view_.n_members = task.n_members;
+        view_.n_groups = task.n_groups + 1;
         view_.group = group_.get();
         view_.group_weight = group_weight_.get();
         Real* next = arena_.get();
@@ -132,14 +132,14 @@ class PackedRows {
         view_.slack = take(1);
         Real* const row_weight = has_row_weight ? take(1) : nullptr;
         view_.row_weight = row_weight;
-        view_.alpha = Real(problem.alpha);
-        view_.inverse_alpha = problem.alpha > 0 ? Real(1 / problem.alpha)
-                                                : std::numeric_limits<Real>::infinity();
-        view_.floor = Real(problem.floor);
-        fill(problem, x, row_weight);
+        view_.alpha = Real(task.alpha);
+        view_.inverse_alpha =
+            task.alpha > 0 ? Real(1 / task.alpha) : std::numeric_limits<Real>::infinity();
+        view_.floor = Real(task.floor);
+        fill(task, x, row_weight);
     }
 
-    const Rows<Real>& view() const { return view_; }
+    const KernelRows<Real>& view() const { return view_; }
     std::size_t n_rows() const { return n_rows_; }  // with padding to full lanes
     std::size_t n_blocks() const { return n_blocks_; }
 
@@ -160,29 +160,28 @@ class PackedRows {
     }
 
   private:
-    void fill(const Problem& problem, Real* x, Real* row_weight) {
-        const std::size_t n = problem.x.n_rows, n_groups = view_.n_groups;
-        const std::vector<std::size_t> order = sort_by_group(problem.group, n);
-        pack(problem.x, order.data(), 0, n, n_rows_, view_.stride, x);
+    void fill(const Task& task, Real* x, Real* row_weight) {
+        const std::size_t n = task.x.n_rows, n_groups = view_.n_groups;
+        const std::vector<std::size_t> order = sort_by_group(task.group, n);
+        pack(task.x, order.data(), 0, n, n_rows_, view_.stride, x);
         // The last group is the padding's and weighs nothing.
         for (std::size_t i = 0; i < n_rows_; ++i)
-            group_[i] = i < n ? problem.group[order[i]] : std::int32_t(problem.n_groups);
-        for (std::size_t member = 0; member < problem.n_members; ++member)
+            group_[i] = i < n ? task.group[order[i]] : std::int32_t(task.n_groups);
+        for (std::size_t member = 0; member < task.n_members; ++member)
             for (std::size_t g = 0; g < n_groups; ++g)
                 group_weight_[member * n_groups + g] =
-                    g < problem.n_groups
-                        ? Real(problem.group_weight[member * problem.n_groups + g])
-                        : Real(0);
-        if (problem.row_weight)
+                    g < task.n_groups ? Real(task.group_weight[member * task.n_groups + g])
+                                      : Real(0);
+        if (task.row_weight)
             for (std::size_t i = 0; i < n_rows_; ++i)
-                row_weight[i] = i < n ? Real(problem.row_weight[order[i]]) : Real(0);
+                row_weight[i] = i < n ? Real(task.row_weight[order[i]]) : Real(0);
     }
 
     std::size_t n_rows_, n_blocks_;
     Aligned<Real> arena_;  // every array of view_ that is as long as a column
     Aligned<std::int32_t> group_;
     Aligned<Real> group_weight_;
-    Rows<Real> view_;
+    KernelRows<Real> view_;
 };
 
 }  // namespace qms22

@@ -11,14 +11,14 @@ namespace {
 template <class Real>
 class TypedShard final : public Shard {
   public:
-    TypedShard(const Problem& problem, std::size_t n_threads, const Kernel<Real>& kernel)
+    TypedShard(const Task& task, std::size_t n_threads, const Kernel<Real>& kernel)
         : kernel_(kernel),
-          packed_(problem),
+          packed_(task),
           rows_(packed_.view()),
           n_threads_(std::max<std::size_t>(1, std::min(n_threads, packed_.n_blocks()))),
           width_(rows_.n_features + 1),
-          step_a_(problem.step_a),
-          step_b_(problem.step_b) {}
+          step_a_(task.step_a),
+          step_b_(task.step_b) {}
 
     void restart(std::vector<double> coefficients) override {
         coefficients_ = std::move(coefficients);
@@ -77,8 +77,7 @@ class TypedShard final : public Shard {
 
     template <class Work>
     void for_blocks(const Work& work) const {
-        run_team(n_threads_,
-                 [&](std::size_t rank) { packed_.for_blocks(rank, n_threads_, work); });
+        run_team(n_threads_, [&](std::size_t rank) { packed_.for_blocks(rank, n_threads_, work); });
     }
 
     void evaluate(std::size_t member) {
@@ -142,22 +141,22 @@ class TypedShard final : public Shard {
 
     const Kernel<Real>& kernel_;
     PackedRows<Real> packed_;
-    const Rows<Real>& rows_;
+    const KernelRows<Real>& rows_;
     std::size_t n_threads_, width_;
     double step_a_, step_b_;
-    std::vector<double> coefficients_;     // with every settled decision
+    std::vector<double> coefficients_;      // with every settled decision
     std::size_t member_ = 0, certain_ = 0;  // the last trial known to be on the right way
-    std::vector<Decision> presumed_;       // the way the state has gone since
+    std::vector<Decision> presumed_;        // the way the state has gone since
     std::vector<std::vector<Real>> saved_;  // what that may have changed, as it was then
 };
 
 }  // namespace
 
-std::unique_ptr<Shard> make_shard(const Problem& problem, bool single_precision,
-                                  std::size_t n_threads, const InstructionSet& set) {
+std::unique_ptr<Shard> make_shard(const Task& task, bool single_precision, std::size_t n_threads,
+                                  const InstructionSet& set) {
     if (single_precision)
-        return std::make_unique<TypedShard<float>>(problem, n_threads, set.kernel<float>());
-    return std::make_unique<TypedShard<double>>(problem, n_threads, set.kernel<double>());
+        return std::make_unique<TypedShard<float>>(task, n_threads, set.kernel<float>());
+    return std::make_unique<TypedShard<double>>(task, n_threads, set.kernel<double>());
 }
 
 }  // namespace qms22

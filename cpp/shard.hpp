@@ -30,7 +30,7 @@ class Shard {
     virtual std::size_t n_blocks() const = 0;
 };
 
-std::unique_ptr<Shard> make_shard(const Problem& problem, bool single_precision,
-                                  std::size_t n_threads, const InstructionSet& set);
+std::unique_ptr<Shard> make_shard(const Task& task, bool single_precision, std::size_t n_threads,
+                                  const InstructionSet& set);
 
 }  // namespace qms22

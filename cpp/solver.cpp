@@ -10,18 +10,18 @@ namespace {
 template <class Real>
 class TypedSolver final : public Solver {
   public:
-    TypedSolver(const Problem& problem, std::vector<double> coefficients, std::size_t n_threads,
+    TypedSolver(const Task& task, std::vector<double> coefficients, std::size_t n_threads,
                 const Kernel<Real>& kernel)
         : kernel_(kernel),
           coefficients_(std::move(coefficients)),
-          packed_(problem),
+          packed_(task),
           rows_(packed_.view()),
           n_threads_(std::max<std::size_t>(1, std::min(n_threads, packed_.n_blocks()))),
-          tolerance_(problem.tolerance),
-          step_a_(Real(problem.step_a)),
-          step_b_(Real(problem.step_b)),
-          exact_step_a_(problem.step_a),
-          exact_step_b_(problem.step_b),
+          tolerance_(task.tolerance),
+          step_a_(Real(task.step_a)),
+          step_b_(Real(task.step_b)),
+          exact_step_a_(task.step_a),
+          exact_step_b_(task.step_b),
           partial_(2 * packed_.n_blocks()) {
         run_team(n_threads_, [this](std::size_t rank) {
             for (std::size_t member = 0; member < rows_.n_members; ++member) {
@@ -120,7 +120,8 @@ class TypedSolver final : public Solver {
         }
         const std::size_t entry = step.component * (rows_.n_features + 1) + step.feature;
         const std::size_t entries = rows_.n_components * (rows_.n_features + 1);
-        Change* const partial = partial_.data() + (member * entries + entry) % 2 * packed_.n_blocks();
+        Change* const partial =
+            partial_.data() + (member * entries + entry) % 2 * packed_.n_blocks();
         for_blocks(rank, [&](std::size_t block, std::size_t begin, std::size_t end) {
             partial[block] = kernel_.attempt(rows_, member, accepted, step, begin, end);
         });
@@ -140,7 +141,7 @@ class TypedSolver final : public Solver {
     const Kernel<Real>& kernel_;
     std::vector<double> coefficients_;
     PackedRows<Real> packed_;
-    const Rows<Real>& rows_;
+    const KernelRows<Real>& rows_;
     std::size_t n_threads_;
     double tolerance_;
     Real step_a_, step_b_;
@@ -151,17 +152,17 @@ class TypedSolver final : public Solver {
 
 }  // namespace
 
-std::unique_ptr<Solver> make_solver(const Problem& problem, std::vector<double> coefficients,
+std::unique_ptr<Solver> make_solver(const Task& task, std::vector<double> coefficients,
                                     bool single_precision, std::size_t n_threads,
                                     const InstructionSet& set) {
     if (single_precision)
-        return std::make_unique<TypedSolver<float>>(problem, std::move(coefficients), n_threads,
+        return std::make_unique<TypedSolver<float>>(task, std::move(coefficients), n_threads,
                                                     set.kernel<float>());
-    return std::make_unique<TypedSolver<double>>(problem, std::move(coefficients), n_threads,
+    return std::make_unique<TypedSolver<double>>(task, std::move(coefficients), n_threads,
                                                  set.kernel<double>());
 }
 
-void member_values(const Table& x, std::size_t n_members, std::size_t n_components,
+void member_values(const StridedTable& x, std::size_t n_members, std::size_t n_components,
                    const double* coefficients, double floor, const InstructionSet& set,
                    double* values) {
     constexpr std::size_t kChunk = 256;
@@ -169,7 +170,7 @@ void member_values(const Table& x, std::size_t n_members, std::size_t n_componen
     const Kernel<double>& kernel = set.kernel<double>();
     const std::size_t per_member = n_components * (x.n_columns + 1);
     Aligned<double> columns((x.n_columns + 1) * stride), value(n_members * stride);
-    Rows<double> rows = {};
+    KernelRows<double> rows = {};
     rows.stride = stride;
     rows.n_features = x.n_columns;
     rows.n_components = n_components;

@@ -28,12 +28,12 @@ class Solver {
     virtual std::int64_t slow_row_trials() const = 0;
 };
 
-std::unique_ptr<Solver> make_solver(const Problem& problem, std::vector<double> coefficients,
+std::unique_ptr<Solver> make_solver(const Task& task, std::vector<double> coefficients,
                                     bool single_precision, std::size_t n_threads,
                                     const InstructionSet& set);
 
 // f_i(x) of every row: values (n, m).
-void member_values(const Table& x, std::size_t n_members, std::size_t n_components,
+void member_values(const StridedTable& x, std::size_t n_members, std::size_t n_components,
                    const double* coefficients, double floor, const InstructionSet& set,
                    double* values);
 

@@ -1,7 +1,7 @@
 // The GPU's per-row arithmetic on the host: the sweeps of cpm.cu with one thread and plain sums.
-#include "rows.hpp"
-
 #include <vector>
+
+#include "rows.hpp"
 
 namespace qms22 {
 namespace {
@@ -55,9 +55,9 @@ void visit_row(const Fit<Real>& fit, int member, const Pass<Real, kDepth>& pass,
         at.tried[k] = fit.x[pass.tried[k].feature * fit.stride + row];
     }
     at.residual2 = residual2[pass.tried[kDepth - 1].component * fit.stride];
-    const State<Real> start = {residual2[pass.taken[0].component * fit.stride], fit.f[row],
-                               fit.s1[row], fit.s2[row], fit.slack[row]};
-    State<Real> state = start;
+    const RowState<Real> start = {residual2[pass.taken[0].component * fit.stride], fit.f[row],
+                                  fit.s1[row], fit.s2[row], fit.slack[row]};
+    RowState<Real> state = start;
     Real changes[kChanges<kDepth>];
     if (visit_smoothly(pass, at, state, changes)) {
         state = start;
@@ -78,12 +78,12 @@ void decide(const Fit<Real>& fit, const double* sums, Pass<Real, kDepth>& next, 
     const int width = fit.n_features + 1;
     int slot = 0;
     for (int k = 0; k < kDepth; ++k) {
-        Entry<Real>& entry = next.taken[k];
+        Step<Real>& entry = next.taken[k];
         const bool plus = sums[slot] < -fit.tolerance;
         const bool minus = !plus && sums[slot + 1] < -fit.tolerance;
         const double step = entry.feature < fit.n_features ? fit.step_a : fit.step_b;
         own[entry.component * width + entry.feature] += (int(plus) - int(minus)) * step;
-        entry.step = plus ? entry.step : minus ? -entry.step : Real(0);
+        entry.size = plus ? entry.size : minus ? -entry.size : Real(0);
         fit.change[sweep] += plus ? sums[slot] : minus ? sums[slot + 1] : 0;
         fit.accepted[sweep] += plus || minus;
         slot = 2 + (plus ? 0 : minus ? 1 : 2) * kChanges<1>;

@@ -43,7 +43,7 @@ class Shape:
     Parameters
     ----------
     team : str
-        A class of cpm.cu: ``Alone``, ``Cluster<8>`` or ``Grid``.
+        A class of teams.hpp: ``Alone``, ``Cluster<8>`` or ``Grid``.
     n_blocks : int
         Blocks of the team.
     n_threads : int
@@ -106,11 +106,14 @@ def source_text(*names: str) -> str:
     return "\n".join(line for line in lines if not line.startswith(("#pragma once", '#include "')))
 
 
+_SOURCES = ("rows.hpp", "packs.hpp", "teams.hpp", "passes.hpp", "cpm.cu")
+
 _ENTRY_POINT = """
 extern "C" __global__ {cluster} __launch_bounds__({most_threads}, 1)
-void fit(const qms22::Fit<{real}>* fits, int n_sweeps, bool fresh, unsigned long long* letters) {{
+void fit(const qms22::Fit<{real}>* fits, int n_sweeps, bool fresh,
+         unsigned long long* tagged_sums) {{
     using namespace qms22;
-    sweep<{team}, {resident}, {rows}, {real}, {depth}>(fits, n_sweeps, fresh, letters);
+    sweep<{team}, {resident}, {rows}, {real}, {depth}>(fits, n_sweeps, fresh, tagged_sums);
 }}
 """
 
@@ -119,7 +122,7 @@ def kernel_source(
     team: str, precision: str, rows_per_load: int, is_resident: bool, most_threads: int
 ) -> str:
     """Return the source of the kernel for one kind of team."""
-    return source_text("rows.hpp", "cpm.cu") + _ENTRY_POINT.format(
+    return source_text(*_SOURCES) + _ENTRY_POINT.format(
         cluster=f"__cluster_dims__({CLUSTER}, 1, 1)" if team.startswith("Cluster") else "",
         most_threads=most_threads,
         team=team,

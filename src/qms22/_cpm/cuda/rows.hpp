@@ -23,11 +23,11 @@ namespace qms22 {
 // rows are in the last group, which weighs nothing.
 template <class Real>
 struct Fit {
-    long long n_rows;          // with padding
-    long long stride;          // distance between two columns, at least n_rows
-    int n_features;            // p
-    int n_components;          // q
-    int n_members;             // m
+    long long n_rows;  // with padding
+    long long stride;  // distance between two columns, at least n_rows
+    int n_features;    // p
+    int n_components;  // q
+    int n_members;     // m
     int n_groups;
     const Real* x;             // (p + 1, stride): the features, then a column of -1 that meets b
     const int* group;          // (n)
@@ -45,9 +45,9 @@ struct Fit {
     double* change;            // (sweeps): of the loss
     int* accepted;             // (sweeps): steps taken
     Real alpha;
-    Real inverse_alpha;        // infinity where alpha is 0
-    Real floor;                // member values below this count as this
-    double tolerance;          // a step is kept when it lowers the loss by more than this
+    Real inverse_alpha;  // infinity where alpha is 0
+    Real floor;          // member values below this count as this
+    double tolerance;    // a step is kept when it lowers the loss by more than this
     double step_a;
     double step_b;
 };
@@ -124,15 +124,15 @@ QMS22_RARE Interval<Real> locate(const Fit<Real>& fit, int member, long long row
 
 // Where a row is on the way of the member being trained; residual2 is that of one component.
 template <class Real>
-struct State {
+struct RowState {
     Real residual2, f, s1, s2, slack;
 };
 
 // An entry of the member: A_i[component, feature], or b_i[component] where feature is p.
 template <class Real>
-struct Entry {
+struct Step {
     int component, feature;
-    Real step;  // 0 where the entry stays as it is
+    Real size;  // 0 where the entry stays as it is
 };
 
 // What a pass over the rows does: take the steps that the last one decided on, try the next
@@ -141,15 +141,15 @@ template <class Real, int kDepth>
 struct Pass {
     static_assert(kDepth <= 2, "components of two entries would allow more than one turn");
 
-    Entry<Real> taken[kDepth];
-    Entry<Real> tried[kDepth];
+    Step<Real> taken[kDepth];
+    Step<Real> tried[kDepth];
     // Components have two entries or more, so that a pass meets two of them at most: the number of
     // the entry, counted over both lists, with which the second one begins, or 0.
     int turn;
 
     QMS22_INLINE bool takes() const {
         bool any = false;
-        for (int k = 0; k < kDepth; ++k) any |= taken[k].step != Real(0);
+        for (int k = 0; k < kDepth; ++k) any |= taken[k].size != Real(0);
         return any;
     }
 };
@@ -157,10 +157,10 @@ struct Pass {
 // The pass that tries the next entries, from number `first` of n_entries on, and takes the steps
 // that this one tries, as far as they will be decided on.
 template <class Real, int kDepth>
-QMS22_INLINE Pass<Real, kDepth> pass_after(const Pass<Real, kDepth>& pass, int first,
-                                           int n_entries, int width, Real step_a, Real step_b) {
+QMS22_INLINE Pass<Real, kDepth> pass_after(const Pass<Real, kDepth>& pass, int first, int n_entries,
+                                           int width, Real step_a, Real step_b) {
     Pass<Real, kDepth> next;
-    Entry<Real> entry = pass.tried[kDepth - 1];
+    Step<Real> entry = pass.tried[kDepth - 1];
     for (int k = 0; k < kDepth; ++k) {
         // Behind the last entry stands one that does not move.
         const bool is_one = first + k < n_entries;
@@ -168,14 +168,14 @@ QMS22_INLINE Pass<Real, kDepth> pass_after(const Pass<Real, kDepth>& pass, int f
             entry.feature = 0;
             ++entry.component;
         }
-        entry.step = !is_one ? Real(0) : entry.feature < width - 1 ? step_a : step_b;
+        entry.size = !is_one ? Real(0) : entry.feature < width - 1 ? step_a : step_b;
         next.taken[k] = pass.tried[k];
         next.tried[k] = entry;
     }
     next.turn = 0;
     for (int k = 1; k < 2 * kDepth; ++k) {
-        const Entry<Real>& now = k < kDepth ? next.taken[k] : next.tried[k - kDepth];
-        const Entry<Real>& before = k - 1 < kDepth ? next.taken[k - 1] : next.tried[k - 1 - kDepth];
+        const Step<Real>& now = k < kDepth ? next.taken[k] : next.tried[k - kDepth];
+        const Step<Real>& before = k - 1 < kDepth ? next.taken[k - 1] : next.tried[k - 1 - kDepth];
         if (now.component != before.component) next.turn = k;
     }
     return next;
@@ -192,7 +192,7 @@ struct Against {
 
 // Takes a step within the slack; beyond it the slack gets negative, and S1 and S2 do not hold.
 template <class Real>
-QMS22_INLINE void take(Real step, Real x, State<Real>& state) {
+QMS22_INLINE void take(Real step, Real x, RowState<Real>& state) {
     const Real e = step * x, d = e * e + e * state.residual2;
     state.residual2 += (step + step) * x;
     state.f += d;
@@ -202,7 +202,7 @@ QMS22_INLINE void take(Real step, Real x, State<Real>& state) {
 // Takes a step, wherever it leads.
 template <class Real>
 QMS22_INLINE void take_exactly(const Fit<Real>& fit, int member, long long row, Real step, Real x,
-                               State<Real>& state) {
+                               RowState<Real>& state) {
     if (step == Real(0)) return;
     take(step, x, state);
     if (state.slack < Real(0)) {
@@ -236,23 +236,21 @@ QMS22_INLINE Moves<Real> moves_of(Real e, Real residual2) {
 
 // Calls visit(number, state, moves) for every trial of the entries from number kDepth - kLeft on.
 template <int kLeft, int kNumber = 0, class Real, int kDepth, class Visit>
-QMS22_INLINE void for_trials(const Pass<Real, kDepth>& pass,
-                             const Against<Real, kDepth>& at, State<Real> state,
-                             const Visit& visit) {
+QMS22_INLINE void for_trials(const Pass<Real, kDepth>& pass, const Against<Real, kDepth>& at,
+                             RowState<Real> state, const Visit& visit) {
     constexpr int k = kDepth - kLeft;
     if (k > 0 && pass.turn == kDepth + k) state.residual2 = at.residual2;
-    const Real e = pass.tried[k].step * at.tried[k];
+    const Real e = pass.tried[k].size * at.tried[k];
     const Moves<Real> d = moves_of(e, state.residual2);
     visit(kNumber, state, d);
     if constexpr (kLeft > 1) {
         constexpr int kOthers = kTrials<kLeft - 1>;
-        const auto after = [&](Real moved, Real turned) -> State<Real> {
+        const auto after = [&](Real moved, Real turned) -> RowState<Real> {
             return {state.residual2 + turned, state.f + moved, state.s1, state.s2,
                     state.slack - magnitude(moved)};
         };
         for_trials<kLeft - 1, kNumber + 1>(pass, at, after(d.plus, e + e), visit);
-        for_trials<kLeft - 1, kNumber + 1 + kOthers>(pass, at, after(d.minus, -(e + e)),
-                                                     visit);
+        for_trials<kLeft - 1, kNumber + 1 + kOthers>(pass, at, after(d.minus, -(e + e)), visit);
         for_trials<kLeft - 1, kNumber + 1 + 2 * kOthers>(pass, at, state, visit);
     }
 }
@@ -261,17 +259,16 @@ QMS22_INLINE void for_trials(const Pass<Real, kDepth>& pass,
 //     g(f + d) - g(f) = d (S1 - S2 / (f (f + d))).
 // Returns true, and nothing of use, where a move exceeds the slack.
 template <class Real, int kDepth>
-QMS22_INLINE bool visit_smoothly(const Pass<Real, kDepth>& pass,
-                                 const Against<Real, kDepth>& at, State<Real>& state,
-                                 Real* change) {
+QMS22_INLINE bool visit_smoothly(const Pass<Real, kDepth>& pass, const Against<Real, kDepth>& at,
+                                 RowState<Real>& state, Real* change) {
     for (int k = 0; k < kDepth; ++k) {
         if (k > 0 && pass.turn == k) state.residual2 = at.residual2;
-        take(pass.taken[k].step, at.taken[k], state);
+        take(pass.taken[k].size, at.taken[k], state);
     }
     if (pass.turn == kDepth) state.residual2 = at.residual2;
     bool beyond = false;
     for_trials<kDepth>(pass, at, state,
-                       [&](int number, const State<Real>& from, const Moves<Real>& d) {
+                       [&](int number, const RowState<Real>& from, const Moves<Real>& d) {
                            const Real up = from.f + d.plus, um = from.f + d.minus;
                            const Real common = quotient(from.s2, from.f * (up * um));
                            change[2 * number] = d.plus * (from.s1 - common * um);
@@ -297,17 +294,16 @@ QMS22_INLINE Candidate<Real> candidate(const Fit<Real>& fit, Real f) {
 // have worn it down.
 template <class Real, int kDepth>
 QMS22_INLINE void visit_exactly(const Fit<Real>& fit, int member, long long row,
-                                const Pass<Real, kDepth>& pass,
-                                const Against<Real, kDepth>& at, State<Real>& state,
-                                Real* change) {
+                                const Pass<Real, kDepth>& pass, const Against<Real, kDepth>& at,
+                                RowState<Real>& state, Real* change) {
     for (int k = 0; k < kDepth; ++k) {
         if (k > 0 && pass.turn == k) state.residual2 = at.residual2;
-        take_exactly(fit, member, row, pass.taken[k].step, at.taken[k], state);
+        take_exactly(fit, member, row, pass.taken[k].size, at.taken[k], state);
     }
     if (pass.turn == kDepth) state.residual2 = at.residual2;
     Candidate<Real> from[kTrials<kDepth>], to[kChanges<kDepth>];
     for_trials<kDepth>(pass, at, state,
-                       [&](int number, const State<Real>& here, const Moves<Real>& d) {
+                       [&](int number, const RowState<Real>& here, const Moves<Real>& d) {
                            from[number] = candidate(fit, here.f);
                            to[2 * number] = candidate(fit, here.f + d.plus);
                            to[2 * number + 1] = candidate(fit, here.f + d.minus);
@@ -320,13 +316,13 @@ QMS22_INLINE void visit_exactly(const Fit<Real>& fit, int member, long long row,
         const Real other_weight = weight(fit, j, row);
         for (int i = 0; i < kChanges<kDepth>; ++i) {
             const Candidate<Real> u = to[i], v = from[i / 2];
-            change[i] += own_weight * (larger(alpha, u.value * inverse) -
-                                       larger(alpha, v.value * inverse)) +
-                         other_weight * (larger(alpha, other * u.inverse) -
-                                         larger(alpha, other * v.inverse));
+            change[i] +=
+                own_weight * (larger(alpha, u.value * inverse) - larger(alpha, v.value * inverse)) +
+                other_weight *
+                    (larger(alpha, other * u.inverse) - larger(alpha, other * v.inverse));
         }
     }
-    const Real e = pass.tried[0].step * at.tried[0];
+    const Real e = pass.tried[0].size * at.tried[0];
     if (moves_of(e, state.residual2).reach > state.slack)
         state.slack = locate(fit, member, row, state.f).slack;
 }

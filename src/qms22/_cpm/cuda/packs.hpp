@@ -1,0 +1,69 @@
+// Packs of neighbouring rows, which a thread loads and stores at once.
+#pragma once
+
+namespace qms22 {
+
+// Rows that lie beside each other and that a thread loads at once: of 16 bytes where there are
+// many, fewer where more threads can share them.
+template <class Real, int kRows>
+struct Pack {
+    Real of[kRows];
+};
+
+template <int kBytes>
+struct WordOf;
+template <>
+struct WordOf<4> {
+    using type = unsigned;
+};
+template <>
+struct WordOf<8> {
+    using type = uint2;
+};
+template <>
+struct WordOf<16> {
+    using type = uint4;
+};
+
+// A pack as the one word that travels.
+template <class Real, int kRows>
+union Packed {
+    using Word = typename WordOf<kRows * sizeof(Real)>::type;
+    Word word;
+    Pack<Real, kRows> pack;
+};
+
+// Tells the compiler that memory is the device's: it need not find out at each access.
+template <class T>
+__device__ __forceinline__ T* in_device_memory(T* memory) {
+    __builtin_assume(__isGlobal(memory));
+    return memory;
+}
+
+template <int kRows, class Real>
+__device__ __forceinline__ Pack<Real, kRows> load(const Real* from) {
+    using Word = typename Packed<Real, kRows>::Word;
+    return Packed<Real, kRows>{*reinterpret_cast<const Word*>(from)}.pack;
+}
+
+// The same of memory that no kernel writes to.
+template <int kRows, class Real>
+__device__ __forceinline__ Pack<Real, kRows> load_constant(const Real* from) {
+    using Word = typename Packed<Real, kRows>::Word;
+    return Packed<Real, kRows>{__ldg(reinterpret_cast<const Word*>(from))}.pack;
+}
+
+// Into the device's memory, in one piece, which the compiler would not do by itself, or into shared
+// memory.
+template <bool kShared = false, int kRows, class Real>
+__device__ __forceinline__ void store(Real* to, const Pack<Real, kRows>& pack) {
+    using Word = typename Packed<Real, kRows>::Word;
+    Packed<Real, kRows> packed;
+    packed.pack = pack;
+    if constexpr (kShared)
+        *reinterpret_cast<Word*>(to) = packed.word;
+    else
+        __stwb(reinterpret_cast<Word*>(to), packed.word);
+}
+
+}  // namespace qms22
