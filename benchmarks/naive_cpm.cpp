@@ -1,10 +1,10 @@
 // The coordinate perturbation method as one would first write it in C++, for benchmarks and tests.
 //
-// Every trial evaluates the terms of the loss that hold f_i, member by member: O(n m) per trial and
-// direction. The loops are laid out for the compiler to vectorise: feature-major data, a block of
-// rows at a time, weights constant inside a group, members without weight skipped. With
-// kReciprocals the values 1 / f_j are kept beside f_j, so that a row costs one division instead of
-// 2 (m - 1): no longer what one would first write, but what one would write second.
+// Every trial evaluates the terms of the loss that contain f_i, member by member: O(n m) per trial
+// and direction. The compiler can vectorise the loops: feature-major data, a block of rows at a
+// time, weights constant inside a group, members without weight skipped. With kReciprocals the
+// values 1 / f_j are stored beside f_j, so that a row costs one division instead of 2 (m - 1): the
+// first improvement one would make.
 #include <algorithm>
 #include <cstddef>
 #include <vector>
@@ -42,7 +42,7 @@ struct Naive {
             for (std::size_t k = 0; k < n; ++k) inverse[i * n + k] = Real(1) / f[k];
     }
 
-    // The terms of the loss that hold f_i once residual r has moved by step * column
+    // The terms of the loss that contain f_i once residual r has moved by step * column
     // (column null: by step alone).
     double terms(std::size_t i, std::size_t r, const Real* column, Real step) const {
         const Real* f = value.data() + i * n;

@@ -1,10 +1,11 @@
-// What memory allows: the passes of the kernel over its arrays, with next to no arithmetic.
+// The limit that memory sets: the kernel's passes over its arrays, with almost no arithmetic.
 #include <cstddef>
 
 namespace {
 
-// One pass reads six or seven arrays of doubles side by side; where it takes a step along it writes
-// the first three of them back. The arrays are distinct, which `__restrict` tells the compiler.
+// One pass reads six or seven arrays of doubles side by side; if it takes an accepted step, it
+// writes the first three of them back. `__restrict` tells the compiler that the arrays do not
+// overlap.
 double read(const double* __restrict a, const double* __restrict b, const double* __restrict c,
             const double* __restrict d, const double* __restrict e, const double* __restrict f,
             std::size_t size) {
@@ -30,7 +31,7 @@ double read_and_write(double* __restrict a, double* __restrict b, double* __rest
 
 // Repeats a pass `repeats` times over `memory`, an arena of arrays `stride` doubles apart:
 // residual, f, slack, S1 and S2 stay, the columns of x change from pass to pass as they do in a
-// sweep. `accepting`: the pass of a trial that takes an accepted step along.
+// sweep. `accepting`: the pass takes an accepted step before its trial.
 extern "C" double stream(double* memory, std::size_t stride, std::size_t size,
                          std::size_t n_columns, bool accepting, std::size_t repeats) {
     double* const residual = memory;

@@ -1,5 +1,5 @@
-// The Python module qms22._core: NumPy arrays in, NumPy arrays out. Checks shapes, not values:
-// values are checked where users' words for them are known, in Python.
+// The Python module qms22._core: NumPy arrays in, NumPy arrays out. It checks shapes; the Python
+// code checks values, because it knows the names that users have for them.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -7,10 +7,14 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dispatch.hpp"
@@ -61,7 +65,7 @@ nb::ndarray<nb::numpy, double> to_numpy(std::vector<double> values,
     return {data, shape, owner};
 }
 
-// Checks the arrays of a task and looks at them as a task of m members.
+// Checks the shapes of a task's arrays and returns a view of them.
 qms22::Task as_task(const Input& x, const Groups& group, const Doubles2& group_weight,
                     const std::optional<Doubles1>& row_weight, std::size_t n_components,
                     double alpha, double floor, double tolerance, double step_a, double step_b) {
@@ -122,16 +126,16 @@ std::vector<qms22::Decision> as_decisions(const nb::bytes& decisions) {
 // Changes (trials, blocks, 2) of the loss for the plus and the minus direction.
 nb::ndarray<nb::numpy, double> visit(Shard& shard, std::size_t member, const nb::bytes& settled,
                                      const nb::bytes& presumed) {
-    const std::vector<qms22::Decision> past = as_decisions(settled), way = as_decisions(presumed);
+    const std::vector<qms22::Decision> past = as_decisions(settled), ahead = as_decisions(presumed);
     std::vector<double> changes;
     {
         nb::gil_scoped_release release;
-        for (const qms22::Change& change : shard.visit(member, past, way)) {
+        for (const qms22::Change& change : shard.visit(member, past, ahead)) {
             changes.push_back(change.plus);
             changes.push_back(change.minus);
         }
     }
-    return to_numpy(std::move(changes), {way.size() + 1, shard.n_blocks(), 2});
+    return to_numpy(std::move(changes), {ahead.size() + 1, shard.n_blocks(), 2});
 }
 
 nb::ndarray<nb::numpy, double> member_values(const Input& x, const Doubles3& a, const Doubles2& b,
@@ -167,39 +171,63 @@ nb::dict build_info() {
 }  // namespace
 
 NB_MODULE(_core, module) {
-    nb::class_<Solver>(module, "Solver")
+    module.doc() = "The compiled kernel: CPM by the interval method, and member values.";
+    nb::class_<Solver>(module, "Solver",
+                       "The coordinate perturbation method on one task in memory.")
         .def(nb::new_(&build_solver), "x"_a, "group"_a, "group_weight"_a, "row_weight"_a.none(),
              "a"_a, "b"_a, nb::kw_only(), "alpha"_a, "floor"_a, "tolerance"_a, "step_a"_a,
-             "step_b"_a, "single_precision"_a = false, "n_threads"_a = 1, "isa"_a = "")
-        .def("sweep",
-             [](Solver& solver) {
-                 const qms22::SweepResult result = [&] {
-                     nb::gil_scoped_release release;
-                     return solver.sweep();
-                 }();
-                 return nb::make_tuple(result.change, result.accepted);
-             })
+             "step_b"_a, "single_precision"_a = false, "n_threads"_a = 1, "isa"_a = "",
+             "Copy the rows x (n, p) with their group (n) and weights, group_weight\n"
+             "(m, n_groups) and row_weight (n) or None; start from A (m, q, p) and b (m, q).\n\n"
+             "A step is kept when it lowers the loss by more than the tolerance. The number of\n"
+             "threads and the instruction set (\"\" for the best one) do not change the result.")
+        .def(
+            "sweep",
+            [](Solver& solver) {
+                const qms22::SweepResult result = [&] {
+                    nb::gil_scoped_release release;
+                    return solver.sweep();
+                }();
+                return nb::make_tuple(result.change, result.accepted);
+            },
+            "Try every entry once; return the change of the loss and the number of steps taken.")
         .def_prop_ro(
             "coefficients",
             [](const Solver& solver) {
                 return to_numpy(solver.coefficients(), {solver.coefficients().size()});
             },
-            nb::rv_policy::automatic)
-        .def_prop_ro("row_trials", &Solver::row_trials)
-        .def_prop_ro("slow_row_trials", &Solver::slow_row_trials);
-    nb::class_<Shard>(module, "Shard")
+            nb::rv_policy::automatic, "A copy of A and b as one flat (m, q, p + 1), b last.")
+        .def_prop_ro("row_trials", &Solver::row_trials, "Trials so far, counted once per row.")
+        .def_prop_ro("slow_row_trials", &Solver::slow_row_trials,
+                     "Those of row_trials that crossed a breakpoint and took the O(m) path.");
+    nb::class_<Shard>(module, "Shard",
+                      "Whole blocks of a task's rows, for a driver that adds up the sums of many\n"
+                      "shards and decides; see cpp/shard.hpp.")
         .def(nb::new_(&build_shard), "x"_a, "group"_a, "group_weight"_a, "n_components"_a,
              nb::kw_only(), "alpha"_a, "floor"_a, "step_a"_a, "step_b"_a,
-             "single_precision"_a = false, "n_threads"_a = 1, "isa"_a = "")
-        .def("restart",
-             [](Shard& shard, const Doubles3& a, const Doubles2& b) {
-                 std::vector<double> coefficients = join(a, b);
-                 nb::gil_scoped_release release;
-                 shard.restart(std::move(coefficients));
-             })
-        .def("visit", &visit, "member"_a, "settled"_a, "presumed"_a);
+             "single_precision"_a = false, "n_threads"_a = 1, "isa"_a = "",
+             "Copy the rows x (n, p) with their group (n) and its weights (m, n_groups).\n\n"
+             "The rows must be in the order of the whole task sorted by group, and every block\n"
+             "except the task's last must be full.")
+        .def(
+            "restart",
+            [](Shard& shard, const Doubles3& a, const Doubles2& b) {
+                std::vector<double> coefficients = join(a, b);
+                nb::gil_scoped_release release;
+                shard.restart(std::move(coefficients));
+            },
+            "a"_a, "b"_a, "Start a sweep from A (m, q, p) and b (m, q).")
+        .def("visit", &visit, "member"_a, "settled"_a, "presumed"_a,
+             "Apply the settled decisions on trials of the last visit and try the next entries.\n\n"
+             "Decisions are bytes: 1, 0 or -1. One entry is tried on the settled state, then\n"
+             "one per presumed decision on the state to which it leads. Returns the changes\n"
+             "of the loss, (trials, blocks, 2), for a step up and a step down.");
     module.attr("BLOCK_ROWS") = qms22::kBlockRows;
     module.def("member_values", &member_values, "x"_a, "a"_a, "b"_a, nb::kw_only(), "floor"_a,
-               "isa"_a = "");
-    module.def("build_info", &build_info);
+               "isa"_a = "",
+               "Return the member values |A x - b|^2, at least the floor, of every row: (n, m).");
+    module.def(
+        "build_info", &build_info,
+        "Return the compiler, its flags, the instruction sets compiled, those that this CPU\n"
+        "runs, and the one chosen.");
 }

@@ -1,4 +1,4 @@
-// The instruction sets the kernel was compiled for, and which of them this CPU runs.
+// The instruction sets that the kernel is compiled for, and the choice among them.
 #pragma once
 
 #include <string>
@@ -21,7 +21,8 @@ struct InstructionSet {
 // From the oldest to the newest.
 const std::vector<InstructionSet>& instruction_sets();
 
-// The newest this CPU runs, or the named one; throws std::invalid_argument where that cannot be.
+// The newest one that this CPU runs, or the named one. Throws std::invalid_argument if the name is
+// unknown or the CPU does not run it.
 const InstructionSet& choose_instruction_set(const std::string& name = "");
 
 }  // namespace qms22

@@ -1,15 +1,14 @@
 // The kernel, compiled once per instruction set with QMS22_ISA naming the set.
 //
-// Only arithmetic that rounds the same everywhere is used (no contraction, no reassociation), and
-// a row's lane is its position modulo kLanes whatever the hardware's width, so every instruction
-// set gives the same bits. Nothing with external linkage but the tables at the end may be
-// instantiated here: the linker would keep one copy for all instruction sets.
+// It uses only arithmetic that rounds the same everywhere (no contraction, no reassociation), and a
+// row's lane is its position modulo kLanes on hardware of any width, so all instruction sets
+// compute the same bits. Only the tables at the end may have external linkage: of anything else the
+// linker would keep one copy for all instruction sets.
 #include "kernel.hpp"
 
 #include "lanes.hpp"
 
-namespace qms22 {
-namespace QMS22_ISA {
+namespace qms22::QMS22_ISA {
 namespace {
 
 // The weights of kWidth rows inside one member set.
@@ -18,7 +17,7 @@ inline Vector<Real> weight(const KernelRows<Real>& rows, std::size_t member, std
     const Real* of_group = rows.group_weight + member * rows.n_groups;
     const std::int32_t* group = rows.group + row;
     Vector<Real> result;
-    if (group[0] == group[kWidth<Real> - 1]) {  // rows are sorted by group: all are alike
+    if (group[0] == group[kWidth<Real> - 1]) {  // rows are sorted by group: all are of one
         result = fill(of_group[group[0]]);
     } else {
         for (std::size_t lane = 0; lane < kWidth<Real>; ++lane)
@@ -32,7 +31,7 @@ struct Interval {
     Vector<Real> s1, s2, slack;
 };
 
-// S1, S2 / f and slack of kWidth rows at value f of the member.
+// S1, S2 and slack of kWidth rows where the member has the value f.
 template <class Real>
 inline Interval<Real> locate(const KernelRows<Real>& rows, std::size_t member, std::size_t row,
                              Vector<Real> f) {
@@ -50,11 +49,11 @@ inline Interval<Real> locate(const KernelRows<Real>& rows, std::size_t member, s
         own_gap = smaller(own_gap, magnitude<Real>(v - lower));
         const V other_weight = weight(rows, j, row);
         s2 += v < upper ? other_weight * other : zero;
-        // Where a set has no weight its breakpoints are none.
+        // A set without weight has no breakpoints.
         other_gap = smaller(other_gap, other_weight > zero ? magnitude<Real>(upper - v) : infinity);
     }
     const V gap = smaller(own_weight > zero ? own_gap : infinity, other_gap);
-    // Under the floor the smooth form does not hold: no slack, not even for a step of zero.
+    // Below the floor the smooth form does not hold: no slack, not even for a step of zero.
     const V slack = f > rows.floor ? smaller(gap, f - rows.floor) : fill(Real(-1));
     return {own_weight * inverse_sum, s2, slack};
 }
@@ -64,7 +63,8 @@ struct Both {
     Vector<Real> plus, minus;
 };
 
-// g(f + d) - g(f) for both directions from g itself; refreshes slack that earlier steps wore down.
+// g(f + d) - g(f) for both directions from the terms of g. Computes the slack again where earlier
+// steps have used it up.
 template <class Real>
 __attribute__((noinline)) Both<Real> exact(const KernelRows<Real>& rows, std::size_t member,
                                            std::size_t row, Both<Real> d, Both<Real> smooth,
@@ -97,8 +97,8 @@ struct RowState {
     Vector<Real> residual2, f, slack;
 };
 
-// S1 and S2 anew where an accepted step of this length led past a breakpoint; returns the slack of
-// all kWidth rows after it.
+// Computes S1 and S2 again where an accepted step that moved f by `distance` crossed a breakpoint.
+// Returns the slack of all kWidth rows after the step.
 template <class Real>
 __attribute__((noinline)) Vector<Real> cross(const KernelRows<Real>& rows, std::size_t member,
                                              std::size_t row, Vector<Real> distance) {
@@ -111,7 +111,7 @@ __attribute__((noinline)) Vector<Real> cross(const KernelRows<Real>& rows, std::
     return crossed ? interval.slack : slack - distance;
 }
 
-// Takes an accepted step on kWidth rows and returns where they are now.
+// Takes an accepted step on kWidth rows and returns their new state.
 template <class Real>
 inline RowState<Real> accept(const KernelRows<Real>& rows, std::size_t member,
                              const Step<Real>& step, std::size_t row) {
@@ -142,7 +142,8 @@ inline double sum_lanes(const Vector<Real> (&parts)[kLanes<Real> / kWidth<Real>]
     return lanes[0];
 }
 
-// Whether a pass takes an accepted step along, and on which row of A_i: mostly the same one.
+// The accepted step that a pass takes before its trial: none, or one on the same row of A_i (the
+// usual case) or on another one.
 enum class Pending { kNone, kSameComponent, kOtherComponent };
 
 template <class Real, Pending kPending>
@@ -157,7 +158,7 @@ Change attempt_rows(const KernelRows<Real>& rows, std::size_t member, const Step
     const Real* const s2_of = rows.s2;
     const Real* const slack_of = rows.slack;
     const V size = fill(step.size);
-    // A copy that the compiler can keep in registers: stores to rows cannot change it.
+    // A copy, so that the compiler can keep it in registers: stores to rows cannot change it.
     const Step<Real> taken = kPending == Pending::kNone ? Step<Real>{} : *accepted;
     V plus[kParts] = {}, minus[kParts] = {};
     std::int64_t slow_rows = 0;
@@ -198,7 +199,7 @@ Change attempt(const KernelRows<Real>& rows, std::size_t member, const Step<Real
 }
 
 // Residuals of kCount components, from `first` on, on kWidth rows. Several at once share the loads
-// of x; the order of each sum is part of the result.
+// of x. The order of each sum determines the bits of the result.
 template <class Real, std::size_t kCount>
 inline void residuals(const KernelRows<Real>& rows, const Real* coefficients, std::size_t first,
                       std::size_t row, Vector<Real> (&sums)[kCount]) {
@@ -250,7 +251,7 @@ void enter(const KernelRows<Real>& rows, std::size_t member, const Real* coeffic
             store(rows.residual2 + r * rows.stride + row, residual + residual);
             f += residual * residual;
         });
-        // Unlike `evaluate`, not floored: steps move the true value.
+        // Not floored, unlike in `evaluate`: steps move the true value.
         store(rows.value + member * rows.stride + row, f);
         const Interval<Real> interval = locate(rows, member, row, f);
         store(rows.s1 + row, interval.s1);
@@ -266,5 +267,4 @@ extern const Kernel<float> kernel_float;
 const Kernel<double> kernel_double = {evaluate<double>, enter<double>, attempt<double>};
 const Kernel<float> kernel_float = {evaluate<float>, enter<float>, attempt<float>};
 
-}  // namespace QMS22_ISA
-}  // namespace qms22
+}  // namespace qms22::QMS22_ISA

@@ -1,4 +1,4 @@
-// What the kernel of one instruction set offers, as a table of functions over plain pointers.
+// The kernel of one instruction set: a table of functions over plain pointers.
 //
 // The mathematics. Fix member i and let u be a candidate value of f_i(x). The part of the loss
 // that depends on u is
@@ -15,10 +15,10 @@
 //
 //     g(f + d) - g(f) = d (S1 - S2 / (f (f + d))).
 //
-// So every row carries f, S1, S2 and its slack (the distance from f to the nearest breakpoint),
-// and a trial costs O(1) per row, however many members there are. Rows whose d exceeds their
-// slack, a rare thing, take the O(m) road through g itself. Residuals are kept doubled, which
-// saves a multiplication.
+// So every row keeps f, S1, S2 and its slack (the distance from f to the nearest breakpoint), and a
+// trial costs O(1) per row for any number of members. The few rows whose d exceeds their slack take
+// the slow path: O(m), from the terms of g. Residuals are stored doubled, which saves a
+// multiplication.
 #pragma once
 
 #include <cstddef>
@@ -27,16 +27,16 @@
 namespace qms22 {
 
 // Partial sums are formed over blocks of this many rows and added in block order, and inside a
-// block over a fixed number of lanes. Both are part of the result's definition: they make it the
-// same to the bit for every instruction set and every number of threads.
+// block over a fixed number of lanes. Both define the result: they make it the same to the bit for
+// every instruction set and every number of threads.
 constexpr std::size_t kBlockRows = 2048;
 constexpr std::size_t kLaneBytes = 64;
 
 template <class Real>
 constexpr std::size_t kLanes = kLaneBytes / sizeof(Real);
 
-// Everything the kernel knows of a task. Rows are padded to full lanes; padding rows copy a real
-// row and weigh nothing.
+// The rows of a task and the state of its fit. Rows are padded to full lanes; padding rows copy a
+// real row and have no weight.
 template <class Real>
 struct KernelRows {
     std::size_t stride;        // distance between two columns, at least the number of rows
@@ -47,7 +47,7 @@ struct KernelRows {
     const Real* x;              // (p + 1, stride): the features, then a column of -1 that meets b
     const std::int32_t* group;  // (n): in ascending order
     const Real* group_weight;   // (m, n_groups)
-    const Real* row_weight;     // (n), or null where every row weighs 1
+    const Real* row_weight;     // (n), or null where all weights are 1
     Real* value;                // (m, stride): f_i of every row
     Real* residual2;            // (q, stride): 2 (A_i x - b_i) of the member being trained
     Real* s1;                   // (n): S1
@@ -70,19 +70,20 @@ struct Step {
 struct Change {
     double plus;
     double minus;
-    std::int64_t slow_rows;  // rows that took the O(m) road
+    std::int64_t slow_rows;  // rows that took the slow path
 };
 
 template <class Real>
 struct Kernel {
-    // f_member = |A x - b|^2 of rows [begin, end) from its coefficients (q, p + 1).
+    // Computes the member's values |A x - b|^2 on rows [begin, end) from its coefficients (q, p +
+    // 1).
     void (*evaluate)(const KernelRows<Real>&, std::size_t member, const Real* coefficients,
                      std::size_t begin, std::size_t end);
-    // Residuals, S1, S2 and slack of rows [begin, end), ready for trials on the member.
+    // Computes residuals, S1, S2 and slack of rows [begin, end) for trials on the member.
     void (*enter)(const KernelRows<Real>&, std::size_t member, const Real* coefficients,
                   std::size_t begin, std::size_t end);
-    // Tries a step in both directions on rows [begin, end), first taking an accepted one
-    // (`accepted` may be null) along in the same pass over memory.
+    // Tries a step in both directions on rows [begin, end). In the same pass over memory it first
+    // takes the step that was accepted last (`accepted`, or null).
     Change (*attempt)(const KernelRows<Real>&, std::size_t member, const Step<Real>* accepted,
                       const Step<Real>& step, std::size_t begin, std::size_t end);
 };

@@ -1,4 +1,4 @@
-// The hardware vector of the instruction set this translation unit is compiled for.
+// Vectors of the instruction set that this translation unit is compiled for.
 //
 // Included only by kernel.cpp, which is compiled once per instruction set inside a
 // namespace of that set's name; nothing here may be shared between two of them.
@@ -11,8 +11,7 @@
 #include <immintrin.h>
 #endif
 
-namespace qms22 {
-namespace QMS22_ISA {
+namespace qms22::QMS22_ISA {
 
 #if defined(__AVX512F__)
 constexpr std::size_t kVectorBytes = 64;
@@ -27,14 +26,14 @@ struct VectorOf;
 
 template <>
 struct VectorOf<double> {
-    typedef double type __attribute__((vector_size(kVectorBytes)));
-    typedef std::int64_t mask __attribute__((vector_size(kVectorBytes)));
+    using type __attribute__((vector_size(kVectorBytes))) = double;
+    using mask __attribute__((vector_size(kVectorBytes))) = std::int64_t;
 };
 
 template <>
 struct VectorOf<float> {
-    typedef float type __attribute__((vector_size(kVectorBytes)));
-    typedef std::int32_t mask __attribute__((vector_size(kVectorBytes)));
+    using type __attribute__((vector_size(kVectorBytes))) = float;
+    using mask __attribute__((vector_size(kVectorBytes))) = std::int32_t;
 };
 
 template <class Real>
@@ -42,7 +41,7 @@ using Vector = typename VectorOf<Real>::type;
 template <class Real>
 using Mask = typename VectorOf<Real>::mask;
 
-// Rows one hardware vector holds.
+// Rows in one hardware vector.
 template <class Real>
 constexpr std::size_t kWidth = kVectorBytes / sizeof(Real);
 
@@ -102,12 +101,11 @@ inline bool any_greater(V a, V b) {
 }
 #endif
 
-// |a|, by clearing the sign bit: leaves the adders to those who need them.
+// |a|, by clearing the sign bit, which does not occupy the floating-point adders.
 template <class Real>
 inline Vector<Real> magnitude(Vector<Real> a) {
     const Mask<Real> sign = (Mask<Real>)(fill(Real(-0.0)));
     return (Vector<Real>)((Mask<Real>)a & ~sign);
 }
 
-}  // namespace QMS22_ISA
-}  // namespace qms22
+}  // namespace qms22::QMS22_ISA

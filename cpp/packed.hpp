@@ -1,4 +1,4 @@
-// A task's rows as the kernel wants them: sorted by group, feature-major, aligned, padded to lanes.
+// A task's rows in the kernel's layout: sorted by group, feature-major, aligned, padded to lanes.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace qms22 {
 
-// A table of doubles seen through strides (counted in elements), whatever its memory order.
+// A table of doubles in any memory order; strides are counted in elements.
 struct StridedTable {
     const double* data;
     std::size_t n_rows, n_columns;
@@ -42,7 +42,7 @@ class Aligned {
     std::unique_ptr<T, Free> data_;
 };
 
-// The QMS task in plain numbers: which rows weigh how much inside which member set.
+// The QMS task: rows, their weights inside the member sets, and the rules of CPM. Owns no memory.
 struct Task {
     StridedTable x;             // (n, p)
     const std::int32_t* group;  // (n)
@@ -57,9 +57,10 @@ constexpr std::size_t round_up(std::size_t size, std::size_t to) {
     return (size + to - 1) / to * to;
 }
 
-// Distance between two arrays of `n_rows` in the arena. Arrays walked through side by side must not
-// start at the same place within a page, or they fight over the same cache sets and loads wait for
-// unrelated stores: an odd number of cache lines modulo a page keeps any 64 of them apart.
+// Distance between two arrays of `n_rows` in the arena. Arrays that are read side by side must not
+// start at the same offset within a page: they would compete for the same cache sets, and loads
+// would wait for unrelated stores. An odd number of cache lines modulo a page keeps any 64 arrays
+// apart.
 template <class Real>
 std::size_t staggered_stride(std::size_t n_rows) {
     constexpr std::size_t kLinesPerPage = 4096 / kLaneBytes, kStagger = 9;
@@ -68,7 +69,7 @@ std::size_t staggered_stride(std::size_t n_rows) {
     return (n_lines + beyond) * kLanes<Real>;
 }
 
-// Row numbers in ascending order of group, the order the kernel wants its rows in.
+// Row numbers in ascending order of group, the kernel's order of rows.
 inline std::vector<std::size_t> sort_by_group(const std::int32_t* group, std::size_t n_rows) {
     std::vector<std::size_t> order(n_rows);
     std::iota(order.begin(), order.end(), std::size_t(0));
@@ -77,12 +78,12 @@ inline std::vector<std::size_t> sort_by_group(const std::int32_t* group, std::si
     return order;
 }
 
-// Rows as feature-major columns and, last, the column of -1 that meets b. Padding rows copy the
-// last row.
+// Copies rows into feature-major columns, the last one being the column of -1 for b. Padding rows
+// copy the last row.
 template <class Real>
 void pack(const StridedTable& x, const std::size_t* order, std::size_t first, std::size_t n_rows,
           std::size_t n_padded, std::size_t stride, Real* columns) {
-    // Tile by tile, so that neither side of the transposition thrashes the cache.
+    // Tile by tile, so that both sides of the transposition stay in cache.
     constexpr std::size_t kTile = 64;
     for (std::size_t begin = 0; begin < n_padded; begin += kTile) {
         const std::size_t end = std::min(begin + kTile, n_padded);
@@ -96,7 +97,7 @@ void pack(const StridedTable& x, const std::size_t* order, std::size_t first, st
     std::fill_n(columns + x.n_columns * stride, n_padded, Real(-1));
 }
 
-// The memory behind a kernel's `KernelRows`, and the blocks that rows are worked on in.
+// The memory behind `KernelRows`, and the blocks of its rows.
 template <class Real>
 class PackedRows {
   public:
@@ -164,7 +165,7 @@ class PackedRows {
         const std::size_t n = task.x.n_rows, n_groups = view_.n_groups;
         const std::vector<std::size_t> order = sort_by_group(task.group, n);
         pack(task.x, order.data(), 0, n, n_rows_, view_.stride, x);
-        // The last group is the padding's and weighs nothing.
+        // The last group is for padding rows and has no weight.
         for (std::size_t i = 0; i < n_rows_; ++i)
             group_[i] = i < n ? task.group[order[i]] : std::int32_t(task.n_groups);
         for (std::size_t member = 0; member < task.n_members; ++member)

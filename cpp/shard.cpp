@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "team.hpp"
 
@@ -30,19 +31,19 @@ class TypedShard final : public Shard {
                               const std::vector<Decision>& presumed) override {
         check(member, settled, presumed);
         if (member_ < rows_.n_members)
-            for (std::size_t t = 0; t < settled.size(); ++t) keep(certain_ + t, settled[t]);
+            for (std::size_t t = 0; t < settled.size(); ++t) keep(confirmed_ + t, settled[t]);
         if (member != member_) {
             if (member_ < rows_.n_members) evaluate(member_);
             enter(member);
             return attempt({}, presumed, 0, {});
         }
-        // The state has gone the presumed way. Where that was not the settled one it goes back to
-        // the last certain trial and makes the ones since then again: they leave traces, because
-        // trials refresh the slack of rows.
+        // If the speculation was wrong, roll back to the last confirmed trial and replay the
+        // settled trials since then: trials update the slack of rows, so skipping them would change
+        // bits.
         const bool was_right = settled.size() == presumed_.size() + 1 &&
                                std::equal(presumed_.begin(), presumed_.end(), settled.begin());
         return attempt(settled, presumed, was_right ? settled.size() : 1,
-                       was_right ? std::vector<Real*>() : changed_by(certain_, presumed_.size()));
+                       was_right ? std::vector<Real*>() : changed_by(confirmed_, presumed_.size()));
     }
 
     std::size_t n_blocks() const override { return packed_.n_blocks(); }
@@ -53,7 +54,7 @@ class TypedShard final : public Shard {
     void check(std::size_t member, const std::vector<Decision>& settled,
                const std::vector<Decision>& presumed) const {
         const bool is_new = member != member_, is_first = member_ == rows_.n_members;
-        const std::size_t next = is_new ? 0 : certain_ + settled.size();
+        const std::size_t next = is_new ? 0 : confirmed_ + settled.size();
         const std::size_t n_tried = is_first ? 0 : presumed_.size() + 1;
         if (coefficients_.empty() || member >= rows_.n_members || settled.size() > n_tried ||
             (settled.empty() && !is_new) || next + presumed.size() >= n_entries())
@@ -69,7 +70,7 @@ class TypedShard final : public Shard {
         return {entry / width_, entry % width_, direction < 0 ? -size : size};
     }
 
-    // Takes a settled decision into the coefficients.
+    // Applies a settled decision to the coefficients.
     void keep(std::size_t entry, Decision decision) {
         const double step = exact_step(entry);
         if (decision) coefficients_[member_ * n_entries() + entry] += decision > 0 ? step : -step;
@@ -93,28 +94,28 @@ class TypedShard final : public Shard {
             kernel_.enter(rows_, member, own.data(), begin, end);
         });
         member_ = member;
-        certain_ = 0;
+        confirmed_ = 0;
     }
 
-    // Makes the trials after `settled` along the presumed way, beginning with trial `from` counted
-    // from certain_; earlier ones than the first new one are made again for the state's sake.
-    // Block by block: a block stays in cache over all its trials.
+    // Makes the trials after `settled`, presuming decisions for all but the first, and starts with
+    // trial `from`, counted from confirmed_; trials before the first new one are replayed for their
+    // effect on the state. Block by block: a block stays in cache over all its trials.
     std::vector<Change> attempt(const std::vector<Decision>& settled,
                                 const std::vector<Decision>& presumed, std::size_t from,
                                 const std::vector<Real*>& to_restore) {
-        std::vector<Decision> way = settled;
-        way.insert(way.end(), presumed.begin(), presumed.end());
+        std::vector<Decision> decisions = settled;
+        decisions.insert(decisions.end(), presumed.begin(), presumed.end());
         const std::size_t first_new = settled.size();
-        const std::vector<Real*> to_save = changed_by(certain_ + first_new, presumed.size());
+        const std::vector<Real*> to_save = changed_by(confirmed_ + first_new, presumed.size());
         if (saved_.size() < to_save.size()) saved_.resize(to_save.size());
         for (std::size_t i = 0; i < to_save.size(); ++i) saved_[i].resize(packed_.n_rows());
         std::vector<Change> changes((presumed.size() + 1) * packed_.n_blocks());
         for_blocks([&](std::size_t block, std::size_t begin, std::size_t end) {
             for (std::size_t i = 0; i < to_restore.size(); ++i)
                 std::copy_n(saved_[i].data() + begin, end - begin, to_restore[i] + begin);
-            for (std::size_t t = from; t <= way.size(); ++t) {
-                const std::size_t entry = certain_ + t;
-                const Decision before = t ? way[t - 1] : Decision(0);
+            for (std::size_t t = from; t <= decisions.size(); ++t) {
+                const std::size_t entry = confirmed_ + t;
+                const Decision before = t ? decisions[t - 1] : Decision(0);
                 const Step<Real> accepted = before ? step_on(entry - 1, before) : Step<Real>{};
                 const Change change = kernel_.attempt(rows_, member_, before ? &accepted : nullptr,
                                                       step_on(entry, 1), begin, end);
@@ -124,12 +125,12 @@ class TypedShard final : public Shard {
                         std::copy(to_save[i] + begin, to_save[i] + end, saved_[i].data() + begin);
             }
         });
-        certain_ += first_new;
+        confirmed_ += first_new;
         presumed_ = presumed;
         return changes;
     }
 
-    // The arrays that trials after `entry` along so many presumed decisions may change.
+    // The arrays that n_presumed trials after `entry` may change.
     std::vector<Real*> changed_by(std::size_t entry, std::size_t n_presumed) const {
         if (!n_presumed) return {};
         std::vector<Real*> arrays = {rows_.value + member_ * rows_.stride, rows_.s1, rows_.s2,
@@ -144,10 +145,10 @@ class TypedShard final : public Shard {
     const KernelRows<Real>& rows_;
     std::size_t n_threads_, width_;
     double step_a_, step_b_;
-    std::vector<double> coefficients_;      // with every settled decision
-    std::size_t member_ = 0, certain_ = 0;  // the last trial known to be on the right way
-    std::vector<Decision> presumed_;        // the way the state has gone since
-    std::vector<std::vector<Real>> saved_;  // what that may have changed, as it was then
+    std::vector<double> coefficients_;        // with every settled decision
+    std::size_t member_ = 0, confirmed_ = 0;  // the last confirmed trial
+    std::vector<Decision> presumed_;          // decisions that the state presumes since then
+    std::vector<std::vector<Real>> saved_;    // copies of what they may have changed, from before
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "solver.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "team.hpp"
 
@@ -36,7 +37,7 @@ class TypedSolver final : public Solver {
     SweepResult sweep() override {
         Barrier barrier(n_threads_);
         SweepResult result = {0, 0};
-        // Every thread takes the same decisions from the same sums; the first one reports them.
+        // Every thread computes the same decisions from the same sums; the first one stores them.
         const std::vector<double> start = coefficients_;
         run_team(n_threads_, [&](std::size_t rank) {
             std::vector<double> own = start;
@@ -106,8 +107,8 @@ class TypedSolver final : public Solver {
         return result;
     }
 
-    // One trial over all rows. The partial sums are double-buffered: a thread can be at most one
-    // trial ahead of the slowest reader, so one meeting per trial is enough.
+    // One trial over all rows. The partial sums are double-buffered: a thread is at most one trial
+    // ahead of the slowest reader, so one barrier per trial is enough.
     Change attempt(std::size_t rank, Barrier& barrier, std::size_t member,
                    const Step<Real>* accepted, const Step<Real>& step) {
         if (n_threads_ == 1) {

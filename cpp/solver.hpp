@@ -19,11 +19,11 @@ struct SweepResult {
 class Solver {
   public:
     virtual ~Solver() = default;
-    // One sweep over all entries. The coefficients (m, q, p + 1), b last, are all the state there
-    // is: a sweep started from the same ones ends in the same ones.
+    // Tries every entry once. A sweep is a function of the coefficients (m, q, p + 1), b last,
+    // alone: from the same ones it ends in the same ones.
     virtual SweepResult sweep() = 0;
     virtual const std::vector<double>& coefficients() const = 0;
-    // Row-trials so far, and how many of them took the O(m) road.
+    // Row-trials so far, and how many of them took the slow path.
     virtual std::int64_t row_trials() const = 0;
     virtual std::int64_t slow_row_trials() const = 0;
 };

@@ -1,4 +1,4 @@
-// Threads that run one function side by side and meet at a barrier.
+// Threads that run one function at the same time, and a barrier for them.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace qms22 {
 
-// Meetings are a trial apart, microseconds to milliseconds: spin first, then let others run.
+// Threads meet once per trial, every few microseconds to milliseconds: spin first, then yield.
 class Barrier {
   public:
     explicit Barrier(std::size_t n_threads) : n_threads_(n_threads) {}
@@ -30,11 +30,11 @@ class Barrier {
     alignas(64) std::atomic<std::size_t> round_{0};
 };
 
-// Runs work(0), ..., work(n_threads - 1) at the same time and waits for all of them. Where the
-// system gives too few threads, none of them works and the error is thrown on.
+// Runs work(0), ..., work(n_threads - 1) at the same time and waits for all of them. If the system
+// cannot start so many threads, none of them runs and the error is thrown again.
 template <class Work>
 void run_team(std::size_t n_threads, const Work& work) {
-    enum { kWait, kGo, kGoHome };
+    enum { kWait, kGo, kCancel };
     std::atomic<int> gate{kWait};
     std::vector<std::thread> others;
     const auto join = [&](int order) {
@@ -49,7 +49,7 @@ void run_team(std::size_t n_threads, const Work& work) {
                 if (gate.load(std::memory_order_acquire) == kGo) work(rank);
             });
     } catch (...) {
-        join(kGoHome);
+        join(kCancel);
         throw;
     }
     join(kGo);

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 class BuildInfo(TypedDict):
+    """How the kernel was compiled, and what this CPU runs of it."""
+
     compiler: str
     flags: str
     instruction_sets: list[str]
@@ -13,6 +15,8 @@ class BuildInfo(TypedDict):
     chosen: str
 
 class Solver:
+    """The coordinate perturbation method on one task in memory."""
+
     def __new__(
         cls,
         x: NDArray[np.float64],
@@ -31,15 +35,24 @@ class Solver:
         n_threads: int = 1,
         isa: str = "",
     ) -> Solver: ...
-    def sweep(self) -> tuple[float, int]: ...
+    def sweep(self) -> tuple[float, int]:
+        """Try every entry once; return the change of the loss and the number of steps taken."""
+
     @property
-    def coefficients(self) -> NDArray[np.float64]: ...
+    def coefficients(self) -> NDArray[np.float64]:
+        """A copy of A and b as one flat (m, q, p + 1), b last."""
+
     @property
-    def row_trials(self) -> int: ...
+    def row_trials(self) -> int:
+        """Trials so far, counted once per row."""
+
     @property
-    def slow_row_trials(self) -> int: ...
+    def slow_row_trials(self) -> int:
+        """Those of `row_trials` that crossed a breakpoint and took the O(m) path."""
 
 class Shard:
+    """Whole blocks of a task's rows, for a driver that adds up sums of many shards and decides."""
+
     def __new__(
         cls,
         x: NDArray[np.float64],
@@ -55,8 +68,11 @@ class Shard:
         n_threads: int = 1,
         isa: str = "",
     ) -> Shard: ...
-    def restart(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> None: ...
-    def visit(self, member: int, settled: bytes, presumed: bytes) -> NDArray[np.float64]: ...
+    def restart(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
+        """Start a sweep from A (m, q, p) and b (m, q)."""
+
+    def visit(self, member: int, settled: bytes, presumed: bytes) -> NDArray[np.float64]:
+        """Apply settled decisions, try the next entries; return changes (trials, blocks, 2)."""
 
 BLOCK_ROWS: int
 
@@ -67,5 +83,8 @@ def member_values(
     *,
     floor: float,
     isa: str = "",
-) -> NDArray[np.float64]: ...
-def build_info() -> BuildInfo: ...
+) -> NDArray[np.float64]:
+    """Return the member values |A x - b|^2, at least the floor, of every row: (n, m)."""
+
+def build_info() -> BuildInfo:
+    """Return how the kernel was compiled, and what this CPU runs of it."""

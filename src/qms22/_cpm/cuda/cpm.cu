@@ -24,7 +24,7 @@ __device__ Share<Real> share_of(const Fit<Real>& fit, int rank, int n_blocks, Re
     const long long n_packs = fit.n_rows / kRows;
     const long long begin = n_packs * rank / n_blocks * kRows;
     const int n_rows = int(n_packs * (rank + 1) / n_blocks * kRows - begin);
-    // Room for the largest share: columns start where packs may.
+    // Memory for the largest share; columns start where packs may.
     const long long room = (n_packs + n_blocks - 1) / n_blocks * kRows;
     return {begin,
             first,
@@ -37,14 +37,13 @@ __device__ Share<Real> share_of(const Fit<Real>& fit, int rank, int n_blocks, Re
             shared + 4 * room};
 }
 
-// What a sweep has come to: every lane adds up the changes that passed through its slot.
+// The totals of a sweep: every lane adds up the changes of its slot.
 struct Tally {
     double change;
     int accepted;
 };
 
-// Reads the decisions off the totals, one per slot: which steps the next pass takes, and in which
-// direction.
+// Decides from the totals, one per slot, which steps the next pass takes and in which direction.
 template <class Real, int kDepth>
 __device__ __forceinline__ void decide(double total, double tolerance, Pass<Real, kDepth>& next,
                                        signed char* moves, int width, Tally& tally) {
@@ -60,12 +59,12 @@ __device__ __forceinline__ void decide(double total, double tolerance, Pass<Real
         entry.size = plus ? entry.size : minus ? -entry.size : Real(0);
         tally.accepted += plus || minus;
         if (lane == slot + !plus && (plus || minus)) tally.change += total;
-        // The second entry was tried from three states; this is where that of this outcome is.
+        // The second entry was tried from three states; this is the slot for this outcome.
         slot = 2 + (plus ? 0 : minus ? 1 : 2) * kChanges<1>;
     }
 }
 
-// Sweeps over every entry of every member, until nothing moves any more.
+// Makes sweeps over every entry of every member until a sweep takes no step.
 template <class Team, bool kResident, int kRows, class Real, int kDepth>
 __device__ __forceinline__ void sweep(const Fit<Real>* fits, int n_sweeps, bool fresh,
                                       unsigned long long* tagged_sums) {
@@ -84,7 +83,8 @@ __device__ __forceinline__ void sweep(const Fit<Real>* fits, int n_sweeps, bool 
     const auto next_pass = [&](const Pass<Real, kDepth>& pass, int first) {
         return pass_after(pass, first, n_entries, width, Real(step_a), Real(step_b));
     };
-    // Makes a member's coefficients, moved by the steps just found, its entries at hand.
+    // Copies a member's coefficients to `entries`; if `moved`, applies the steps of this sweep
+    // first.
     const auto take_up = [&](int member, bool moved) {
         double* const own = coefficients + (long long)member * n_entries;
         __syncthreads();
@@ -116,7 +116,7 @@ __device__ __forceinline__ void sweep(const Fit<Real>* fits, int n_sweeps, bool 
             take_up(member, true);
             evaluate<kRows>(fit, member, entries, share);
         }
-        // Every slot is dealt with in several lanes; one of them counts.
+        // Several lanes handle every slot; one of them counts.
         const double change = over_slots<1>(threadIdx.x % kWarp < kCount ? tally.change : 0.0);
         if (rank == 0 && threadIdx.x == 0) {
             fit.change[n_done] = change;

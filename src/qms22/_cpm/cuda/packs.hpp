@@ -3,8 +3,8 @@
 
 namespace qms22 {
 
-// Rows that lie beside each other and that a thread loads at once: of 16 bytes where there are
-// many, fewer where more threads can share them.
+// Neighbouring rows that a thread loads at once: 16 bytes where there are many rows, less where
+// more threads can share them.
 template <class Real, int kRows>
 struct Pack {
     Real of[kRows];
@@ -25,7 +25,7 @@ struct WordOf<16> {
     using type = uint4;
 };
 
-// A pack as the one word that travels.
+// A pack as one machine word, for loads and stores.
 template <class Real, int kRows>
 union Packed {
     using Word = typename WordOf<kRows * sizeof(Real)>::type;
@@ -33,7 +33,7 @@ union Packed {
     Pack<Real, kRows> pack;
 };
 
-// Tells the compiler that memory is the device's: it need not find out at each access.
+// Tells the compiler that a pointer is to device memory, so that it need not check each access.
 template <class T>
 __device__ __forceinline__ T* in_device_memory(T* memory) {
     __builtin_assume(__isGlobal(memory));
@@ -46,14 +46,14 @@ __device__ __forceinline__ Pack<Real, kRows> load(const Real* from) {
     return Packed<Real, kRows>{*reinterpret_cast<const Word*>(from)}.pack;
 }
 
-// The same of memory that no kernel writes to.
+// The same for memory that no kernel writes to.
 template <int kRows, class Real>
 __device__ __forceinline__ Pack<Real, kRows> load_constant(const Real* from) {
     using Word = typename Packed<Real, kRows>::Word;
     return Packed<Real, kRows>{__ldg(reinterpret_cast<const Word*>(from))}.pack;
 }
 
-// Into the device's memory, in one piece, which the compiler would not do by itself, or into shared
+// Stores to device memory as one word, which the compiler would not do by itself, or to shared
 // memory.
 template <bool kShared = false, int kRows, class Real>
 __device__ __forceinline__ void store(Real* to, const Pack<Real, kRows>& pack) {

@@ -7,8 +7,8 @@
 namespace qms22 {
 
 // The rows of one thread, pack by pack, and where their state is. If all rows fit into the shared
-// memory of their blocks, a block has neighbouring rows and keeps their state there. Else all
-// blocks move through device memory side by side. A row stays with its thread for good.
+// memory of their blocks, a block has neighbouring rows and keeps their state there. Otherwise all
+// blocks move through device memory side by side. A row belongs to one thread for the whole fit.
 template <class Real>
 struct Share {
     long long begin;                        // of the block's rows
@@ -80,7 +80,7 @@ __device__ void evaluate(const Fit<Real>& fit, int member, const Real* entries,
     });
 }
 
-// Makes the rows of this thread ready for trials on a member: residuals, f, S1, S2 and slack.
+// Computes residuals, f, S1, S2 and slack of the rows of this thread, for trials on a member.
 template <bool kResident, int kRows, class Real>
 __device__ void enter(const Fit<Real>& fit, int member, const Real* entries,
                       const Share<Real>& share) {
@@ -117,8 +117,8 @@ struct Changes {
     Real of[kChanges<kDepth>];
 };
 
-// One row's part of a pass on the O(m) road, from memory to memory. A rare thing, and kept out of
-// the way of the others: they find the instructions of a pass at hand.
+// One row's part of a pass on the slow path, from memory to memory. It is rare, and not inlined so
+// that the instructions of the fast path stay in cache.
 template <bool kResident, class Real, int kDepth>
 __device__ __noinline__ Changes<Real, kDepth> visit_row(const Fit<Real>& fit, int member,
                                                         Pass<Real, kDepth> pass, Share<Real> share,
@@ -145,7 +145,7 @@ __device__ __noinline__ Changes<Real, kDepth> visit_row(const Fit<Real>& fit, in
     return changes;
 }
 
-// What a pack of rows brings along to a pass.
+// What a pass loads of a pack of rows.
 template <class Real, int kRows, int kDepth>
 struct Brought {
     Pack<Real, kRows> residual2, f, s1, s2, slack;   // the state
@@ -222,7 +222,7 @@ __device__ __forceinline__ void visit_rows(const Fit<Real>& fit, int member,
     Real* const result = kResident ? share.residual2 : residual2 + pass.tried[0].component * stride;
     const Real* const after = residual2 + pass.tried[kDepth - 1].component * stride;
     for_packs(share, [&](int i) {
-        // All loads first: the memory answers them at the same time.
+        // All loads first, so that they overlap.
         Brought<Real, kRows, kDepth> brought = {
             load<kRows>(before + i), load<kRows>(share.f + i), load<kRows>(share.s1 + i),
             load<kRows>(share.s2 + i), load<kRows>(share.slack + i)};

@@ -1,12 +1,12 @@
 // The arithmetic of single rows: one source for the GPU and for the host, where it is tested.
 //
 // cpp/kernel.hpp derives the method: between two breakpoints the loss of a row is
-// const + S1 u + S2 / u, so that a trial costs O(1) per row while the member's value stays within
-// its slack. What is new here is that a pass over the rows tries several entries at once. Whether
-// the first one moves up, down or not at all is known only when all rows have been added up; so
-// the second is tried from each of these three states, the third from each of nine, and so on.
-// That costs arithmetic, of which a GPU has plenty, and saves passes over memory and meetings of
-// all blocks, of which it has not. The decisions are the same as with one entry at a time.
+// const + S1 u + S2 / u, so a trial costs O(1) per row while the member's value stays within its
+// slack. Here, in addition, a pass over the rows tries several entries at once. Whether the first
+// one moves up, down or not at all is known only when all rows have been added up, so the second is
+// tried from each of these three states, the third from each of nine, and so on. That takes more
+// arithmetic, which is cheap on a GPU, and fewer passes over memory and fewer meetings of all
+// blocks, which are not. The decisions are the same as with one entry at a time.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -19,8 +19,8 @@
 
 namespace qms22 {
 
-// One fit: the task, the rules, and the memory it works in. Rows are padded to full packs; padding
-// rows are in the last group, which weighs nothing.
+// One fit: the task, the rules, and its memory. Rows are padded to full packs; padding rows are in
+// the last group, which has no weight.
 template <class Real>
 struct Fit {
     long long n_rows;  // with padding
@@ -32,7 +32,7 @@ struct Fit {
     const Real* x;             // (p + 1, stride): the features, then a column of -1 that meets b
     const int* group;          // (n)
     const Real* group_weight;  // (m, n_groups)
-    const Real* row_weight;    // (n), or null where every row weighs 1
+    const Real* row_weight;    // (n), or null where all weights are 1
     Real* value;               // (m, stride): f_i of every row, at least the floor
     Real* residual2;           // (q, stride): 2 (A_i x - b_i) of the member being trained
     Real* f;                   // (n): its value, not floored: steps move the true one
@@ -70,8 +70,8 @@ QMS22_INLINE double magnitude(double a) { return __builtin_fabs(a); }
 QMS22_INLINE float magnitude(float a) { return __builtin_fabsf(a); }
 #endif
 
-// The one division on the fast road. In float32 the GPU multiplies with its quick reciprocal, a
-// unit or two in the last place off; the range of member values is limited and suits it.
+// The one division on the fast path. In float32 the GPU multiplies by its approximate reciprocal,
+// which is off by a unit or two in the last place; member values stay within its range.
 QMS22_INLINE double quotient(double a, double b) { return a / b; }
 QMS22_INLINE float quotient(float a, float b) {
 #if defined(__CUDACC__)
@@ -89,7 +89,7 @@ QMS22_INLINE Real weight(const Fit<Real>& fit, int member, long long row) {
     return fit.row_weight ? of_group * fit.row_weight[row] : of_group;
 }
 
-// Farther than any member value.
+// Larger than any member value.
 template <class Real>
 constexpr Real kFar = 3e38f;
 template <>
@@ -100,7 +100,7 @@ struct Interval {
     Real s1, s2, slack;
 };
 
-// S1, S2 and slack at value f of the member.
+// S1, S2 and slack of a row where the member has the value f.
 template <class Real>
 QMS22_RARE Interval<Real> locate(const Fit<Real>& fit, int member, long long row, Real f) {
     const Real v = larger(f, fit.floor), own_weight = weight(fit, member, row);
@@ -113,38 +113,38 @@ QMS22_RARE Interval<Real> locate(const Fit<Real>& fit, int member, long long row
         own_gap = smaller(own_gap, magnitude(v - lower));
         const Real other_weight = weight(fit, j, row);
         if (v < upper) s2 += other_weight * other;
-        // Where a set has no weight its breakpoints are none.
+        // A set without weight has no breakpoints.
         if (other_weight > Real(0)) other_gap = smaller(other_gap, magnitude(upper - v));
     }
     const Real gap = smaller(own_weight > Real(0) ? own_gap : kFar<Real>, other_gap);
-    // Under the floor the smooth form does not hold: no slack, not even for a step of zero.
+    // Below the floor the smooth form does not hold: no slack, not even for a step of zero.
     const Real slack = f > fit.floor ? smaller(gap, f - fit.floor) : Real(-1);
     return {own_weight * inverse_sum, s2, slack};
 }
 
-// Where a row is on the way of the member being trained; residual2 is that of one component.
+// The state of a row for the member being trained; residual2 is that of one component.
 template <class Real>
 struct RowState {
     Real residual2, f, s1, s2, slack;
 };
 
-// An entry of the member: A_i[component, feature], or b_i[component] where feature is p.
+// A step on an entry of the member: A_i[component, feature], or b_i[component] where feature is p.
 template <class Real>
 struct Step {
     int component, feature;
     Real size;  // 0 where the entry stays as it is
 };
 
-// What a pass over the rows does: take the steps that the last one decided on, try the next
-// entries, all in their order.
+// What a pass over the rows does: take the steps that the last pass decided on, then try the next
+// entries, all in order.
 template <class Real, int kDepth>
 struct Pass {
-    static_assert(kDepth <= 2, "components of two entries would allow more than one turn");
+    static_assert(kDepth <= 2, "a pass over more entries may meet more than two components");
 
     Step<Real> taken[kDepth];
     Step<Real> tried[kDepth];
-    // Components have two entries or more, so that a pass meets two of them at most: the number of
-    // the entry, counted over both lists, with which the second one begins, or 0.
+    // The number of the entry, counted over both lists, with which a second component begins, or 0.
+    // Components have two entries or more, so a pass meets at most two of them.
     int turn;
 
     QMS22_INLINE bool takes() const {
@@ -154,15 +154,15 @@ struct Pass {
     }
 };
 
-// The pass that tries the next entries, from number `first` of n_entries on, and takes the steps
-// that this one tries, as far as they will be decided on.
+// The pass after `pass`: it tries the next entries, from number `first` of n_entries on, and takes
+// the steps that `pass` tries, once `decide` has set their directions.
 template <class Real, int kDepth>
 QMS22_INLINE Pass<Real, kDepth> pass_after(const Pass<Real, kDepth>& pass, int first, int n_entries,
                                            int width, Real step_a, Real step_b) {
     Pass<Real, kDepth> next;
     Step<Real> entry = pass.tried[kDepth - 1];
     for (int k = 0; k < kDepth; ++k) {
-        // Behind the last entry stands one that does not move.
+        // After the last entry comes one that does not move.
         const bool is_one = first + k < n_entries;
         if (is_one && first + k > 0 && ++entry.feature == width) {
             entry.feature = 0;
@@ -181,8 +181,8 @@ QMS22_INLINE Pass<Real, kDepth> pass_after(const Pass<Real, kDepth>& pass, int f
     return next;
 }
 
-// What one row holds against a pass: its features at the entries, and the residual of the second
-// component where there is one.
+// What a pass needs of one row: its features at the entries, and the residual of the second
+// component, if there is one.
 template <class Real, int kDepth>
 struct Against {
     Real taken[kDepth];
@@ -190,7 +190,7 @@ struct Against {
     Real residual2;
 };
 
-// Takes a step within the slack; beyond it the slack gets negative, and S1 and S2 do not hold.
+// Takes a step within the slack. Beyond it the slack gets negative, and S1 and S2 no longer hold.
 template <class Real>
 QMS22_INLINE void take(Real step, Real x, RowState<Real>& state) {
     const Real e = step * x, d = e * e + e * state.residual2;
@@ -199,7 +199,7 @@ QMS22_INLINE void take(Real step, Real x, RowState<Real>& state) {
     state.slack -= magnitude(d);
 }
 
-// Takes a step, wherever it leads.
+// Takes a step of any length.
 template <class Real>
 QMS22_INLINE void take_exactly(const Fit<Real>& fit, int member, long long row, Real step, Real x,
                                RowState<Real>& state) {
@@ -211,9 +211,9 @@ QMS22_INLINE void take_exactly(const Fit<Real>& fit, int member, long long row, 
     }
 }
 
-// Trying kDepth entries takes this many trials: one of the first, and for each of its three
-// outcomes (up, down, stay) those of the others, in this order. Each gives two changes of the
-// loss, that of a step up and that of a step down.
+// Trying kDepth entries takes this many trials: one of the first, then for each of its three
+// outcomes (up, down, stay) those of the others, in this order. Each trial has two changes of the
+// loss, for a step up and for a step down.
 template <int kDepth>
 constexpr int kTrials = 1 + 3 * kTrials<kDepth - 1>;
 template <>
@@ -221,8 +221,8 @@ constexpr int kTrials<0> = 0;
 template <int kDepth>
 constexpr int kChanges = 2 * kTrials<kDepth>;
 
-// How far f moves when the residual moves by e and by -e. Neither falls further than `reach`, the
-// larger one.
+// How far f moves when the residual moves by e and by -e. Neither falls by more than `reach`, the
+// larger one of the two.
 template <class Real>
 struct Moves {
     Real plus, minus, reach;
@@ -255,9 +255,9 @@ QMS22_INLINE void for_trials(const Pass<Real, kDepth>& pass, const Against<Real,
     }
 }
 
-// One row's part of a pass on the fast road, by the smooth form of the loss:
+// One row's part of a pass on the fast path, by the smooth form of the loss:
 //     g(f + d) - g(f) = d (S1 - S2 / (f (f + d))).
-// Returns true, and nothing of use, where a move exceeds the slack.
+// Returns whether a move exceeds the slack; if so, the changes and the state are of no use.
 template <class Real, int kDepth>
 QMS22_INLINE bool visit_smoothly(const Pass<Real, kDepth>& pass, const Against<Real, kDepth>& at,
                                  RowState<Real>& state, Real* change) {
@@ -290,8 +290,8 @@ QMS22_INLINE Candidate<Real> candidate(const Fit<Real>& fit, Real f) {
     return {value, Real(1) / value};
 }
 
-// The same on the O(m) road, from the terms of g itself. Refreshes the slack where earlier steps
-// have worn it down.
+// The same on the slow path, O(m), from the terms of g. Computes the slack again where earlier
+// steps have used it up.
 template <class Real, int kDepth>
 QMS22_INLINE void visit_exactly(const Fit<Real>& fit, int member, long long row,
                                 const Pass<Real, kDepth>& pass, const Against<Real, kDepth>& at,
@@ -327,7 +327,7 @@ QMS22_INLINE void visit_exactly(const Fit<Real>& fit, int member, long long row,
         state.slack = locate(fit, member, row, state.f).slack;
 }
 
-// Adds what one feature, or the -1 that meets b, brings to the residuals of kCount components.
+// Adds one feature, or the -1 for b, to the residuals of kCount components.
 template <int kCount, class Real>
 QMS22_INLINE void add_feature(const Real* entries, int width, Real x, Real (&residual)[kCount]) {
     for (int r = 0; r < kCount; ++r) residual[r] += entries[r * width] * x;

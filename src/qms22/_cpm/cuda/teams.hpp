@@ -11,10 +11,10 @@ constexpr int kWarp = 32;
 constexpr int kMostWarps = 16;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// kCount sums, a power of two, are added up at the same time: lane l deals with sum l % kCount, its
+// kCount sums, a power of two, are added up at the same time: lane l handles sum l % kCount, its
 // slot.
 
-// Adds up over lanes that deal with the same slot.
+// Adds up over the lanes that handle the same slot.
 template <int kCount>
 __device__ __forceinline__ double over_slots(double sum) {
 #pragma unroll
@@ -23,8 +23,8 @@ __device__ __forceinline__ double over_slots(double sum) {
     return sum;
 }
 
-// Adds up over the lanes of a warp. Halves what a lane holds and what it sends in every step, so
-// that n sums cost little more than one.
+// Adds up over the lanes of a warp. Every step halves what a lane holds and sends, so n sums cost
+// little more than one.
 template <int kCount, class Real>
 __device__ __forceinline__ double over_lanes(Real (&sums)[kCount]) {
     const int lane = threadIdx.x % kWarp;
@@ -41,8 +41,8 @@ __device__ __forceinline__ double over_lanes(Real (&sums)[kCount]) {
     return over_slots<kCount>(sums[0]);
 }
 
-// Adds up over the warps of a block. Two buffers in turn: a warp that writes one has met all
-// others since they read it.
+// Adds up over the warps of a block. Two buffers are used in turn: a warp that writes to one has
+// met all others since they read it.
 template <int kCount>
 struct Warps {
     double sum[2][kMostWarps][kCount];
@@ -60,10 +60,10 @@ struct Warps {
     }
 };
 
-// Blocks tell each other their sums by tagged. A tagged is a sum whose last bit says in which
-// round it was written, so that it needs no flag beside it and no order in memory: whoever sees
-// the bit sees the sum. Letters of two rounds have room beside each other, as a block is never
-// more than one round ahead; the bit turns when the room is used again, and memory starts as 0.
+// Blocks exchange tagged sums: the last bit of a sum is a tag that says in which round it was
+// written. So it needs no flag and no memory order: a reader that sees the tag sees the sum. There
+// is memory for two rounds, as a block is never more than one round ahead; the tag flips each time
+// the memory is used again, and memory starts as 0.
 __device__ __forceinline__ unsigned long long tagged_sum(double sum, unsigned round) {
     const unsigned long long bits = __double_as_longlong(sum);
     return (bits & ~1ull) | (~round >> 1 & 1u);
@@ -120,7 +120,7 @@ struct Cluster {
             (&buffers.tagged_sums[0][0][0])[i] = 0;
         meet();
     }
-    // Nobody leaves while others may still write to it.
+    // No block ends while others may still write to its shared memory.
     static __device__ void close() { meet(); }
 
     static __device__ __forceinline__ void send(unsigned long long* to, int block,
@@ -194,7 +194,7 @@ struct Grid {
         tagged_sums += round % 2 * n_sums;
         if (threadIdx.x < kCount)
             send(tagged_sums + blockIdx.x * kCount + threadIdx.x, tagged_sum(of_block, round));
-        // Each thread waits for its share of the tagged_sums, several at a time.
+        // Each thread waits for its share of the sums, several at a time.
         constexpr int kAtOnce = 6;
         double share = 0;
         for (int first = threadIdx.x; first < n_sums; first += kAtOnce * blockDim.x) {
