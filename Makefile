@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint format docs benchmark bench study bench-smoke clean
+.PHONY: demo test lint lint-cpp format docs benchmark bench study bench-smoke clean
 
 demo: $(READY)
 	$(BIN)/qms22 demo
@@ -12,14 +12,28 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest
 
-lint: $(READY)
+lint: $(READY) lint-cpp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+CUDA_FILES := $(wildcard src/qms22/_cpm/cuda/*.cu src/qms22/_cpm/cuda/*.hpp tests/cpm/*.cpp)
+CPP_SOURCES := $(wildcard cpp/*.cpp benchmarks/*.cpp)
+CPP_FILES := $(CPP_SOURCES) $(wildcard cpp/*.hpp) $(CUDA_FILES)
+
+# Half a minute. The kernel is checked for one instruction set; GPU sources are only formatted.
+lint-cpp: $(READY)
+	$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
+	$(BIN)/clang-tidy --quiet $(CPP_SOURCES) -- -std=c++17 -DQMS22_ISA=linted \
+		$(if $(filter x86_64 amd64,$(shell uname -m)),-DQMS22_X86) \
+		-DQMS22_COMPILER='""' -DQMS22_FLAGS='""' \
+		-isystem $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))') \
+		-isystem $$($(BIN)/python -m nanobind --include_dir)
+
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP_FILES)
 
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -q docs build/docs
