@@ -120,9 +120,13 @@ class DaskQMS22(BaseEstimator):  # type: ignore[misc]
         detector.offset_ = -threshold(scores, count_flagged(self.contamination, len(scores)))
         detector._remove_checkpoint()
         self.detector_ = detector.without_rows()
-        fitted = {name: value for name, value in vars(detector).items() if name.endswith("_")}
-        self.__dict__.update(fitted)
         return self
+
+    def __getattr__(self, name: str) -> Any:
+        # The other fitted attributes are those of detector_.
+        if name.endswith("_") and not name.startswith("_") and "detector_" in vars(self):
+            return getattr(self.detector_, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def top_k(self, k: int) -> NDArray[np.intp]:
         """Return the positions of the k most suspicious unlabeled rows.

@@ -1,10 +1,9 @@
-"""A fit on a Dask cluster has the bits of a fit in one memory, and outlives its workers."""
+"""Fits on a Dask cluster: the bits of a fit in one memory, lost workers, bad input."""
 
 from __future__ import annotations
 
 import json
 import os
-import pickle
 import signal
 import threading
 from collections.abc import Iterator
@@ -33,7 +32,6 @@ from distributed import Client, LocalCluster
 import qms22.dask
 from qms22.cluster import dask_detector
 from qms22.cluster.dask_solver import DaskSolver
-from qms22.cluster.scoring import without_batch
 from qms22.dask import DaskQMS22
 
 PARAMETERS: dict[str, Any] = {
@@ -90,7 +88,10 @@ def test_number_of_workers(
     parameters = {**PARAMETERS, "scaling": "standard", "n_restarts": 2}
     expected = QMS22(**parameters).fit(T, unlabeled=S)
     cluster = LocalCluster(
-        n_workers=n_workers, threads_per_worker=n_threads, dashboard_address=":0"
+        n_workers=n_workers,
+        threads_per_worker=n_threads,
+        processes=False,
+        dashboard_address=":0",
     )
     with cluster, Client(cluster):
         found = DaskQMS22(**parameters).fit(
@@ -121,6 +122,8 @@ def test_data_frames(client: Client, tables: tuple[np.ndarray, np.ndarray]) -> N
         qms22.dask.predict(expected, lazy).compute(), expected.predict(kept)
     )
     assert found.explain(kept[:3]).names == ("a", "b", "c")
+    found.fit(da.from_array(normal.to_numpy()), unlabeled=da.from_array(kept.to_numpy()))
+    assert not hasattr(found, "feature_names_in_")
 
 
 def test_rows_of_unknown_number(client: Client, tables: tuple[np.ndarray, np.ndarray]) -> None:
@@ -128,34 +131,6 @@ def test_rows_of_unknown_number(client: Client, tables: tuple[np.ndarray, np.nda
     lazy = da.from_array(S, 900)
     found = DaskQMS22(**PARAMETERS).fit(da.from_array(T, 5_000), unlabeled=lazy[lazy[:, 0] > 0])
     assert_same_fit(found, QMS22(**PARAMETERS).fit(T, unlabeled=S[S[:, 0] > 0]))
-
-
-def test_scoring_is_lazy(tables: tuple[np.ndarray, np.ndarray]) -> None:
-    """Without any cluster: whatever scheduler Dask has."""
-    T, S = tables
-    detector = QMS22(**PARAMETERS).fit(T, unlabeled=S)
-    seen = []
-
-    def load(block: np.ndarray) -> np.ndarray:
-        seen.append(len(block))
-        return block
-
-    lazy = da.from_array(S, (2_000, 2)).rechunk((2_000, 3)).map_blocks(load, meta=np.empty((0, 0)))
-    with dask.config.set(scheduler="synchronous"):
-        for name in ("score_samples", "decision_function", "predict"):
-            scores = getattr(qms22.dask, name)(detector, lazy)
-            assert isinstance(scores, da.Array)
-            assert scores.chunks == ((2_000, 2_000, 1_001),)
-            assert seen == []
-            expected = getattr(detector, name)(S)
-            np.testing.assert_array_equal(scores.compute(), expected)
-            assert scores.dtype == expected.dtype
-            assert sorted(seen) == [1_001, 2_000, 2_000]
-            seen.clear()
-        lazy = da.from_array(S, (2_000, 2))
-        np.testing.assert_array_equal(
-            qms22.dask.score_samples(detector, lazy), detector.score_samples(S)
-        )
 
 
 def test_methods_take_collections_and_rows(tables: tuple[np.ndarray, np.ndarray]) -> None:
@@ -189,46 +164,44 @@ def test_max_samples_learns_from_the_draw(tables: tuple[np.ndarray, np.ndarray])
 
 
 def test_a_killed_worker_loses_nothing(
-    tables: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+    client: Client, tables: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     T, S = tables
     parameters = {**PARAMETERS, "n_components": 8, "max_iter": 6}
     expected = QMS22(**parameters).fit(T, unlabeled=S)
     sweep, build, gather = DaskSolver.sweep, DaskSolver._build, Client.gather
-    n_sweeps, lost = 0, []
-    cluster = LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=":0")
-    with cluster, Client(cluster) as client:
-        pids = client.run(os.getpid)
-        doomed: list[int] = []
+    pids = client.run(os.getpid)
+    n_sweeps, built, doomed, timers = 0, [], [], []
 
-        def sweep_and_kill(solver: DaskSolver) -> tuple[float, int]:
-            nonlocal n_sweeps
-            n_sweeps += 1
-            if n_sweeps == 2:  # once the sweep knows where its shards are
-                doomed.append(pids[solver._homes[0]])
-            if n_sweeps == 4:  # in the middle of the sweep
-                pid = pids[solver._homes[1]]
-                threading.Timer(0.03, os.kill, [pid, signal.SIGKILL]).start()
-            return sweep(solver)
+    def sweep_and_kill(solver: DaskSolver) -> tuple[float, int]:
+        nonlocal n_sweeps
+        n_sweeps += 1
+        if n_sweeps == 2:  # once the sweep has the addresses of its shards
+            doomed.append(pids[solver._homes[0]])
+        if n_sweeps == 4:  # in the middle of the sweep
+            pid = pids[solver._homes[1]]
+            timers.append(threading.Timer(0.03, os.kill, [pid, signal.SIGKILL]))
+            timers[0].start()
+        return sweep(solver)
 
-        def gather_and_kill(client: Client, *args: Any, **kwargs: Any) -> Any:
-            gathered = gather(client, *args, **kwargs)
-            while doomed:
-                os.kill(doomed.pop(), signal.SIGKILL)
-            return gathered
+    def gather_and_kill(client: Client, *args: Any, **kwargs: Any) -> Any:
+        gathered = gather(client, *args, **kwargs)
+        while doomed:
+            os.kill(doomed.pop(), signal.SIGKILL)
+        return gathered
 
-        def note_and_build(solver: DaskSolver, numbers: list[int]) -> None:
-            lost.append(numbers)
-            build(solver, numbers)
+    def note_and_build(solver: DaskSolver, numbers: list[int]) -> None:
+        built.append(numbers)
+        build(solver, numbers)
 
-        monkeypatch.setattr(DaskSolver, "sweep", sweep_and_kill)
-        monkeypatch.setattr(DaskSolver, "_build", note_and_build)
-        monkeypatch.setattr(Client, "gather", gather_and_kill)
-        found = DaskQMS22(**parameters).fit(
-            da.from_array(T, 4_000), unlabeled=da.from_array(S, 999)
-        )
+    monkeypatch.setattr(DaskSolver, "sweep", sweep_and_kill)
+    monkeypatch.setattr(DaskSolver, "_build", note_and_build)
+    monkeypatch.setattr(Client, "gather", gather_and_kill)
+    found = DaskQMS22(**parameters).fit(da.from_array(T, 4_000), unlabeled=da.from_array(S, 999))
     assert_same_fit(found, expected)
-    assert lost[:2] == [[0, 1, 2], [0]]
+    assert built[:2] == [[0, 1, 2, 3], [0]]
+    timers[0].join()
+    client.wait_for_workers(len(pids))
 
 
 def test_goes_on_from_a_checkpoint(
@@ -376,21 +349,6 @@ def test_the_fitted_detector_can_be_saved(
     np.testing.assert_array_equal(loaded.decision_function(S), detector.decision_function(S))
 
 
-def test_workers_get_no_rows_of_the_fit(tables: tuple[np.ndarray, np.ndarray]) -> None:
-    T, S = tables
-    detector = QMS22(max_iter=1, n_components=1, random_state=0).fit(T, unlabeled=S)
-    with dask.config.set(scheduler="synchronous"):
-        of_dask = DaskQMS22(max_iter=1, n_components=1, max_samples=99).fit(
-            da.from_array(T), unlabeled=da.from_array(S)
-        )
-    for fitted in (detector, of_dask):
-        for method in ("score_samples", "predict"):
-            assert len(pickle.dumps(without_batch(fitted, method))) < 10_000
-    np.testing.assert_array_equal(
-        qms22.dask.predict(detector, da.from_array(S, 900)), detector.predict(S)
-    )
-
-
 def test_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_client() -> None:
         raise ValueError("No clients found")
@@ -398,10 +356,3 @@ def test_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dask_detector, "get_client", no_client)
     with pytest.raises(RuntimeError, match="there is no Dask cluster to fit on; make a"):
         DaskQMS22().fit(rows, unlabeled=rows)
-
-
-def test_scoring_checks_columns_at_once(tables: tuple[np.ndarray, np.ndarray]) -> None:
-    T, S = tables
-    detector = QMS22(**PARAMETERS).fit(T, unlabeled=S)
-    with pytest.raises(ValueError, match="X has 2 features, but QMS22 is expecting 3"):
-        qms22.dask.score_samples(detector, rows)
