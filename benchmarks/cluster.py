@@ -1,4 +1,4 @@
-"""Fit and score on local Dask workers: the bits, the round trips, a lost worker, the memory.
+"""Fit and score on local Dask workers: equal bits, round trips, a lost worker, memory.
 
 python benchmarks/cluster.py --output benchmarks/results
 """
@@ -49,7 +49,7 @@ def make_tables(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 @contextmanager
 def watched_sweeps(victim: int | None) -> Iterator[list[float]]:
-    """Note the seconds of every sweep; kill a worker in the middle of the sixth."""
+    """Record the seconds of every sweep; kill a worker in the middle of the sixth."""
     seconds: list[float] = []
     sweep = DaskSolver.sweep
 
@@ -66,7 +66,7 @@ def watched_sweeps(victim: int | None) -> Iterator[list[float]]:
 
 
 def time_in_memory(detector: QMS22, normal: np.ndarray, batch: np.ndarray) -> float:
-    """Fit on one core; give seconds per sweep, the rest of the fit included."""
+    """Fit on one core; return the seconds of the whole fit per sweep."""
     begin = time.perf_counter()
     detector.fit(normal, unlabeled=batch)
     return (time.perf_counter() - begin) / detector.n_iter_
@@ -101,7 +101,7 @@ def peak_megabytes() -> float:
 
 
 def time_scoring(n_workers: int, n_rows: int, chunk: int) -> dict[str, Any]:
-    """Score rows that are made chunk by chunk; workers keep nothing but the sum of the scores."""
+    """Score rows that are made chunk by chunk; workers keep only the sum of the scores."""
     detector = QMS22(max_iter=20, random_state=0)
     normal, batch = make_tables(20_000)
     detector.fit(normal, unlabeled=batch)
@@ -140,7 +140,7 @@ def main(workers: int, rows: tuple[int, ...], score_rows: int, sweeps: int, outp
             alone = time_in_memory(expected, *tables)
             about = {"rows": n_rows, "dtype": dtype, "workers": workers, "sweeps": expected.n_iter_}
             with local_workers(workers) as client:
-                client.run(__import__, "qms22.dask")  # so that no fit waits for it
+                client.run(__import__, "qms22.dask")  # before the first fit is timed
                 pids = client.run(os.getpid)
                 for what, victim in (
                     ("fit", None),

@@ -8,9 +8,9 @@
 
     detector = QMS22(random_state=0).fit(normal, unlabeled=sample)
     scored = score_samples(detector, ray.data.read_parquet("s3://bucket/rows"))
-    scored.write_parquet("s3://bucket/scores")  # only now is anything read
+    scored.write_parquet("s3://bucket/scores")  # reads and scores the rows
 
-Restarts run on a Ray cluster as well, through joblib::
+Restarts of a fit can also run on a Ray cluster, through joblib::
 
     from ray.util.joblib import register_ray
 

@@ -7,9 +7,9 @@
 
     detector = QMS22(random_state=0).fit(normal, unlabeled=sample)
     scored = score_samples(detector, spark.read.parquet("hdfs:///rows"))
-    scored.write.parquet("hdfs:///scores")  # only now is anything read
+    scored.write.parquet("hdfs:///scores")  # reads and scores the rows
 
-qms22 has to be installed on the executors too.
+The executors need qms22, too.
 """
 
 from qms22.cluster.spark import score_samples

@@ -1,7 +1,7 @@
-"""One fit over rows that lie apart, in shards, with the bits of a fit over all of them.
+"""One fit over rows on many machines, to the bit the fit over all of them on one.
 
-The kernel sorts the rows of a task by group and adds up blocks of `BLOCK_ROWS` of them, in order.
-Shards hold whole blocks (`_layout`): each sends its blocks' sums (`_shard`), and a driver adds all
-of them in that same order and decides (`_sweep`). So it does not matter how many shards there are,
-nor which one holds a block.
+The kernel sorts the rows of a task by group and adds up blocks of `BLOCK_ROWS` rows, in order.
+Shards hold whole blocks (`layout`) and send the sums of their blocks (`shard`); a driver adds all
+sums in the kernel's order and decides (`sweep`). So neither the number of shards nor the place of a
+block changes the result.
 """

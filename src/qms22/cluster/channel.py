@@ -16,7 +16,7 @@ class Channel:
         self._socket = connection
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A machine that fell silent is noticed within half a minute.
+        # Notice within half a minute that the other machine no longer answers.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for name, value in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             if hasattr(socket, name):
@@ -27,7 +27,7 @@ class Channel:
         self._socket.sendall(_LENGTH.pack(len(message)) + message)
 
     def receive(self) -> bytes:
-        """Wait for a message; an OSError says that there will be none."""
+        """Wait for a message and return it; raise OSError if the connection ends."""
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size))
         return self._read(length)
 
@@ -37,17 +37,17 @@ class Channel:
         while view:
             n_read = self._socket.recv_into(view)
             if not n_read:
-                raise ConnectionError("the other end has gone")
+                raise ConnectionError("the other end has closed the connection")
             view = view[n_read:]
         return bytes(data)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         shut(self._socket)
 
 
 def shut(connection: socket.socket) -> None:
-    """Close a socket, and wake the threads that wait on it."""
+    """Close a socket and wake the threads that wait for it."""
     with suppress(OSError):  # not connected, or closed already
         connection.shutdown(socket.SHUT_RDWR)
     connection.close()

@@ -1,4 +1,4 @@
-"""A task whose rows lie in Dask collections, as a backend of CPM."""
+"""CPM on a task whose rows are in Dask collections."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from qms22.cluster.sweep import (
     sweep,
 )
 
-# A sweep that loses shards this often in a row is given up.
+# A sweep fails after losing shards this many times.
 _MOST_LOSSES = 10
 
 
@@ -46,14 +46,14 @@ class TablePart:
     table : Delayed
         An array or a data frame.
     name : str
-        What a user would call it.
+        Its name in error messages.
     """
 
     table: Delayed
     name: str
 
     def apply(self, function: Any, *args: Any) -> Delayed:
-        """Apply a function of rows, where the part is."""
+        """Apply a function to the checked rows, on the worker that holds them."""
         return delayed(_apply)(self.table, self.name, function, *args)
 
 
@@ -63,7 +63,7 @@ def _apply(table: Any, name: str, function: Any, *args: Any) -> Any:
 
 @dataclass(frozen=True)
 class DistributedTask:
-    """A task of QMS22 in parts; the seed shuffles T, here and wherever it is needed.
+    """A task of QMS22 in parts. The seed determines the shuffle of T on every machine.
 
     Parameters
     ----------
@@ -83,13 +83,13 @@ class DistributedTask:
     seed: int
 
     def task(self) -> Task:
-        """Give groups and weights of all rows, and the rows without their features."""
+        """Return groups and weights of all rows, and the rows without their features."""
         rows = np.empty((sum(self.sizes), 0))
         rng = np.random.RandomState(self.seed)
         return detection_task(rows, self.n_unlabeled, self.n_members, rng)
 
     def routes(self, layout: Layout) -> list[Route]:
-        """Tell where the rows of every part belong."""
+        """Return the route of every part."""
         return layout.routes(self.task().group, self.sizes)
 
 
@@ -97,44 +97,44 @@ class DaskSolver:
     """CPM over shards on the workers of a Dask cluster.
 
     A sweep is a function of the coefficients alone. It runs as one task on some worker, close to
-    the shards; where a shard is lost, it is built anew from the graph, on another worker, and the
-    sweep starts again.
+    the shards. A lost shard is built again from the graph, on another worker, and the sweep starts
+    again.
 
     Parameters
     ----------
     client : Client
-    distributed : DistributedTask
+    distributed_task : DistributedTask
     parts : sequence of TablePart
         The rows of S, then those of T.
     scaler : FeatureScaler
     options : SolverOptions
     state : FitState, optional
-        Where an earlier fit stood, to go on from there.
+        The state of an earlier fit, to continue from there.
     """
 
     def __init__(
         self,
         client: Client,
-        distributed: DistributedTask,
+        distributed_task: DistributedTask,
         parts: Sequence[TablePart],
         scaler: FeatureScaler,
         options: SolverOptions,
         state: FitState | None = None,
     ) -> None:
         self._client = client
-        self.task = distributed.task()
+        self.task = distributed_task.task()
         threads = client.nthreads()
-        layout = Layout.deal(self.task.group, distributed.n_unlabeled, list(threads.values()))
+        layout = Layout.deal(self.task.group, distributed_task.n_unlabeled, list(threads.values()))
         blocks = [layout.blocks_of(number) for number in range(len(threads))]
         self._homes = {
             number: worker for number, worker in enumerate(threads) if blocks[number].size
         }
         self._blocks = [blocks[number] for number in self._homes]
         self._targets = [
-            route.shards(layout) for route in layout.routes(self.task.group, distributed.sizes)
+            route.shards(layout) for route in layout.routes(self.task.group, distributed_task.sizes)
         ]
         # The workers compute the routes again from the seed: they are large to send.
-        of_parts, shared = delayed(distributed.routes)(layout), delayed(layout)
+        of_parts, shared = delayed(distributed_task.routes)(layout), delayed(layout)
         self._pieces = [
             part.apply(_cut, scaler, of_parts[number], shared) for number, part in enumerate(parts)
         ]
@@ -150,11 +150,11 @@ class DaskSolver:
             secrets.token_bytes(32),
         )
         if state is None:
-            A, b = starting_point(distributed.n_members, distributed.n_features, options)
+            A, b = starting_point(distributed_task.n_members, distributed_task.n_features, options)
         else:
             A, b = state.A, state.b
         self._coefficients = np.concatenate([A, b[..., None]], axis=-1) / self._unit
-        self._steps = np.append(np.full(distributed.n_features, rules.step_a), rules.step_b)
+        self._steps = np.append(np.full(distributed_task.n_features, rules.step_a), rules.step_b)
         self._most_ahead = FIRST_AHEAD
         self._trials: Trials | None = None
         self.n_round_trips = 0
@@ -183,8 +183,8 @@ class DaskSolver:
             numbers = list(self._homes)
             self._build([numbers[position] for position in done])
         raise RuntimeError(
-            f"shards were lost {_MOST_LOSSES} times in one sweep; look into the workers' logs for "
-            "why they end, or whether they can reach each other"
+            f"shards were lost {_MOST_LOSSES} times in one sweep; check the workers' logs for the "
+            "reason, and whether they can reach each other"
         )
 
     def _try_sweep(self) -> SweepOutcome | list[int]:
@@ -205,7 +205,7 @@ class DaskSolver:
         return done
 
     def _build(self, numbers: Sequence[int]) -> None:
-        """Bring rows together in shards: on their homes or, where these are gone, elsewhere."""
+        """Build shards on their workers or, where these are gone, on others."""
         workers = self._client.nthreads()
         load = Counter(home for home in self._homes.values() if home in workers)
         for number in numbers:
@@ -247,7 +247,7 @@ def _start_shard(pieces: list[ShardPiece], rules: ShardRules) -> Shard:
 def _sweep(
     shards: list[ShardAddress], blocks: list[NDArray[np.int64]], token: bytes, *args: Any
 ) -> SweepOutcome | list[int]:
-    """Make a sweep; lost shards are an answer, as workers would log an error."""
+    """Make a sweep, or return the lost shards; workers would log an error if this raised one."""
     try:
         with ShardGroup(shards, blocks, token) as group:
             return sweep(group, *args)

@@ -1,4 +1,4 @@
-"""Which rows go to which shard."""
+"""The layout of a task's rows over shards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from qms22._core import BLOCK_ROWS
 
 @dataclass(frozen=True)
 class Layout:
-    """Which shard holds which block.
+    """The shard of each block.
 
     A row's *place* is its position among all rows sorted by group.
 
@@ -29,7 +29,7 @@ class Layout:
 
     @classmethod
     def deal(cls, group: NDArray[np.int32], n_unlabeled: int, shares: Sequence[float]) -> Layout:
-        """Deal blocks out so that rows that lie together in S or T mostly stay together.
+        """Assign blocks to shards so that neighbouring rows of S or T mostly stay together.
 
         Parameters
         ----------
@@ -38,7 +38,7 @@ class Layout:
         n_unlabeled : int
             Rows of S.
         shares : sequence of float
-            What each shard shall hold, in proportion: the first one the first rows of S and of T.
+            The proportion of rows for each shard; the first one gets the first rows of S and of T.
         """
         sizes = np.bincount(group)
         starts = np.cumsum(sizes) - sizes
@@ -56,11 +56,11 @@ class Layout:
         return cls(starts, np.searchsorted(ends[:-1], depth, side="right"))
 
     def blocks_of(self, shard: int) -> NDArray[np.int64]:
-        """Give the blocks of a shard, in order."""
+        """Return the blocks of a shard, in order."""
         return np.flatnonzero(self.shard_of_block == shard)
 
     def routes(self, group: NDArray[np.int32], chunk_sizes: Sequence[int]) -> list[Route]:
-        """Give the way of each chunk's rows, chunks being consecutive rows of S, then T."""
+        """Return the route of each chunk; chunks are consecutive rows of S, then T."""
         small = np.min_scalar_type(len(self.starts))
         next_place, routes, first = self.starts, [], 0
         for size in chunk_sizes:
@@ -73,21 +73,21 @@ class Layout:
 
 @dataclass(frozen=True)
 class Route:
-    """Where the rows of one chunk belong.
+    """The places of one chunk's rows.
 
     Parameters
     ----------
     group : ndarray of shape (n_rows,)
         The group of each row.
     next_place : ndarray of shape (n_groups,)
-        The place of the chunk's first row of each group, the next ones following on it.
+        The place of the chunk's first row of each group; its next rows follow there.
     """
 
     group: NDArray[np.integer]
     next_place: NDArray[np.int64]
 
     def shards(self, layout: Layout) -> list[int]:
-        """Give the shards that hold rows of the chunk."""
+        """Return the shards that hold rows of the chunk."""
         counts = np.bincount(self.group, minlength=len(self.next_place))
         touched = [
             layout.shard_of_block[first // BLOCK_ROWS : (first + count - 1) // BLOCK_ROWS + 1]
@@ -111,7 +111,7 @@ class Route:
 
 @dataclass(frozen=True)
 class ShardPiece:
-    """Scaled rows and their places."""
+    """Scaled rows of one chunk for one shard, and their places."""
 
     places: NDArray[np.int64]
     rows: NDArray[np.float64]

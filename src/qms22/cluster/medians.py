@@ -1,4 +1,4 @@
-"""Typical values of rows that lie apart: two looks at every part, exact medians."""
+"""Exact medians of rows in parts, by two passes over every part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS = 1024
 
 @dataclass(frozen=True)
 class FirstLook:
-    """What one part tells of its columns.
+    """A summary of the columns of one part.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class FirstLook:
     marks : ndarray of shape (n_marks, p)
         The values there.
     ones : ndarray of shape (p,)
-        Values other than 0.
+        The number of values other than 0.
     is_binary : ndarray of shape (p,)
         Whether all values are 0 or 1.
     """
@@ -37,7 +37,7 @@ class FirstLook:
 
     @classmethod
     def at(cls, rows: NDArray[np.float64]) -> FirstLook:
-        """Look at the rows of a part, at least one."""
+        """Summarize the rows of a part, at least one."""
         positions = np.unique(np.linspace(0, len(rows) - 1, _MARKS).astype(np.int64))
         marks = np.column_stack([np.sort(column)[positions] for column in rows.T])
         ones = np.count_nonzero(rows, axis=0)
@@ -45,22 +45,22 @@ class FirstLook:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the part."""
+        """The number of rows of the part."""
         return int(self.positions[-1]) + 1
 
     @property
     def extent(self) -> Extent:
-        """How far the columns reach."""
+        """The range of the columns."""
         return Extent(self.n_rows, self.marks[0], self.marks[-1])
 
 
 def bracket(
     looks: Sequence[FirstLook],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give values between which the lower median of each column lies, themselves included."""
+    """Return lower and upper bounds, both inclusive, of the lower median of each column."""
     rank = (sum(look.n_rows for look in looks) - 1) // 2
-    # So many more rows are certainly at or below a mark than at the mark before it, and so many
-    # more may lie below the mark after it.
+    # `surely` counts the rows that are certainly at or below a mark, beyond those of the mark
+    # before it; `perhaps` counts the rows that may lie below the next mark.
     surely = np.concatenate([np.diff(look.positions, prepend=-1) for look in looks])
     perhaps = np.concatenate([np.diff(look.positions, append=look.n_rows) for look in looks])
     marks = np.concatenate([look.marks for look in looks])
@@ -77,9 +77,9 @@ def bracket(
 def between(
     rows: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> list[tuple[int, NDArray[np.float64]]]:
-    """Give, column by column, the number of values up to `low` and those between the two.
+    """Return, for each column, the number of values up to `low` and the values strictly between.
 
-    Values at the ends are counted, not kept: a column of few levels would be all ends.
+    Values at the bounds are counted, not kept: in a column of few levels they would be most rows.
     """
     return [
         (int((column <= least).sum()), column[(column > least) & (column < most)])
@@ -93,7 +93,7 @@ def typical_values(
     high: NDArray[np.float64],
     seconds: Sequence[list[tuple[int, NDArray[np.float64]]]],
 ) -> TypicalValues:
-    """Put the looks at all parts together; `seconds` are what `between` gave of each."""
+    """Combine the summaries of all parts; `seconds` holds the result of `between` for each."""
     n_rows = sum(look.n_rows for look in looks)
     medians = []
     for least, most, of_column in zip(low, high, zip(*seconds, strict=True), strict=True):

@@ -1,4 +1,4 @@
-"""Rows that wait for a driver, and what it orders."""
+"""Shards: rows on a worker, and the server that tries steps on them for a driver."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from qms22._runtime.build import forced_instruction_set
 from qms22.cluster.channel import Channel, shut
 from qms22.cluster.layout import ShardPiece
 
-# An order is a member and the number of settled decisions, then these and the presumed ones; or a
-# restart and coefficients. The answer is the time it took, then the changes of trials and blocks.
-ORDER = struct.Struct("!II")
+# A request is a member and the number of settled decisions, then these and the presumed ones; or
+# RESTART and coefficients. The answer is the time it took, then the changes by trial and block.
+REQUEST = struct.Struct("!II")
 RESTART = 2**32 - 1
 SECONDS = struct.Struct("!d")
 
 
 @dataclass(frozen=True)
 class ShardRules:
-    """What a shard needs to know beside its rows.
+    """The parameters of a shard, apart from its rows.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class ShardRules:
         For coefficients in the unit in which the driver sends them.
     precision : {"float64", "float32"}
     token : bytes
-        What a driver has to show.
+        The secret that a driver must send.
     """
 
     starts: NDArray[np.int64]
@@ -53,7 +53,7 @@ class ShardRules:
 
 
 class Shard:
-    """Rows that wait for a driver, at an address; pickled, the address is all that travels.
+    """Rows and a server for a driver, at an address. Only the address is pickled.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Shard:
         shape = (len(rules.group_weight), rules.n_components, rows.shape[1] + 1)
         server = _Server(core, shape, rules.token, host)
         self.address = server.address
-        # The server's threads must not keep the shard: it ends with the last reference to it.
+        # The server's threads hold no reference to the shard, so that it closes with the last one.
         weakref.finalize(self, server.close)
 
     def __reduce__(self) -> tuple[type[ShardAddress], tuple[tuple[str, int]]]:
@@ -96,13 +96,13 @@ class Shard:
 
 @dataclass(frozen=True)
 class ShardAddress:
-    """Where a shard is to be found."""
+    """The host and port of a shard."""
 
     address: tuple[str, int]
 
 
 class _Server:
-    """Serves one driver at a time; a new one takes over, as the old one may be gone for good."""
+    """Serves one driver at a time. A new driver replaces the old one, which may have died."""
 
     def __init__(
         self, core: CoreShard, shape: tuple[int, int, int], token: bytes, host: str
@@ -115,7 +115,7 @@ class _Server:
         threading.Thread(target=self._listen, daemon=True, name="qms22-shard").start()
 
     def close(self) -> None:
-        """End the service and free the rows."""
+        """Stop serving and free the rows."""
         shut(self._listener)
         if self._driver is not None:
             self._driver.close()
@@ -140,9 +140,9 @@ class _Server:
             if not hmac.compare_digest(channel.receive(), self._token):
                 return
             while True:
-                order = channel.receive()
-                member, n_settled = ORDER.unpack_from(order)
-                rest = order[ORDER.size :]
+                request = channel.receive()
+                member, n_settled = REQUEST.unpack_from(request)
+                rest = request[REQUEST.size :]
                 if member == RESTART:
                     coefficients = np.frombuffer(rest).reshape(self._shape)
                     A, b = coefficients[..., :-1], coefficients[..., -1]
@@ -152,7 +152,7 @@ class _Server:
                     changes = self._core.visit(member, rest[:n_settled], rest[n_settled:])
                     seconds = time.perf_counter() - begin
                     channel.send(SECONDS.pack(seconds) + changes.tobytes())
-        except OSError:  # the driver has gone
+        except OSError:  # the driver closed the connection
             pass
         finally:
             channel.close()

@@ -1,10 +1,10 @@
 """One sweep over all shards, with several entries per round trip.
 
 A round trip costs more than a small trial, so shards try several entries per round trip: the next
-one, and those after it along a way that the driver presumes. The presumption of an entry comes
-from the sweep before (see `forecast`). Where it fails, the trials after it were in vain, and the
-shards go back to where they were certain. The result is that of one entry after the other. Where
-trials take as long as messages there is nothing to win, and one entry is tried at a time.
+one, and those after it on the state that the driver presumes, by the sweep before (see
+`forecast`). If a presumption is wrong, the trials after it are discarded, and the shards roll back
+to the last confirmed trial. The result is that of one entry after the other. Where a trial takes as
+long as a message, nothing is gained, and one entry is tried at a time.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.cluster.channel import Channel
-from qms22.cluster.shard import ORDER, RESTART, SECONDS, ShardAddress
+from qms22.cluster.shard import REQUEST, RESTART, SECONDS, ShardAddress
 
 Result = TypeVar("Result")
 
-# Entries tried in one round trip: at first, and at most.
+# Entries tried in one round trip: initially, and at most.
 FIRST_AHEAD, MOST_AHEAD = 8, 64
 
 
 class LostShardsError(Exception):
-    """Some shards cannot be reached; their numbers are its argument."""
+    """Raised where some shards cannot be reached; `lost` holds their numbers."""
 
     def __init__(self, lost: list[int]) -> None:
         super().__init__(lost)
@@ -37,7 +37,7 @@ class LostShardsError(Exception):
 
 
 class ShardGroup:
-    """The shards of one task as one: visits all of them and adds up in block order.
+    """The shards of one task; visits all of them and adds up their sums in block order.
 
     Parameters
     ----------
@@ -84,14 +84,14 @@ class ShardGroup:
 
     def restart(self, coefficients: NDArray[np.float64]) -> None:
         """Send the coefficients (m, q, p + 1) that a sweep starts from."""
-        order = ORDER.pack(RESTART, 0) + coefficients.tobytes()
-        self._for_all(lambda channel: channel.send(order))
+        request = REQUEST.pack(RESTART, 0) + coefficients.tobytes()
+        self._for_all(lambda channel: channel.send(request))
 
     def visit(self, member: int, settled: bytes, presumed: bytes) -> NDArray[np.float64]:
-        """Try entries on all rows; see `cpp/shard.hpp`. Gives the changes (trials, 2)."""
+        """Try entries on all rows; return the changes (trials, 2). See `cpp/shard.hpp`."""
         begin = time.perf_counter()
-        order = ORDER.pack(member, len(settled)) + settled + presumed
-        self._for_all(lambda channel: channel.send(order))
+        request = REQUEST.pack(member, len(settled)) + settled + presumed
+        self._for_all(lambda channel: channel.send(request))
         changes = np.empty((len(presumed) + 1, self._n_blocks, 2))
         answers = self._for_all(Channel.receive)
         for blocks, answer in zip(self._blocks, answers, strict=True):
@@ -102,14 +102,14 @@ class ShardGroup:
         self.seconds_waited += time.perf_counter() - begin - worked
         self.n_round_trips += 1
         self.n_trials += len(changes)
-        # A running sum adds one block after the other, as the kernel does; `sum` would not.
+        # A running sum adds one block after the other, as the kernel does; `sum` does not.
         return np.cumsum(changes, axis=1)[:, -1]
 
     @property
     def worthwhile_ahead(self) -> int:
-        """How many entries to try per round trip, as far as the visits so far can tell.
+        """The number of entries to try per round trip, estimated from the visits so far.
 
-        Half as many as shards try while a message is under way: about half are in vain.
+        Half as many as shards can try during one message: about half of them are discarded.
         """
         waited = self.seconds_waited / self.n_round_trips
         worked = self.seconds_worked / self.n_trials
@@ -127,7 +127,7 @@ class ShardGroup:
 
 @dataclass(frozen=True)
 class Trials:
-    """What a sweep tried and decided.
+    """The trials of a sweep and the decisions on them.
 
     Parameters
     ----------
@@ -143,12 +143,12 @@ class Trials:
 
 @dataclass(frozen=True)
 class SweepOutcome:
-    """What came of a sweep.
+    """The result of a sweep.
 
     Parameters
     ----------
     coefficients : ndarray of shape (m, q, p + 1)
-        After it.
+        After the sweep.
     change : float
         Of the loss.
     trials : Trials
@@ -172,7 +172,7 @@ def sweep(
     most_ahead: int,
     before: Trials | None,
 ) -> SweepOutcome:
-    """Visit every entry once; see `cpp/solver.cpp` for the same on one machine.
+    """Try every entry once; `cpp/solver.cpp` does the same on one machine.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def sweep(
             decided = _decide(found, tolerance)
             wrong = np.flatnonzero(decided[:-1] != presumed)
             n_settled = int(wrong[0]) + 1 if wrong.size else n_tried
-            # Look further ahead after success, and one beyond what was settled after failure.
+            # Look further ahead after success; after a failure, one beyond what was settled.
             n_ahead = min(most_ahead, n_settled + 1 if wrong.size else 2 * n_ahead)
             changes[entry : entry + n_settled] = found[:n_settled]
             decisions[entry : entry + n_settled] = decided[:n_settled]
@@ -220,11 +220,12 @@ def sweep(
 
 
 def forecast(before: Trials | None, now: Trials, member: int) -> NDArray[np.int8]:
-    """Presume the decisions on a member's entries.
+    """Return the presumed decisions on a member's entries.
 
-    A step that paid will be taken again if it would still pay when its gain shrinks, half as fast
-    as a parabola through both directions' changes tells (other entries move meanwhile). In the
-    first sweep members begin alike, and the one before is the best guess.
+    A step that lowered the loss in the sweep before is presumed again if it would still lower it
+    with a smaller gain: one that shrinks half as fast as on the parabola through the changes of
+    both directions, since other entries move too. In the first sweep all members start alike, and
+    the decisions on the member before are the best guess.
     """
     guess: NDArray[np.int8] = now.decisions[max(0, member - 1)].copy()
     if before is None:
@@ -242,6 +243,6 @@ def _decide(changes: NDArray[np.float64], tolerance: float) -> NDArray[np.int8]:
 
 
 def _change_taken(changes: NDArray[np.float64], decisions: NDArray[np.int8]) -> float:
-    """Add up the changes of the steps taken, in their order."""
+    """Add up the changes of the steps taken, in order."""
     of_decision = np.where(decisions > 0, changes[:, 0], changes[:, 1])
     return float(np.cumsum(np.append(0.0, of_decision[decisions != 0]))[-1])
