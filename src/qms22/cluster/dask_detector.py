@@ -102,28 +102,25 @@ class DaskQMS22(BaseEstimator):  # type: ignore[misc]
         """
         if unlabeled is None:
             raise ValueError("pass the batch to search as fit(X, unlabeled=batch)")
-        parameters = self.get_params()
-        detector = QMS22(**parameters)
+        detector = QMS22(**self.get_params())
         detector._check_parameters()
         check_choice("device", self.device, ("cpu",))
         check_choice("solver", self.solver, ("native",))
         check_columns(detector, X, "X", reset=True)
         check_columns(detector, unlabeled, "unlabeled")
         normal, batch = _parts(X, "X"), _parts(unlabeled, "unlabeled")
-        if self.max_samples is None:
-            self.n_round_trips_ = _fit_on_workers(detector, normal, batch)
-        else:
-            self.n_round_trips_ = 0
-            _fit_on_draw(detector, normal, batch)
+        fit = _fit_on_workers if self.max_samples is None else _fit_on_draw
+        n_round_trips = fit(detector, normal, batch)
         scores = -np.asarray(score_samples(detector, unlabeled).compute())
         detector.unlabeled_scores_ = scores
         detector.offset_ = -threshold(scores, count_flagged(self.contamination, len(scores)))
         detector._remove_checkpoint()
         self.detector_ = detector.without_rows()
+        self.n_round_trips_ = n_round_trips
         return self
 
     def __getattr__(self, name: str) -> Any:
-        # The other fitted attributes are those of detector_.
+        # All other fitted attributes are those of detector_.
         if name.endswith("_") and not name.startswith("_") and "detector_" in vars(self):
             return getattr(self.detector_, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
@@ -211,8 +208,8 @@ class DaskQMS22(BaseEstimator):  # type: ignore[misc]
         return getattr(self.detector_, method)(X)
 
 
-def _fit_on_draw(detector: QMS22, normal: Sequence[TablePart], batch: Sequence[TablePart]) -> None:
-    """Fit a detector to rows drawn from T, then S, in memory."""
+def _fit_on_draw(detector: QMS22, normal: Sequence[TablePart], batch: Sequence[TablePart]) -> int:
+    """Fit a detector to rows drawn from T, then S, in memory; return 0, the round trips made."""
     sizes = dask.compute(*(part.apply(len) for part in [*normal, *batch]))
     of_normal, of_batch = sizes[: len(normal)], sizes[len(normal) :]
     _check_sizes(detector, sum(of_normal), sum(of_batch))
@@ -221,6 +218,7 @@ def _fit_on_draw(detector: QMS22, normal: Sequence[TablePart], batch: Sequence[T
     searched = _draw(batch, of_batch, detector.max_samples, rng)
     _keep_typical(detector, TypicalValues.learn(known))
     detector._learn(known, searched, rng)
+    return 0
 
 
 def _draw(
