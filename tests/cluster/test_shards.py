@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -83,7 +84,7 @@ class InOneProcess:
 
     def sweep(self) -> tuple[float, int]:
         addresses = [ShardAddress(shard.address) for shard in self.shards]
-        with ShardGroup(addresses, self.blocks, TOKEN) as group:
+        with closing(ShardGroup(addresses, self.blocks, TOKEN)) as group:
             done = sweep(
                 group, self.coefficients, self.steps, self.tolerance, self.most_ahead, self.trials
             )
@@ -152,9 +153,12 @@ def test_lost_shards_and_strangers() -> None:
     assert addresses == [ShardAddress(shard.address) for shard in shards]
     start = np.zeros((4, 1, 3))
     start[..., -1] = 1.0
-    with ShardGroup(addresses, blocks, b"stranger") as group, pytest.raises(LostShardsError):
+    with (
+        closing(ShardGroup(addresses, blocks, b"stranger")) as group,
+        pytest.raises(LostShardsError),
+    ):
         group.visit(0, b"", b"")
-    with ShardGroup(addresses, blocks, TOKEN) as group:
+    with closing(ShardGroup(addresses, blocks, TOKEN)) as group:
         group.restart(start)
         assert group.visit(0, b"", b"\0").shape == (2, 2)
         del shards[1]
@@ -172,7 +176,10 @@ def test_a_new_driver_takes_over() -> None:
     shards, layout = build(task, n_unlabeled, SolverOptions(n_components=1), [3_000], 1)
     address, blocks = [ShardAddress(shards[0].address)], [layout.blocks_of(0)]
     start = np.ones((4, 1, 3))
-    with ShardGroup(address, blocks, TOKEN) as old, ShardGroup(address, blocks, TOKEN) as new:
+    with (
+        closing(ShardGroup(address, blocks, TOKEN)) as old,
+        closing(ShardGroup(address, blocks, TOKEN)) as new,
+    ):
         new.restart(start)
         assert new.visit(0, b"", b"").shape == (1, 2)
         with pytest.raises(LostShardsError):

@@ -126,18 +126,7 @@ class DaskQMS22(BaseEstimator):  # type: ignore[misc]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def top_k(self, k: int) -> NDArray[np.intp]:
-        """Return the positions of the k most suspicious unlabeled rows.
-
-        Parameters
-        ----------
-        k : int
-            At most the number of unlabeled rows.
-
-        Returns
-        -------
-        ndarray of shape (k,)
-            Positions in `unlabeled`, most suspicious first; at ties the lower position first.
-        """
+        """Return the positions of the k most suspicious unlabeled rows; see `QMS22.top_k`."""
         check_is_fitted(self)
         return self.detector_.top_k(k)
 
@@ -155,49 +144,17 @@ class DaskQMS22(BaseEstimator):  # type: ignore[misc]
         return self._call("score_samples", X)
 
     def decision_function(self, X: ArrayLike | Collection) -> Any:
-        """Compute ``score_samples(X) - offset_``; negative values are outliers.
-
-        Parameters
-        ----------
-        X : array-like or Dask collection of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or a lazy collection where `X` is one
-        """
+        """Compute ``score_samples(X) - offset_``; negative values are outliers."""
         return self._call("decision_function", X)
 
     def predict(self, X: ArrayLike | Collection) -> Any:
-        """Return -1 for outliers and 1 for normal rows.
-
-        Parameters
-        ----------
-        X : array-like or Dask collection of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or a lazy collection where `X` is one
-        """
+        """Compute -1 for outliers and 1 for normal rows, of what `score_samples` takes."""
         return self._call("predict", X)
 
     def explain(
         self, X: ArrayLike, *, groups: Groups | None = None, typical: ArrayLike | None = None
     ) -> Explanation:
-        """Compute which features make rows suspicious, and by how much; see `QMS22.explain`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_rows, n_features)
-            Rows in memory, most often the flagged ones.
-        groups : mapping of str to sequence of int, or sequence of sequence of int, optional
-            Columns that are one feature and change together.
-        typical : array-like of shape (n_features,), optional
-            A typical normal row, by default that of T.
-
-        Returns
-        -------
-        Explanation
-        """
+        """Compute which features make rows in memory suspicious; see `QMS22.explain`."""
         check_is_fitted(self)
         return self.detector_.explain(X, groups=groups, typical=typical)
 

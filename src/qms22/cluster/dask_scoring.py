@@ -36,32 +36,12 @@ def score_samples(detector: BaseEstimator, X: Collection) -> da.Array | dd.Serie
 
 
 def decision_function(detector: BaseEstimator, X: Collection) -> da.Array | dd.Series:
-    """Compute ``score_samples(X) - offset_``, lazily; negative values are outliers.
-
-    Parameters
-    ----------
-    detector : fitted detector
-    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
-
-    Returns
-    -------
-    dask.array.Array or dask.dataframe.Series
-    """
+    """Compute ``score_samples(X) - offset_``, lazily; negative values are outliers."""
     return score_by_part(detector, "decision_function", X)
 
 
 def predict(detector: BaseEstimator, X: Collection) -> da.Array | dd.Series:
-    """Compute -1 for outliers and 1 for normal rows, lazily.
-
-    Parameters
-    ----------
-    detector : fitted detector
-    X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
-
-    Returns
-    -------
-    dask.array.Array or dask.dataframe.Series
-    """
+    """Compute -1 for outliers and 1 for normal rows, lazily."""
     return score_by_part(detector, "predict", X)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from operator import getitem
 from typing import Any
@@ -249,7 +250,7 @@ def _sweep(
 ) -> SweepOutcome | list[int]:
     """Make a sweep, or return the lost shards; workers would log an error if this raised one."""
     try:
-        with ShardGroup(shards, blocks, token) as group:
+        with closing(ShardGroup(shards, blocks, token)) as group:
             return sweep(group, *args)
     except LostShardsError as error:
         return error.lost

@@ -13,7 +13,6 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TypeVar
 
 import numpy as np
@@ -65,17 +64,6 @@ class ShardGroup:
         if lost:
             self.close()
             raise LostShardsError(lost)
-
-    def __enter__(self) -> ShardGroup:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all connections."""
