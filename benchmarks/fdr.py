@@ -31,6 +31,7 @@ from sklearn.base import clone
 
 from qms22 import QMS22, QMS22Ensemble
 from qms22._cpm.backends import Backend
+from qms22._cpm.options import SolverOptions
 from qms22._runtime.progress import progress_bar
 from qms22.datasets import load_keel
 from qms22.detectors import KNNDetector
@@ -85,6 +86,7 @@ class NearestNeighbors(QMS22):
         normal: NDArray[np.float64],
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
+        options: SolverOptions,
     ) -> None:
         self._knn = KNNDetector().fit(normal)
 

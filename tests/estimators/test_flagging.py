@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from qms22 import QMS22, QMS22Ensemble
+from qms22._cpm.options import SolverOptions
 from qms22._runtime.lazy_rows import LazyRows
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import least_to_flag
@@ -46,8 +47,9 @@ class Spy(QMS22):
         normal: NDArray[np.float64],
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
+        options: SolverOptions,
     ) -> None:
-        super()._learn(normal, batch, rng)
+        super()._learn(normal, batch, rng, options)
         self.seen.append((normal, batch, self))
 
 
@@ -61,8 +63,9 @@ class SpyEnsemble(QMS22Ensemble):
         normal: NDArray[np.float64],
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
+        options: SolverOptions,
     ) -> None:
-        super()._learn(normal, batch, rng)
+        super()._learn(normal, batch, rng, options)
         self.seen.append((normal, batch, self))
 
 

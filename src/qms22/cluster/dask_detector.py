@@ -103,14 +103,14 @@ class DaskQMS22(BaseEstimator):  # type: ignore[misc]
         if unlabeled is None:
             raise ValueError("pass the batch to search as fit(X, unlabeled=batch)")
         detector = QMS22(**self.get_params())
-        detector._check_parameters()
+        options = detector._check_parameters()
         check_choice("device", self.device, ("cpu",))
         check_choice("solver", self.solver, ("native",))
         check_columns(detector, X, "X", reset=True)
         check_columns(detector, unlabeled, "unlabeled")
         normal, batch = _parts(X, "X"), _parts(unlabeled, "unlabeled")
         fit = _fit_on_workers if self.max_samples is None else _fit_on_draw
-        n_round_trips = fit(detector, normal, batch)
+        n_round_trips = fit(detector, options, normal, batch)
         scores = -np.asarray(score_samples(detector, unlabeled).compute())
         detector.unlabeled_scores_ = scores
         detector.offset_ = -threshold(scores, count_flagged(self.contamination, len(scores)))
@@ -165,7 +165,12 @@ class DaskQMS22(BaseEstimator):  # type: ignore[misc]
         return getattr(self.detector_, method)(X)
 
 
-def _fit_on_draw(detector: QMS22, normal: Sequence[TablePart], batch: Sequence[TablePart]) -> int:
+def _fit_on_draw(
+    detector: QMS22,
+    options: SolverOptions,
+    normal: Sequence[TablePart],
+    batch: Sequence[TablePart],
+) -> int:
     """Fit a detector to rows drawn from T, then S, in memory; return 0, the round trips made."""
     sizes = dask.compute(*(part.apply(len) for part in [*normal, *batch]))
     of_normal, of_batch = sizes[: len(normal)], sizes[len(normal) :]
@@ -174,7 +179,7 @@ def _fit_on_draw(detector: QMS22, normal: Sequence[TablePart], batch: Sequence[T
     known = _draw(normal, of_normal, detector.max_samples, rng)
     searched = _draw(batch, of_batch, detector.max_samples, rng)
     _keep_typical(detector, TypicalValues.learn(known))
-    detector._learn(known, searched, rng)
+    detector._learn(known, searched, rng, options)
     return 0
 
 
@@ -200,10 +205,12 @@ def _draw(
 
 
 def _fit_on_workers(
-    detector: QMS22, normal: Sequence[TablePart], batch: Sequence[TablePart]
+    detector: QMS22,
+    options: SolverOptions,
+    normal: Sequence[TablePart],
+    batch: Sequence[TablePart],
 ) -> int:
     """Fit a detector to all rows, where they are; return the number of round trips."""
-    options = detector._solver_options(n_threads=1)
     client = _client()
     looks = _compute(client, [part.apply(_look) for part in [*batch, *normal]])
     sizes = [look.n_rows if look else 0 for look in looks]

@@ -35,9 +35,12 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
     def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
         """Load the fitted model on a device; return a function from rows to their scores."""
 
-    def _scores(self, table: LazyRows) -> NDArray[np.float64]:
-        """Score all rows of a table, chunk by chunk; scores are where the rows are."""
-        backend = choose_backend(resolve_device(self.device))
+    def _scores(self, table: LazyRows, device: str | None = None) -> NDArray[np.float64]:
+        """Score all rows of a table, chunk by chunk; scores are where the rows are.
+
+        `device` is the resolved one, where the caller knows it.
+        """
+        backend = choose_backend(device or resolve_device(self.device))
         score = self._scorer(backend)
 
         def score_chunk(chunk: slice) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._cpm.fit_log import FitReporting
+from qms22._cpm.options import SolverOptions
 from qms22._cpm.scaling import FeatureScaler
 from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.chunks import draw_rows
@@ -66,7 +67,7 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         self
             The fitted detector.
         """
-        self._check_parameters()
+        options = self._check_parameters()
         normal = LazyRows.of(self, X, reset=True)
         self._check_drawn(len(normal))
         if unlabeled is None:
@@ -85,8 +86,8 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         searched = known if batch is normal else batch.draw(self.max_samples, rng)
         self._typical = TypicalValues.learn(known)
         self.typical_ = self._typical.medians
-        self._learn(known, searched, rng)
-        self.unlabeled_scores_ = self._scores(batch)
+        self._learn(known, searched, rng, options)
+        self.unlabeled_scores_ = self._scores(batch, options.device)
         self._calibration = None
         self.__dict__.pop("offset_", None)
         if unlabeled is not None:
@@ -202,9 +203,9 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
             lambda changed: self._scores(LazyRows(changed)),
         )
 
-    def _check_parameters(self) -> None:
-        """Raise ValueError if a parameter is not valid."""
-        self._solver_options(n_threads=1)
+    def _check_parameters(self) -> SolverOptions:
+        """Return the options of the solver; raise ValueError if a parameter is not valid."""
+        options = self._solver_options(n_threads=1)
         check_count("n_members", self.n_members, least=2)
         if self.max_samples is not None:
             check_count("max_samples", self.max_samples)
@@ -215,6 +216,7 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
                 "with random_state=None a fit differs each time and cannot go on from a "
                 "checkpoint; give an int"
             )
+        return options
 
     @abstractmethod
     def _check_enough(self, n_normal: int) -> None:
@@ -226,6 +228,7 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         normal: NDArray[np.float64],
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
+        options: SolverOptions,
     ) -> None:
         """Learn from the rows; the order of the rows of the batch carries no meaning."""
 
@@ -303,6 +306,7 @@ def score_mixture(
     split : CalibrationSplit
     """
     fresh: BatchDetector = clone(detector).set_params(checkpoint=None, log=None)
+    options = fresh._check_parameters()
     try:
         fresh._check_drawn(len(known))
     except ValueError as error:
@@ -314,8 +318,8 @@ def score_mixture(
     normal = known.draw(fresh.max_samples, split.rng)
     drawn = draw_rows(len(mixture), fresh.max_samples, split.rng)
     # In random order, so that nothing distinguishes the held-out rows from the others.
-    fresh._learn(normal, mixture.read(split.order[drawn]), split.rng)
-    return fresh._scores(mixture)
+    fresh._learn(normal, mixture.read(split.order[drawn]), split.rng, options)
+    return fresh._scores(mixture, options.device)
 
 
 def fit_scaler_and_stack(

@@ -15,6 +15,7 @@ from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
 from qms22._cpm.backends import Backend, LoadedMembers, choose_backend
 from qms22._cpm.members import MemberFunctions
+from qms22._cpm.options import SolverOptions
 from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.scaling import range_scaler
 from qms22._runtime.arrays import as_host
@@ -141,9 +142,10 @@ class QMS22Ensemble(BatchDetector):
         self.log = log
         self.checkpoint = checkpoint
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self) -> SolverOptions:
+        options = super()._check_parameters()
         check_count("n_splits", self.n_splits, least=2)
+        return options
 
     def _check_enough(self, n_normal: int) -> None:
         n_known = n_normal - math.ceil(n_normal / min(self.n_splits, n_normal))
@@ -159,11 +161,11 @@ class QMS22Ensemble(BatchDetector):
         normal: NDArray[np.float64],
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
+        options: SolverOptions,
     ) -> None:
         n_jobs = effective_n_jobs(self.n_jobs)
         n_splits = min(self.n_splits, len(normal))
         held_out = np.array_split(rng.permutation(len(normal)), n_splits)
-        options = self._solver_options(n_threads=1)
         self._scaler, rows = fit_scaler_and_stack(normal, batch, "standard", options.device)
         solutions = solve_restarts(
             rows,

@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from qms22._cpm.backends import Backend
+from qms22._cpm.options import SolverOptions
 from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.sweeps import Solution
 from qms22._runtime.arrays import array_module
@@ -172,9 +173,10 @@ class QMS22(BatchDetector):
         self.log = log
         self.checkpoint = checkpoint
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def _check_parameters(self) -> SolverOptions:
+        options = super()._check_parameters()
         check_count("n_restarts", self.n_restarts)
+        return options
 
     def _check_enough(self, n_normal: int) -> None:
         if n_normal < self.n_members - 1:
@@ -188,8 +190,8 @@ class QMS22(BatchDetector):
         normal: NDArray[np.float64],
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
+        options: SolverOptions,
     ) -> None:
-        options = self._solver_options(n_threads=1)
         self._scaler, rows = fit_scaler_and_stack(normal, batch, self.scaling, options.device)
         solutions = solve_restarts(
             rows,
