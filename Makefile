@@ -54,7 +54,7 @@ bench: $(READY)
 
 # How QMS22Ensemble was chosen, as kept in docs/benchmark/study.md: a quarter of an hour on two cores.
 study: $(READY)
-	$(BIN)/qms22 bench study --n-jobs -1 --output docs/benchmark
+	PYTHONPATH=benchmarks $(BIN)/python -m study --n-jobs -1 --output docs/benchmark
 
 # A dozen small data sets, all detectors: two minutes, from nothing.
 bench-smoke: $(READY)

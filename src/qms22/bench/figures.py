@@ -28,7 +28,7 @@ COLORS = (
     "#9c7a1b",
     "#7a828c",
 )
-_MARKERS = "os^Dv<>P"
+MARKERS = "os^Dv<>P"
 
 
 def color_of(position: int) -> str:
@@ -39,7 +39,7 @@ def color_of(position: int) -> str:
 def boxplots(auc: pd.DataFrame) -> Figure:
     """Draw the paper's Figure 4: a box of AUC over data sets per detector; a dot is the mean."""
     names = list(auc.columns)
-    axes = _axes(7.2, 1.2 + 0.5 * len(names))
+    axes = new_axes(7.2, 1.2 + 0.5 * len(names))
     boxes = axes.boxplot(
         [auc[name].dropna().to_numpy() for name in names],
         orientation="horizontal",
@@ -55,11 +55,11 @@ def boxplots(auc: pd.DataFrame) -> Figure:
     )
     for position, box in enumerate(boxes["boxes"]):
         box.set_facecolor((*matplotlib.colors.to_rgb(color_of(position)), 0.55))
-    axes.set_yticks(range(1, len(names) + 1), [_plain(name) for name in names])
+    axes.set_yticks(range(1, len(names) + 1), [plain_name(name) for name in names])
     axes.invert_yaxis()
     axes.axvline(0.5, color=INK, linewidth=1, linestyle=":", alpha=0.6)
     axes.set_xlabel("raw AUC, one value per data set (dotted: guessing)")
-    return _figure(axes)
+    return figure_of(axes)
 
 
 def critical_difference(ranking: Ranking) -> Figure:
@@ -70,7 +70,7 @@ def critical_difference(ranking: Ranking) -> Figure:
     bars = 0.28 * len(runs)
     depth = bars + 0.45 * n_left
     margin = 0.4 * (k - 1)
-    axes = _axes(7.2, 1.0 + 0.55 * (depth + 0.9))
+    axes = new_axes(7.2, 1.0 + 0.55 * (depth + 0.9))
     axes.set(xlim=(1 - margin, k + margin), ylim=(-depth - 0.3, 0.9))
     axes.axis("off")
     _rank_scale(axes, k, ranking.critical_difference)
@@ -81,13 +81,13 @@ def critical_difference(ranking: Ranking) -> Figure:
         height = -bars - 0.45 * (row + 0.6)
         edge, beyond, side = (0.9, 0.85, "right") if is_left else (k + 0.1, k + 0.15, "left")
         axes.plot([rank, rank, edge], [0, height, height], color=INK, linewidth=0.9)
-        text = f"{_plain(name)}  {rank:.2f}"
+        text = f"{plain_name(name)}  {rank:.2f}"
         axes.text(beyond, height, text, ha=side, va="center", color=INK)
     for number, (first, last) in enumerate(runs):
         height = -0.18 - 0.28 * number
         ends = [ranks[first] - 0.03, ranks[last] + 0.03]
         axes.plot(ends, [height, height], color=COLORS[0], linewidth=4, solid_capstyle="round")
-    return _figure(axes)
+    return figure_of(axes)
 
 
 def _rank_scale(axes: Axes, k: int, critical: float) -> None:
@@ -103,19 +103,23 @@ def _rank_scale(axes: Axes, k: int, critical: float) -> None:
 
 def run_times(times: pd.DataFrame, names: Sequence[str]) -> Figure:
     """Draw the time of a fit against n·p, both as logarithms, and the fitted power of each."""
-    axes = _axes(7.2, 5.0)
+    axes = new_axes(7.2, 5.0)
     for position, name in enumerate(names):
         mine = times[(times["detector"] == name) & (times["fit_seconds"] > 0)]
         used, color = mine[mine["used"]], color_of(position)
         style: dict[str, Any] = {
             "color": color,
-            "marker": _MARKERS[position % len(_MARKERS)],
+            "marker": MARKERS[position % len(MARKERS)],
             "linewidths": 0,
         }
         unused = mine[~mine["used"]]
         axes.scatter(unused["n"] * unused["p"], unused["fit_seconds"], s=12, alpha=0.3, **style)
         exponent, _, constant = growth(used["n"] * used["p"], used["fit_seconds"])
-        label = _plain(name) if np.isnan(exponent) else f"{_plain(name)}, exponent {exponent:.2f}"
+        label = (
+            plain_name(name)
+            if np.isnan(exponent)
+            else f"{plain_name(name)}, exponent {exponent:.2f}"
+        )
         size = used["n"] * used["p"]
         axes.scatter(size, used["fit_seconds"], s=16, alpha=0.75, label=label, **style)
         if not np.isnan(exponent):
@@ -125,27 +129,27 @@ def run_times(times: pd.DataFrame, names: Sequence[str]) -> Figure:
     axes.set_xlabel("n · p: rows of a fold times encoded features")
     axes.set_ylabel("CPU seconds of one fit (pale: too short to count)")
     _plain_log_ticks(axes)
-    _legend(axes)
-    return _figure(axes)
+    add_legend(axes)
+    return figure_of(axes)
 
 
 def auc_against_paper(table: pd.DataFrame) -> Figure:
     """Draw our clipped AUC against the paper's, a point per data set of Table 1."""
     both = table.dropna(subset=["paper_auc", "clipped"])
-    axes = _axes(7.2, 5.6)
+    axes = new_axes(7.2, 5.6)
     axes.plot([0, 1], [0, 1], color=INK, linewidth=1, linestyle=":", alpha=0.7)
     axes.scatter(both["paper_auc"], both["clipped"], s=22, alpha=0.7, color=COLORS[0], linewidths=0)
     low = float(min(both["paper_auc"].min(), both["clipped"].min()))
     axes.set(xlim=(low - 0.02, 1.02), ylim=(low - 0.02, 1.02), aspect="equal")
     axes.set_xlabel("AUC in the paper's Table 1")
     axes.set_ylabel("ours, clipped as the paper seems to do")
-    return _figure(axes)
+    return figure_of(axes)
 
 
 def total_times(table: pd.DataFrame) -> Figure:
     """Draw the CPU time of all data sets per detector, from Table 5: fit, then score."""
     names = list(table["detector"])
-    axes = _axes(7.2, 1.2 + 0.42 * len(names))
+    axes = new_axes(7.2, 1.2 + 0.42 * len(names))
     fit, score = table["fit_seconds"].to_numpy(), table["score_seconds"].to_numpy()
     rows = np.arange(len(names))
     axes.barh(rows, fit, color=[color_of(row) for row in range(len(rows))], height=0.6)
@@ -159,40 +163,11 @@ def total_times(table: pd.DataFrame) -> Figure:
             va="center",
             color=INK,
         )
-    axes.set_yticks(rows, [_plain(name) for name in names])
+    axes.set_yticks(rows, [plain_name(name) for name in names])
     axes.invert_yaxis()
     axes.margins(x=0.14)
     axes.set_xlabel("CPU seconds, five folds of every data set: fit (colour) and score (grey)")
-    return _figure(axes)
-
-
-def two_halves(table: pd.DataFrame, named: Sequence[str], starred: str) -> Figure:
-    """Draw the means of the study's variants on half B against those on half A."""
-    axes = _axes(7.2, 5.6)
-    for position, (group, mine) in enumerate(table.groupby("group", sort=False)):
-        style: dict[str, Any] = {
-            "color": color_of(position),
-            "marker": _MARKERS[position % len(_MARKERS)],
-            "linewidths": 0,
-        }
-        axes.scatter(mine["A"], mine["B"], s=26, alpha=0.75, label=_plain(str(group)), **style)
-    for variant, a, b in zip(table["variant"], table["A"], table["B"], strict=True):
-        if variant in named:
-            axes.annotate(
-                _plain(variant),
-                (a, b),
-                (-5, 3),
-                textcoords="offset points",
-                ha="right",
-                color=INK,
-                fontsize="small",
-            )
-    star = table[table["variant"] == starred]
-    axes.scatter(star["A"], star["B"], s=150, color=INK, marker="*", label=_plain(starred))
-    axes.set_xlabel("mean AUC on half A of the families")
-    axes.set_ylabel("mean AUC on half B")
-    _legend(axes)
-    return _figure(axes)
+    return figure_of(axes)
 
 
 def to_svg(figure: Figure, name: str) -> str:
@@ -211,7 +186,8 @@ def to_svg(figure: Figure, name: str) -> str:
     return svg.replace(INK, "currentColor").strip()
 
 
-def _axes(width: float, height: float) -> Axes:
+def new_axes(width: float, height: float) -> Axes:
+    """Return the axes of a new figure, in the style of the report."""
     # Not pyplot: a library must not choose a window system or keep figures alive.
     axes = Figure(figsize=(width, height), layout="constrained").add_subplot()
     axes.tick_params(which="both", colors=INK)
@@ -225,18 +201,20 @@ def _axes(width: float, height: float) -> Axes:
     return axes
 
 
-def _figure(axes: Axes) -> Figure:
+def figure_of(axes: Axes) -> Figure:
+    """Return the figure of some axes."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     return figure
 
 
-def _legend(axes: Axes) -> None:
+def add_legend(axes: Axes) -> None:
+    """Add a legend without a frame."""
     axes.legend(frameon=False, labelcolor=INK, fontsize="small")
 
 
-def _plain(name: str) -> str:
-    """Keep a name with dollars from being read as mathematics."""
+def plain_name(name: str) -> str:
+    """Escape dollar signs, which Matplotlib would read as mathematics."""
     return name.replace("$", r"\$")
 
 

@@ -144,7 +144,7 @@ def run_command(
 
         datasets = _load(patterns, keel, folder, label, outlier)
         if not quiet:
-            _show_origins(datasets)
+            show_origins(datasets)
         n_fits = sum(d.n_folds for d in datasets) * len(set(detectors)) * len(set(seeds))
         with (
             Store(store) as results,
@@ -201,86 +201,6 @@ def report_command(store: Path, output: Path) -> None:
     click.echo(f"report written to {page}")
 
 
-@bench.command("study")
-@click.option(
-    "-d",
-    "--dataset",
-    "patterns",
-    multiple=True,
-    metavar="NAME",
-    help="A data set of KEEL or scikit-learn, or a pattern such as 'glass*'; may be repeated. "
-    "All where not given.",
-)
-@click.option(
-    "--seed",
-    "seeds",
-    multiple=True,
-    type=click.IntRange(min=0, max=2**32 - 1),
-    default=(0, 1),
-    show_default=True,
-    help="A seed of the variants; may be repeated.",
-)
-@keel_option
-@click.option("--n-jobs", default=1, show_default=True, help="Folds side by side; -1: all cores.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("study"),
-    show_default=True,
-    help="Directory for study.md, study.png and CSV tables.",
-)
-@click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
-def study_command(
-    patterns: Sequence[str],
-    seeds: Sequence[int],
-    keel: Path | None,
-    n_jobs: int,
-    output: Path,
-    quiet: bool,
-) -> None:
-    """Compare variants of the recommended detector, and check the choice of one.
-
-    The best variant on one half of KEEL's families is confirmed on the other half, and vice versa.
-    All of it takes a quarter of an hour on two cores.
-
-    \b
-    Example:
-        qms22 bench study --keel keel95 --n-jobs -1 --output study
-    """
-    require("bench study", "bench", "pandas", "matplotlib")
-    with explained():
-        from qms22._runtime.progress import progress_bar
-        from qms22.bench.study import halves_of, measure
-        from qms22.bench.study_elsewhere import sets_elsewhere
-        from qms22.bench.study_report import write_study
-        from qms22.bench.study_variants import FEW, all_variants
-        from qms22.datasets import list_keel, load_keel
-
-        others = {dataset.name: dataset for dataset in sets_elsewhere()}
-        chosen = _choose([*list_keel(), *others], patterns)
-        names = [name for name in chosen if name not in others]
-        halves_of(names)  # complains now rather than after the work
-        datasets = [load_keel(name, keel) for name in names]
-        elsewhere = [others[name] for name in chosen if name in others]
-        seeds = list(dict.fromkeys(seeds))
-        n_keel = sum(dataset.n_folds for dataset in datasets) * len(seeds)
-        n_all = n_keel + sum(dataset.n_folds for dataset in elsewhere)
-        if not quiet:
-            _show_origins(datasets)
-        with progress_bar("folds", n_all, enabled=not quiet) as show:
-            table = measure(datasets, list(all_variants()), seeds, n_jobs=n_jobs, show=show)
-            few = measure(
-                elsewhere,
-                FEW,
-                seeds[:1],
-                n_jobs=n_jobs,
-                show=lambda done, name: show(n_keel + done, name),
-            )
-        page = write_study(table, few, seeds, output)
-    click.echo(f"study written to {page}")
-
-
 def _load(
     patterns: Sequence[str],
     keel: Path | None,
@@ -293,14 +213,14 @@ def _load(
     if folder is not None:
         require("--folder", "bench", "pandas", "pyarrow")
         datasets = load_folder(folder, label=label, outlier=outlier)
-        chosen = set(_choose([dataset.name for dataset in datasets], patterns))
+        chosen = set(choose_names([dataset.name for dataset in datasets], patterns))
         return [dataset for dataset in datasets if dataset.name in chosen]
     if label is not None or outlier is not None:
         raise click.UsageError("--label and --outlier go with --folder")
-    return [load_keel(name, keel) for name in _choose(list_keel(), patterns)]
+    return [load_keel(name, keel) for name in choose_names(list_keel(), patterns)]
 
 
-def _show_origins(datasets: Sequence[Dataset]) -> None:
+def show_origins(datasets: Sequence[Dataset]) -> None:
     """Say which folds the results will be of: drawn ones are not KEEL's."""
     for folds in sorted({dataset.folds_source for dataset in datasets}):
         origins = [d.origin for d in datasets if d.folds_source == folds]
@@ -308,7 +228,8 @@ def _show_origins(datasets: Sequence[Dataset]) -> None:
         click.echo(f"data sets: {len(origins)} from {where}, folds: {folds}", err=True)
 
 
-def _choose(names: list[str], patterns: Sequence[str]) -> list[str]:
+def choose_names(names: list[str], patterns: Sequence[str]) -> list[str]:
+    """Return the names that match any of the patterns; all of them if there are no patterns."""
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise click.UsageError(

@@ -53,7 +53,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Cut:
+class HoldOut:
     """Which rows of T are held out.
 
     Parameters
@@ -76,7 +76,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Split:
+class HeldOutSplit:
     """One split: the held-out rows, the others in random order, and a seed for what is fitted."""
 
     held_out: NDArray[np.intp]
@@ -127,7 +127,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ScaledRows:
     """Known-normal rows and the batch, scaled alike."""
 
     normal: Array
@@ -148,7 +148,7 @@ class Pieces:
         self.seed = seed
         self._made: dict[Hashable, Any] = {}
 
-    def rows(self, space: str) -> Rows:
+    def rows(self, space: str) -> ScaledRows:
         """Scale the rows: "range", "maxabs", "standard" or "whitened"."""
         return self.once(("rows", space), lambda: self._scale(space))
 
@@ -172,15 +172,17 @@ class Pieces:
         order = np.random.RandomState(self.seed).permutation(len(rows.normal))
         return mean_log_distances(rows.batch, rows.normal[order[:n_references]], None)
 
-    def members_view(self, search: Search, cut: Cut) -> View:
+    def members_view(self, search: Search, hold_out: HoldOut) -> View:
         """Fit QMS22 with held-out rows."""
-        return self.once(("members", search, cut), lambda: self._fit_splits(search, cut))
+        return self.once(("members", search, hold_out), lambda: self._fit_splits(search, hold_out))
 
-    def distance_view(self, space: str, cut: Cut, n_references: int = MOST_REFERENCES) -> View:
+    def distance_view(
+        self, space: str, hold_out: HoldOut, n_references: int = MOST_REFERENCES
+    ) -> View:
         """Compute the distance view of the batch and of held-out rows."""
         rows = self.rows(space)
 
-        def measure(split: Split) -> tuple[Array, Array]:
+        def measure(split: HeldOutSplit) -> tuple[Array, Array]:
             references = rows.normal[split.others[:n_references]]
             held_out = rows.normal[split.held_out]
             return (
@@ -188,27 +190,27 @@ class Pieces:
                 mean_log_distances(held_out, references, None),
             )
 
-        key = "distance", space, cut, n_references
-        return self.once(key, lambda: View.of(map(measure, self.splits(cut))))
+        key = "distance", space, hold_out, n_references
+        return self.once(key, lambda: View.of(map(measure, self.splits(hold_out))))
 
-    def brm_view(self, cut: Cut) -> View:
+    def brm_view(self, hold_out: HoldOut) -> View:
         """Score the batch and held-out rows by BRM."""
         normal, batch = self.fold.normal, self.fold.unlabeled
 
-        def measure(split: Split) -> tuple[Array, Array]:
+        def measure(split: HeldOutSplit) -> tuple[Array, Array]:
             brm = BRM(random_state=split.seed).fit(normal[split.others])
             return -brm.score_samples(batch), -brm.score_samples(normal[split.held_out])
 
-        return self.once(("brm", cut), lambda: View.of(map(measure, self.splits(cut))))
+        return self.once(("brm", hold_out), lambda: View.of(map(measure, self.splits(hold_out))))
 
-    def splits(self, cut: Cut) -> list[Split]:
+    def splits(self, hold_out: HoldOut) -> list[HeldOutSplit]:
         """Draw the splits, in the order in which `QMS22Ensemble` draws."""
         n_normal = len(self.fold.normal)
         rng = np.random.RandomState(self.seed)
-        held_out = cut.draw(n_normal, rng)
+        held_out = hold_out.draw(n_normal, rng)
         seeds = rng.randint(2**31 - 1, size=len(held_out)).tolist()
         return [
-            Split(out, rng.permutation(np.delete(np.arange(n_normal), out)), seed)
+            HeldOutSplit(out, rng.permutation(np.delete(np.arange(n_normal), out)), seed)
             for out, seed in zip(held_out, seeds, strict=True)
         ]
 
@@ -219,18 +221,18 @@ class Pieces:
         piece: Piece = self._made[key]
         return piece
 
-    def _scale(self, space: str) -> Rows:
+    def _scale(self, space: str) -> ScaledRows:
         normal, batch = self.fold.normal, self.fold.unlabeled
         if space == "whitened":
             return _whiten(self.rows("standard"))
         scaler = range_scaler(normal) if space == "range" else FeatureScaler.learn(normal, space)
-        return Rows(scaler.transform(normal), scaler.transform(batch))
+        return ScaledRows(scaler.transform(normal), scaler.transform(batch))
 
     def _fit(self, search: Search, seed: int) -> MemberFunctions:
         return self._solve(search, [seed])[0]
 
-    def _fit_splits(self, search: Search, cut: Cut) -> View:
-        rows, splits = self.rows(search.space), self.splits(cut)
+    def _fit_splits(self, search: Search, hold_out: HoldOut) -> View:
+        rows, splits = self.rows(search.space), self.splits(hold_out)
         fits = self._solve(search, [split.seed for split in splits], splits)
         return View.of(
             (
@@ -241,7 +243,7 @@ class Pieces:
         )
 
     def _solve(
-        self, search: Search, seeds: list[int], splits: list[Split] | None = None
+        self, search: Search, seeds: list[int], splits: list[HeldOutSplit] | None = None
     ) -> list[MemberFunctions]:
         rows = self.rows(search.space)
         solutions = solve_restarts(
@@ -266,10 +268,10 @@ def agreement(scores: Array) -> float:
     return float(np.clip(correlations.mean(), 0.0, 1.0))
 
 
-def _whiten(rows: Rows) -> Rows:
+def _whiten(rows: ScaledRows) -> ScaledRows:
     """Turn standardised rows so that normal ones vary alike in every direction."""
     center = rows.normal.mean(axis=0)
     covariance = ledoit_wolf((rows.normal - center) / DEVIATION, assume_centered=True)[0]
     variances, directions = np.linalg.eigh(covariance)
     turn = directions / np.sqrt(np.maximum(variances, _LEAST_VARIANCE))
-    return Rows((rows.normal - center) @ turn, (rows.batch - center) @ turn)
+    return ScaledRows((rows.normal - center) @ turn, (rows.batch - center) @ turn)

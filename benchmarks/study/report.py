@@ -10,7 +10,6 @@ from pathlib import Path
 import pandas as pd
 
 from qms22._runtime.files import written_whole
-from qms22.bench.figures import two_halves
 from qms22.bench.render import (
     Column,
     FigureBlock,
@@ -23,9 +22,11 @@ from qms22.bench.render import (
 from qms22.bench.run import describe_machine, describe_versions
 from qms22.bench.sections import figure_block
 from qms22.bench.statistics import signed_ranks
-from qms22.bench.study import RIVALS, choose, confirm, families_of, halves_by_set, summarize
-from qms22.bench.study_elsewhere import source_of
-from qms22.bench.study_variants import KNN, PLAIN, SHIPPED
+from study.choice import RIVALS, choose, confirm, summarize
+from study.elsewhere import source_of
+from study.families import families_of, halves_by_set
+from study.figure import two_halves
+from study.variants import KNN, PLAIN, SHIPPED
 
 _TITLE = "The study behind QMS22Ensemble"
 _PROTOCOL = (
@@ -105,7 +106,7 @@ def write_study(
         temporary.write_bytes(figure.png)
     parts = [f"# {_TITLE}", *(section.markdown() for section in sections), _how_made()]
     page = directory / "study.md"
-    # Last: who finds the page finds what it speaks of.
+    # Write the page last, so that everything it links to exists.
     with written_whole(page) as temporary:
         temporary.write_text("\n\n".join(parts) + "\n", "utf-8", newline="\n")
     return page
@@ -200,7 +201,7 @@ def _elsewhere(auc: pd.DataFrame) -> Section:
 
 def _how_made() -> str:
     facts = {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join(["python", "-m", "study", *sys.argv[1:]]),
         "machine": describe(describe_machine()),
         "versions": describe(describe_versions()),
     }

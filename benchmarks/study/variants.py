@@ -11,8 +11,8 @@ from scipy.special import ndtri_exp
 from scipy.stats import rankdata
 
 from qms22._cpm.options import SolverOptions
-from qms22.bench.study_pieces import Array, Cut, Pieces, Search, View, agreement
 from qms22.detectors.registry import get_detector, outlier_scores
+from study.pieces import Array, HoldOut, Pieces, Search, View, agreement
 
 # A way to score the batch, and a way from QMS22's agreement with itself to its weight.
 Scores = Callable[[Pieces], Array]
@@ -43,7 +43,7 @@ FEW = (
 
 _PAPER = Search("maxabs", 7, SolverOptions())
 _STANDARD, _WHITENED = Search.standard(), Search("whitened")
-_CUT = Cut()
+_HOLD_OUT = HoldOut()
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def all_variants() -> dict[str, Variant]:
         "Distances alone": _distances_alone(),
         "Fusion, equal weights": _fusions(),
         "Weight of QMS22": _weights(),
-        "Held-out rows": _cuts(),
+        "Held-out rows": _hold_outs(),
         "Settings in the fusion": _settings(),
         "Other views": _other_views(),
     }
@@ -161,17 +161,17 @@ def _weights() -> Iterator[tuple[str, Scores]]:
     yield "weight a², none held out", partial(_without_hold_out, unit=unit, weight=_square)
 
 
-def _cuts() -> Iterator[tuple[str, Scores]]:
-    cuts = {
-        "3 splits": Cut(3),
-        "5 splits": Cut(5),
-        "5 splits, 1/5 drawn for each": Cut(5, 1 / 5),
-        "5 splits, 1/3 drawn for each": Cut(5, 1 / 3),
-        "5 splits, 1/2 drawn for each": Cut(5, 1 / 2),
+def _hold_outs() -> Iterator[tuple[str, Scores]]:
+    hold_outs = {
+        "3 splits": HoldOut(3),
+        "5 splits": HoldOut(5),
+        "5 splits, 1/5 drawn for each": HoldOut(5, 1 / 5),
+        "5 splits, 1/3 drawn for each": HoldOut(5, 1 / 3),
+        "5 splits, 1/2 drawn for each": HoldOut(5, 1 / 2),
     }
-    for name, cut in cuts.items():
-        members = partial(Pieces.members_view, search=_STANDARD, cut=cut)
-        distances = partial(Pieces.distance_view, space="range", cut=cut)
+    for name, hold_out in hold_outs.items():
+        members = partial(Pieces.members_view, search=_STANDARD, hold_out=hold_out)
+        distances = partial(Pieces.distance_view, space="range", hold_out=hold_out)
         yield f"weight a², {name}", _fusion(_square, first=members, second=distances)
 
 
@@ -179,10 +179,10 @@ def _settings() -> Iterator[tuple[str, Scores]]:
     """Change the settings of either view in the shipped fusion."""
     for n_sweeps in (10, 40):
         search = Search.standard(max_iter=n_sweeps)
-        members = partial(Pieces.members_view, search=search, cut=_CUT)
+        members = partial(Pieces.members_view, search=search, hold_out=_HOLD_OUT)
         yield f"weight a², {n_sweeps} sweeps", _fusion(_square, first=members)
     for n in (128, 2048):
-        distances = partial(Pieces.distance_view, space="range", cut=_CUT, n_references=n)
+        distances = partial(Pieces.distance_view, space="range", hold_out=_HOLD_OUT, n_references=n)
         yield f"weight a², {n} references", _fusion(_square, second=distances)
 
 
@@ -194,8 +194,10 @@ def _other_views() -> Iterator[tuple[str, Scores]]:
             partial(_without_hold_out, unit=_log_rank, weight=weight, other=brm),
         )
     views: dict[str, ViewOf] = {
-        "BRM for distances": partial(Pieces.brm_view, cut=_CUT),
-        "distances standardised": partial(Pieces.distance_view, space="standard", cut=_CUT),
+        "BRM for distances": partial(Pieces.brm_view, hold_out=_HOLD_OUT),
+        "distances standardised": partial(
+            Pieces.distance_view, space="standard", hold_out=_HOLD_OUT
+        ),
         "distances whitened": _whitened_distances,
     }
     for name, view in views.items():
@@ -231,15 +233,15 @@ def _ratios(pieces: Pieces, combine: Callable[[Array], Array]) -> Array:
 
 
 def _standard_members(pieces: Pieces) -> View:
-    return pieces.members_view(_STANDARD, _CUT)
+    return pieces.members_view(_STANDARD, _HOLD_OUT)
 
 
 def _whitened_members(pieces: Pieces) -> View:
-    return pieces.members_view(_WHITENED, _CUT)
+    return pieces.members_view(_WHITENED, _HOLD_OUT)
 
 
 def _range_distances(pieces: Pieces) -> View:
-    return pieces.distance_view("range", _CUT)
+    return pieces.distance_view("range", _HOLD_OUT)
 
 
 def _plain_distances(pieces: Pieces) -> Array:
@@ -247,7 +249,7 @@ def _plain_distances(pieces: Pieces) -> Array:
 
 
 def _whitened_distances(pieces: Pieces) -> View:
-    return pieces.distance_view("whitened", _CUT)
+    return pieces.distance_view("whitened", _HOLD_OUT)
 
 
 def _log_of_mean_p(view: View) -> Array:
