@@ -4,17 +4,28 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint lint-cpp format docs benchmark bench study bench-smoke clean
+.PHONY: demo test test-fast golden lint lint-cpp format docs benchmark bench study bench-smoke clean
 
 demo: $(READY)
 	$(BIN)/qms22 demo
 
+# Tests run side by side on the cores there are, four at most: some start clusters of their own.
+PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+test-fast: $(READY)
+	$(PYTEST) -m "not slow"
+
+# Rewrites tests/golden.json, for a change that is meant to change results.
+golden: $(READY)
+	$(BIN)/python tests/test_golden.py
 
 lint: $(READY) lint-cpp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
 CUDA_FILES := $(wildcard src/qms22/_cpm/cuda/*.cu src/qms22/_cpm/cuda/*.hpp tests/cpm/*.cpp)

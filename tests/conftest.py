@@ -1,4 +1,4 @@
-"""Shared set-up: nothing skipped for want of a switch, and the benchmarks' naive loop at hand."""
+"""Set-up of all tests: an environment variable, and the benchmarks on the import path."""
 
 from __future__ import annotations
 
@@ -6,15 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-import pytest
 from fake_cupy import fake_cupy  # noqa: F401
 
-# Asks scikit-learn's estimator checks for its check of array-API inputs as well.
+# Without this variable scikit-learn skips its check of array-API inputs.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Make the marks of this project known."""
-    config.addinivalue_line("markers", "cuda: needs an NVIDIA GPU and CuPy, and skips without them")

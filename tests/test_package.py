@@ -1,9 +1,7 @@
-"""The package as a whole: imports, interrupts, whole files, golden results."""
+"""The package as a whole: imports, interrupts, whole files."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import signal
 import subprocess
@@ -11,15 +9,10 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import qms22
 from qms22._runtime.files import written_whole
-from qms22.cli.demo import _breast_cancer
-from qms22.metrics import roc
-
-GOLDEN = Path(__file__).parent / "golden.json"
 
 
 def test_import_is_light() -> None:
@@ -42,7 +35,6 @@ def test_names() -> None:
 
 
 FIT_FOR_MINUTES = """
-import sys
 import numpy as np
 from qms22 import QMS22
 rng = np.random.RandomState(0)
@@ -118,26 +110,3 @@ def test_written_whole_replaces_at_the_end(tmp_path: Path) -> None:
     mask = os.umask(0)
     os.umask(mask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~mask
-
-
-def golden_results() -> dict[str, object]:
-    """Fits of the demo's data, to the bit; `python tests/test_package.py` writes them anew."""
-    normal, unlabeled, is_outlier = _breast_cancer(seed=0)
-    results: dict[str, object] = {}
-    for dtype in ("float64", "float32"):
-        detector = qms22.QMS22(dtype=dtype, random_state=0).fit(normal, unlabeled=unlabeled)
-        members = np.concatenate([detector.A_.ravel(), detector.b_.ravel()])
-        results[dtype] = {
-            "members": hashlib.sha256(members.tobytes()).hexdigest(),
-            "top_20": detector.top_k(20).tolist(),
-            "auc": round(roc(is_outlier, detector.unlabeled_scores_).auc, 10),
-        }
-    return results
-
-
-def test_golden_results() -> None:
-    assert golden_results() == json.loads(GOLDEN.read_text())
-
-
-if __name__ == "__main__":
-    GOLDEN.write_text(json.dumps(golden_results(), indent=2) + "\n")

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from qms22.detectors import BRM
-from qms22.detectors import _brm as brm_module
+from qms22.detectors import brm as brm_module
 
 Rows = NDArray[np.float64]
 

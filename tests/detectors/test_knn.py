@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from qms22.detectors import KNNDetector
-from qms22.detectors import _neighbors as neighbors_module
+from qms22.detectors import neighbors as neighbors_module
 
 Rows = NDArray[np.float64]
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from qms22.detectors import OCKRA
-from qms22.detectors import _ockra as ockra_module
+from qms22.detectors import ockra as ockra_module
 
 Rows = NDArray[np.float64]
 

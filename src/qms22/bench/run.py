@@ -17,7 +17,7 @@ from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
-from qms22.bench.store import Result, Store
+from qms22.bench.store import FitResult, Store
 from qms22.datasets import Dataset, Fold
 from qms22.detectors import registry
 from qms22.metrics import roc
@@ -26,7 +26,7 @@ _VERSIONS_OF = ("qms22", "numpy", "scipy", "scikit-learn", "joblib", "pyod")
 
 
 @dataclass(frozen=True)
-class Job:
+class FitJob:
     """One fit to be made."""
 
     dataset: str
@@ -96,7 +96,7 @@ def run_benchmark(
     return len(jobs)
 
 
-def run_job(job: Job) -> Result:
+def run_job(job: FitJob) -> FitResult:
     """Make one fit; what goes wrong becomes part of the result."""
     fold = job.fold
     spec = registry.get_detector(job.detector)
@@ -123,8 +123,8 @@ def run_job(job: Job) -> Result:
         auc = roc(fold.is_outlier, scores).auc
     except Exception as error:  # a rival's bug must not stop the others
         words = str(error).splitlines() or [""]
-        return Result(**known, finished=_now(), error=f"{type(error).__name__}: {words[0]}")
-    return Result(
+        return FitResult(**known, finished=_now(), error=f"{type(error).__name__}: {words[0]}")
+    return FitResult(
         **known,
         finished=_now(),
         auc=auc,
@@ -159,13 +159,13 @@ def describe_versions() -> dict[str, str]:
 
 def _all_jobs(
     datasets: Iterable[Dataset], detectors: Sequence[str], seeds: Sequence[int], keep_scores: bool
-) -> Iterator[Job]:
+) -> Iterator[FitJob]:
     for dataset in datasets:
         for fold in dataset.folds():
             for detector in detectors:
                 for seed in seeds:
                     source = dataset.folds_source
-                    yield Job(dataset.name, source, fold, detector, seed, keep_scores)
+                    yield FitJob(dataset.name, source, fold, detector, seed, keep_scores)
 
 
 def _check_folds(store: Store, datasets: Iterable[Dataset]) -> None:
@@ -179,7 +179,7 @@ def _check_folds(store: Store, datasets: Iterable[Dataset]) -> None:
             )
 
 
-def _execute(jobs: Sequence[Job], n_jobs: int, backend: str) -> Iterator[Result]:
+def _execute(jobs: Sequence[FitJob], n_jobs: int, backend: str) -> Iterator[FitResult]:
     if n_jobs == 1 and backend == "loky":
         yield from map(run_job, jobs)
         return

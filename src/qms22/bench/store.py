@@ -70,7 +70,7 @@ Key = tuple[str, int, str, int]
 
 
 @dataclass(frozen=True)
-class Result:
+class FitResult:
     """What one fit of one detector on one fold came to.
 
     Parameters
@@ -122,7 +122,7 @@ class Result:
         return self.dataset, self.fold, self.detector, self.seed
 
 
-_COLUMNS = [entry.name for entry in fields(Result) if entry.name not in ("is_outlier", "scores")]
+_COLUMNS = [entry.name for entry in fields(FitResult) if entry.name not in ("is_outlier", "scores")]
 
 
 class Store:
@@ -165,7 +165,7 @@ class Store:
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
-    def add(self, run: int, result: Result) -> None:
+    def add(self, run: int, result: FitResult) -> None:
         """Put a result on disk, in place of an earlier one of the same fit."""
         values = [getattr(result, name) for name in _COLUMNS]
         status = "ok" if result.error is None else "error"
