@@ -29,7 +29,7 @@ Scorer = Callable[[Rows, Rows, int], Rows]
 
 
 @dataclass(frozen=True)
-class Result:
+class Line:
     """One line of the table; NaN where `brminer` is not installed."""
 
     n_normal: int
@@ -64,7 +64,7 @@ def measure(scorer: Scorer, normal: Rows, unlabeled: Rows, n_seeds: int) -> tupl
     return min(seconds), np.array(scores)
 
 
-def compare(n_normal: int, n_features: int, n_seeds: int) -> Result:
+def compare(n_normal: int, n_features: int, n_seeds: int) -> Line:
     """Measure both on one synthetic task: correlated Gaussians and a batch a quarter as large."""
     rng = np.random.default_rng(n_normal)
     mixing = rng.normal(size=(n_features, n_features))
@@ -77,7 +77,7 @@ def compare(n_normal: int, n_features: int, n_seeds: int) -> Result:
         theirs_seconds, theirs = measure(score_brminer, normal, unlabeled, n_seeds)
     gap = ours.mean(axis=0) - theirs.mean(axis=0)
     variance = (ours.var(axis=0, ddof=1) + theirs.var(axis=0, ddof=1)) / n_seeds
-    return Result(
+    return Line(
         n_normal=n_normal,
         n_features=n_features,
         n_unlabeled=len(unlabeled),
@@ -90,9 +90,9 @@ def compare(n_normal: int, n_features: int, n_seeds: int) -> Result:
     )
 
 
-def write_csv(results: Sequence[Result], path: Path) -> None:
+def write_csv(results: Sequence[Line], path: Path) -> None:
     with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Result)])
+        writer = csv.DictWriter(file, [field.name for field in fields(Line)])
         writer.writeheader()
         writer.writerows(asdict(result) for result in results)
 
@@ -108,7 +108,7 @@ def main() -> None:
         parser.error(f"--seeds must be at least 2, to tell noise; got {options.seeds}")
     if util.find_spec("brminer") is None:
         print("brminer is not installed, so only ours is timed; pip install brminer to compare")
-    names = [field.name for field in fields(Result)]
+    names = [field.name for field in fields(Line)]
     print("  ".join(names))
     results = []
     for size in options.sizes:

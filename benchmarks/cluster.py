@@ -21,7 +21,7 @@ import click
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
-from kernel import console, machine
+from reporting import console, machine
 from sklearn.utils import check_random_state
 
 from qms22 import QMS22

@@ -9,7 +9,6 @@ The KEEL sets are read from the directory that QMS22_KEEL names; without it that
 
 from __future__ import annotations
 
-import csv
 import os
 import time
 from collections.abc import Callable
@@ -18,15 +17,13 @@ from typing import Any
 
 import click
 import numpy as np
+from reporting import console, output_option, write_csv
 from rich.console import Console
 from rich.progress import track
 
-import qms22
 from qms22 import QMS22, QMS22Ensemble
-from qms22.bench.run import describe_machine
 from qms22.datasets import list_keel, load_keel
 
-console = Console(width=120)
 Row = tuple[str, str, int, int, float, float]
 
 
@@ -67,7 +64,7 @@ def growth(sizes: list[int]) -> list[Row]:
 
 
 @click.command()
-@click.option("--output", type=click.Path(path_type=Path), default=Path(), show_default=True)
+@output_option("ensemble.csv")
 @click.option("--repeats", default=3, show_default=True, help="Of each KEEL fit; the best counts.")
 @click.option("--largest", default=1_000_000, show_default=True, help="Rows, at most.")
 def main(output: Path, repeats: int, largest: int) -> None:
@@ -88,12 +85,11 @@ def main(output: Path, repeats: int, largest: int) -> None:
             f"{n:>9,} rows: QMS22 {plain:8.2f} s, ensemble {ensemble:8.2f} s, "
             f"{ensemble / plain:.2f} times, {1e6 * ensemble / n:.1f} µs per row"
         )
-    with (output / "ensemble.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["part", "data", "rows", "features", "qms22_seconds", "ensemble_seconds"])
-        for name, text in {**describe_machine(), "qms22": qms22.__version__}.items():
-            writer.writerow(["machine", name, text])
-        writer.writerows((*row[:4], f"{row[4]:.6g}", f"{row[5]:.6g}") for row in rows + grown)
+    write_csv(
+        output / "ensemble.csv",
+        ["part", "data", "rows", "features", "qms22_seconds", "ensemble_seconds"],
+        ((*row[:4], f"{row[4]:.6g}", f"{row[5]:.6g}") for row in rows + grown),
+    )
 
 
 if __name__ == "__main__":

@@ -11,10 +11,9 @@ are used.
 
 from __future__ import annotations
 
-import csv
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,8 @@ import click
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from kernel import console, machine
 from numpy.typing import NDArray
+from reporting import console, output_option, write_csv
 from rich.table import Table
 from sklearn import datasets as made
 from sklearn.base import clone
@@ -76,6 +75,7 @@ KEEL = (
 )
 
 Labeled = tuple[NDArray[np.float64], NDArray[np.bool_]]
+Found = dict[str, object]
 
 
 class NearestNeighbors(QMS22):
@@ -146,7 +146,7 @@ def load(name: str, keel: Path) -> Labeled:
 
 
 @dataclass(frozen=True)
-class Split:
+class Sample:
     """Known-normal rows, and a batch whose last rows are outliers."""
 
     known: NDArray[np.float64]
@@ -159,17 +159,17 @@ class Split:
         return len(self.batch) - self.n_outliers
 
 
-def draw_split(labeled: Labeled, rng: np.random.RandomState) -> Split:
+def draw_split(labeled: Labeled, rng: np.random.RandomState) -> Sample:
     rows, is_outlier = labeled
     normal = rng.permutation(np.flatnonzero(~is_outlier))[:MOST_NORMAL]
     n_known = round(KNOWN_SHARE * len(normal))
     n_outliers = round(OUTLIERS_PER_NORMAL * (len(normal) - n_known))
     outliers = rng.permutation(np.flatnonzero(is_outlier))[:n_outliers]
     batch = np.concatenate([normal[n_known:], outliers])
-    return Split(rows[normal[:n_known]], rows[batch], len(outliers))
+    return Sample(rows[normal[:n_known]], rows[batch], len(outliers))
 
 
-def search(name: str, labeled: Labeled, seed: int) -> list[dict[str, object]]:
+def search(name: str, labeled: Labeled, seed: int) -> list[Found]:
     """Draw one split of a data set and flag rows of it, with and without its outliers."""
     rng = np.random.RandomState(seed)
     split = draw_split(labeled, rng)
@@ -179,7 +179,7 @@ def search(name: str, labeled: Labeled, seed: int) -> list[dict[str, object]]:
         "n_unlabeled": len(split.batch),
         "n_outliers": split.n_outliers,
     }
-    null = Split(split.known, split.batch[: split.n_normal], 0)
+    null = Sample(split.known, split.batch[: split.n_normal], 0)
     found = []
     for searched in (split, null):
         for detector_name, (detector, numbers_of_splits) in DETECTORS.items():
@@ -192,7 +192,7 @@ def search(name: str, labeled: Labeled, seed: int) -> list[dict[str, object]]:
     return found
 
 
-def judge(split: Split, detector: BatchDetector, n_splits: int) -> Iterator[dict[str, object]]:
+def judge(split: Sample, detector: BatchDetector, n_splits: int) -> Iterator[Found]:
     """Compare what a detector says with the truth, level by level."""
     share = split.n_outliers / len(split.batch)
     estimate = detector.estimate_contamination(confidence=CONFIDENCE, n_splits=n_splits)
@@ -279,9 +279,11 @@ def draw(summary: pd.DataFrame, by_set: pd.DataFrame, path: Path) -> None:
 
 
 def write(path: Path, numbers: pd.DataFrame) -> None:
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows(["machine", key, text] for key, text in machine().items())
-        numbers.to_csv(file, index=False, float_format="%.4f")
+    rounded = (
+        [f"{value:.4f}" if isinstance(value, float) else value for value in row]
+        for row in numbers.itertuples(index=False)
+    )
+    write_csv(path, numbers.columns, rounded)
 
 
 def all_datasets(keel: Path | None) -> Iterator[tuple[str, Labeled]]:
@@ -293,32 +295,40 @@ def all_datasets(keel: Path | None) -> Iterator[tuple[str, Labeled]]:
         yield name, load(name, keel)
 
 
-@click.command()
-@click.option("--keel", type=click.Path(exists=True, path_type=Path), envvar="QMS22_KEEL")
-@click.option("--repeats", default=20, show_default=True, help="Random splits of each data set.")
-@click.option("--n-jobs", default=-1, show_default=True, help="Processes side by side.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("benchmarks/results"),
-    show_default=True,
-    help="Directory for fdr.csv, fdr-summary.csv and fdr.png.",
-)
-def main(keel: Path | None, repeats: int, n_jobs: int, output: Path) -> None:
-    """Measure false discoveries and power; takes about ten minutes on two cores."""
-    output.mkdir(parents=True, exist_ok=True)
-    begin = time.perf_counter()
-    datasets = dict(all_datasets(keel))
+def search_all(
+    search: Callable[[str, Labeled, int], list[Found]],
+    datasets: Mapping[str, Labeled],
+    repeats: int,
+    n_jobs: int,
+) -> pd.DataFrame:
+    """Search random splits of every data set, in parallel, and return what was found."""
     jobs = [(name, seed) for seed in range(repeats) for name in datasets]
-    runs: list[dict[str, object]] = []
+    runs: list[Found] = []
     with progress_bar("splits", len(jobs), enabled=True) as progress:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
         found = parallel(delayed(search)(name, datasets[name], seed) for name, seed in jobs)
         for number, rows in enumerate(found, start=1):
             runs += rows
             progress(number, jobs[number - 1][0])
-    table = pd.DataFrame(runs)
+    return pd.DataFrame(runs)
+
+
+keel_option = click.option(
+    "--keel", type=click.Path(exists=True, path_type=Path), envvar="QMS22_KEEL"
+)
+n_jobs_option = click.option("--n-jobs", default=-1, show_default=True, help="Parallel processes.")
+
+
+@click.command()
+@keel_option
+@click.option("--repeats", default=20, show_default=True, help="Random splits of each data set.")
+@n_jobs_option
+@output_option("fdr.csv, fdr-summary.csv and fdr.png")
+def main(keel: Path | None, repeats: int, n_jobs: int, output: Path) -> None:
+    """Measure false discoveries and power; takes about ten minutes on two cores."""
+    begin = time.perf_counter()
+    datasets = dict(all_datasets(keel))
+    table = search_all(search, datasets, repeats, n_jobs)
     by_set, summary = summarise(table, OF_SET + KEYS), summarise(table, KEYS)
     write(output / "fdr.csv", by_set)
     write(output / "fdr-summary.csv", summary)

@@ -14,14 +14,21 @@ from unittest import mock
 
 import click
 import numpy as np
-import pandas as pd
-from fdr import LEVELS, Labeled, all_datasets, draw_split, write
-from joblib import Parallel, delayed
-from kernel import console
+from fdr import (
+    LEVELS,
+    Found,
+    Labeled,
+    all_datasets,
+    draw_split,
+    keel_option,
+    n_jobs_option,
+    search_all,
+    write,
+)
 from numpy.typing import NDArray
+from reporting import console, output_option
 
 from qms22 import QMS22Ensemble
-from qms22._runtime.progress import progress_bar
 from qms22.estimators import calibration as calibration_module
 from qms22.estimators.conformal import (
     benjamini_hochberg,
@@ -56,11 +63,11 @@ def ways_to_merge(
         yield f"{N_SPLITS} splits, e-values, cut at level / {cut}", (first, second)
 
 
-def search(labeled: Labeled, seed: int) -> list[dict[str, object]]:
+def search(_: str, labeled: Labeled, seed: int) -> list[Found]:
     """Flag rows of one batch in all ways."""
     split = draw_split(labeled, np.random.RandomState(seed))
     is_outlier = np.arange(len(split.batch)) >= split.n_normal
-    found: list[dict[str, object]] = []
+    found: list[Found] = []
 
     def note(choice: str, level: float, flags: Flags) -> None:
         first, second = flags
@@ -93,30 +100,14 @@ def search(labeled: Labeled, seed: int) -> list[dict[str, object]]:
 
 
 @click.command()
-@click.option("--keel", type=click.Path(exists=True, path_type=Path), envvar="QMS22_KEEL")
+@keel_option
 @click.option("--repeats", default=8, show_default=True, help="Random splits of each data set.")
-@click.option("--n-jobs", default=-1, show_default=True, help="Processes side by side.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("benchmarks/results"),
-    show_default=True,
-    help="Directory for fdr-choices.csv.",
-)
+@n_jobs_option
+@output_option("fdr-choices.csv")
 def main(keel: Path | None, repeats: int, n_jobs: int, output: Path) -> None:
     """Compare the choices; takes about six minutes on two cores."""
-    output.mkdir(parents=True, exist_ok=True)
-    datasets = dict(all_datasets(keel))
-    jobs = [(name, seed) for seed in range(repeats) for name in datasets]
-    runs: list[dict[str, object]] = []
-    with progress_bar("splits", len(jobs), enabled=True) as progress:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-        found = parallel(delayed(search)(datasets[name], seed) for name, seed in jobs)
-        for number, rows in enumerate(found, start=1):
-            runs += rows
-            progress(number, jobs[number - 1][0])
-    groups = pd.DataFrame(runs).groupby(["choice", "level"], sort=False)
+    runs = search_all(search, dict(all_datasets(keel)), repeats, n_jobs)
+    groups = runs.groupby(["choice", "level"], sort=False)
     means = groups.mean().assign(n_runs=groups.size()).reset_index()
     write(output / "fdr-choices.csv", means)
     console.print(means.to_string(index=False, float_format="%.3f"))

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
+from reporting import console, output_option
 from rich.table import Table
 
 import qms22
@@ -28,8 +28,6 @@ from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.devices import need_cupy
-
-console = Console(width=140)
 
 CASES = [(4_000, 10), (100_000, 10), (1_000_000, 10), (10_000_000, 10), (100_000, 100)]
 CASES += [(1_000_000, 100)]
@@ -256,14 +254,7 @@ def measure_scores(rows: list[tuple[Any, ...]], n: int, repeats: int) -> None:
 
 
 @click.command()
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("benchmarks/results"),
-    show_default=True,
-    help="Directory for cuda.csv.",
-)
+@output_option("cuda.csv")
 @click.option("--repeats", default=2, show_default=True, help="Fits of each size; the best counts.")
 @click.option("--largest", default=10_000_000, show_default=True, help="Rows, at most.")
 def main(output: Path, repeats: int, largest: int) -> None:

@@ -8,15 +8,14 @@ and must find the same member functions.
 
 from __future__ import annotations
 
-import csv
 import time
 from pathlib import Path
 
 import click
 import numpy as np
 from compiled import load
-from kernel import console, machine
 from naive import naive_cpm
+from reporting import console, output_option, write_csv
 
 from qms22._cpm.backends import solve
 from qms22._cpm.options import SolverOptions
@@ -55,17 +54,9 @@ def measure(dataset: Dataset) -> tuple[float, float, int]:
 
 @click.command()
 @click.option("--keel", type=click.Path(exists=True, path_type=Path), envvar="QMS22_KEEL")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("benchmarks/results"),
-    show_default=True,
-    help="Directory for keel.csv.",
-)
+@output_option("keel.csv")
 def main(keel: Path | None, output: Path) -> None:
     """Time the paper's 95 × 5 fits; takes about three minutes."""
-    output.mkdir(parents=True, exist_ok=True)
     load("naive_cpm.cpp")  # compiled before the clock starts
     names = list_keel()
     rows = []
@@ -74,11 +65,11 @@ def main(keel: Path | None, output: Path) -> None:
             rows.append((name, *measure(load_keel(name, keel)), paper_table1()[name].seconds))
             show(number, name)
     native, naive, n_equal, paper = np.sum([row[1:] for row in rows], axis=0)
-    with (output / "keel.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows(["machine", name, text] for name, text in machine().items())
-        writer.writerow(["dataset", "native_seconds", "naive_seconds", "equal_folds", "paper"])
-        writer.writerows((name, f"{a:.4f}", f"{b:.4f}", n, t) for name, a, b, n, t in rows)
+    write_csv(
+        output / "keel.csv",
+        ["dataset", "native_seconds", "naive_seconds", "equal_folds", "paper"],
+        ((name, f"{a:.4f}", f"{b:.4f}", n, t) for name, a, b, n, t in rows),
+    )
     console.print(
         f"{5 * len(names)} fits, float64, one thread: native {native:.1f} s, naive loop "
         f"{naive:.1f} s, {naive / native:.1f}× faster; the paper gives {paper:.0f} s for its C "

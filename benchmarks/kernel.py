@@ -8,7 +8,6 @@ kernel.csv and kernel-scaling.png:
 
 from __future__ import annotations
 
-import csv
 import ctypes
 import subprocess
 import sys
@@ -22,18 +21,14 @@ import click
 import numpy as np
 from compiled import load
 from naive import naive_cpm
-from rich.console import Console
+from reporting import console, machine, output_option, write_csv
 from rich.table import Table
 
-import qms22
 from qms22._cpm.backends import start_native, start_reference
 from qms22._cpm.native import NativeSolver
 from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task, detection_task
-from qms22.bench.run import describe_machine
-
-console = Console(width=120)
 
 
 @dataclass
@@ -47,24 +42,9 @@ class Results:
         self.rows += [(section, case, name, float(value)) for name, value in numbers.items()]
 
     def write(self, path: Path) -> None:
-        """Write all as CSV, and on what machine and with which versions they were taken."""
-        with path.open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["section", "case", "quantity", "value"])
-            for name, text in machine().items():
-                writer.writerow(["machine", "", name, text])
-            writer.writerows((*row[:3], f"{row[3]:.6g}") for row in self.rows)
-
-
-def machine() -> dict[str, str]:
-    info = qms22.build_info()
-    return {
-        **{name: str(value) for name, value in describe_machine().items()},
-        "numpy": np.__version__,
-        "qms22": qms22.__version__,
-        "compiler": info["compiler"],
-        "instruction set": info["chosen"],
-    }
+        """Write all numbers as CSV."""
+        rows = ((*row[:3], f"{row[3]:.6g}") for row in self.rows)
+        write_csv(path, ["section", "case", "quantity", "value"], rows)
 
 
 def make_task(n: int, p: int, n_members: int = 7, seed: int = 0) -> Task:
@@ -280,18 +260,10 @@ def measure_scaling(results: Results, output: Path) -> None:
 
 
 @click.command()
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("benchmarks/results"),
-    show_default=True,
-    help="Directory for kernel.csv and kernel-scaling.png.",
-)
+@output_option("kernel.csv and kernel-scaling.png")
 @click.option("--quick", is_flag=True, help="Fewer repeats and rows: a minute instead of several.")
 def main(output: Path, quick: bool) -> None:
     """Measure the native kernel; takes about five minutes."""
-    output.mkdir(parents=True, exist_ok=True)
     console.print(", ".join(f"{name} {value}" for name, value in machine().items()), "\n")
     results = Results()
     measure_speed(results, repeats=2 if quick else 7)

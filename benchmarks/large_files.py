@@ -10,20 +10,15 @@ cap, twice.
 
 from __future__ import annotations
 
-import csv
-import os
-import resource
-import subprocess
-import sysconfig
 import tempfile
-import time
 from pathlib import Path
 
 import click
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
-from kernel import console, machine
+from detect import run_detect
+from reporting import console, output_option, write_csv
 
 ROWS_PER_GROUP = 100_000
 
@@ -50,59 +45,27 @@ def write_table(path: Path, n_rows: int, n_columns: int, *, share: float, seed: 
             writer.write_table(pa.table([*rows.T, truth.astype(np.int8)], schema))
 
 
-def run_detect(directory: Path, cap: int, preset: str, more: list[str]) -> tuple[float, int, str]:
-    """Run the command under a cap; give seconds, peak bytes and what it says of the labels."""
-    command = [
-        *(str(Path(sysconfig.get_path("scripts")) / "qms22"), "detect"),
-        *("normal.parquet", "batch.parquet", "--label", "truth", "--preset", preset),
-        *("--n-jobs", "1", "--quiet", "--output", "found.parquet", *more),
-    ]
-    begin = time.perf_counter()
-    with subprocess.Popen(
-        command,
-        cwd=directory,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **FEW_THREADS},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (cap, cap)),
-    ) as process:
-        assert process.stderr is not None
-        words = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - begin
-    if status:
-        raise RuntimeError(words)
-    return seconds, usage.ru_maxrss * 1024, words.strip()
-
-
 @click.command()
 @click.option("--cap", default=1_000_000_000, show_default=True, help="Bytes of address space.")
 @click.option("--times", default=3.1, show_default=True, help="Size of the file, in caps.")
 @click.option("--columns", default=50, show_default=True)
 @click.option("--preset", default="paper", show_default=True)
 @click.option("--max-samples", type=int, help="As of the command; chosen by it where not given.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("benchmarks/results"),
-    show_default=True,
-    help="Directory for large_files.csv.",
-)
+@output_option("large_files.csv")
 def main(
     cap: int, times: float, columns: int, preset: str, max_samples: int | None, output: Path
 ) -> None:
     """Detect in a file some times larger than memory; takes ten minutes."""
-    output.mkdir(parents=True, exist_ok=True)
     n_rows = int(times * cap / (8 * columns))
-    more = [] if max_samples is None else ["--max-samples", str(max_samples)]
+    more = ["--preset", preset, "--n-jobs", "1"]
+    if max_samples is not None:
+        more += ["--max-samples", str(max_samples)]
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         write_table(directory / "normal.parquet", 2 * ROWS_PER_GROUP, columns, share=0, seed=0)
         write_table(directory / "batch.parquet", n_rows, columns, share=0.001, seed=1)
         size = (directory / "batch.parquet").stat().st_size
-        seconds, peak, words = run_detect(directory, cap, preset, more)
+        seconds, peak, words = run_detect(directory, more, FEW_THREADS, cap)
         n_written = pq.ParquetFile(directory / "found.parquet").metadata.num_rows
     assert n_written == n_rows
     numbers = {
@@ -116,11 +79,7 @@ def main(
         "peak_megabytes": round(peak / 1e6),
         "seconds": round(seconds),
     }
-    with (output / "large_files.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows(["machine", key, text] for key, text in machine().items())
-        writer.writerow(numbers)
-        writer.writerow(numbers.values())
+    write_csv(output / "large_files.csv", numbers, [numbers.values()])
     console.print(", ".join(f"{key} {value}" for key, value in numbers.items()))
     console.print(words)
 

@@ -7,7 +7,6 @@ The KEEL sets are read from the directory that QMS22_KEEL names; without it that
 
 from __future__ import annotations
 
-import csv
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from typing import NamedTuple
 
 import click
 import numpy as np
-from kernel import console, machine
+from reporting import console, output_option, write_csv
 
 from qms22 import QMS22, QMS22Ensemble
 from qms22.datasets import load_keel, paper_table1
@@ -34,7 +33,7 @@ SHIFTS = {"made, faint outliers": 1.5, "made, clear outliers": 4.0}
 MOST_FOR_ALL = 100_000
 
 
-class Problem(NamedTuple):
+class Case(NamedTuple):
     """Known-normal rows, a batch, and the truth about it."""
 
     normal: np.ndarray
@@ -42,13 +41,11 @@ class Problem(NamedTuple):
     is_outlier: np.ndarray
 
 
-def keel_problems(name: str) -> list[Problem]:
-    return [
-        Problem(fold.normal, fold.unlabeled, fold.is_outlier) for fold in load_keel(name).folds()
-    ]
+def keel_cases(name: str) -> list[Case]:
+    return [Case(fold.normal, fold.unlabeled, fold.is_outlier) for fold in load_keel(name).folds()]
 
 
-def made_problem(n_rows: int, shift: float, n_features: int = 10) -> Problem:
+def made_case(n_rows: int, shift: float, n_features: int = 10) -> Case:
     """Mix five clouds; a fifth of the rows is the batch, 1 % of which lie off in three features."""
     rng = np.random.RandomState(0)
     centers = 4 * rng.normal(size=(5, n_features))
@@ -56,30 +53,30 @@ def made_problem(n_rows: int, shift: float, n_features: int = 10) -> Problem:
     batch, normal = np.split(rows, [n_rows // 5])
     is_outlier = np.arange(len(batch)) < len(batch) // 100
     batch[is_outlier, :3] += shift
-    return Problem(normal, batch, is_outlier)
+    return Case(normal, batch, is_outlier)
 
 
 def measure(
-    data: str, problems: Sequence[Problem], detector: str, limits: Sequence[int | None]
+    data: str, cases: Sequence[Case], detector: str, limits: Sequence[int | None]
 ) -> Iterator[dict[str, object]]:
-    """Fit with one limit after the other; AUC is the mean over the problems, seconds the sum."""
-    n_rows = len(problems[0].normal) + len(problems[0].batch)
+    """Fit with one limit after the other; AUC is the mean over the cases, seconds the sum."""
+    n_rows = len(cases[0].normal) + len(cases[0].batch)
     whole = None
     for max_samples in limits:
-        if max_samples is not None and max_samples >= len(problems[0].normal):
+        if max_samples is not None and max_samples >= len(cases[0].normal):
             continue
         begin, aucs = time.perf_counter(), []
-        for problem in problems:
+        for case in cases:
             fitted = DETECTORS[detector](
                 max_samples=max_samples, dtype="float32", n_jobs=-1, random_state=0
-            ).fit(problem.normal, unlabeled=problem.batch)
-            aucs.append(roc(problem.is_outlier, fitted.unlabeled_scores_).auc)
+            ).fit(case.normal, unlabeled=case.batch)
+            aucs.append(roc(case.is_outlier, fitted.unlabeled_scores_).auc)
         seconds, auc = time.perf_counter() - begin, float(np.mean(aucs))
         whole = auc if whole is None else whole
         yield {
             "data": data,
             "rows": n_rows,
-            "features": problems[0].normal.shape[1],
+            "features": cases[0].normal.shape[1],
             "detector": detector,
             "max_samples": max_samples or "all",
             "auc": f"{auc:.4f}",
@@ -90,23 +87,16 @@ def measure(
 
 @click.command()
 @click.option("--rows", multiple=True, type=int, default=(100_000, 1_000_000), show_default=True)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("benchmarks/results"),
-    show_default=True,
-    help="Directory for max_samples.csv.",
-)
+@output_option("max_samples.csv")
 def main(rows: tuple[int, ...], output: Path) -> None:
     """Fit on ever fewer rows; takes a few minutes."""
     found: list[dict[str, object]] = []
     if "QMS22_KEEL" in os.environ:
         large = [name for name, paper in paper_table1().items() if paper.n >= 2000]
         for name in large:
-            problems = keel_problems(name)
+            cases = keel_cases(name)
             for detector in DETECTORS:
-                found += measure(name, problems, detector, KEEL_LIMITS)
+                found += measure(name, cases, detector, KEEL_LIMITS)
         for detector in DETECTORS:
             for limit in KEEL_LIMITS[1:]:
                 changes = [
@@ -120,18 +110,13 @@ def main(rows: tuple[int, ...], output: Path) -> None:
                 )
     for n_rows in rows:
         for data, shift in SHIFTS.items():
-            problem = made_problem(n_rows, shift)
+            case = made_case(n_rows, shift)
             for detector in DETECTORS:
                 if n_rows <= MOST_FOR_ALL or (shift, detector) == (1.5, "QMS22"):
-                    for line in measure(data, [problem], detector, MADE_LIMITS):
+                    for line in measure(data, [case], detector, MADE_LIMITS):
                         console.print(*line.values())
                         found.append(line)
-    output.mkdir(parents=True, exist_ok=True)
-    with (output / "max_samples.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(["machine", key, text] for key, text in machine().items())
-        writer = csv.DictWriter(file, list(found[0]))
-        writer.writeheader()
-        writer.writerows(found)
+    write_csv(output / "max_samples.csv", found[0], (line.values() for line in found))
 
 
 if __name__ == "__main__":

@@ -21,12 +21,10 @@ from typing import Any, NamedTuple
 
 import click
 import numpy as np
-from rich.console import Console
+from reporting import console, machine, output_option
 from rich.table import Table
 
-import qms22
 from qms22 import QMS22
-from qms22.bench.run import describe_machine
 from qms22.detectors.registry import get_detector, outlier_scores
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
@@ -35,8 +33,6 @@ MOST_NUMBERS = 10**8  # of a table; more would leave no memory for the fit
 DRAW = 10_000
 N_SWEEPS = 60
 RIVALS = ("IsolationForest", "BRM (bags of 256)", "kNN", "LOF")
-
-console = Console(width=140)
 
 
 class Line(NamedTuple):
@@ -139,7 +135,7 @@ def show(lines: list[Line]) -> None:
 
 
 @click.command()
-@click.option("--output", type=click.Path(path_type=Path), default=Path(), show_default=True)
+@output_option("scale.csv")
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option("--largest", default=SIZES[-1], show_default=True, help="Rows, at most.")
 @click.option("--most-seconds", default=12.0, show_default=True, help="For one fit, about.")
@@ -156,12 +152,13 @@ def main(output: Path, device: str, largest: int, most_seconds: float) -> None:
             lines += ours(normal, batch, device, most_seconds)
             lines += rivals(normal, batch, left, most_seconds)
     show(lines)
+    output.mkdir(parents=True, exist_ok=True)
     path = output / "scale.csv"
     kept: list[list[str]] = []
     if path.exists():
         with path.open(newline="") as file:
             kept = [row for row in csv.reader(file) if row[0] not in ("device", device)]
-    facts = {**describe_machine(), "qms22": qms22.__version__}
+    facts = machine()
     if device == "cuda":
         cupy = import_module("cupy")
         facts["gpu"] = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()

@@ -11,9 +11,9 @@ import pandas as pd
 
 from qms22._runtime.files import written_whole
 from qms22.bench.render import (
-    Column,
     FigureBlock,
     Section,
+    ShownColumn,
     describe,
     escape_markdown,
     p_text,
@@ -132,16 +132,16 @@ def _confirmed(keel: pd.DataFrame, table: pd.DataFrame) -> Section:
     rows = confirm(keel, SHIPPED)
     rows["direction"] = rows["chosen_on"] + " → " + rows["confirmed_on"]
     columns = [
-        Column("direction", "halves"),
-        Column("role", "role"),
-        Column("variant", "variant"),
-        Column("mean_there", "mean on the first", "auc"),
-        Column("mean", "mean on the second", "auc"),
+        ShownColumn("direction", "halves"),
+        ShownColumn("role", "role"),
+        ShownColumn("variant", "variant"),
+        ShownColumn("mean_there", "mean on the first", "auc"),
+        ShownColumn("mean", "mean on the second", "auc"),
     ]
     for rival in RIVALS:
         columns += [
-            Column(f"gain over {rival}", f"gain over {rival}", "signed"),
-            Column(f"p of {rival}", "p", "p"),
+            ShownColumn(f"gain over {rival}", f"gain over {rival}", "signed"),
+            ShownColumn(f"p of {rival}", "p", "p"),
         ]
     title = "Chosen on one half, confirmed on the other"
     block = table_block("confirmed", title, rows, columns)
@@ -163,16 +163,16 @@ def _shipped_words(keel: pd.DataFrame, table: pd.DataFrame, half: str) -> str:
 
 def _all_variants(table: pd.DataFrame, figure: FigureBlock) -> Section:
     columns = [
-        Column("group", "what varies"),
-        Column("variant", "variant"),
-        Column("mean", "mean", "auc"),
-        Column("family_mean", "mean over families", "auc"),
-        Column("A", "half A", "auc"),
-        Column("rank_A", "rank", "count"),
-        Column("B", "half B", "auc"),
-        Column("rank_B", "rank", "count"),
-        Column("gain", "gain over BRM", "signed"),
-        Column("p_value", "p", "p"),
+        ShownColumn("group", "what varies"),
+        ShownColumn("variant", "variant"),
+        ShownColumn("mean", "mean", "auc"),
+        ShownColumn("family_mean", "mean over families", "auc"),
+        ShownColumn("A", "half A", "auc"),
+        ShownColumn("rank_A", "rank", "count"),
+        ShownColumn("B", "half B", "auc"),
+        ShownColumn("rank_B", "rank", "count"),
+        ShownColumn("gain", "gain over BRM", "signed"),
+        ShownColumn("p_value", "p", "p"),
     ]
     block = table_block("variants", "Every variant", table, columns)
     return Section("variants", "Every variant tried", [_VARIANTS], [figure, block])
@@ -183,10 +183,10 @@ def _elsewhere(auc: pd.DataFrame) -> Section:
     sources = pd.Series([source_of(name) for name in auc.index], auc.index)
     table = auc.groupby(sources, sort=False).mean().T
     columns = [
-        Column("variant", "variant"),
-        Column("mean", "mean", "auc"),
-        *(Column(source, source, "auc") for source in table.columns),
-        Column("worst", "worst", "signed"),
+        ShownColumn("variant", "variant"),
+        ShownColumn("mean", "mean", "auc"),
+        *(ShownColumn(source, source, "auc") for source in table.columns),
+        ShownColumn("worst", "worst", "signed"),
     ]
     table["variant"] = table.index
     table["mean"] = auc.mean()

@@ -252,11 +252,11 @@ def test_settings_of_several_seeds_share_a_row() -> None:
 def test_bad_results_are_refused() -> None:
     good = table(flat("a", "QMS22", 0.9))
     with pytest.raises(ValueError, match="lack the columns auc, parameters;"):
-        tables.prepare(good.drop(columns=["auc", "parameters"]))
+        tables.validate_results(good.drop(columns=["auc", "parameters"]))
     with pytest.raises(ValueError, match="no rows"):
-        tables.prepare(good.head(0))
+        tables.validate_results(good.head(0))
     with pytest.raises(ValueError, match="fold 1 of 'a' by QMS22, seed 0, twice"):
-        tables.prepare(pd.concat([good, good]))
+        tables.validate_results(pd.concat([good, good]))
 
 
 def test_scores_are_pooled_by_rank_within_their_fold() -> None:

@@ -13,7 +13,7 @@ NOTHING = "–"
 
 
 @dataclass(frozen=True)
-class Column:
+class ShownColumn:
     """A column of a shown table: which one, its heading, how to write it, what it means."""
 
     key: str
@@ -36,7 +36,7 @@ class TableBlock:
 
     name: str
     caption: str
-    columns: Sequence[Column]
+    columns: Sequence[ShownColumn]
     rows: Sequence[Sequence[Cell]]
     footer: Sequence[Sequence[Cell]] = ()
     search: str = ""
@@ -86,7 +86,7 @@ def table_block(
     name: str,
     caption: str,
     table: pd.DataFrame,
-    columns: Sequence[Column],
+    columns: Sequence[ShownColumn],
     *,
     footer: Sequence[Mapping[str, Any]] = (),
     search: str = "",
@@ -99,7 +99,7 @@ def table_block(
         Its id on the page.
     caption : str
     table : DataFrame
-    columns : sequence of Column
+    columns : sequence of ShownColumn
         Columns whose values are all missing are left out.
     footer : sequence of mappings
         Rows for the bottom, by column key; what is not there stays empty.

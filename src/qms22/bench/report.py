@@ -71,7 +71,7 @@ def write_report(
     ValueError
         If the results have no rows, lack a column, or hold a fit twice.
     """
-    checked = tables.prepare(results)
+    checked = tables.validate_results(results)
     report = _assemble(checked, runs)
     curves = _curves(checked, scores or {})
     folder = Path(directory)

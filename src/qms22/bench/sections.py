@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from qms22.bench import figures, tables
-from qms22.bench.render import Column, FigureBlock, Section, TableBlock, p_text, table_block
+from qms22.bench.render import FigureBlock, Section, ShownColumn, TableBlock, p_text, table_block
 from qms22.bench.statistics import LEVEL, Ranking, best_against_others, p_matrix, ranking
 from qms22.datasets import paper_table1
 
@@ -35,16 +35,16 @@ def compared(results: pd.DataFrame, auc: pd.DataFrame, table4: pd.DataFrame) -> 
             f"not every mean is over the same ones. Left out: {_gap_list(gaps)}."
         )
     columns = [
-        Column("detector", "detector"),
-        Column("n_sets", "data sets", "count"),
-        Column("mean", "mean AUC", "auc", "raw"),
-        Column("sd", "SD", "auc", "over data sets, of the raw AUC"),
-        Column("paper_mean", "paper's mean", "auc"),
-        Column("paper_sd", "paper's SD", "auc"),
-        Column("clipped_mean", "mean, clipped", "auc", "as the paper seems to do"),
-        Column("clipped_sd", "SD, clipped", "auc"),
-        Column("folded_mean", "mean, folded", "auc", "as the paper's baselines seem to"),
-        Column("folded_sd", "SD, folded", "auc"),
+        ShownColumn("detector", "detector"),
+        ShownColumn("n_sets", "data sets", "count"),
+        ShownColumn("mean", "mean AUC", "auc", "raw"),
+        ShownColumn("sd", "SD", "auc", "over data sets, of the raw AUC"),
+        ShownColumn("paper_mean", "paper's mean", "auc"),
+        ShownColumn("paper_sd", "paper's SD", "auc"),
+        ShownColumn("clipped_mean", "mean, clipped", "auc", "as the paper seems to do"),
+        ShownColumn("clipped_sd", "SD, clipped", "auc"),
+        ShownColumn("folded_mean", "mean, folded", "auc", "as the paper's baselines seem to"),
+        ShownColumn("folded_sd", "SD, folded", "auc"),
     ]
     blocks: list[TableBlock | FigureBlock] = [
         table_block("table4", "Table 4: mean AUC and standard deviation", table4, columns)
@@ -99,17 +99,17 @@ def run_time(results: pd.DataFrame, table5: pd.DataFrame) -> Section:
     )
     text = [words]
     columns = [
-        Column("detector", "detector"),
-        Column("exponent_np", "exponent in n·p", "rank"),
-        Column("error_np", "± (n·p)", "rank", "standard error"),
-        Column("exponent_n", "exponent in n", "rank"),
-        Column("error_n", "± (n)", "rank", "standard error"),
-        Column("n_used", "sets used", "count"),
-        Column("n_sets", "of", "count"),
-        Column("fit_seconds", "fit, s", "seconds"),
-        Column("score_seconds", "score, s", "seconds"),
-        Column("peak_megabytes", "peak MB", "seconds", "the largest of all fits"),
-        Column("paper", "claimed, in the paper's Table 5"),
+        ShownColumn("detector", "detector"),
+        ShownColumn("exponent_np", "exponent in n·p", "rank"),
+        ShownColumn("error_np", "± (n·p)", "rank", "standard error"),
+        ShownColumn("exponent_n", "exponent in n", "rank"),
+        ShownColumn("error_n", "± (n)", "rank", "standard error"),
+        ShownColumn("n_used", "sets used", "count"),
+        ShownColumn("n_sets", "of", "count"),
+        ShownColumn("fit_seconds", "fit, s", "seconds"),
+        ShownColumn("score_seconds", "score, s", "seconds"),
+        ShownColumn("peak_megabytes", "peak MB", "seconds", "the largest of all fits"),
+        ShownColumn("paper", "claimed, in the paper's Table 5"),
     ]
     blocks: list[TableBlock | FigureBlock] = [
         table_block("table5", "Table 5: complexity, as measured", table5, columns),
@@ -136,8 +136,8 @@ def by_dataset(table1: pd.DataFrame, auc: pd.DataFrame) -> Section:
             drawn = figures.auc_against_paper(table1)
             blocks.append(figure_block("against-paper", caption, drawn))
     if len(auc.columns) > 1:
-        columns = [Column("dataset", "data set")]
-        columns += [Column(name, name, "auc") for name in auc.columns]
+        columns = [ShownColumn("dataset", "data set")]
+        columns += [ShownColumn(name, name, "auc") for name in auc.columns]
         blocks.append(
             table_block(
                 "auc",
@@ -167,11 +167,11 @@ def failed(failures: pd.DataFrame, gaps: pd.DataFrame) -> Section | None:
                 f"The first {_MOST_FAILURES} of {len(failures)} failures; all are in failures.csv."
             )
         columns = [
-            Column("dataset", "data set"),
-            Column("detector", "detector"),
-            Column("fold", "fold", "count"),
-            Column("seeds", "seeds"),
-            Column("error", "error"),
+            ShownColumn("dataset", "data set"),
+            ShownColumn("detector", "detector"),
+            ShownColumn("fold", "fold", "count"),
+            ShownColumn("seeds", "seeds"),
+            ShownColumn("error", "error"),
         ]
         shown = failures.head(_MOST_FAILURES)
         blocks.append(table_block("failures", "Fits that failed", shown, columns))
@@ -181,10 +181,10 @@ def failed(failures: pd.DataFrame, gaps: pd.DataFrame) -> Section | None:
 def settings(results: pd.DataFrame) -> TableBlock:
     """List the parameters of every detector."""
     columns = [
-        Column("detector", "detector"),
-        Column("parameters", "parameters"),
-        Column("seeds", "seeds"),
-        Column("n_sets", "data sets", "count"),
+        ShownColumn("detector", "detector"),
+        ShownColumn("parameters", "parameters"),
+        ShownColumn("seeds", "seeds"),
+        ShownColumn("n_sets", "data sets", "count"),
     ]
     return table_block("settings", "Settings", tables.settings(results), columns)
 
@@ -208,30 +208,30 @@ def _table2_block(table: pd.DataFrame) -> TableBlock:
         pair=table["first"] + " vs. " + table["second"],
     )
     columns = [
-        Column("pair", "comparison"),
-        Column("n_sets", "data sets", "count"),
-        Column("zeros", "ties dropped", "count"),
-        Column("r_plus", "R+", "ranks"),
-        Column("r_minus", "R−", "ranks"),
-        Column("p_value", "p-value", "p"),
-        Column("verdict", "null hypothesis"),
-        Column("paper_r_plus", "paper's R+", "ranks"),
-        Column("paper_r_minus", "paper's R−", "ranks"),
-        Column("paper_p_value", "paper's p"),
+        ShownColumn("pair", "comparison"),
+        ShownColumn("n_sets", "data sets", "count"),
+        ShownColumn("zeros", "ties dropped", "count"),
+        ShownColumn("r_plus", "R+", "ranks"),
+        ShownColumn("r_minus", "R−", "ranks"),
+        ShownColumn("p_value", "p-value", "p"),
+        ShownColumn("verdict", "null hypothesis"),
+        ShownColumn("paper_r_plus", "paper's R+", "ranks"),
+        ShownColumn("paper_r_minus", "paper's R−", "ranks"),
+        ShownColumn("paper_p_value", "paper's p"),
     ]
     return table_block("table2", "Table 2: Wilcoxon signed-rank tests", shown, columns)
 
 
 def _best_block(table: pd.DataFrame) -> TableBlock:
     columns = [
-        Column("second", "against"),
-        Column("n_sets", "data sets", "count"),
-        Column("gain", "gain in mean AUC", "auc"),
-        Column("better", "better on", "count"),
-        Column("worse", "worse on", "count"),
-        Column("r_plus", "R+", "ranks"),
-        Column("r_minus", "R−", "ranks"),
-        Column("p_value", "p-value", "p"),
+        ShownColumn("second", "against"),
+        ShownColumn("n_sets", "data sets", "count"),
+        ShownColumn("gain", "gain in mean AUC", "auc"),
+        ShownColumn("better", "better on", "count"),
+        ShownColumn("worse", "worse on", "count"),
+        ShownColumn("r_plus", "R+", "ranks"),
+        ShownColumn("r_minus", "R−", "ranks"),
+        ShownColumn("p_value", "p-value", "p"),
     ]
     caption = f"{table['first'].iloc[0]}, which has the highest mean, against each other detector"
     return table_block("best", caption, table, columns)
@@ -239,24 +239,28 @@ def _best_block(table: pd.DataFrame) -> TableBlock:
 
 def _matrix_block(table: pd.DataFrame) -> TableBlock:
     matrix = p_matrix(table)
-    columns = [Column("detector", "p-value")] + [Column(name, name, "p") for name in matrix.columns]
+    columns = [ShownColumn("detector", "p-value")] + [
+        ShownColumn(name, name, "p") for name in matrix.columns
+    ]
     shown = matrix.rename_axis("detector").reset_index()
     return table_block("p-values", "p-values of all pairs", shown, columns)
 
 
 def _table1_block(table: pd.DataFrame) -> TableBlock:
     columns = [
-        Column("dataset", "data set"),
-        Column("n", "n", "count", "rows"),
-        Column("p", "p", "count", "features: the paper's, or else after encoding"),
-        Column("paper_auc", "paper's AUC", "auc"),
-        Column("auc", "AUC", "auc", "raw"),
-        Column("clipped", "clipped", "auc", "as the paper seems to do"),
-        Column("difference", "clipped − paper's", "signed"),
-        Column("paper_seconds", "paper's t, s", "seconds", "five folds, on the paper's machine"),
-        Column("seconds", "CPU, s", "seconds", "fit and score of five folds, mean over seeds"),
-        Column("ratio", "paper's t / ours", "ratio"),
-        Column("folds", "folds"),
+        ShownColumn("dataset", "data set"),
+        ShownColumn("n", "n", "count", "rows"),
+        ShownColumn("p", "p", "count", "features: the paper's, or else after encoding"),
+        ShownColumn("paper_auc", "paper's AUC", "auc"),
+        ShownColumn("auc", "AUC", "auc", "raw"),
+        ShownColumn("clipped", "clipped", "auc", "as the paper seems to do"),
+        ShownColumn("difference", "clipped − paper's", "signed"),
+        ShownColumn(
+            "paper_seconds", "paper's t, s", "seconds", "five folds, on the paper's machine"
+        ),
+        ShownColumn("seconds", "CPU, s", "seconds", "fit and score of five folds, mean over seeds"),
+        ShownColumn("ratio", "paper's t / ours", "ratio"),
+        ShownColumn("folds", "folds"),
     ]
     means = tables.table1_means(table)
     first = {"dataset": f"mean of {means['n_sets']:.0f} sets; sum of times", **means}

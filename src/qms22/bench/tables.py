@@ -42,7 +42,7 @@ _MEASURED = ("auc", "fit_seconds", "score_seconds", "peak_megabytes")
 _KEY = ["dataset", "detector", "seed", "fold"]
 
 
-def prepare(results: pd.DataFrame) -> pd.DataFrame:
+def validate_results(results: pd.DataFrame) -> pd.DataFrame:
     """Check benchmark results, and give them with numbers as floats.
 
     Raises
