@@ -30,7 +30,7 @@ myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "qms22"
 
-autodoc_typehints = "none"  # the numpydoc docstrings tell
+autodoc_typehints = "none"  # the numpydoc docstrings have them
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
@@ -45,12 +45,12 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib",),
 }
 
-# Matplotlib's Agg backend, which examples run under, cannot show windows and says so.
+# The examples run under Matplotlib's Agg backend, which warns that it cannot show windows.
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 
 def setup(app: Sphinx) -> None:
-    """Take the report of the benchmark along as it is: a page of its own, beside these."""
+    """Copy the report of the benchmark, a page of its own, beside the other pages."""
 
     def copy_report(app: Sphinx, error: Exception | None) -> None:
         if error is None:

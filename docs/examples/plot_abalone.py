@@ -17,8 +17,8 @@ dataset = load_keel("abalone-17_vs_7-8-9-10")
 print(f"{dataset.n_rows} shells, {dataset.n_outliers} of them rare; folds: {dataset.folds_source}")
 
 # %%
-# Five folds, as in the paper: the outliers of the training part are removed, those of the test part
-# are to be found.
+# Five folds, as in the paper: outliers of the training part are removed; the task is to find those
+# of the test part.
 
 names = ["QMS22", "BRM", "kNN", "IsolationForest", "OneClassSVM"]
 aucs = {name: [] for name in names}

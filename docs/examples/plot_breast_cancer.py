@@ -1,9 +1,9 @@
 """
-Tumours among patients
-======================
+Tumors among patients
+=====================
 
-Half of the benign patients of scikit-learn's breast-cancer data are known. Who of the others has a
-malignant tumour?
+Half of the benign patients of scikit-learn's breast-cancer data are known. Which of the others have
+a malignant tumor?
 """
 
 # %%
@@ -28,7 +28,7 @@ detector = QMS22(random_state=0).fit(normal, unlabeled=batch)
 print("malignant among the 20 most suspicious:", is_malignant[detector.top_k(20)].sum())
 
 # %%
-# Isolation Forest, which does not look at the batch, for comparison.
+# For comparison: Isolation Forest, which does not learn from the batch.
 
 forest = IsolationForest(random_state=0).fit(normal)
 _, axes = plt.subplots(figsize=(6, 6))

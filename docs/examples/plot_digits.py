@@ -2,7 +2,7 @@
 Strange digits
 ==============
 
-Handwritten threes are known. A batch of 100 threes holds ten digits that are none.
+The normal rows are handwritten threes. The batch holds 90 more of them and ten other digits.
 """
 
 import matplotlib.pyplot as plt

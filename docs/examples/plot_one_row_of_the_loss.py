@@ -3,7 +3,7 @@ One row of the loss
 ===================
 
 What a single row contributes to the loss as the value of one member function varies, and why a
-trial of the kernel need not look at every member.
+trial of the kernel does not need to look at every member.
 """
 
 import matplotlib.pyplot as plt
@@ -15,14 +15,14 @@ own_weight, other_weight = 0.8, 1.0
 
 
 def part_of_the_loss(u):
-    """g(u): the terms of the loss that hold the member's value u."""
+    """Return g(u): the terms of the loss that contain the member's value u."""
     own = own_weight * np.maximum(alpha, u / others).sum()
     return own + other_weight * np.maximum(alpha, others / u).sum()
 
 
 # %%
 # Breakpoints lie at α f_j and f_l / α. Between two of them g is a + S1 u + S2 / u: two numbers per
-# row say what any step within the interval does to the loss.
+# row determine how any step within the interval changes the loss.
 
 values = np.linspace(0.15, 4.2, 800)
 breakpoints = np.concatenate([alpha * others, others / alpha])

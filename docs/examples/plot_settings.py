@@ -2,8 +2,8 @@
 Sweeps, scaling and shuffles
 ============================
 
-How the settings matter on the breast-cancer data: the mean AUC over ten splits. One data set proves
-little; the :doc:`evaluation </evaluation>` has 95.
+How settings change the result on the breast-cancer data: the mean AUC over ten splits. One data set
+proves little; the :doc:`evaluation </evaluation>` has 95.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ X, y = load_breast_cancer(return_X_y=True)
 
 
 def mean_auc(**settings):
-    """Average over splits in which one row in ten of the batch is malignant."""
+    """Return the mean over splits in which one row in ten of the batch is malignant."""
     aucs = []
     for seed in range(10):
         rng = np.random.RandomState(seed)

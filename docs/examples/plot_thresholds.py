@@ -4,7 +4,7 @@ Flagging with a guarantee
 
 How many rows of a batch deserve a look, and how many of those will be false alarms? The
 breast-cancer data again: 297 benign patients are known, and the batch has the other 60 benign ones
-and 15 with a malignant tumour. :doc:`The guide </thresholds>` says more about what is done here.
+and 15 with a malignant tumor. :doc:`The guide </thresholds>` says more about what is done here.
 """
 
 import warnings
@@ -20,7 +20,7 @@ is_malignant = np.arange(75) >= 60
 
 
 def draw(seed):
-    """Give known-normal rows and a batch; the last 15 rows of the batch are malignant."""
+    """Return known-normal rows and a batch; the last 15 rows of the batch are malignant."""
     rng = np.random.RandomState(seed)
     benign = rng.permutation(np.flatnonzero(y == 1))
     malignant = rng.permutation(np.flatnonzero(y == 0))[:15]
@@ -30,13 +30,13 @@ def draw(seed):
 normal, batch = draw(seed=0)
 detector = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch)
 flagged = detector.flag(fdr=0.1)
-print(flagged.sum(), "flagged,", (flagged & ~is_malignant).sum(), "of them in vain")
+print(flagged.sum(), "flagged,", (flagged & ~is_malignant).sum(), "of them false alarms")
 share, low, high = detector.estimate_contamination(confidence=0.9)
 print(f"about {share:.0%} are outliers, between {low:.0%} and {high:.0%}; in truth 20%")
 
 # %%
-# The p-values. Those of normal rows spread evenly, up to chance, as the broken line says, whatever
-# the data; outliers crowd near 0. That is all that flagging needs.
+# The p-values. Those of normal rows are spread evenly, up to chance, for any data (dashed line);
+# those of outliers are near 0. Flagging needs no more than that.
 
 
 def draw_p_values(p_values, axes):
@@ -53,8 +53,8 @@ axes.legend()
 plt.show()
 
 # %%
-# The guarantee is one on average. These are forty batches, one dot each, drawn anew from the same
-# patients: in some the share of false alarms is above the level, but not in the mean (the bar).
+# The guarantee holds on average. These are forty batches of the same patients, one dot each: in
+# some of them the share of false alarms is above the level, but not on average (the bar).
 
 levels = (0.05, 0.1, 0.2)
 shares = np.zeros((40, 3))
@@ -72,18 +72,18 @@ for at, fdr in enumerate(levels):
     axes.plot(at + np.linspace(-0.3, 0.3, 40), np.sort(shares[:, at]), ".", color=f"C{at}")
     axes.hlines(shares[:, at].mean(), at - 0.35, at + 0.35, color=f"C{at}", lw=3)
     axes.hlines(fdr, at - 0.35, at + 0.35, color="black", ls="--", lw=1)
-axes.set(xticks=range(3), xticklabels=levels, xlabel="fdr (broken line)", ylabel="false alarms")
+axes.set(xticks=range(3), xticklabels=levels, xlabel="fdr (dashed line)", ylabel="false alarms")
 plt.show()
 
 # %%
-# And this is what breaks it: another machine, on which every measurement of the batch comes out a
-# tenth higher. Normal rows are no longer drawn as the known-normal ones were. No p-value tells that
-# by itself, but together they do: hardly any is above one half, and "most of the batch are
-# outliers" is not a finding but a warning.
+# And this breaks it: another machine, with which every measurement of the batch is a tenth higher.
+# Normal rows of the batch no longer have the distribution of the known-normal ones. No single
+# p-value shows that, but together they do: hardly any is above one half. Read "most of the batch
+# are outliers" as a warning, not as a finding.
 
 drifted = QMS22Ensemble(random_state=0).fit(normal, unlabeled=1.1 * batch)
 flagged = drifted.flag(fdr=0.1)
-print(flagged.sum(), "flagged,", (flagged & ~is_malignant).sum(), "of them in vain")
+print(flagged.sum(), "flagged,", (flagged & ~is_malignant).sum(), "of them false alarms")
 share, low, high = drifted.estimate_contamination(confidence=0.9)
 print(f"about {share:.0%} are outliers, between {low:.0%} and {high:.0%}")
 

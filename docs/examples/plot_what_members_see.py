@@ -20,8 +20,8 @@ normal, batch = X[setosa[:30]], X[np.concatenate([setosa[30:], strangers])]
 detector = QMS22(random_state=0, max_iter=20).fit(normal, unlabeled=batch)
 
 # %%
-# The first member function stands for both tables, the others for parts of the normal one. Where
-# they agree η is 0; where the first alone is small, a row is suspicious.
+# The first member function represents both tables, the others represent parts of the normal one. η
+# is 0 where they agree; rows are suspicious where only the first is small.
 
 sepal_length, sepal_width = np.meshgrid(np.linspace(4, 8.2, 200), np.linspace(2, 4.8, 200))
 grid = np.column_stack([sepal_length.ravel(), sepal_width.ravel()])

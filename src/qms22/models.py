@@ -1,12 +1,12 @@
 """Model files: fitted detectors on disk, in the skops format (``pip install "qms22[model]"``).
 
 Loading a model file never runs code from it. The file is a zip archive of plain arrays, a
-description of the objects made of them (`skops <https://skops.readthedocs.io>`_ reads and audits
-it: objects of `TRUSTED` types, scikit-learn's own and plain data, or nothing at all), and
-``qms22.json`` with the format and the facts about the model, for anyone to read.
+description of the objects made of them, and ``qms22.json`` with the format and the facts about the
+model. `skops <https://skops.readthedocs.io>`_ checks the description and builds the objects only if
+all of them are plain data or of scikit-learn's or `TRUSTED` types.
 
-The format is a whole number. Every version of qms22 loads the models of every earlier format; the
-number rises only when an earlier version could not load what is written now, and then it says so.
+The format is a whole number. Every version of qms22 loads the models of all earlier formats. The
+number rises only if earlier versions cannot load the new files; they then ask for an upgrade.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from qms22.estimators.qms22 import QMS22
 
 FORMAT = 3
 
-# By name: a model without an encoder does not need the packages of the encoder.
+# Names, not classes: a model without an encoder does not need the encoder's packages.
 TRUSTED = (
     "qms22._cpm.members.MemberFunctions",
     "qms22._cpm.scaling.FeatureScaler",
@@ -48,7 +48,7 @@ TRUSTED = (
     "qms22.tables.encoder.TabularEncoder",
 )
 
-# A model file names a type by its module; formats 1 and 2 have the modules of version 0.1.
+# A model file names types by module. Formats 1 and 2 have the modules before they became rooms.
 _MOVED = {
     "qms22._detector": "qms22.estimators.qms22",
     "qms22._ensemble": "qms22.estimators.ensemble",
@@ -68,18 +68,18 @@ _GIVE_ANOTHER = "give a file that save_model wrote"
 
 @dataclass(frozen=True)
 class SavedModel:
-    """What a model file holds.
+    """The contents of a model file.
 
     Parameters
     ----------
     detector : QMS22 or QMS22Ensemble
         The fitted detector.
     encoder : transformer or None
-        What turns a table into the rows that the detector takes, where one was saved.
+        The transformer that turns a table into the detector's rows, if one was saved.
     facts : mapping
         "version" of qms22 that saved it, when it was "created" (UTC), "parameters", "features"
         (their names, or None), "n_features", "threshold" (rows with a higher score are
-        flagged), and what else `save_model` was given.
+        flagged), and the other facts given to `save_model`.
     """
 
     detector: BatchDetector
@@ -95,15 +95,23 @@ def save_model(
     Parameters
     ----------
     path : path
-        The file, by custom ``….skops``. It is written whole or not at all.
+        The file, usually ``….skops``. It is written completely or not at all.
     detector : QMS22 or QMS22Ensemble
-        A fitted detector. Its batch is not written: one that is loaded scores rows and tells
-        outliers, but can no longer flag rows of its batch. An ensemble holds some hundreds of the
-        known-normal rows, which it measures distances from.
+        A fitted detector. The scores of its batch are written, but not its rows: after loading,
+        `score_samples` and `predict` work, `flag` and `p_values` do not.
     encoder : transformer, optional
         The fitted transformer that made the detector's rows: qms22's or one of scikit-learn's.
     **facts
-        Anything to keep with the model that JSON can hold, such as ``trained_on="june.csv"``.
+        Values that JSON can hold, to keep with the model, such as ``trained_on="june.csv"``.
+
+    Notes
+    -----
+    **Model files can contain training data.** The file of a `QMS22Ensemble` contains known-normal
+    rows, because new rows are compared with them: up to 512 for each split, so up to 4,096 rows
+    for the default of 8 splits, which can be all rows of a small table. They are scaled, but the
+    file contains the scaling as well. The file of a `QMS22` contains no rows. An encoder contains
+    the names of the columns and the levels of categories. Protect the file as you protect the
+    data.
 
     Examples
     --------
@@ -124,7 +132,7 @@ def save_model(
     skops_io = _import_skops()
     if type(detector) not in _DETECTORS:
         raise TypeError(
-            "a model file holds a QMS22 or a QMS22Ensemble detector; got a "
+            "a model file can hold a QMS22 or a QMS22Ensemble detector; got a "
             f"{type(detector).__name__}"
         )
     check_is_fitted(detector)
@@ -132,17 +140,17 @@ def save_model(
     header = _header(detector, facts)
     try:
         data = skops_io.dumps({"detector": detector, "encoder": encoder})
-    except Exception as error:  # skops meets objects of any kind here
-        raise ValueError(f"the model holds what skops cannot write ({error})") from error
+    except Exception as error:  # objects of users can raise anything
+        raise ValueError(f"skops cannot write a part of the model ({error})") from error
     foreign = _foreign_types(skops_io, data)
     if foreign:
         raise ValueError(
-            f"a model with {foreign} cannot be saved, as it could not be loaded safely; only "
-            "types of qms22 and of scikit-learn can"
+            f"a model with {foreign} cannot be saved, because it could not be loaded safely; use "
+            "types of qms22 and of scikit-learn only"
         )
     path = Path(path)
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"the folder {str(path.parent)!r} does not exist; make it first")
+        raise FileNotFoundError(f"the folder {str(path.parent)!r} does not exist; create it first")
     with written_whole(path) as temporary:
         temporary.write_bytes(data)
         with ZipFile(temporary, "a") as archive:
@@ -150,7 +158,7 @@ def save_model(
 
 
 def load_model(path: str | PathLike[str]) -> SavedModel:
-    """Read what `save_model` wrote, without running code from the file.
+    """Read a file of `save_model` without running code from it.
 
     Parameters
     ----------
@@ -164,8 +172,8 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
     Raises
     ------
     ValueError
-        Where the file is not a model of qms22, is damaged, holds anything but the types a model
-        may hold, or was saved by a version of qms22 with a newer format.
+        If the file is not a model of qms22, is damaged, holds a type that a model must not hold,
+        or has the format of a newer version of qms22.
     """
     skops_io = _import_skops()
     path = Path(path)
@@ -190,7 +198,7 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
 
 
 def _header(detector: BatchDetector, facts: dict[str, Any]) -> str:
-    """Describe a model in JSON."""
+    """Return the format and the facts as JSON."""
     names = getattr(detector, "feature_names_in_", None)
     own = {
         "version": __version__,
@@ -202,14 +210,14 @@ def _header(detector: BatchDetector, facts: dict[str, Any]) -> str:
     }
     taken = sorted(own.keys() & facts.keys())
     if taken:
-        raise ValueError(f"the fact {taken[0]!r} is written by itself; choose another name")
+        raise ValueError(f"save_model writes the fact {taken[0]!r} itself; choose another name")
     for name, value in facts.items():
         try:
             json.dumps(value)
         except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(
                 f"the fact {name!r} is a {type(value).__name__}, which JSON cannot hold; give "
-                "texts, numbers, lists or dicts of them"
+                "texts, numbers, or lists or dicts of them"
             ) from error
     return json.dumps({"format": FORMAT, "facts": {**own, **facts}}, indent=2)
 
@@ -221,7 +229,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read_header(data: bytes, path: Path) -> dict[str, Any]:
-    """Read format and facts, before anything else of the file is looked at."""
+    """Read format and facts, before any other part of the file."""
     with _damage_named(path), ZipFile(BytesIO(data)) as archive:
         entries = archive.infolist()
         text = archive.read(_HEADER) if _HEADER in archive.namelist() else None
@@ -230,7 +238,7 @@ def _read_header(data: bytes, path: Path) -> dict[str, Any]:
     with _damage_named(path):
         header: dict[str, Any] = json.loads(text)
         number, version = header["format"], str(header["facts"]["version"])[:40]
-        # Models are not compressed: nothing in them unpacks to more than the file's size.
+        # Model files are not compressed, so a small file cannot unpack to a huge one.
         packed = any(entry.compress_type != ZIP_STORED for entry in entries)
         if packed or not is_count(number) or number < 1:
             raise ValueError("not written by save_model")
@@ -243,7 +251,7 @@ def _read_header(data: bytes, path: Path) -> dict[str, Any]:
 
 
 def _with_current_modules(data: bytes) -> bytes:
-    """Return a model file of an earlier format with the names that its types have now."""
+    """Return a model file of an earlier format with the current modules of its types."""
     updated = BytesIO()
     with ZipFile(BytesIO(data)) as old, ZipFile(updated, "w", ZIP_STORED) as new:
         for entry in old.infolist():
@@ -260,13 +268,13 @@ def _with_current_module(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_contents(skops_io: Any, data: bytes, path: Path) -> dict[str, Any]:
-    """Build detector and encoder, once all their types are known to be harmless."""
+    """Check the types of a file, then build its detector and its encoder."""
     with _damage_named(path):
         foreign = _foreign_types(skops_io, data)
     if foreign:
         raise ValueError(
-            f"{str(path)!r} holds {foreign}, which a model of qms22 never does, so nothing of it "
-            f"was loaded; {_GIVE_ANOTHER}"
+            f"{str(path)!r} holds {foreign}, which a model of qms22 never does, so nothing was "
+            f"loaded from it; {_GIVE_ANOTHER}"
         )
     with _damage_named(path):
         contents: dict[str, Any] = skops_io.loads(data, trusted=list(TRUSTED))
@@ -278,14 +286,14 @@ def _read_contents(skops_io: Any, data: bytes, path: Path) -> dict[str, Any]:
 
 
 def _foreign_types(skops_io: Any, data: bytes) -> str:
-    """Name the types in a skops file that no model may hold; "" where there are none."""
+    """Return the names of types that no model may hold, or ""."""
     foreign = sorted(set(skops_io.get_untrusted_types(data=data)) - set(TRUSTED))
     others = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
     return f"{foreign[0][:100]!r}{others}" if foreign else ""
 
 
 def _try_out(detector: Any) -> None:
-    """Use all that a detector needs for its methods; whatever does not fit together raises."""
+    """Raise an error if the parts of a loaded detector do not fit together."""
     if type(detector) not in _DETECTORS:
         raise TypeError("not a detector of qms22")
     row = np.zeros((1, detector.n_features_in_))
@@ -298,10 +306,10 @@ def _try_out(detector: Any) -> None:
 
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
-    """Turn into one sentence whatever a damaged file makes zipfile, json, NumPy or skops raise."""
+    """Raise ValueError in place of any error that a damaged file causes in a library."""
     try:
         yield
-    except Warning:  # of scikit-learn, about encoders of other versions, where warnings are errors
+    except Warning:  # scikit-learn's, about other versions, if warnings are errors
         raise
     except Exception as error:
         raise ValueError(
@@ -310,7 +318,7 @@ def _damage_named(path: Path) -> Iterator[None]:
 
 
 def _import_skops() -> Any:
-    # Imported here: detectors are used without files more often than with.
+    # Optional: detectors do not need it.
     try:
         return import_module("skops.io")
     except ImportError as error:
