@@ -1,4 +1,4 @@
-# Everything runs in .venv, which the first target that needs it sets up from nothing.
+# Everything runs in .venv, which the first target that needs it creates.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	$(BIN)/qms22 demo
 
-# Tests run side by side on the cores there are, four at most: some start clusters of their own.
+# Tests run in parallel, in at most four processes, because some tests start clusters.
 PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
 
 test: $(READY)
@@ -50,12 +50,12 @@ docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -q docs build/docs
 	@echo "open build/docs/index.html"
 
-# Ratios of times: leave the machine alone meanwhile.
+# Measures ratios of times: run nothing else meanwhile.
 benchmark: $(READY)
 	$(BIN)/python benchmarks/kernel.py
 
-# The paper's evaluation and more, as kept in docs/benchmark: half an hour on two cores. KEEL's
-# official folds come from the directory that QMS22_KEEL names; without it folds are drawn.
+# The evaluation in docs/benchmark: half an hour on two cores. KEEL's official folds come from the
+# directory that QMS22_KEEL names; without it, folds are drawn at random.
 BENCH_STORE ?= build/benchmark.sqlite
 bench: $(READY)
 	mkdir -p $(dir $(BENCH_STORE))
@@ -63,11 +63,11 @@ bench: $(READY)
 		--seed 0 --seed 1 --seed 2
 	$(BIN)/qms22 bench report --store $(BENCH_STORE) --output docs/benchmark
 
-# How QMS22Ensemble was chosen, as kept in docs/benchmark/study.md: a quarter of an hour on two cores.
+# How QMS22Ensemble was chosen (docs/benchmark/study.md): a quarter of an hour on two cores.
 study: $(READY)
 	PYTHONPATH=benchmarks $(BIN)/python -m study --n-jobs -1 --output docs/benchmark
 
-# A dozen small data sets, all detectors: two minutes, from nothing.
+# A dozen small data sets with all detectors: two minutes.
 bench-smoke: $(READY)
 	rm -rf build/smoke && mkdir -p build/smoke
 	$(BIN)/qms22 bench run --store build/smoke/results.sqlite --n-jobs -1 --keep-scores \
@@ -83,8 +83,8 @@ SMOKE_SETS := ecoli-0_vs_1 ecoli4 glass0 glass6 haberman iris0 new-thyroid1 shut
 clean:
 	rm -rf $(VENV) build
 
-# An editable install: Python files need no second run, the compiled core is built anew here
-# whenever one of its files has changed.
+# An editable install: changes of Python files need no new install; the compiled core is rebuilt
+# when one of its files changes.
 $(READY): pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
 	@echo "Setting up $(VENV): a minute or two"
 	$(PYTHON) -c 'import sys; sys.exit("qms22 needs Python 3.11 or newer; set PYTHON=...") if sys.version_info < (3, 11) else None'

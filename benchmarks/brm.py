@@ -3,9 +3,9 @@
     python benchmarks/brm.py --sizes 500 1000 2000 --output brm.csv
 
 Both fit the same normal rows and score the same batch, once per seed. The mean scores over the
-seeds must differ no more than the draws of the bags make them: `difference` is the root mean
-square, over the rows, of the difference of the two means, and `noise` is what it would be if both
-drew from the same distribution.
+seeds may differ only by the random draws of the bags: `difference` is the root mean square, over
+the rows, of the difference of the two means, and `noise` is its expected value if both draw from
+the same distribution.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def score_brminer(normal: Rows, unlabeled: Rows, seed: int) -> Rows:
 
 
 def measure(scorer: Scorer, normal: Rows, unlabeled: Rows, n_seeds: int) -> tuple[float, Rows]:
-    """Give the least seconds of a fit with its scores, and the scores of every seed."""
+    """Return the least seconds of a fit with its scores, and the scores of every seed."""
     seconds, scores = [], []
     for seed in range(n_seeds):
         start = time.perf_counter()
@@ -70,7 +70,7 @@ def compare(n_normal: int, n_features: int, n_seeds: int) -> Line:
     mixing = rng.normal(size=(n_features, n_features))
     normal = rng.normal(size=(n_normal, n_features)) @ mixing
     unlabeled = 1.5 * rng.normal(size=(max(1, n_normal // 4), n_features)) @ mixing
-    score_ours(normal[:100], unlabeled, 0)  # imports and thread pools are not to be timed
+    score_ours(normal[:100], unlabeled, 0)  # imports and thread pools are not timed
     seconds, ours = measure(score_ours, normal, unlabeled, n_seeds)
     theirs_seconds, theirs = float("nan"), np.full_like(ours, np.nan)
     if util.find_spec("brminer") is not None:

@@ -1,4 +1,4 @@
-"""Compile a C++ file of this directory and load it, for benchmarks and tests alone."""
+"""Compile a C++ file of this directory and load it, for benchmarks and tests only."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-# All that helps a compiler to vectorise a plain loop on this machine. Not -ffast-math itself:
-# a library linked with it switches off subnormal numbers in the whole process.
+# All that helps a compiler to vectorize a plain loop on this machine. Not -ffast-math itself:
+# linking with it turns off subnormal numbers in the whole process.
 FLAGS = [
     "-std=c++17",
     "-O3",

@@ -4,7 +4,7 @@ Times are taken in turn in this one run. Prints tables and writes ensemble.csv:
 
     python benchmarks/ensemble.py --output benchmarks/results
 
-The KEEL sets are read from the directory that QMS22_KEEL names; without it that part is left out.
+The KEEL sets are read from the directory that QMS22_KEEL names; without it that part is skipped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row = tuple[str, str, int, int, float, float]
 def compare(
     normal: np.ndarray, batch: np.ndarray, clock: Callable[[], float], repeats: int, **options: Any
 ) -> tuple[float, float]:
-    """Shortest times of QMS22 and of the ensemble; they take turns, so that noise meets both."""
+    """Return the shortest times of QMS22 and of the ensemble, measured in turn."""
     best = [np.inf, np.inf]
     for _ in range(repeats):
         for number, detector in enumerate((QMS22, QMS22Ensemble)):
@@ -76,7 +76,7 @@ def main(output: Path, repeats: int, largest: int) -> None:
         worst = rows[int(ratios.argmax())][1]
         console.print(
             f"KEEL, {len(rows)} sets: the ensemble takes {np.median(ratios):.2f} times as long as "
-            f"QMS22 in the middle, {ratios.max():.2f} times at most ({worst})"
+            f"QMS22 in the median, {ratios.max():.2f} times at most ({worst})"
         )
     sizes = [n for n in (1_000, 10_000, 100_000, 1_000_000) if n <= largest]
     grown = growth(sizes)

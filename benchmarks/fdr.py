@@ -4,7 +4,7 @@
 
 KEEL's and scikit-learn's data sets are split at random, many times: up to 800 normal rows, four
 fifths of them known, the others in the batch to search, with one outlier for every four of them as
-far as there are outliers. Every split is searched a second time without its outliers, when nothing
+far as there are outliers. Every split is searched a second time without its outliers, where nothing
 should be flagged. QMS22Ensemble is fitted in float32. Without KEEL's files only the other data sets
 are used.
 """
@@ -79,7 +79,7 @@ Found = dict[str, object]
 
 
 class NearestNeighbors(QMS22):
-    """The distance to the nearest known-normal rows, flagged as QMS22 flags."""
+    """The distance to the nearest known-normal rows, with the calibration of QMS22."""
 
     def _learn(
         self,
@@ -94,7 +94,7 @@ class NearestNeighbors(QMS22):
         return lambda rows: -self._knn.score_samples(rows)
 
 
-# Detectors by name, each with the numbers of splits to merge.
+# Detectors by name, and the numbers of splits to merge.
 DETECTORS: dict[str, tuple[BatchDetector, tuple[int, ...]]] = {
     "QMS22Ensemble": (QMS22Ensemble(dtype="float32", contamination=1), (1, 5)),
     "QMS22": (QMS22(contamination=1), (1,)),
@@ -103,7 +103,7 @@ DETECTORS: dict[str, tuple[BatchDetector, tuple[int, ...]]] = {
 
 
 def made_datasets() -> dict[str, Labeled]:
-    """Make data sets with scikit-learn, or take those that come with it."""
+    """Return synthetic data sets and some that come with scikit-learn."""
     rng = np.random.RandomState(0)
     normal, odd = rng.normal(size=(2000, 6)), rng.normal(size=(500, 6))
     mixing = rng.normal(size=(6, 6))
@@ -193,12 +193,12 @@ def search(name: str, labeled: Labeled, seed: int) -> list[Found]:
 
 
 def judge(split: Sample, detector: BatchDetector, n_splits: int) -> Iterator[Found]:
-    """Compare what a detector says with the truth, level by level."""
+    """Compare the flags of a detector with the truth at every level."""
     share = split.n_outliers / len(split.batch)
     estimate = detector.estimate_contamination(confidence=CONFIDENCE, n_splits=n_splits)
     for level in LEVELS:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that nothing is flagged is a result here
+            warnings.simplefilter("ignore")  # the warning that nothing is flagged
             flagged = detector.flag(level, n_splits=n_splits)
         n_false = int(flagged[: split.n_normal].sum())
         yield {
@@ -216,7 +216,7 @@ OF_SET = ["dataset", "n_known", "n_unlabeled", "n_outliers"]
 
 
 def summarise(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Average over runs; standard errors are those of independent runs."""
+    """Return means over runs, with the standard errors of independent runs."""
     with_outliers = runs[~runs["null"]].groupby(by, sort=False)
     null = runs[runs["null"]].groupby(by, sort=False)["false_share"]
     return pd.DataFrame(
@@ -225,7 +225,7 @@ def summarise(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
             "fdp": with_outliers["false_share"].mean(),
             "fdp_se": with_outliers["false_share"].sem(),
             "power": with_outliers["power"].mean(),
-            "null_flags": null.mean(),  # all that is flagged is false
+            "null_flags": null.mean(),  # all flags are false here
             "null_flags_se": null.sem(),
             "low_holds": with_outliers["low_holds"].mean(),
             "high_holds": with_outliers["high_holds"].mean(),
@@ -237,7 +237,14 @@ def summarise(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 def show(summary: pd.DataFrame, n_sets: int) -> None:
     table = Table(title=f"{n_sets} data sets, each split at random {summary.n_runs[0] // n_sets} ×")
-    headings = ("detector", "splits", "level", "false discoveries", "found", "flags in vain")
+    headings = (
+        "detector",
+        "splits",
+        "level",
+        "false discoveries",
+        "found",
+        "false flags without outliers",
+    )
     for heading in (*headings, "low end holds", "high end holds"):
         table.add_column(heading, justify="left" if heading == "detector" else "right")
     for row in summary.itertuples():
@@ -252,7 +259,7 @@ def show(summary: pd.DataFrame, n_sets: int) -> None:
 
 
 def draw(summary: pd.DataFrame, by_set: pd.DataFrame, path: Path) -> None:
-    """Draw what was promised, what came of it in every data set, and what was found."""
+    """Plot the false discovery rate against its level, by data set, and the outliers found."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 4), layout="constrained")
@@ -289,7 +296,7 @@ def write(path: Path, numbers: pd.DataFrame) -> None:
 def all_datasets(keel: Path | None) -> Iterator[tuple[str, Labeled]]:
     yield from made_datasets().items()
     if keel is None:
-        console.print("no KEEL files: name their directory with --keel or QMS22_KEEL to have them")
+        console.print("no KEEL files; give their directory with --keel or QMS22_KEEL to use them")
         return
     for name in KEEL:
         yield name, load(name, keel)

@@ -3,7 +3,7 @@
     python benchmarks/fdr_choices.py --keel DIRECTORY --output benchmarks/results
 
 The data sets and splits are those of fdr.py. Merging by twice the mean p-value is not known to keep
-the level; it is here for comparison.
+the level; it is included for comparison.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ Flags = tuple[NDArray[np.bool_], NDArray[np.bool_]]
 def ways_to_merge(
     p_values: NDArray[np.float64], n: int, level: float
 ) -> Iterator[tuple[str, Flags]]:
-    """Flag rows in every way, each twice: by the first splits and by as many others."""
+    """Flag rows in every way, twice: with the first splits and with as many others."""
     halves = p_values[:N_SPLITS], p_values[N_SPLITS:]
     first, second = (benjamini_hochberg(half[0], level) for half in halves)
     yield "one split", (first, second)
@@ -78,7 +78,7 @@ def search(_: str, labeled: Labeled, seed: int) -> list[Found]:
                 "level": level,
                 "fdp": (first & ~is_outlier).sum() / max(1, np.count_nonzero(first)),
                 "power": first[is_outlier].mean(),
-                # Of what either flags, where there is anything.
+                # Share of the rows flagged by either, if there are any.
                 "agreement": n_both / n_either if n_either else np.nan,
             }
         )

@@ -148,7 +148,7 @@ class Measured:
 
     @property
     def share_of_floor(self) -> float:
-        """How much of the time memory and meetings alone would take."""
+        """The share of the time that memory and meetings alone would take."""
         return (self.memory_floor + self.meeting_floor) / self.seconds
 
 

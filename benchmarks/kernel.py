@@ -33,12 +33,12 @@ from qms22._cpm.task import Task, detection_task
 
 @dataclass
 class Results:
-    """Numbers gathered so far, one row each for the CSV."""
+    """The numbers measured so far."""
 
     rows: list[tuple[str, str, str, float]] = field(default_factory=list)
 
     def add(self, section: str, case: str, **numbers: float) -> None:
-        """Note numbers of one case."""
+        """Add the numbers of one case."""
         self.rows += [(section, case, name, float(value)) for name, value in numbers.items()]
 
     def write(self, path: Path) -> None:

@@ -1,11 +1,11 @@
 """Run `qms22 detect` on a Parquet file larger than the memory it is allowed.
 
-The command runs under ``ulimit -v``, so that whatever asks for more memory fails:
+The command runs under a limit of address space (``ulimit -v``), so that it fails if it needs more:
 
     python benchmarks/large_files.py --output benchmarks/results
 
-Writes large_files.csv. The tables go into a temporary folder and need as much disk as `--times` the
-cap, twice.
+Writes large_files.csv. The tables are in a temporary folder and need twice `--times` the cap of
+disk space.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from reporting import console, output_option, write_csv
 
 ROWS_PER_GROUP = 100_000
 
-# Every thread and every pool of a library takes address space for itself.
+# Every thread and every memory pool of a library reserves address space.
 FEW_THREADS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -33,7 +33,7 @@ FEW_THREADS = {
 
 
 def write_table(path: Path, n_rows: int, n_columns: int, *, share: float, seed: int) -> None:
-    """Write Gaussian rows, which do not compress; a share of them lies elsewhere."""
+    """Write Gaussian rows, which do not compress, with a share of shifted rows."""
     rng = np.random.default_rng(seed)
     names = [f"x{at}" for at in range(n_columns)]
     schema = pa.schema([*((name, pa.float64()) for name in names), ("truth", pa.int8())])
@@ -50,7 +50,9 @@ def write_table(path: Path, n_rows: int, n_columns: int, *, share: float, seed: 
 @click.option("--times", default=3.1, show_default=True, help="Size of the file, in caps.")
 @click.option("--columns", default=50, show_default=True)
 @click.option("--preset", default="paper", show_default=True)
-@click.option("--max-samples", type=int, help="As of the command; chosen by it where not given.")
+@click.option(
+    "--max-samples", type=int, help="Option of the command, which chooses a number by default."
+)
 @output_option("large_files.csv")
 def main(
     cap: int, times: float, columns: int, preset: str, max_samples: int | None, output: Path
@@ -72,7 +74,7 @@ def main(
         "preset": preset,
         "rows": n_rows,
         "columns": columns,
-        "max_samples": max_samples or "by itself",
+        "max_samples": max_samples or "default",
         "file_megabytes": round(size / 1e6),
         "cap_megabytes": round(cap / 1e6),
         "file_over_cap": round(size / cap, 2),

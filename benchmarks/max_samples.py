@@ -1,8 +1,8 @@
-"""What AUC costs as `max_samples` shrinks: on KEEL's larger sets and on made rows.
+"""Measure the loss of AUC for small `max_samples`, on KEEL's larger sets and on synthetic rows.
 
     python benchmarks/max_samples.py --output benchmarks/results
 
-The KEEL sets are read from the directory that QMS22_KEEL names; without it that part is left out.
+The KEEL sets are read from the directory that QMS22_KEEL names; without it that part is skipped.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ DETECTORS = {"QMS22": QMS22, "QMS22Ensemble": QMS22Ensemble}
 KEEL_LIMITS = (None, 1000, 500, 250, 100)
 MADE_LIMITS = (None, 100_000, 30_000, 10_000, 3_000, 1_000)
 
-# How far outliers of made rows lie off, in standard deviations.
+# Shift of the outliers in synthetic rows, in standard deviations.
 SHIFTS = {"made, faint outliers": 1.5, "made, clear outliers": 4.0}
 
-# Beyond this the clear outliers and the ensemble are left out, to be done in minutes.
+# Above this number of rows only QMS22 is measured, on faint outliers, to save time.
 MOST_FOR_ALL = 100_000
 
 
@@ -46,7 +46,7 @@ def keel_cases(name: str) -> list[Case]:
 
 
 def made_case(n_rows: int, shift: float, n_features: int = 10) -> Case:
-    """Mix five clouds; a fifth of the rows is the batch, 1 % of which lie off in three features."""
+    """Return five Gaussian clouds; a fifth of the rows is the batch, 1 % of it shifted."""
     rng = np.random.RandomState(0)
     centers = 4 * rng.normal(size=(5, n_features))
     rows = centers[rng.randint(5, size=n_rows)] + rng.normal(size=(n_rows, n_features))
@@ -59,7 +59,7 @@ def made_case(n_rows: int, shift: float, n_features: int = 10) -> Case:
 def measure(
     data: str, cases: Sequence[Case], detector: str, limits: Sequence[int | None]
 ) -> Iterator[dict[str, object]]:
-    """Fit with one limit after the other; AUC is the mean over the cases, seconds the sum."""
+    """Fit with every limit; AUC is the mean over the cases, seconds the sum."""
     n_rows = len(cases[0].normal) + len(cases[0].batch)
     whole = None
     for max_samples in limits:
@@ -89,7 +89,7 @@ def measure(
 @click.option("--rows", multiple=True, type=int, default=(100_000, 1_000_000), show_default=True)
 @output_option("max_samples.csv")
 def main(rows: tuple[int, ...], output: Path) -> None:
-    """Fit on ever fewer rows; takes a few minutes."""
+    """Fit on fewer and fewer rows; takes a few minutes."""
     found: list[dict[str, object]] = []
     if "QMS22_KEEL" in os.environ:
         large = [name for name, paper in paper_table1().items() if paper.n >= 2000]

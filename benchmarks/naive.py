@@ -1,4 +1,4 @@
-"""The naive C++ loop of CPM: the yardstick of the benchmarks."""
+"""The naive C++ loop of CPM, which the kernel is compared with."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""One table of run times from a thousand to ten million rows: CPU, GPU, draws and rivals.
+"""Measure run times from a thousand to ten million rows: CPU, GPU, samples and rivals.
 
-QMS22 at the paper's settings (60 sweeps), fit and scores of the batch, a fifth of the rows. Where
-60 sweeps would take long, fewer are made and the time of a sweep is multiplied; the table says how
-many were made. Rivals go on until a size takes them too long. Prints the table and writes the rows
-of this run into scale.csv, where rows of the other device stay:
+QMS22 with the paper's settings (60 sweeps): fit and scores of the batch, a fifth of the rows. If 60
+sweeps would take too long, fewer are made and the time of a sweep is extrapolated; the table says
+how many were made. Rivals stop at the size that takes too long. Prints the table and writes the
+rows of this run into scale.csv; rows of the other device stay in the file:
 
     python benchmarks/scale.py --output benchmarks/results
     python benchmarks/scale.py --output benchmarks/results --device cuda
@@ -29,7 +29,7 @@ from qms22.detectors.registry import get_detector, outlier_scores
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 FEATURES = (10, 100)
-MOST_NUMBERS = 10**8  # of a table; more would leave no memory for the fit
+MOST_NUMBERS = 10**8  # of a table; more need too much memory
 DRAW = 10_000
 N_SWEEPS = 60
 RIVALS = ("IsolationForest", "BRM (bags of 256)", "kNN", "LOF")
@@ -57,7 +57,7 @@ def make_rows(n: int, p: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Time of one call."""
+    """Return the seconds of one call."""
     begin = time.perf_counter()
     work()
     return time.perf_counter() - begin
@@ -66,7 +66,7 @@ def seconds(work: Callable[[], object]) -> float:
 def fit_seconds(
     normal: np.ndarray, batch: np.ndarray, most_seconds: float, **parameters: Any
 ) -> tuple[float, int]:
-    """Time a fit of 60 sweeps, or tell it from fewer; and how many were made."""
+    """Return the seconds of a fit of 60 sweeps, possibly extrapolated, and the sweeps made."""
 
     def fit(n_sweeps: int) -> float:
         detector = QMS22(max_iter=n_sweeps, random_state=0, contamination=1, **parameters)
@@ -96,7 +96,7 @@ def ours(normal: np.ndarray, batch: np.ndarray, device: str, most: float) -> Ite
 
 
 def rivals(normal: np.ndarray, batch: np.ndarray, left: set[str], most: float) -> Iterator[Line]:
-    """Time the rivals that are left; who takes too long is left no more."""
+    """Time the rivals in `left`, and remove those that would take too long at the next size."""
     n, p = len(normal) + len(batch), normal.shape[1]
     for name in sorted(left):
         detector: Any = get_detector(name.split(" ")[0]).build(0)
@@ -131,7 +131,7 @@ def show(lines: list[Line]) -> None:
             if cells:
                 table.add_row(*map(str, kind), *(cells.get(n, "") for n in SIZES))
         console.print(table)
-    console.print(f"* told from fewer than {N_SWEEPS} sweeps")
+    console.print(f"* extrapolated from fewer than {N_SWEEPS} sweeps")
 
 
 @click.command()

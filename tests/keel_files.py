@@ -1,4 +1,4 @@
-"""Made-up KEEL files, and the way to the real ones where they are at hand."""
+"""Made-up KEEL files, and the directory of the real ones."""
 
 from __future__ import annotations
 

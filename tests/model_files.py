@@ -45,7 +45,7 @@ def refusal(path: Path, content: bytes) -> str:
 
 
 def rezipped(data: bytes, change: Callable[[dict[str, bytes]], None], **options: Any) -> bytes:
-    """Give a model file with changed entries and right checksums."""
+    """Return a model file with changed entries and right checksums."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = {name: archive.read(name) for name in archive.namelist()}
     change(entries)

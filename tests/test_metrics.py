@@ -83,7 +83,7 @@ def test_bad_input(is_outlier: list[int], scores: list[float], message: str) -> 
 
 
 def test_bad_k() -> None:
-    with pytest.raises(ValueError, match="k=3 is more than the 2 rows there are"):
+    with pytest.raises(ValueError, match="k=3 is more than the 2 rows"):
         true_positive_rate_at([0, 1], [1.0, 2.0], 3)
     with pytest.raises(ValueError, match="k must be a whole number of at least 0; got -1"):
         true_positive_rate_at([0, 1], [1.0, 2.0], -1)

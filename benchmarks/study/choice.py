@@ -15,17 +15,17 @@ RIVALS = (BRM, PAPER, KNN)
 
 
 def choose(auc: pd.DataFrame) -> str:
-    """Name the variant with the best mean over the data sets."""
+    """Return the variant with the best mean over the data sets."""
     return str(auc.mean().idxmax())
 
 
 def summarize(auc: pd.DataFrame) -> pd.DataFrame:
-    """Give the means of every variant.
+    """Return the means of every variant.
 
     Parameters
     ----------
     auc : DataFrame
-        KEEL data sets as rows, variants as columns, those of `RIVALS` among them.
+        KEEL data sets as rows, variants as columns, including those of `RIVALS`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Data sets that come with scikit-learn, for a look beyond KEEL."""
+"""Data sets that come with scikit-learn, to test the variants outside KEEL."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _LOADERS = {
     "breast-cancer": load_breast_cancer,
     "iris": load_iris,
 }
-# Classes that are searched for, where not each of them in turn.
+# The outlier classes of sources of which not every class is used.
 _OUTLIER_CLASSES = {"breast-cancer": ["malignant"]}
 
 
 def sets_elsewhere() -> list[Dataset]:
-    """Make a data set of every class: its rows are the outliers among those of the others.
+    """Return a data set for every class, whose rows are the outliers among the other rows.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def sets_elsewhere() -> list[Dataset]:
 
 
 def source_of(name: str) -> str:
-    """Name what a data set was made from."""
+    """Return the source of a data set."""
     return next(source for source in _LOADERS if name.startswith(source))
 
 

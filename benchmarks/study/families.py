@@ -40,7 +40,7 @@ FAMILIES = (
 
 
 def family_of(name: str) -> str:
-    """Name the source of a KEEL data set.
+    """Return the family of a KEEL data set.
 
     Examples
     --------
@@ -54,10 +54,10 @@ def family_of(name: str) -> str:
 
 
 def halves_of(names: Iterable[str]) -> dict[str, str]:
-    """Give the half, "A" or "B", of every family that KEEL data sets belong to.
+    """Return the half, "A" or "B", of every family of some KEEL data sets.
 
-    Families are dealt out by their number of data sets, larger ones first and equal ones by name,
-    each to the half that has fewer data sets so far. Nothing in it depends on rows or labels.
+    Families are assigned by their number of data sets, larger ones first and equal ones by name,
+    each to the half with fewer data sets so far. Rows and labels play no part.
 
     Examples
     --------
@@ -79,10 +79,10 @@ def halves_of(names: Iterable[str]) -> dict[str, str]:
 
 
 def families_of(auc: pd.DataFrame) -> pd.Series:
-    """Give the family of every row."""
+    """Return the family of every row."""
     return pd.Series([family_of(name) for name in auc.index], auc.index, name="family")
 
 
 def halves_by_set(auc: pd.DataFrame) -> pd.Series:
-    """Give the half of every row."""
+    """Return the half of every row."""
     return families_of(auc).map(halves_of(auc.index)).rename("half")

@@ -18,7 +18,7 @@ from study.variants import all_variants
 
 @dataclass(frozen=True)
 class FoldJob:
-    """One fold of a data set, to be scored by variants with one seed."""
+    """One fold of a data set, to score by variants with one seed."""
 
     dataset: str
     fold: Fold
@@ -43,9 +43,9 @@ def measure(
         Names of `all_variants`.
     seeds : sequence of int
     n_jobs : int
-        Folds side by side; -1 means all cores.
+        Parallel folds; -1 uses all cores.
     show : callable, optional
-        Told after each fold and seed how many are done, and the last one's data set.
+        Called after each fold and seed with the number done and the name of the data set.
 
     Returns
     -------
@@ -58,7 +58,7 @@ def measure(
         for fold in dataset.folds()
         for seed in seeds
     ]
-    # Long ones first, so that no core waits for the last one.
+    # Long ones first, so that no core is idle at the end.
     jobs.sort(key=lambda job: -job.fold.normal.size)
     rows = []
     for job, auc in zip(jobs, _execute(jobs, n_jobs), strict=True):
@@ -76,7 +76,7 @@ def run_job(job: FoldJob) -> NDArray[np.float64]:
 
 
 def auc_of_rows(is_outlier: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the AUC of every row of `scores`, ties counting half."""
+    """Compute the AUC of every row of `scores`; ties count half."""
     n_outliers = int(is_outlier.sum())
     ranks = rankdata(scores, axis=1)[:, is_outlier].mean(axis=1)
     auc: NDArray[np.float64] = (ranks - (n_outliers + 1) / 2) / (len(is_outlier) - n_outliers)

@@ -1,4 +1,4 @@
-"""What the variants of the study are made of: fits and distances of one fold, each made once."""
+"""Fits and distances of one fold, which the variants share; each is computed once."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from qms22.detectors import BRM
 from qms22.estimators.ensemble import HeldOutScores
 from qms22.estimators.nearest import MOST_REFERENCES, mean_log_distances
 
-# Variances of whitened directions count as this share of a feature's at least: in directions in
-# which normal rows hardly vary, rounding would decide.
+# Least variance of whitened directions, as a share of a feature's variance: below it, rounding
+# errors would dominate.
 _LEAST_VARIANCE = 1e-6
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ Piece = TypeVar("Piece")
 
 @dataclass(frozen=True)
 class Search:
-    """A way to run QMS22.
+    """Settings of QMS22.
 
     Parameters
     ----------
@@ -48,27 +48,26 @@ class Search:
 
     @classmethod
     def standard(cls, n_members: int = 7, **options: Any) -> Search:
-        """Search in standardised features, by 20 sweeps where nothing else is said."""
+        """Search in standardized features, with 20 sweeps by default."""
         return cls("standard", n_members, SolverOptions(**{"max_iter": 20, **options}))
 
 
 @dataclass(frozen=True)
 class HoldOut:
-    """Which rows of T are held out.
+    """How rows of T are held out.
 
     Parameters
     ----------
     n_splits : int
     share : float or None
-        The share of T that is drawn for each split; None cuts T into parts, so that each row is
-        held out once.
+        Share of T to draw for each split. None cuts T into parts: every row is held out once.
     """
 
     n_splits: int = 8
     share: float | None = None
 
     def draw(self, n_normal: int, rng: np.random.RandomState) -> list[NDArray[np.intp]]:
-        """Give the positions of the held-out rows of every split."""
+        """Return the positions of the held-out rows of every split."""
         if self.share is None:
             return np.array_split(rng.permutation(n_normal), min(self.n_splits, n_normal))
         n_held_out = round(self.share * n_normal)
@@ -122,20 +121,20 @@ class View:
 
     @property
     def separation(self) -> float:
-        """How far the batch as a whole scores higher than held-out rows, in [0, 1]."""
+        """How much higher the batch scores than held-out rows, in [0, 1]."""
         return max(0.0, 1.0 - 2.0 * float(np.exp(self.log_mean_p).mean()))
 
 
 @dataclass(frozen=True)
 class ScaledRows:
-    """Known-normal rows and the batch, scaled alike."""
+    """Known-normal rows and the batch, scaled in the same way."""
 
     normal: Array
     batch: Array
 
 
 class Pieces:
-    """Fits and distances of one fold and seed, made when first asked for.
+    """Fits and distances of one fold and seed, computed on first use.
 
     Parameters
     ----------
@@ -153,7 +152,7 @@ class Pieces:
         return self.once(("rows", space), lambda: self._scale(space))
 
     def shuffles(self, search: Search, n_shuffles: int) -> list[MemberFunctions]:
-        """Fit QMS22 without held-out rows, with the seeds that `QMS22` itself would take."""
+        """Fit QMS22 without held-out rows, with the seeds that `QMS22` uses."""
         seeds = np.random.RandomState(self.seed).randint(2**31 - 1, size=n_shuffles)
         return [
             self.once(("shuffle", search, seed), partial(self._fit, search, seed))
@@ -215,7 +214,7 @@ class Pieces:
         ]
 
     def once(self, key: Hashable, make: Callable[[], Piece]) -> Piece:
-        """Make a piece, or give the one that was made under this key before."""
+        """Return the piece of a key, and compute it first if it is new."""
         if key not in self._made:
             self._made[key] = make()
         piece: Piece = self._made[key]
@@ -258,7 +257,7 @@ class Pieces:
 
 
 def agreement(scores: Array) -> float:
-    """Compute the mean rank correlation between two rows of `scores`, 0 where it is negative."""
+    """Compute the mean rank correlation between two rows of `scores`; 0 if it is negative."""
     ranks = rankdata(scores, axis=1)
     ranks -= ranks.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(ranks, axis=1, keepdims=True)
@@ -269,7 +268,7 @@ def agreement(scores: Array) -> float:
 
 
 def _whiten(rows: ScaledRows) -> ScaledRows:
-    """Turn standardised rows so that normal ones vary alike in every direction."""
+    """Transform standardized rows so that normal rows have the same variance in every direction."""
     center = rows.normal.mean(axis=0)
     covariance = ledoit_wolf((rows.normal - center) / DEVIATION, assume_centered=True)[0]
     variances, directions = np.linalg.eigh(covariance)

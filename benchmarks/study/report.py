@@ -79,10 +79,10 @@ def write_study(
     elsewhere : DataFrame
         The same of other data sets and of a few variants; it may have no rows.
     seeds : sequence of int
-        What `keel` is a mean over.
+        The seeds that `keel` is a mean over.
     directory : Path
-        Made where it does not exist. Gets study.md, study.csv (the AUC of every variant on every
-        data set), study.png and, with data sets elsewhere, study-elsewhere.csv.
+        Created if it does not exist. Receives study.md, study.csv (the AUC of every variant on
+        every data set), study.png and, with data sets elsewhere, study-elsewhere.csv.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def _all_variants(table: pd.DataFrame, figure: FigureBlock) -> Section:
 
 
 def _elsewhere(auc: pd.DataFrame) -> Section:
-    """Means by source, and how far each variant falls behind the better of two simple ones."""
+    """Return the means by source, and how much worse each variant is than the better of two."""
     sources = pd.Series([source_of(name) for name in auc.index], auc.index)
     table = auc.groupby(sources, sort=False).mean().T
     columns = [

@@ -1,4 +1,4 @@
-"""The variants of the study: ways from a fold's pieces to scores, each with a name."""
+"""The variants of the study: named functions from the pieces of a fold to scores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qms22._cpm.options import SolverOptions
 from qms22.detectors.registry import get_detector, outlier_scores
 from study.pieces import Array, HoldOut, Pieces, Search, View, agreement
 
-# A way to score the batch, and a way from QMS22's agreement with itself to its weight.
+# A function that scores the batch, and one from the agreement of QMS22's splits to its weight.
 Scores = Callable[[Pieces], Array]
 Weight = Callable[[float], float]
 ViewOf = Callable[[Pieces], View]
@@ -25,7 +25,7 @@ WHITENED = "both views whitened"
 PLAIN = "20 sweeps, 3 shuffles"
 DISTANCES, WHITENED_DISTANCES = "range-scaled, 512 references", "whitened, 512 references"
 FOUR_VIEWS = "four views: the shipped two and both whitened"
-# What is looked at elsewhere as well.
+# The variants that are measured on other data as well.
 FEW = (
     PAPER,
     BRM,
@@ -56,7 +56,7 @@ class Variant:
         What it varies.
     name : str
     scores : callable
-        Takes the pieces of a fold and gives the scores of the batch; higher is more suspicious.
+        Takes the pieces of a fold and returns the scores of the batch; higher is more suspicious.
     """
 
     group: str
@@ -65,7 +65,7 @@ class Variant:
 
 
 def all_variants() -> dict[str, Variant]:
-    """Give every variant by its name, in the order of the report."""
+    """Return all variants by name, in the order of the report."""
     groups = {
         "Detectors": _detectors(),
         "QMS22 alone": _members_alone(),
@@ -89,7 +89,7 @@ def _detectors() -> Iterator[tuple[str, Scores]]:
 
 
 def _members_alone() -> Iterator[tuple[str, Scores]]:
-    """QMS22 with standardised features, where nothing else is said."""
+    """QMS22 with standardized features by default."""
     for n_sweeps in (5, 10, 20, 40):
         search = Search.standard(max_iter=n_sweeps)
         for n_shuffles, noun in ((1, "shuffle"), (3, "shuffles")):
@@ -138,7 +138,7 @@ def _fusions() -> Iterator[tuple[str, Scores]]:
 
 
 def _weights() -> Iterator[tuple[str, Scores]]:
-    """By a, the mean rank correlation of QMS22's scores between two splits."""
+    """Weights by a, the mean rank correlation of QMS22's scores between two splits."""
     for share in (0.0, 0.4, 0.6, 1.0):
         yield f"weight {share:g}", _fusion(partial(_fixed, share=share))
     yield SHIPPED, _fusion(_square)
@@ -262,7 +262,7 @@ def _mean_log_p(view: View) -> Array:
 
 
 def _bounded(view: View) -> Array:
-    """−log of mean p, where rows beyond all held-out ones are all alike."""
+    """−log of mean p, equal for all rows beyond the held-out ones."""
     least = [-np.log(2 * len(held_out) + 2) for held_out in view.held_out]
     bounded = np.maximum(view.log_p, np.array(least)[:, None])
     scores: Array = -np.log(np.exp(bounded).mean(axis=0))
@@ -287,7 +287,7 @@ def _fusion(
     first: ViewOf = _standard_members,
     second: ViewOf = _range_distances,
 ) -> Scores:
-    """Fuse QMS22 and another view, made comparable by held-out rows."""
+    """Combine QMS22 and another view by their p-values among held-out rows."""
 
     def scores(pieces: Pieces) -> Array:
         members, other = first(pieces), second(pieces)
@@ -339,7 +339,7 @@ def _without_hold_out(
     weight: Weight = _half,
     other: Scores = _plain_distances,
 ) -> Array:
-    """Fuse QMS22 and another view, made comparable by ranks in the batch."""
+    """Combine QMS22 and another view by their ranks in the batch."""
     shuffles = pieces.member_scores(_STANDARD, 3)
     w = weight(agreement(shuffles))
     return w * unit(shuffles.mean(axis=0)) + (1 - w) * unit(other(pieces))

@@ -1,4 +1,4 @@
-"""How well scores find the outliers: the ROC curve of the paper's Algorithm 1, AUC, TPR at k."""
+"""Quality of outlier scores: the ROC curve of the paper's Algorithm 1, AUC, TPR at k."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class RocCurve:
     ----------
     false_positive_rate, true_positive_rate : ndarray of shape (n_points,)
     thresholds : ndarray of shape (n_points,)
-        β in the paper: a point counts the rows with a score of at least β. The first one is
-        infinite and counts none.
+        β in the paper: a point counts the rows with a score of at least β. The first threshold is
+        infinite: no row counts.
     auc : float
-        Area under the curve: the chance that an outlier scores higher than a normal row, ties
-        counting half.
+        Area under the curve: the probability that an outlier scores higher than a normal row;
+        ties count half.
     """
 
     false_positive_rate: NDArray[np.float64]
@@ -32,7 +32,7 @@ class RocCurve:
     auc: float
 
     def thinned(self, most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give false and true positive rates at no more than `most` points, for drawing.
+        """Return false and true positive rates at no more than `most` points, for plots.
 
         Parameters
         ----------
@@ -43,21 +43,20 @@ class RocCurve:
         false_positive_rate, true_positive_rate : ndarray
         """
         x, y = self.false_positive_rate, self.true_positive_rate
-        # The middle of three points in line says nothing; rates are fractions, so allow for
-        # rounding.
+        # Drop the middle of three points on a line, up to rounding.
         corner = np.ones(len(x), dtype=bool)
         step_x, step_y = np.diff(x), np.diff(y)
         corner[1:-1] = np.abs(step_x[:-1] * step_y[1:] - step_y[:-1] * step_x[1:]) > 1e-12
         x, y = x[corner], y[corner]
         if len(x) <= most:
             return x, y
-        # The way along the curve, x + y, grows without a stop: equal steps of it miss no part.
+        # x + y increases along the curve: equal steps of it cover all parts.
         way = np.linspace(0, 2, most)
         return np.interp(way, x + y, x), np.interp(way, x + y, y)
 
 
 def roc(is_outlier: ArrayLike, scores: ArrayLike) -> RocCurve:
-    """Trace the ROC curve of outlier scores.
+    """Compute the ROC curve of outlier scores.
 
     Parameters
     ----------
@@ -65,7 +64,7 @@ def roc(is_outlier: ArrayLike, scores: ArrayLike) -> RocCurve:
         True (or 1) for outliers, False (or 0) for normal rows.
     scores : array-like of shape (n,)
         Outlier scores such as ``unlabeled_scores_``: higher is more suspicious. Rows with equal
-        scores (many have η = 0) enter the curve together, by one straight line.
+        scores (many have η = 0) make one straight line of the curve.
 
     Returns
     -------
@@ -87,15 +86,15 @@ def roc(is_outlier: ArrayLike, scores: ArrayLike) -> RocCurve:
 
 
 def true_positive_rate_at(is_outlier: ArrayLike, scores: ArrayLike, k: int) -> float:
-    """Share of the outliers among the k most suspicious rows (k is the paper's PP).
+    """Return the share of the outliers that are among the k most suspicious rows (the paper's PP).
 
     Parameters
     ----------
     is_outlier : array-like of shape (n,)
         True (or 1) for outliers, False (or 0) for normal rows.
     scores : array-like of shape (n,)
-        Outlier scores: higher is more suspicious. Where rows with equal scores compete for the
-        last places, each gets its share of them: the mean over all ways to break the tie.
+        Outlier scores: higher is more suspicious. If rows tie at place k, the result is the mean
+        over all ways to break the tie.
     k : int
         Number of rows picked.
 
@@ -112,10 +111,10 @@ def true_positive_rate_at(is_outlier: ArrayLike, scores: ArrayLike, k: int) -> f
     truth, values = _check(is_outlier, scores)
     check_count("k", k, least=0)
     if k > len(values):
-        raise ValueError(f"k={k} is more than the {len(values)} rows there are")
+        raise ValueError(f"k={k} is more than the {len(values)} rows")
     n_outliers = int(truth.sum())
     if n_outliers == 0:
-        raise ValueError("is_outlier holds no outliers; their share cannot be told")
+        raise ValueError("is_outlier holds no outliers, so their share is undefined")
     if k == 0:
         return 0.0
     last = np.partition(values, len(values) - k)[len(values) - k]
@@ -130,7 +129,7 @@ def _check(
     truth, values = np.asarray(is_outlier), np.asarray(scores, dtype=np.float64)
     if truth.ndim != 1 or truth.shape != values.shape:
         raise ValueError(
-            "is_outlier and scores must be of one length and one dimension; "
+            "is_outlier and scores must be one-dimensional and of equal length; "
             f"got shapes {truth.shape} and {values.shape}"
         )
     if not np.isin(truth, (0, 1)).all():

@@ -1,4 +1,4 @@
-"""Pictures, with Matplotlib (``pip install "qms22[plot]"``)."""
+"""Plots, with Matplotlib (``pip install "qms22[plot]"``)."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def plot_roc(
     scores : array-like of shape (n,)
         Outlier scores: higher is more suspicious.
     k : int, optional
-        Marks the point where the k most suspicious rows are picked.
+        Mark the point of the k most suspicious rows.
     label : str, optional
-        Name of the curve in the legend; the AUC is added to it.
+        Name of the curve in the legend, which adds the AUC.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure where not given.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
@@ -67,18 +67,18 @@ def plot_roc(
 def plot_reasons(
     explanation: Explanation, row: int, *, k: int = 10, ax: Axes | None = None
 ) -> Axes:
-    """Draw the reasons for one row as bars, the strongest at the top.
+    """Draw the reasons of one row as bars, the strongest first.
 
     Parameters
     ----------
     explanation : Explanation
-        What `QMS22.explain` returned.
+        Returned by `explain`.
     row : int
         Position of the row among those explained.
     k : int, default=10
-        How many features, at most; those that do not make the row suspicious are left out.
+        Most features to show. Features that do not make the row suspicious are left out.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure where not given.
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
@@ -93,11 +93,11 @@ def plot_reasons(
         usual = _describe(explanation, explanation.typical, feature)
         labels.append(f"{explanation.names[feature]} = {value} (typical: {usual})")
     ax.barh(range(len(features)), explanation.drop[row, features])
-    # Matplotlib would read what stands between dollar signs as a formula.
+    # Matplotlib reads text between dollar signs as a formula.
     ax.set_yticks(range(len(features)), [label.replace("$", r"\$") for label in labels])
     ax.invert_yaxis()
     ax.set(
-        xlabel="Fall of the score",
+        xlabel="Drop of the score",
         title=f"Row {row}: score {explanation.scores[row]:.4g}",
     )
     if not features:
@@ -109,7 +109,7 @@ def _describe(explanation: Explanation, row: NDArray[np.float64], feature: int) 
     columns = explanation.groups[feature]
     if len(columns) == 1:
         return f"{row[columns[0]]:.4g}"
-    # Of a group of one-hot columns the ones that are on say all there is.
+    # For a group of one-hot columns, the names of those that are 1.
     named = [(explanation.columns[column], row[column]) for column in columns if row[column]]
     if all(value == 1.0 for _, value in named):
         return ", ".join(name for name, _ in named) or "none"
@@ -117,7 +117,7 @@ def _describe(explanation: Explanation, row: NDArray[np.float64], feature: int) 
 
 
 def _new_axes(width: float = 6, height: float = 6) -> Axes:
-    # Not pyplot: a library must not choose a window system or keep figures alive.
+    # Not pyplot: it would choose a window system and keep figures in memory.
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""QMS22 for PyOD: its interface, its signs, its tools (``pip install "qms22[pyod]"``)."""
+"""QMS22 with PyOD's interface (``pip install "qms22[pyod]"``)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ except ImportError as error:
 class QMS22(BaseDetector):  # type: ignore[misc]
     """`qms22.QMS22` as a detector of PyOD.
 
-    Scores are higher for more abnormal rows, labels are 1 for outliers and 0 for normal rows. What
-    PyOD calls the training data is here the batch that is searched: `decision_scores_`, `labels_`
-    and `threshold_` are of the unlabeled rows, in their order, and `contamination` is the share of
-    them to flag. So a detector of PyOD that is fitted on the batch and this one go together in
-    PyOD's combinations.
+    Scores are higher for more abnormal rows; labels are 1 for outliers and 0 for normal rows. The
+    training data of PyOD are here the batch: `decision_scores_`, `labels_` and `threshold_` belong
+    to the unlabeled rows, in their order, and `contamination` is the share of them to flag. This
+    detector can therefore be combined with detectors of PyOD that are fitted on the batch.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ class QMS22(BaseDetector):  # type: ignore[misc]
         Share of outliers in the batch, or one of ``pyod.models.thresholds``.
     n_members, n_components, alpha, max_iter, step_a, step_b, init_b, scaling, dtype, device, \
 solver, n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
-        As of `qms22.QMS22`.
+        See `qms22.QMS22`.
 
     Attributes
     ----------
@@ -101,7 +100,7 @@ solver, n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
         self.checkpoint = checkpoint
 
     def fit(self, X: ArrayLike, y: object = None, unlabeled: ArrayLike | None = None) -> QMS22:
-        """Learn what tells the unlabeled batch from the known-normal rows.
+        """Learn what distinguishes the unlabeled batch from the known-normal rows.
 
         Parameters
         ----------
@@ -109,8 +108,8 @@ solver, n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
             Known-normal rows.
         y : Ignored
         unlabeled : array-like of shape (n_unlabeled, n_features), optional
-            The batch to search, mostly normal. Without it, as where a tool of PyOD calls
-            ``fit(X)``, X stands in for it, which leaves a weak novelty detector, and a warning.
+            The batch to search, mostly normal. Without it, as when a tool of PyOD calls
+            ``fit(X)``, X takes its place: a weak novelty detector, with a warning.
 
         Returns
         -------
@@ -118,7 +117,7 @@ solver, n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
             The fitted detector.
         """
         parameters = self.get_params(deep=False)
-        del parameters["contamination"]  # the line is drawn by PyOD's own rule
+        del parameters["contamination"]  # PyOD computes the threshold
         self.detector_ = _QMS22(**parameters).fit(X, unlabeled=unlabeled)
         self.n_features_in_ = self.detector_.n_features_in_
         self.decision_scores_ = self.detector_.unlabeled_scores_

@@ -141,7 +141,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def page(browser: Any, report: Path) -> Iterator[Any]:
-    """Open the report; at the end, it must have complained of nothing and asked for nothing."""
+    """Open the report; at the end, check that it logged no error and fetched nothing."""
     complaints: list[str] = []
     requests: list[str] = []
     opened = browser.new_page(viewport={"width": 1100, "height": 800})

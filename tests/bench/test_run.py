@@ -189,7 +189,7 @@ def test_kill_loses_only_what_was_in_flight(tmp_path: Path, folder: Path) -> Non
         n_before = n_after
     result = run(command(folder, killed, *slow))
     assert result.exit_code == 0, result.stderr
-    assert f"{n_before} were there already" in result.stdout
+    assert f"{n_before} were stored already" in result.stdout
     assert table(killed) == table(whole)
 
 
@@ -220,13 +220,13 @@ def test_full_disk(tmp_path: Path, folder: Path) -> None:
         _, errors = process.communicate(timeout=300)
     assert process.returncode == 2
     assert "cannot use the results in" in errors
-    assert "what was written before is kept" in errors
+    assert "results written before are kept" in errors
     assert "Traceback" not in errors
     kept = count(store)
     assert kept > 0
     again = run(arguments)
     assert again.exit_code == 0
-    assert f"{kept} were there already" in again.stdout
+    assert f"{kept} were stored already" in again.stdout
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_broken_data_sets(tmp_path: Path, folder: Path, content: str, words: str
     [
         (["run", "-d", "nonsense*"], "no data set is called 'nonsense*'"),
         (["run", "-d", "iris0", "-m", "Magic"], "no detector is called 'Magic'"),
-        (["run", "-d", "iris0", "--label", "x"], "--label and --outlier go with --folder"),
+        (["run", "-d", "iris0", "--label", "x"], "--label and --outlier need --folder"),
         (["run", "--folder", "nowhere"], "Directory 'nowhere' does not exist"),
         (["report", "--store", "none.sqlite"], "there are no results in none.sqlite"),
     ],

@@ -18,7 +18,7 @@ Rows = NDArray[np.float64]
 
 
 def make_task(seed: int = 0) -> tuple[Rows, Rows, NDArray[np.bool_]]:
-    """Give normal rows, a batch in which a tenth is shifted, and which rows those are."""
+    """Return normal rows, a batch in which a tenth is shifted, and which rows those are."""
     rng = np.random.default_rng(seed)
     normal, unlabeled = rng.normal(size=(200, 5)), rng.normal(size=(100, 5))
     is_outlier = np.arange(100) < 10

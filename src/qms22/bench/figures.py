@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 
 from qms22.bench.statistics import Ranking, growth
 
-# Text and axes. Near black on paper; the page turns it into its own text colour, dark or light.
+# Text and axes. The page replaces this color by its own text color, dark or light.
 INK = "#1b1f24"
-# Readable on white and on near black; by the order of the detectors, the same in every figure.
+# Readable on white and on near black. A detector has the same color in every figure.
 COLORS = (
     "#2f7fd1",
     "#d9631e",
@@ -32,7 +32,7 @@ MARKERS = "os^Dv<>P"
 
 
 def color_of(position: int) -> str:
-    """Give the colour of a detector by its place among all of them."""
+    """Return the color of a detector by its position among all detectors."""
     return COLORS[position % len(COLORS)]
 
 
@@ -63,7 +63,7 @@ def boxplots(auc: pd.DataFrame) -> Figure:
 
 
 def critical_difference(ranking: Ranking) -> Figure:
-    """Draw average ranks on a line, and a bar over detectors that Nemenyi does not tell apart."""
+    """Draw average ranks on a line, and a bar over those that Nemenyi's test cannot separate."""
     names, ranks = list(ranking.ranks.index), ranking.ranks.to_numpy()
     k, runs = len(names), ranking.cliques()
     n_left = (k + 1) // 2
@@ -75,7 +75,7 @@ def critical_difference(ranking: Ranking) -> Figure:
     axes.axis("off")
     _rank_scale(axes, k, ranking.critical_difference)
     for position, (name, rank) in enumerate(zip(names, ranks, strict=True)):
-        # The better half is named on the left, the rest on the right, inner ranks lower.
+        # The better half has its names on the left, the others on the right.
         is_left = position < n_left
         row = position if is_left else k - 1 - position
         height = -bars - 0.45 * (row + 0.6)
@@ -95,14 +95,14 @@ def _rank_scale(axes: Axes, k: int, critical: float) -> None:
     for tick in range(1, k + 1):
         axes.plot([tick, tick], [0, 0.1], color=INK, linewidth=1.2)
         axes.text(tick, 0.16, str(tick), ha="center", va="bottom", color=INK)
-    # No longer than the axis itself: few data sets tell nothing apart.
+    # With few data sets the critical difference can be longer than the axis.
     axes.plot([1, 1 + min(critical, k - 1)], [0.62, 0.62], color=INK, linewidth=2.5)
     label = f"critical difference {critical:.2f}"
     axes.text(1, 0.7, label, ha="left", va="bottom", color=INK)
 
 
 def run_times(times: pd.DataFrame, names: Sequence[str]) -> Figure:
-    """Draw the time of a fit against n·p, both as logarithms, and the fitted power of each."""
+    """Draw the time of a fit against n·p on logarithmic axes, with the fitted power law."""
     axes = new_axes(7.2, 5.0)
     for position, name in enumerate(names):
         mine = times[(times["detector"] == name) & (times["fit_seconds"] > 0)]
@@ -171,7 +171,7 @@ def total_times(table: pd.DataFrame) -> Figure:
 
 
 def to_svg(figure: Figure, name: str) -> str:
-    """Render a figure for a page: no prolog, no dates, its own ids, the page's text colour."""
+    """Return a figure as SVG for a page: no prolog, no date, unique ids, the page's text color."""
     buffer = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
         figure.savefig(
@@ -188,7 +188,7 @@ def to_svg(figure: Figure, name: str) -> str:
 
 def new_axes(width: float, height: float) -> Axes:
     """Return the axes of a new figure, in the style of the report."""
-    # Not pyplot: a library must not choose a window system or keep figures alive.
+    # Not pyplot: it would choose a window system and keep figures in memory.
     axes = Figure(figsize=(width, height), layout="constrained").add_subplot()
     axes.tick_params(which="both", colors=INK)
     axes.xaxis.label.set_color(INK)

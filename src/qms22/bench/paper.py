@@ -1,4 +1,4 @@
-"""What the paper prints about the detectors; its Table 1 is `qms22.datasets.paper_table1`."""
+"""Numbers that the paper prints; its Table 1 is `qms22.datasets.paper_table1`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables and figures as people see them: the same blocks for the page and for Markdown."""
+"""Tables and figures as text: the same blocks for the page and for Markdown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOTHING = "–"
 
 @dataclass(frozen=True)
 class ShownColumn:
-    """A column of a shown table: which one, its heading, how to write it, what it means."""
+    """A column to show: its key in the data, its heading, how to format it, and a help text."""
 
     key: str
     heading: str
@@ -24,7 +24,7 @@ class ShownColumn:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell as text, and what to sort it by; an empty `sort` goes last."""
+    """A cell as text, and its sort key; cells with an empty key come last."""
 
     text: str
     sort: str
@@ -32,7 +32,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """A table to show; the first cell of a row names it."""
+    """A table to show; the first cell of a row is its name."""
 
     name: str
     caption: str
@@ -42,7 +42,7 @@ class TableBlock:
     search: str = ""
 
     def markdown(self) -> str:
-        """Write the table as GitHub's Markdown does."""
+        """Return the table in GitHub's Markdown."""
         rules = [":--" if column.kind == "text" else "--:" for column in self.columns]
         lines = [[escape_markdown(column.heading) for column in self.columns], rules]
         lines += [[escape_markdown(cell.text) for cell in row] for row in self.rows]
@@ -61,13 +61,13 @@ class FigureBlock:
     png: bytes = field(repr=False)
 
     def markdown(self) -> str:
-        """Link to the PNG file beside the report."""
+        """Return a link to the PNG file beside the report."""
         return f"![{escape_markdown(self.caption)}]({self.name}.png)"
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: words, then tables and figures."""
+    """A part of the report: paragraphs, then tables and figures."""
 
     name: str
     title: str
@@ -75,7 +75,7 @@ class Section:
     blocks: Sequence[TableBlock | FigureBlock] = ()
 
     def markdown(self) -> str:
-        """Write the section for `report.md`."""
+        """Return the section in Markdown."""
         parts = [f"## {escape_markdown(self.title)}"]
         parts += [escape_markdown(paragraph) for paragraph in self.text]
         parts += [block.markdown() for block in self.blocks]
@@ -91,7 +91,7 @@ def table_block(
     footer: Sequence[Mapping[str, Any]] = (),
     search: str = "",
 ) -> TableBlock:
-    """Make a shown table of some columns of a DataFrame.
+    """Return a table of some columns of a DataFrame.
 
     Parameters
     ----------
@@ -100,11 +100,11 @@ def table_block(
     caption : str
     table : DataFrame
     columns : sequence of ShownColumn
-        Columns whose values are all missing are left out.
+        Columns without any value are left out.
     footer : sequence of mappings
-        Rows for the bottom, by column key; what is not there stays empty.
+        Rows for the bottom: values by column key. Cells without a value stay empty.
     search : str
-        Label of a search box over the first column; none where empty.
+        Label of a search box for the first column; an empty label means no box.
     """
     shown = [column for column in columns if not _all_missing(table[column.key])]
     records = table.to_dict("records")
@@ -114,7 +114,7 @@ def table_block(
 
 
 def escape_markdown(text: str) -> str:
-    """Keep text from being read as Markdown or HTML, or from breaking out of its cell."""
+    """Escape text, so that it is not read as Markdown or HTML and stays in its cell."""
     text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace("\\", "\\\\")
     for sign in "|*`[]":
         text = text.replace(sign, "\\" + sign)
@@ -122,7 +122,7 @@ def escape_markdown(text: str) -> str:
 
 
 def describe(value: Any) -> str:
-    """Write a value of a run's record: text as it is, lists and mappings in one line."""
+    """Return a value as text; lists and mappings become one line."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {describe(entry)}" for key, entry in value.items())
     if isinstance(value, Iterable) and not isinstance(value, str):
@@ -131,14 +131,14 @@ def describe(value: Any) -> str:
 
 
 def seconds_text(value: float) -> str:
-    """Write seconds (or megabytes) with the digits that matter."""
+    """Format seconds (or megabytes) with two or three significant digits."""
     if value >= 1000:
         return f"{value:.0f}"
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 def p_text(value: float) -> str:
-    """Write a p-value: four decimals, or a power of ten where they would be zeros."""
+    """Format a p-value with four decimals, or with an exponent if it is below 0.0001."""
     return f"{value:.4f}" if value >= 0.0001 else f"{value:.1e}"
 
 

@@ -1,4 +1,4 @@
-"""The report of the benchmark: one self-contained page, and the same in plain files."""
+"""The report of the benchmark: a self-contained page, and the same in Markdown, CSV and PNG."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from qms22.bench.roc import Pooled, compact_curve
 from qms22.bench.statistics import table2
 
 _TITLE = "QMS22 benchmark"
-# By turns, so that curves of like colours, or without any, are told apart.
+# Dashes tell curves apart where colors do not.
 _DASHES = ("", "7 3", "2 3", "9 3 2 3")
-# Files that not every report has.
+# Files that a report may lack; those of an earlier report are then deleted.
 _SOMETIMES = (
     *(f"{name}.csv" for name in ("table1", "table2", "table4", "table5", "failures")),
     *(f"{name}.png" for name in ("boxplots", "ranks", "total-time", "run-time", "against-paper")),
@@ -31,7 +31,7 @@ _SOMETIMES = (
 
 @dataclass(frozen=True)
 class _Report:
-    """What the page and the Markdown file have in common."""
+    """The contents of the page and of the Markdown file."""
 
     summary: Sequence[str]
     sections: Sequence[Section]
@@ -51,13 +51,13 @@ def write_report(
     Parameters
     ----------
     results : DataFrame
-        One row per data set, fold, detector and seed, such as `Store.results` gives.
+        One row per data set, fold, detector and seed, as from `Store.results`.
     runs : sequence of mappings
-        When, where and how the results were made, such as `Store.runs` gives.
+        When, where and how the results were made, as from `Store.runs`.
     directory : str or Path
-        Made where it does not exist. Gets index.html (the page), report.md and, as far as there
-        is something in them, table1.csv, table2.csv, table4.csv, table5.csv, failures.csv and
-        the figures as PNG files. Those of an earlier report are replaced.
+        Created if it does not exist. Receives index.html (the page), report.md and, unless they
+        would be empty, table1.csv, table2.csv, table4.csv, table5.csv, failures.csv and the
+        figures as PNG files. Files of an earlier report are replaced or deleted.
     scores : mapping, optional
         dataset to detector to (is_outlier, scores), from `pool_scores`, for the ROC curves.
 
@@ -69,7 +69,7 @@ def write_report(
     Raises
     ------
     ValueError
-        If the results have no rows, lack a column, or hold a fit twice.
+        If the results have no rows, lack a column, or contain a fit twice.
     """
     checked = tables.validate_results(results)
     report = _assemble(checked, runs)
@@ -78,13 +78,13 @@ def write_report(
     folder.mkdir(parents=True, exist_ok=True)
     _write_files(report, folder)
     page = folder / "index.html"
-    # Last: who finds the page finds what it speaks of.
+    # Write the page last, so that everything it links to exists.
     _write(page, _html(report, curves))
     return page
 
 
 def _write_files(report: _Report, folder: Path) -> None:
-    """Write all but the page; what an earlier report had and this one lacks goes."""
+    """Write everything but the page, and delete files that only an earlier report had."""
     csvs = {f"{name}.csv": table for name, table in report.files.items()}
     drawn = {
         f"{block.name}.png": block.png
@@ -161,7 +161,7 @@ def _count(number: int, noun: str) -> str:
 
 
 def _curves(results: pd.DataFrame, scores: Pooled) -> dict[str, Any]:
-    """Give what the page needs to draw ROC curves: detectors, and the curves by data set."""
+    """Return the data of the ROC curves: styles of detectors, and curves by data set."""
     auc = tables.auc_table(results)
     known = [*auc.columns, *(name for name in tables.detector_names(results) if name not in auc)]
     names = [name for name in known if any(name in by_name for by_name in scores.values())]

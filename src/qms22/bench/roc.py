@@ -1,4 +1,4 @@
-"""ROC curves of pooled folds, small enough to travel in a page."""
+"""ROC curves of pooled folds, thinned for the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Truth = NDArray[np.bool_]
 Scores = NDArray[np.float64]
 Pooled = Mapping[str, Mapping[str, tuple[Truth, Scores]]]
 
-# Points of a curve, and the number that stands for 1 on its axes: finer is not seen.
+# Points of a curve, and the number that represents 1 on its axes.
 _MOST_POINTS = 100
 _ONE = 1000
 
@@ -26,13 +26,13 @@ def pool_scores(scores: Mapping[tuple[str, int, str, int], tuple[Truth, Scores]]
     Parameters
     ----------
     scores : mapping
-        (dataset, fold, detector, seed) to (is_outlier, scores), such as `Store.scores` gives.
+        (dataset, fold, detector, seed) to (is_outlier, scores), as from `Store.scores`.
 
     Returns
     -------
     mapping
-        dataset to detector to (is_outlier, scores). Scores are ranks within their fold, from 0 to
-        1: each fold is another fit, with another scale.
+        dataset to detector to (is_outlier, scores). Scores are replaced by their ranks within the
+        fold, from 0 to 1, because scores of different fits have different scales.
     """
     folds: dict[tuple[str, str], dict[int, list[tuple[Truth, Scores]]]] = {}
     for (dataset, _, detector, seed), pair in sorted(scores.items(), key=lambda item: item[0]):
@@ -53,13 +53,13 @@ def _unit_ranks(values: Scores) -> Scores:
 
 
 def compact_curve(is_outlier: Truth, scores: Scores) -> dict[str, Any] | None:
-    """Trace a ROC curve of at most a hundred points.
+    """Compute a ROC curve of at most a hundred points.
 
     Returns
     -------
     dict or None
-        "auc" of the full curve, and "points": false and true positive rates by turns, in
-        thousandths. None where there are no outliers, or nothing else.
+        "auc" of the full curve, and "points": false and true positive rates, alternating, in
+        thousandths. None if all rows are outliers or none is.
     """
     if np.asarray(is_outlier).all() or not np.asarray(is_outlier).any():
         return None

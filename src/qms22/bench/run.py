@@ -1,4 +1,4 @@
-"""Run detectors on the folds of data sets, side by side, and store every result at once."""
+"""Run detectors on the folds of data sets, in parallel, and store every result immediately."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VERSIONS_OF = ("qms22", "numpy", "scipy", "scikit-learn", "joblib", "pyod")
 
 @dataclass(frozen=True)
 class FitJob:
-    """One fit to be made."""
+    """One fit to make."""
 
     dataset: str
     folds: str
@@ -48,25 +48,25 @@ def run_benchmark(
     keep_scores: bool = False,
     show: Callable[[int, int, str], None] | None = None,
 ) -> int:
-    """Run what the store does not have yet; failed fits are tried again.
+    """Make the fits that the store does not have yet; failed fits are tried again.
 
     Parameters
     ----------
     store : Store
-        Has every result as soon as it is there: a killed run goes on where it was.
+        Receives every result immediately, so a killed run can be continued.
     datasets : sequence of Dataset
     detectors : sequence of str
         Names as in `qms22.detectors.registry`.
     seeds : sequence of int
     n_jobs : int
-        Fits side by side; -1 means all cores.
+        Parallel fits; -1 uses all cores.
     backend : {"loky", "dask", "ray"}
-        Where joblib runs them: processes of this machine, or a cluster.
+        Where joblib runs the fits: processes of this machine, or a cluster.
     keep_scores : bool
         Whether to keep the scores of every row, for ROC curves.
     show : callable, optional
-        Told at the start and after each fit: how many are done, of how many, and the last one's
-        name.
+        Called at the start and after each fit with the number of fits done, the number of all
+        fits, and the name of the last one.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def run_benchmark(
         for job in _all_jobs(datasets, names, seeds, keep_scores)
         if (job.dataset, job.fold.number, job.detector, job.seed) not in done
     ]
-    # Long fits first, so that no core waits for the last one.
+    # Long fits first, so that no core is idle at the end.
     jobs.sort(key=lambda job: -job.fold.normal.size)
     if show is not None:
         show(0, len(jobs), "")
@@ -97,7 +97,7 @@ def run_benchmark(
 
 
 def run_job(job: FitJob) -> FitResult:
-    """Make one fit; what goes wrong becomes part of the result."""
+    """Make one fit; an error becomes part of the result."""
     fold = job.fold
     spec = registry.get_detector(job.detector)
     detector = spec.build(job.seed)
@@ -121,7 +121,7 @@ def run_job(job: FitJob) -> FitResult:
         scores = registry.score(detector, fold.unlabeled)
         scored = time.process_time()
         auc = roc(fold.is_outlier, scores).auc
-    except Exception as error:  # a rival's bug must not stop the others
+    except Exception as error:  # an error of one detector must not stop the run
         words = str(error).splitlines() or [""]
         return FitResult(**known, finished=_now(), error=f"{type(error).__name__}: {words[0]}")
     return FitResult(
@@ -137,7 +137,7 @@ def run_job(job: FitJob) -> FitResult:
 
 
 def describe_machine() -> dict[str, Any]:
-    """Tell what machine this is."""
+    """Return the processor, cores, system and Python version of this machine."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
@@ -147,7 +147,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def describe_versions() -> dict[str, str]:
-    """Tell the versions of the packages that results depend on."""
+    """Return the versions of the packages that results depend on."""
     versions = {}
     for name in _VERSIONS_OF:
         try:
@@ -169,13 +169,13 @@ def _all_jobs(
 
 
 def _check_folds(store: Store, datasets: Iterable[Dataset]) -> None:
-    """Refuse to mix results of different folds under one name."""
+    """Raise ValueError if the store has results of the same data set on other folds."""
     for dataset in datasets:
         others = store.folds_of(dataset.name) - {dataset.folds_source}
         if others:
             raise ValueError(
                 f"{store.path} has results of {dataset.name!r} on other folds ({others.pop()}) "
-                f"than this run's ({dataset.folds_source}); name another file for them"
+                f"than this run's ({dataset.folds_source}); use another file"
             )
 
 
@@ -188,7 +188,7 @@ def _execute(jobs: Sequence[FitJob], n_jobs: int, backend: str) -> Iterator[FitR
             parallel = Parallel(return_as="generator_unordered")
             yield from parallel(delayed(run_job)(job) for job in jobs)
         except (NotImplementedError, ValueError) as error:
-            # Not every backend can hand results over one by one; small batches come close.
+            # Some backends cannot return results one by one; return them in small batches.
             if "generator" not in str(error):
                 raise
             size = 64
@@ -198,11 +198,11 @@ def _execute(jobs: Sequence[FitJob], n_jobs: int, backend: str) -> Iterator[FitR
 
 
 def _backend(name: str, n_jobs: int) -> Any:
-    """Choose where joblib works, and start what that takes."""
+    """Return joblib's configuration of a backend, after starting its cluster."""
     if name == "ray":
         _import("ray.util.joblib", name).register_ray()
     if name == "dask":
-        # Connects to the scheduler that Dask's configuration names, or starts one here.
+        # Use the client of this process, or start a local cluster.
         distributed = _import("dask.distributed", name)
         try:
             distributed.get_client()
@@ -223,12 +223,12 @@ def _import(module: str, backend: str) -> Any:
 
 
 class _PeakMemory:
-    """Peak memory from now on, above what there is now; Linux tells, others may not."""
+    """Peak memory of the process since the start, above the start; None except on Linux."""
 
     def __init__(self) -> None:
         self._before: int | None
         try:
-            Path("/proc/self/clear_refs").write_text("5")  # forgets the peak so far
+            Path("/proc/self/clear_refs").write_text("5")  # resets the peak
             self._before = self._read("VmRSS")
         except (OSError, StopIteration):
             self._before = None
@@ -245,7 +245,7 @@ class _PeakMemory:
 
 
 def _describe_parameters(detector: Any) -> str:
-    """Parameters as JSON; estimators inside a pipeline by their names."""
+    """Return the parameters as JSON; estimators inside a pipeline by their repr."""
     return json.dumps(detector.get_params(deep=False), default=repr, sort_keys=True)
 
 

@@ -14,12 +14,12 @@ from qms22.bench.render import FigureBlock, Section, ShownColumn, TableBlock, p_
 from qms22.bench.statistics import LEVEL, Ranking, best_against_others, p_matrix, ranking
 from qms22.datasets import paper_table1
 
-# More failures than anyone reads; the file beside the page has them all.
+# Failures shown on the page; failures.csv has all of them.
 _MOST_FAILURES = 200
 
 
 def compared(results: pd.DataFrame, auc: pd.DataFrame, table4: pd.DataFrame) -> Section:
-    """Table 4 and Figure 4: how good the detectors are."""
+    """Return Table 4 and Figure 4: the AUC of the detectors."""
     n_paper = len(set(auc.index) & set(paper_table1()))
     words = (
         "AUC is raw: the mean of five folds, then of the seeds, then of the data sets. Clipped "
@@ -56,7 +56,7 @@ def compared(results: pd.DataFrame, auc: pd.DataFrame, table4: pd.DataFrame) -> 
 
 
 def significance(auc: pd.DataFrame, table2: pd.DataFrame) -> Section:
-    """Table 2, the matrix of p-values, and the critical-difference diagram."""
+    """Return Table 2, the matrix of p-values and the critical-difference diagram."""
     title = "Which differences are more than chance"
     if table2.empty:
         return Section(
@@ -89,7 +89,7 @@ def significance(auc: pd.DataFrame, table2: pd.DataFrame) -> Section:
 
 
 def run_time(results: pd.DataFrame, table5: pd.DataFrame) -> Section:
-    """Table 5 as measured: time, and how it grows."""
+    """Return Table 5: measured run time and its growth."""
     times = tables.fit_times(results)
     words = (
         "CPU seconds, the sum of five folds and the mean over seeds, on the machine named below. "
@@ -123,7 +123,7 @@ def run_time(results: pd.DataFrame, table5: pd.DataFrame) -> Section:
 
 
 def by_dataset(table1: pd.DataFrame, auc: pd.DataFrame) -> Section:
-    """Table 1 beside the paper's, and the AUC of every detector on every data set."""
+    """Return Table 1 beside the paper's, and the AUC of every detector on every data set."""
     blocks: list[TableBlock | FigureBlock] = []
     text = []
     if table1.empty:
@@ -152,7 +152,7 @@ def by_dataset(table1: pd.DataFrame, auc: pd.DataFrame) -> Section:
 
 
 def failed(failures: pd.DataFrame, gaps: pd.DataFrame) -> Section | None:
-    """List what went wrong; None where nothing did."""
+    """Return the failures and the missing folds, or None if there are none."""
     if failures.empty and gaps.empty:
         return None
     text, blocks = [], []
@@ -179,7 +179,7 @@ def failed(failures: pd.DataFrame, gaps: pd.DataFrame) -> Section | None:
 
 
 def settings(results: pd.DataFrame) -> TableBlock:
-    """List the parameters of every detector."""
+    """Return a table of the parameters of every detector."""
     columns = [
         ShownColumn("detector", "detector"),
         ShownColumn("parameters", "parameters"),
@@ -190,13 +190,13 @@ def settings(results: pd.DataFrame) -> TableBlock:
 
 
 def folds_words(results: pd.DataFrame) -> str:
-    """Say which folds were used on how many data sets."""
+    """Describe which folds were used on how many data sets."""
     kinds = results.drop_duplicates("dataset")["folds"].value_counts(sort=False)
     return "Folds: " + "; ".join(f"{kind} ({count} data sets)" for kind, count in kinds.items())
 
 
 def figure_block(name: str, caption: str, figure: Figure) -> FigureBlock:
-    """Render a figure both ways."""
+    """Render a figure as SVG and PNG."""
     png = io.BytesIO()
     figure.savefig(png, format="png", dpi=150, bbox_inches="tight", metadata={"Software": None})
     return FigureBlock(name, caption, figures.to_svg(figure, name), png.getvalue())

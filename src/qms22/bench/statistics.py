@@ -14,7 +14,7 @@ from scipy import stats
 from qms22.bench.paper import TABLE2
 
 LEVEL = 0.05
-# Means of equal folds can differ in their last bits; that is no difference between detectors.
+# Round AUCs: means of equal folds can differ in their last bits.
 _DECIMALS = 12
 
 
@@ -29,9 +29,9 @@ class SignedRanks:
     zeros : int
         Pairs without one; they are dropped.
     r_plus, r_minus : float
-        Sums of the ranks where the first is better, and where the second is.
+        Sums of the ranks where the first detector is better, and where the second is.
     p_value : float
-        Two-sided; 1 where no pair differs.
+        Two-sided; 1 if no pair differs.
     """
 
     n: int
@@ -81,8 +81,8 @@ def table2(auc: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     auc : DataFrame
-        Raw AUC; a data set counts for a pair when both have a value. The pairs of the first
-        column (QMS22, where it took part) come first.
+        Raw AUC; a data set counts for a pair if both have a value. The pairs of the first column
+        (QMS22, if it took part) come first.
 
     Returns
     -------
@@ -114,12 +114,12 @@ def table2(auc: pd.DataFrame) -> pd.DataFrame:
 
 
 def best_against_others(auc: pd.DataFrame) -> pd.DataFrame:
-    """Compare the detector with the highest mean, over the sets that all have, with each other one.
+    """Compare the detector with the highest mean AUC with each other one.
 
     Parameters
     ----------
     auc : DataFrame
-        Raw AUC.
+        Raw AUC. The mean is over the data sets that all detectors have.
 
     Returns
     -------
@@ -171,9 +171,9 @@ class Ranking:
     n_sets : int
         Data sets on which all of them have an AUC.
     statistic, p_value : float
-        Friedman's test that all are alike; NaN for fewer than three detectors.
+        Of Friedman's test that all are equal; NaN for fewer than three detectors.
     critical_difference : float
-        Nemenyi's: average ranks that differ by more are told apart at the level 0.05.
+        Of Nemenyi's test: larger differences of average ranks are significant at level 0.05.
     """
 
     ranks: pd.Series
@@ -183,7 +183,7 @@ class Ranking:
     critical_difference: float
 
     def cliques(self) -> list[tuple[int, int]]:
-        """Find the longest runs of neighbours that the test does not tell apart.
+        """Return the longest runs of detectors without a significant difference.
 
         Returns
         -------
@@ -200,7 +200,9 @@ class Ranking:
 
 
 def ranking(auc: pd.DataFrame) -> Ranking | None:
-    """Rank the detectors on the data sets that all of them have; None where nothing can be ranked.
+    """Rank the detectors on the data sets that all of them have.
+
+    Returns None for fewer than two data sets or detectors.
 
     References
     ----------
@@ -214,7 +216,7 @@ def ranking(auc: pd.DataFrame) -> Ranking | None:
     ranks = common.rank(axis="columns", ascending=False)
     statistic, p_value = math.nan, math.nan
     if k >= 3:
-        # Where every set ties all detectors, Friedman's statistic is 0 / 0.
+        # If all detectors tie on every set, Friedman's statistic is 0 / 0.
         alike = bool((ranks == (k + 1) / 2).all(axis=None))
         test = (0.0, 1.0) if alike else stats.friedmanchisquare(*ranks.to_numpy().T)
         statistic, p_value = float(test[0]), float(test[1])
@@ -229,7 +231,7 @@ def growth(size: ArrayLike, seconds: ArrayLike) -> tuple[float, float, float]:
     Returns
     -------
     exponent, its standard error, log c
-        NaN where fewer than three points, or only one size, are given.
+        NaN for fewer than three points or only one size.
 
     Examples
     --------

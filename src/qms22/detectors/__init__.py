@@ -1,6 +1,6 @@
-"""Rival detectors behind scikit-learn's interface, and the registry that builds them by name."""
+"""Other detectors with scikit-learn's interface, and a registry that builds them by name."""
 
-# Re-exports only, and only when asked for: listing detectors need not wait for scikit-learn.
+# Lazy re-exports: listing detectors must not import scikit-learn.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What the novelty detectors share: scaling, the interface of scikit-learn, the threshold."""
+"""Base of the novelty detectors: scaling, scikit-learn's interface, the threshold."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from qms22.estimators.base import ThresholdMixin
 # "auto" flags one normal row in twenty.
 _FALSE_ALARMS = 0.05
 
-# It looks at this many of them: one quantile is not worth scoring a million rows.
+# It scores at most this many of them: a quantile does not need a million rows.
 _MAX_CALIBRATION = 500
 
 
 class NoveltyDetector(ThresholdMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A detector that learns from known-normal rows alone.
 
-    A subclass has a parameter `contamination` and says how to check its parameters, how to learn
-    from scaled rows and how to score them.
+    Subclasses have a parameter `contamination` and implement `_check_parameters`, `_learn` and
+    `_score`.
     """
 
     def fit(self, X: ArrayLike, y: object = None) -> Self:
-        """Learn what normal rows look like.
+        """Learn from known-normal rows.
 
         Parameters
         ----------
@@ -52,7 +52,7 @@ class NoveltyDetector(ThresholdMixin, BaseEstimator, metaclass=ABCMeta):  # type
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Tell how normal rows are; higher is more normal.
+        """Score rows; higher is more normal.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ class NoveltyDetector(ThresholdMixin, BaseEstimator, metaclass=ABCMeta):  # type
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Complain about parameters that make no sense."""
+        """Raise ValueError for parameters that are out of range."""
 
     @abstractmethod
     def _learn(self, rows: NDArray[np.float64]) -> None:
@@ -83,13 +83,13 @@ class NoveltyDetector(ThresholdMixin, BaseEstimator, metaclass=ABCMeta):  # type
     def _left_out_scores(
         self, rows: NDArray[np.float64], positions: NDArray[np.intp]
     ) -> NDArray[np.float64]:
-        """Score normal rows as if they were new, as far as the detector can tell."""
+        """Score normal rows as if they were not in the training data, if the detector can."""
         return self._score(rows[positions])
 
     def _find_offset(self, rows: NDArray[np.float64]) -> float:
         if self.contamination == "auto":
-            n_looked_at = min(len(rows), _MAX_CALIBRATION)
-            positions = np.linspace(0, len(rows) - 1, n_looked_at).astype(np.intp)
+            n_scored = min(len(rows), _MAX_CALIBRATION)
+            positions = np.linspace(0, len(rows) - 1, n_scored).astype(np.intp)
             scores, share = self._left_out_scores(rows, positions), _FALSE_ALARMS
         else:
             scores, share = self._score(rows), self.contamination
@@ -107,7 +107,7 @@ def gaussian_similarity(
 
 
 def check_contamination(contamination: object) -> None:
-    """Require "auto" or a share in (0, 0.5]."""
+    """Raise ValueError unless `contamination` is "auto" or a share in (0, 0.5]."""
     if isinstance(contamination, str) and contamination == "auto":
         return
     if is_number(contamination) and 0 < contamination <= 0.5:  # type: ignore[operator]

@@ -14,11 +14,11 @@ from qms22._runtime.validation import check_count, is_count, is_number
 from qms22.detectors.base import NoveltyDetector, gaussian_similarity
 from qms22.detectors.neighbors import NeighborIndex, nearest_distances
 
-# A full bag holds 63 % of the rows, so that all but one in 10⁷ of the nearest rows in a bag are
-# among the 16 nearest rows of all.
+# A full bag holds 63 % of the rows. The nearest row of a bag is among the 16 nearest of all rows,
+# except in one of 10⁷ cases.
 _N_NEIGHBORS = 16
 
-# Bags smaller than this share of the rows have too little in common to share a search.
+# Bags smaller than this share of the rows are searched one by one.
 _SHARING_LIMIT = 0.25
 
 _DISTANCES_PER_BATCH = 2**19
@@ -27,17 +27,16 @@ _DISTANCES_PER_BATCH = 2**19
 class BRM(NoveltyDetector):
     """Bagging-Random Miner: distance to the nearest row, averaged over bags of normal rows.
 
-    Every member holds a bag of rows drawn with replacement, and the mean distance δ between two
-    rows of the bag. It finds a row x similar to its bag by
+    Every member has a bag of rows drawn with replacement, and the mean distance δ between two rows
+    of the bag. The similarity of a row x to the bag is
 
         exp(−½ (d(x) / δ)²)
 
-    with d(x) the Euclidean distance to the nearest row of the bag, and the score is the mean over
+    where d(x) is the Euclidean distance to the nearest row of the bag. The score is the mean over
     the members. Features are scaled to the range of the normal rows first.
 
-    The members share their distances: one search for a few nearest rows answers for every bag, as
-    the nearest row of a bag is the first neighbor that is in the bag. Neither that nor anything
-    else is approximated.
+    The members share their distances: one search finds a few nearest rows of all, and the nearest
+    row of a bag is the first of them that is in the bag. Nothing is approximated.
 
     Parameters
     ----------
@@ -45,10 +44,10 @@ class BRM(NoveltyDetector):
         Bags.
     max_samples : int, float or None, default=None
         Rows drawn for a bag: their number, at most that of the normal rows, or their share. None
-        draws as many as there are normal rows, as the paper does; the fit then takes time in
-        the square of their number, which a bound of some hundred rows avoids.
+        draws as many as there are normal rows, as the paper does. The time of a fit is then
+        quadratic in their number; a few hundred rows per bag avoid that.
     contamination : "auto" or float, default="auto"
-        Where to draw the line for `predict`. "auto" flags one normal row in twenty, as estimated
+        The threshold of `predict`. "auto" flags one normal row in twenty, as estimated
         from up to 500 rows given to `fit`, each scored by the bags without it. A share in (0, 0.5]
         flags that share of the rows given to `fit`; of new normal rows, which are not in any bag,
         it flags more.
@@ -62,19 +61,19 @@ class BRM(NoveltyDetector):
     bags_ : ndarray of shape (n_members, n_drawn)
         Positions of the rows drawn for each bag.
     deltas_ : ndarray of shape (n_members,)
-        δ of each bag, for scaled features. It counts all pairs, a row with itself included.
+        δ of each bag, for scaled features; a mean over all pairs, including a row with itself.
     offset_ : float
         ``decision_function`` is ``score_samples`` minus this.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where the normal rows had names.
+        Names of the features, if the normal rows had names.
 
     Notes
     -----
-    Scores lie in [0, 1]. A row more than 38 δ away from every bag scores 0, as does any row other
-    than the normal one where all normal rows are equal. The authors' package `brminer` gives
-    2 · score − 1, and its draws differ.
+    Scores are in [0, 1]. A row more than 38 δ away from every bag scores 0. If all normal rows are
+    equal, every other row scores 0. The authors' package `brminer` returns 2 · score − 1 and draws
+    other bags.
 
     References
     ----------
@@ -150,7 +149,7 @@ class BRM(NoveltyDetector):
             nearest = self._search.nearest_in_bags(rows)
         else:
             nearest = np.full((len(rows), len(self.bags_)), np.inf)
-        # What the shared search has not found is found bag by bag.
+        # Search single bags for what the shared search has not found.
         missing = np.isinf(nearest)
         for member in np.flatnonzero(missing.any(axis=0)):
             bag = self._rows[self.bags_[member]]
@@ -161,7 +160,7 @@ class BRM(NoveltyDetector):
 
 @dataclass(frozen=True)
 class _SharedSearch:
-    """One search for the nearest rows that answers for all bags."""
+    """One search for nearest rows that serves all bags."""
 
     index: NeighborIndex
     membership: NDArray[np.bool_]  # of shape (n_rows, n_members)
@@ -174,7 +173,7 @@ class _SharedSearch:
     def nearest_in_bags(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute the distance of every row to the nearest row of every bag.
 
-        It is infinite where none of the few nearest rows of all is in the bag.
+        It is infinite if none of the few nearest rows of all is in the bag.
         """
         n_neighbors = min(_N_NEIGHBORS, len(self.membership))
         distances, positions = self.index.nearest(rows, n_neighbors)
@@ -200,7 +199,7 @@ def _count_drawn(max_samples: object, n_rows: int) -> int:
 def _membership(
     bags: NDArray[np.intp], positions: NDArray[np.intp], n_rows: int
 ) -> NDArray[np.bool_]:
-    """Tell which of the rows at `positions` is in which bag; of shape (positions, bags)."""
+    """Return which rows at `positions` are in which bags; of shape (positions, bags)."""
     rank = np.full(n_rows, -1)
     rank[positions] = np.arange(len(positions))
     ranks = rank[bags]
@@ -216,7 +215,7 @@ def _shared_mean_distances(
     """Compute the mean distance between two rows of each bag, every distance only once.
 
     With w the number of times each row was drawn, the mean is the quadratic form wᵀDw over the
-    squared number of draws. D is symmetric: half of it will do, in batches of rows.
+    squared number of draws. D is symmetric, so half of it is computed, in batches of rows.
     """
     draws = np.column_stack([np.bincount(bag, minlength=len(rows)) for bag in bags]).astype(float)
 

@@ -1,4 +1,4 @@
-"""The distance to the nearest normal rows: the simplest detector that is hard to beat."""
+"""The distance to the nearest normal rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class KNNDetector(NoveltyDetector):
         Scaling learned on the normal rows: to a range of length 1, to standard deviation 1, or
         none. A constant feature keeps its unit.
     contamination : "auto" or float, default="auto"
-        Where to draw the line for `predict`. "auto" flags one normal row in twenty, as estimated
+        The threshold of `predict`. "auto" flags one normal row in twenty, as estimated
         from up to 500 rows given to `fit`, each scored by the other rows. A share in (0, 0.5] flags
         that share of the rows given to `fit`; of new normal rows, which are not their own
         neighbors, it flags more.
@@ -41,7 +41,7 @@ class KNNDetector(NoveltyDetector):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where the normal rows had names.
+        Names of the features, if the normal rows had names.
 
     Notes
     -----
@@ -102,7 +102,7 @@ class KNNDetector(NoveltyDetector):
         return self._scores(rows[positions], n_skipped=min(1, len(rows) - 1))
 
     def _scores(self, rows: NDArray[np.float64], n_skipped: int) -> NDArray[np.float64]:
-        """Score rows, leaving out the nearest `n_skipped` normal rows."""
+        """Score rows without their nearest `n_skipped` normal rows."""
         n_neighbors = min(self.n_neighbors + n_skipped, len(self._index.rows))
 
         def score(batch: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Nearest neighbours with exact distances."""
+"""Nearest neighbors with exact distances."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 
-# Up to this many rows a plain scan, which is matrix products, beats a tree in any dimension.
+# Up to this many rows a scan with matrix products is faster than a tree.
 _SCAN_LIMIT = 10_000
 
 
 @dataclass(frozen=True)
 class NeighborIndex:
-    """Rows among which to look for the nearest ones."""
+    """Rows to search for nearest neighbors."""
 
     rows: NDArray[np.float64]
     search: NearestNeighbors
 
     @classmethod
     def build(cls, rows: NDArray[np.float64]) -> NeighborIndex:
-        """Prepare the search among `rows`."""
+        """Build the index of `rows`."""
         algorithm = "brute" if len(rows) <= _SCAN_LIMIT else "auto"
         return cls(rows, NearestNeighbors(algorithm=algorithm).fit(rows))
 
@@ -35,7 +35,7 @@ class NeighborIndex:
         ----------
         query : ndarray of shape (n, p)
         n_neighbors : int
-            At most the number of rows there are.
+            At most the number of indexed rows.
 
         Returns
         -------
@@ -61,8 +61,8 @@ def nearest_distances(query: NDArray[np.float64], rows: NDArray[np.float64]) -> 
 def row_distances(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
     """Compute the distance of every row of `a` to the same row of `b`.
 
-    The search itself expands (a − b)² to a² − 2ab + b², which is fast and tells who is nearest,
-    but leaves the distance of equal rows at 1e−8 rather than 0.
+    The search expands (a − b)² to a² − 2ab + b². That is fast and finds the nearest rows, but
+    rounding makes the distance of equal rows 1e−8 instead of 0.
     """
     gap = a - b
     distances: NDArray[np.float64] = np.sqrt(np.einsum("ij,ij->i", gap, gap))

@@ -17,7 +17,7 @@ from qms22._runtime.threads import in_batches, in_threads
 from qms22._runtime.validation import check_count, is_number
 from qms22.detectors.base import NoveltyDetector, gaussian_similarity
 
-# From this many rows on, k-means learns from small batches of them.
+# From this many rows on, use mini-batch k-means.
 _MANY_ROWS = 20_000
 
 # δ is a mean over the pairs of at most this many rows.
@@ -28,12 +28,12 @@ class OCKRA(NoveltyDetector):
     """One-Class K-means with Randomly-projected features Algorithm.
 
     Every member sees the normal rows through a random subset of the features, drawn with
-    replacement and without counting repeats, and keeps the centers that k-means finds there. It
-    finds a row x similar to the normal ones by
+    replacement (repeats do not count), and stores the centers that k-means finds there. The
+    similarity of a row x to the normal rows is
 
         exp(−½ (d(x) / δ)²)
 
-    with d(x) the Euclidean distance to the nearest center, and the score is the mean over the
+    where d(x) is the Euclidean distance to the nearest center. The score is the mean over the
     members. Features are scaled to the range of the normal rows first.
 
     Parameters
@@ -44,10 +44,10 @@ class OCKRA(NoveltyDetector):
         Centers of each member, at most the number of normal rows.
     delta : "mean" or float, default="mean"
         The distance δ at which similarity has fallen to 0.61. "mean" is the mean distance between
-        two normal rows as the member sees them, estimated from up to 256 rows; a number is in
-        units of the features' ranges. The public implementation uses 1.0 unless told otherwise.
+        two normal rows in the member's features, estimated from up to 256 rows; a number is in
+        units of the features' ranges. The public implementation uses 1.0 by default.
     contamination : "auto" or float, default="auto"
-        Where to draw the line for `predict`. "auto" flags one normal row in twenty, as estimated
+        The threshold of `predict`. "auto" flags one normal row in twenty, as estimated
         from up to 500 rows given to `fit`, each scored without its pull on the centers. A share
         in (0, 0.5] flags that share of the rows given to `fit`; of new normal rows it flags more.
     n_jobs : int or None, default=None
@@ -68,7 +68,7 @@ class OCKRA(NoveltyDetector):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where the normal rows had names.
+        Names of the features, if the normal rows had names.
 
     References
     ----------
@@ -116,15 +116,15 @@ class OCKRA(NoveltyDetector):
         rng = check_random_state(self.random_state)
         paired = rows[rng.permutation(n_rows)[:_MAX_PAIRED]]
         tasks = [
-            _MemberTask(
+            _MemberDraw(
                 features=np.unique(rng.randint(n_features, size=n_features)),
                 seed=int(rng.randint(2**31 - 1)),
             )
             for _ in range(self.n_members)
         ]
         with warnings.catch_warnings():
-            # Fewer different rows than centers, as with binary features, do no harm. The filter
-            # is set here because it holds for all threads.
+            # Fewer distinct rows than centers, as with binary features, are harmless. The filter
+            # is set here because it applies to all threads.
             warnings.simplefilter("ignore", ConvergenceWarning)
             found = in_threads(
                 lambda task: task.find_centers(rows, self.n_clusters), tasks, self.n_jobs
@@ -162,8 +162,8 @@ class OCKRA(NoveltyDetector):
 
 
 @dataclass(frozen=True)
-class _MemberTask:
-    """What a member is to learn from: the features it sees and a seed."""
+class _MemberDraw:
+    """The features that a member sees, and its seed."""
 
     features: NDArray[np.intp]
     seed: int
@@ -171,7 +171,7 @@ class _MemberTask:
     def find_centers(
         self, rows: NDArray[np.float64], n_clusters: int
     ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """Find the centers of the rows as the member sees them, and the sizes of the clusters."""
+        """Return the centers in the member's features, and the sizes of the clusters."""
         algorithm = KMeans if len(rows) < _MANY_ROWS else MiniBatchKMeans
         k_means = algorithm(min(n_clusters, len(rows)), n_init=1, random_state=self.seed)
         k_means.fit(rows[:, self.features])
@@ -180,10 +180,10 @@ class _MemberTask:
 
 
 def _undo_pull(distances: NDArray[np.float64], sizes: NDArray[np.intp]) -> None:
-    """Move every row's nearest center to where it were without the row.
+    """Correct the distance to every row's nearest center, as if the center were without the row.
 
-    A center is the mean of its c rows: without one of them it is c / (c − 1) times as far from
-    that row, and without its only row there is none.
+    A center is the mean of its c rows. Without one of them it is c / (c − 1) times as far from that
+    row; a center of a single row disappears.
     """
     row = np.arange(len(distances))
     own = distances.argmin(axis=1)
@@ -193,5 +193,5 @@ def _undo_pull(distances: NDArray[np.float64], sizes: NDArray[np.intp]) -> None:
 
 
 def _mean_distance(rows: NDArray[np.float64]) -> float:
-    """Compute the mean distance between two different rows; 0 where there is only one."""
+    """Compute the mean distance between two different rows; 0 if there is only one."""
     return float(pdist(rows).mean()) if len(rows) > 1 else 0.0

@@ -1,4 +1,4 @@
-"""PyOD's detectors, found by name and turned to scikit-learn's sign."""
+"""PyOD's detectors by name, with scikit-learn's sign."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class PyODDetector(BaseEstimator):  # type: ignore[misc]
     name : str
         Name of the class, such as "ECOD".
     random_state : int or None, default=None
-        Passed on where the class knows it.
+        Passed to the class if it has such a parameter.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class PyODDetector(BaseEstimator):  # type: ignore[misc]
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Give minus the scores of PyOD; higher is more normal.
+        """Return minus PyOD's scores; higher is more normal.
 
         Parameters
         ----------
@@ -67,14 +67,14 @@ class PyODDetector(BaseEstimator):  # type: ignore[misc]
 
 
 def find_pyod_class(name: str) -> Any:
-    """Import PyOD's detector of that class name."""
+    """Return PyOD's detector class of a name."""
     if util.find_spec("pyod") is None:
         raise ImportError(
             f"detector 'pyod:{name}' needs PyOD, which is not installed; "
             "install it with: pip install 'qms22[pyod]'"
         )
     folder = import_module("pyod.models").__path__
-    # FeatureBagging lives in feature_bagging: a name without its underscores is the class's.
+    # FeatureBagging is in feature_bagging: module names have underscores, class names do not.
     modules = {info.name.replace("_", ""): info.name for info in iter_modules(folder)}
     module_name = modules.get(name.lower())
     if module_name is not None:

@@ -1,4 +1,4 @@
-"""Detectors by name, and the one way in which all of them are called.
+"""Detectors by name, and functions that call all of them in the same way.
 
 >>> import numpy as np
 >>> from qms22.detectors.registry import get_detector, outlier_scores
@@ -13,7 +13,7 @@ To add a detector, add a line to `_SPECS`: a name and the address of a class wit
 `score_samples`, which is higher for more normal rows.
 """
 
-# Nothing heavy is imported before a detector is built: listing them is instant.
+# Heavy packages are imported when a detector is built, not when they are listed.
 from __future__ import annotations
 
 import inspect
@@ -30,11 +30,11 @@ _PYOD_PREFIX = "pyod:"
 
 
 class Detector(Protocol):
-    """What `fit`, `score` and `outlier_scores` ask of a detector."""
+    """The methods of a detector that `fit`, `score` and `outlier_scores` use."""
 
     @property
     def fit(self) -> Callable[..., Any]:
-        """Learn from known-normal rows and, where it has such a parameter, from `unlabeled`."""
+        """Learn from known-normal rows and, if it has that parameter, from `unlabeled`."""
 
     def score_samples(self, X: Any, /) -> NDArray[np.float64]:
         """Score rows; higher is more normal."""
@@ -47,13 +47,13 @@ class DetectorSpec:
     Parameters
     ----------
     name : str
-        What it is asked for by.
+        Name of the detector.
     build : callable
-        Takes a seed, or None, and gives a new detector.
+        Takes a seed or None, and returns a new detector.
     label : str
-        One line for people.
+        Short description.
     is_transductive : bool
-        Whether it learns from the unlabeled rows, too.
+        Whether it also learns from the unlabeled rows.
     """
 
     name: str
@@ -63,7 +63,7 @@ class DetectorSpec:
 
 
 def get_detector(name: str) -> DetectorSpec:
-    """Look up a detector.
+    """Return a detector by name.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def get_detector(name: str) -> DetectorSpec:
 
 
 def list_detectors() -> list[str]:
-    """Give the names of the detectors, without PyOD's.
+    """Return the names of the detectors, without PyOD's.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def list_detectors() -> list[str]:
 
 
 def fit(detector: Detector, normal: ArrayLike, unlabeled: ArrayLike) -> None:
-    """Fit a detector to the normal rows; to the unlabeled ones as well if it can use them.
+    """Fit a detector to the normal rows, and to the unlabeled rows if it uses them.
 
     Parameters
     ----------
@@ -155,16 +155,16 @@ def outlier_scores(
 
 @dataclass(frozen=True)
 class _Recipe:
-    """How to build a detector whose class is imported only then.
+    """Build a detector whose class is imported at that moment.
 
     Parameters
     ----------
     address : str
         Module and class, as in "sklearn.svm:OneClassSVM".
     parameters : dict
-        Of the class. A seed is passed on as `random_state` where the class knows that.
+        Parameters of the class. A seed is passed as `random_state` if the class has that.
     is_scaled : bool
-        Whether min-max scaling goes in front.
+        Whether rows are scaled to [0, 1] first.
     """
 
     address: str
@@ -192,7 +192,7 @@ def _scale(detector: Detector) -> Detector:
 def _pyod_spec(name: str) -> DetectorSpec:
     class_name = name.removeprefix(_PYOD_PREFIX)
     pyod = import_module("qms22.detectors.pyod")
-    pyod.find_pyod_class(class_name)  # complains now rather than in the middle of a benchmark
+    pyod.find_pyod_class(class_name)  # raises here, not in the middle of a benchmark
     recipe = _Recipe(f"{pyod.__name__}:PyODDetector", {"name": class_name}, is_scaled=True)
     return DetectorSpec(name, recipe, f"PyOD's {class_name}")
 
@@ -238,7 +238,7 @@ _SPECS = (
     ),
     DetectorSpec(
         "GaussianMixture",
-        # The floor under the variances keeps constant and collinear features harmless.
+        # reg_covar makes constant and collinear features harmless.
         _Recipe(
             "sklearn.mixture:GaussianMixture",
             {"n_components": 3, "reg_covar": 1e-3},
