@@ -1,20 +1,13 @@
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from normal_rows import Rows, make_rows
 
 from qms22.detectors import KNNDetector
 from qms22.detectors import neighbors as neighbors_module
-
-Rows = NDArray[np.float64]
-
-
-def make_rows(n_rows: int = 150, n_features: int = 4, seed: int = 0) -> Rows:
-    return np.random.default_rng(seed).normal(size=(n_rows, n_features))
 
 
 def scale(rows: Rows, normal: Rows, scaling: str | None) -> Rows:
@@ -55,42 +48,6 @@ def test_n_jobs_does_not_change_anything() -> None:
     alone, together = (KNNDetector(n_jobs=n_jobs).fit(normal) for n_jobs in (1, 2))
     assert alone.offset_ == together.offset_
     np.testing.assert_array_equal(alone.score_samples(query), together.score_samples(query))
-
-
-def test_scores_tell_normal_rows_from_others() -> None:
-    detector = KNNDetector().fit(make_rows(300))
-    inside, outside = make_rows(200, seed=1), make_rows(200, seed=2) + 6
-    assert detector.score_samples(inside).min() > detector.score_samples(outside).max()
-    assert (detector.predict(outside) == -1).all()
-    assert (detector.predict(inside) == -1).mean() < 0.1
-
-
-def test_pickling_keeps_scores() -> None:
-    detector = KNNDetector().fit(make_rows())
-    copy = pickle.loads(pickle.dumps(detector))
-    np.testing.assert_array_equal(
-        detector.score_samples(make_rows(seed=1)), copy.score_samples(make_rows(seed=1))
-    )
-
-
-@pytest.mark.parametrize(
-    "normal",
-    [
-        np.ones((30, 3)),
-        np.zeros((1, 2)),
-        np.repeat(np.eye(3), 20, axis=0),
-        np.array([[1e300, 1e-300], [-1e300, 3e-300], [0.0, 2e-300]]),
-        np.array([[1.7e308], [-1.7e308]]),
-    ],
-    ids=["constant", "one row", "duplicates", "extremes", "largest"],
-)
-@pytest.mark.parametrize("scaling", ["minmax", "standard", None])
-def test_scores_are_numbers_whatever_the_data(normal: Rows, scaling: str | None) -> None:
-    far = np.full((1, normal.shape[1]), 1e308)
-    detector = KNNDetector(scaling=scaling).fit(normal)
-    scores = detector.score_samples(np.vstack([normal, far, -far]))
-    assert np.isfinite(scores).all()
-    assert np.isfinite(detector.offset_)
 
 
 @pytest.mark.parametrize(
