@@ -150,6 +150,15 @@ def test_an_ensemble_goes_round_and_its_batch_stays_behind(
     assert detector.flag(0.5).shape == (len(batch),)  # the one in memory still has it
 
 
+def test_an_ensemble_keeps_up_to_512_known_normal_rows_per_split(tmp_path: Path) -> None:
+    # The documentation of save_model states this number: it matters for privacy.
+    rows = np.random.default_rng(0).normal(size=(1100, 2))
+    detector = QMS22Ensemble(n_splits=2, max_iter=1, random_state=0)
+    save_model(tmp_path / "model.skops", detector.fit(rows, unlabeled=rows[:50]))
+    loaded: Any = load_model(tmp_path / "model.skops").detector
+    assert [split.references.shape for split in loaded.splits_] == [(512, 2), (512, 2)]
+
+
 def test_what_cannot_be_saved(detector: QMS22, tmp_path: Path) -> None:
     path = tmp_path / "model.skops"
     path.write_text("old")
