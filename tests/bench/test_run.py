@@ -201,6 +201,7 @@ def count(store: Path) -> int:
         return 0
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_do_not_harm_each_other(tmp_path: Path, folder: Path) -> None:
     shared, alone = tmp_path / "shared.sqlite", tmp_path / "alone.sqlite"
     runs = [start(command(folder, shared, "-q")) for _ in range(2)]

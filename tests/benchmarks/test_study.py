@@ -228,6 +228,7 @@ def test_report_of_made_up_numbers(tmp_path: Path) -> None:
     np.testing.assert_allclose(kept[SHIPPED], auc[SHIPPED], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in FAKE_SETS:
