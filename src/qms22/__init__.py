@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from qms22._runtime.build import build_info, show_build
+    from qms22.detection import Detection, detect
     from qms22.estimators.calibration import Calibration, calibrate
     from qms22.estimators.classifier import QMSClassifier
     from qms22.estimators.conformal import ContaminationEstimate
@@ -24,6 +25,7 @@ __all__ = [
     "QMS22",
     "Calibration",
     "ContaminationEstimate",
+    "Detection",
     "Explanation",
     "QMS22Ensemble",
     "QMSClassifier",
@@ -31,12 +33,14 @@ __all__ = [
     "__version__",
     "build_info",
     "calibrate",
+    "detect",
     "show_build",
 ]
 
 _HOMES = {
     "Calibration": "qms22.estimators.calibration",
     "ContaminationEstimate": "qms22.estimators.conformal",
+    "Detection": "qms22.detection.result",
     "Explanation": "qms22.estimators.explain",
     "QMS22": "qms22.estimators.qms22",
     "QMS22Ensemble": "qms22.estimators.ensemble",
@@ -44,6 +48,7 @@ _HOMES = {
     "TabularEncoder": "qms22.tables",
     "build_info": "qms22._runtime.build",
     "calibrate": "qms22.estimators.calibration",
+    "detect": "qms22.detection.run",
     "show_build": "qms22._runtime.build",
 }
 

@@ -1,46 +1,25 @@
-"""`qms22 detect` and `qms22 score` through the real entry point, and the same from Python."""
+"""`qms22 detect` and `qms22 score`."""
 
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import pty
+import re
 import subprocess
-import sysconfig
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import Result
+from command_line import COMMAND, assert_refused, run
 from keel_files import real_keel
 from sklearn.datasets import load_breast_cancer
 
-from qms22 import QMS22Ensemble, TabularEncoder
-from qms22.detection.run import detect
-
-COMMAND = Path(sysconfig.get_path("scripts")) / "qms22"
-
-
-def run(*arguments: object, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # type: ignore[call-overload, no-any-return]
-        [str(COMMAND), *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        **options,
-    )
-
-
-def assert_refused(result: subprocess.CompletedProcess[str], *words: str) -> None:
-    sentence = " ".join(result.stderr.split())
-    assert result.returncode == 2, sentence
-    assert "Traceback" not in result.stderr
-    assert not result.stdout
-    for word in words:
-        assert word in sentence
+from qms22 import detect
+from qms22.cli.labels import area_under_curve
+from qms22.metrics import roc
 
 
 @pytest.fixture(scope="module")
@@ -64,43 +43,36 @@ def files(cancer: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path) -> Path:
 
 
 EVERYDAY = ("detect", "normal.csv", "batch.csv", "--id", "patient", "--label", "diagnosis")
+# One core: threads that wait for cores that other tests use take time.
+QUICK = (*EVERYDAY, "--preset", "paper", "--n-jobs", "1", "-q")
+
+
+def auc_of(result: Result) -> float:
+    """The AUC that a command has printed."""
+    found = re.search(r"AUC (\d\.\d{4})", result.stderr)
+    assert found is not None, result.stderr
+    return float(found[1])
 
 
 def test_into_a_pipe_goes_csv(files: Path) -> None:
     result = run(*EVERYDAY, "-k", "20", cwd=files)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     lines = result.stdout.splitlines()
     assert lines[0] == "rank,patient,score,flagged,reasons"
     assert len(lines) == 21
     assert "usually" in lines[1]
     assert "by the labels:" in result.stderr
-    assert "AUC 0.9" in result.stderr
+    assert auc_of(result) == pytest.approx(0.948, abs=0.02)
     assert "numeric" in result.stderr  # the types of the columns are shown
     assert "160/160" in result.stderr  # and a progress bar
 
 
 def test_quiet(files: Path) -> None:
     result = run(*EVERYDAY, "-q", cwd=files)
-    assert result.returncode == 0
+    assert result.exit_code == 0
     assert "160/160" not in result.stderr
     assert "numeric" not in result.stderr
     assert len(result.stdout.splitlines()) == 51
-
-
-def test_flags_by_false_discovery_rate(files: Path) -> None:
-    result = run(*EVERYDAY, "--fdr", "0.2", "-o", "out.csv", "--report", "out.html", cwd=files)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[0] == "rank,patient,score,flagged,reasons,p_value"
-    assert "estimated share of outliers: " in result.stderr
-    table = pd.read_csv(files / "out.csv")
-    flagged = table[table["flagged"]]
-    assert 0 < len(flagged) < len(table) / 2
-    assert len(result.stdout.splitlines()) == 1 + len(flagged)
-    assert table["flagged"].iloc[: len(flagged)].all()  # they come first
-    assert flagged["score"].is_monotonic_decreasing
-    assert flagged["p_value"].max() <= 0.2
-    assert (flagged["diagnosis"] == "positive").mean() > 0.6
-    assert "false discovery rate" in (files / "out.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -113,14 +85,14 @@ def test_flags_by_false_discovery_rate(files: Path) -> None:
 )
 def test_bad_false_discovery_rates(files: Path, more: list[str], sentence: str) -> None:
     result = run(*EVERYDAY, *more, cwd=files)
-    assert result.returncode == 2
+    assert result.exit_code == 2
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr
 
 
 def test_nothing_to_flag_is_an_answer(files: Path) -> None:
     result = run(*EVERYDAY, "--fdr", "0.0001", "--report", "out.html", "-q", cwd=files)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     assert len(result.stdout.splitlines()) == 1
     assert result.stderr.startswith("note: no row is flagged")
     assert (files / "out.html").exists()
@@ -142,37 +114,13 @@ def test_on_a_terminal_there_is_a_table(files: Path) -> None:
     assert "┃" in shown
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet", "json"])
-@pytest.mark.parametrize("only_flagged", [True, False])
-def test_output(files: Path, suffix: str, only_flagged: bool) -> None:
-    path = files / f"out.{suffix}"
-    flag = ["--only-flagged"] if only_flagged else []
-    assert run(*EVERYDAY, "-k", "5", "-o", path, *flag, "-q", cwd=files).returncode == 0
-    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "json": pd.read_json}[suffix]
-    table = read(path)
-    assert len(table) == (5 if only_flagged else 219)
-    assert table["flagged"].sum() == 5
-    assert table["rank"].tolist() == list(range(1, len(table) + 1))
-    assert table["score"].is_monotonic_decreasing
-    assert table["patient"].is_unique
-    assert table["reasons"].iloc[0]
-    assert "mean radius" in table.columns
-
-
 def test_a_script_gets_the_same_to_the_bit(
     files: Path, cancer: tuple[pd.DataFrame, pd.DataFrame]
 ) -> None:
-    assert run(*EVERYDAY, "-o", "out.parquet", "-q", cwd=files).returncode == 0
+    assert run(*EVERYDAY, "-o", "out.parquet", "-q", cwd=files).exit_code == 0
     table = pd.read_parquet(files / "out.parquet")
-    normal, batch = cancer
-    found = detect(normal, batch, ignore=["patient", "diagnosis"])
-    pd.testing.assert_frame_equal(found.table("patient"), table, check_dtype=False)
-    # And so does one that takes the steps one by one.
-    encoder = TabularEncoder(ignore=["patient", "diagnosis"]).fit(normal)
-    detector = QMS22Ensemble(random_state=0)
-    detector.fit(encoder.transform(normal), unlabeled=encoder.transform(batch))
-    by_patient = table.set_index("patient")["score"]
-    np.testing.assert_array_equal(by_patient[batch["patient"]], detector.unlabeled_scores_)
+    found = detect(*cancer, id="patient", ignore=["diagnosis"]).table().reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, table, check_dtype=False)
 
 
 def test_presets_and_seeds_matter_and_repeat(files: Path) -> None:
@@ -191,15 +139,15 @@ def test_one_file_with_a_marker(files: Path, cancer: tuple[pd.DataFrame, pd.Data
     result = run("detect", "mixed.csv", "--marker", "checked", "-k", "5", "-q", cwd=files)
     left_out = ("--ignore", "patient", "--ignore", "diagnosis")
     two = run("detect", "normal.csv", "batch.csv", "-k", "5", "-q", *left_out, cwd=files)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     assert result.stdout == two.stdout
 
 
 def test_model_round_trip(files: Path) -> None:
     result = run(*EVERYDAY, "--save-model", "m.skops", "-o", "out.csv", "-q", cwd=files)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     result = run("score", "m.skops", "batch.csv", "--id", "patient", "-o", "again.csv", cwd=files)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     first, again = (pd.read_csv(files / name) for name in ("out.csv", "again.csv"))
     pd.testing.assert_frame_equal(first, again)
     few = run("score", "m.skops", "batch.csv", "--id", "patient", "-k", "3", cwd=files)
@@ -213,7 +161,7 @@ def test_model_round_trip(files: Path) -> None:
 
 def test_report(files: Path) -> None:
     result = run(*EVERYDAY, "--report", "page.html", cwd=files)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     page = (files / "page.html").read_text()
     assert "Suspicious rows of batch.csv" in page
     assert "written: page.html" in result.stderr
@@ -251,7 +199,7 @@ def test_any_table(tmp_path: Path) -> None:
         result = run(
             "detect", "normal.csv", "batch.csv", "--missing", missing, "-k", "2", cwd=tmp_path
         )
-        assert result.returncode == 0, result.stderr
+        assert result.exit_code == 0, result.stderr
         assert {line.split(",")[1] for line in result.stdout.splitlines()[1:]} == {"7", "9"}
         assert "amount 900" in result.stdout
         assert "land Französisch-Polynesien (usually" in result.stdout
@@ -280,9 +228,9 @@ def test_keel_abalone(tmp_path: Path) -> None:
     batch["Class"] = [0] * (len(batch) - dataset.n_outliers) + [1] * dataset.n_outliers
     batch.to_csv(tmp_path / "batch.csv", index=False)
     result = run("detect", "normal.csv", "batch.csv", "--label", "Class", cwd=tmp_path)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     assert "categorical" in result.stderr
-    assert "AUC 0." in result.stderr
+    assert auc_of(result) == pytest.approx(0.73, abs=0.05)
 
 
 @pytest.mark.parametrize(
@@ -340,7 +288,7 @@ def test_one_row_each(files: Path) -> None:
     (files / "one.csv").write_text("\n".join(one) + "\n")
     assert_refused(run("detect", "one.csv", "normal.csv", cwd=files), "n_samples=1")
     result = run("detect", "normal.csv", "one.csv", "-q", cwd=files)
-    assert result.returncode == 0, result.stderr
+    assert result.exit_code == 0, result.stderr
     assert len(result.stdout.splitlines()) == 2
 
 
@@ -352,47 +300,8 @@ def test_parquet_with_an_absurd_footer(files: Path) -> None:
     assert_refused(run("detect", "bad.parquet", "batch.csv", cwd=files), "bad.parquet")
 
 
-def test_formulas_and_scripts_are_harmless(tmp_path: Path) -> None:
+def test_auc_needs_no_curve() -> None:
     rng = np.random.RandomState(0)
-    evil = "<script>alert(1)</script>"
-    normal = pd.DataFrame({evil: rng.normal(size=80), "b": rng.normal(size=80)})
-    batch = pd.DataFrame({evil: rng.normal(size=20), "b": rng.normal(size=20)})
-    batch["name"] = ["=cmd|' /C calc'!A0", "+1+2", "@x", "-5"] * 5
-    batch.loc[0, "b"] = 50.0
-    normal.to_csv(tmp_path / "n.csv", index=False)
-    batch.to_csv(tmp_path / "b.csv", index=False)
-    result = run(
-        *("detect", "n.csv", "b.csv", "--id", "name", "-k", "4"),
-        *("-o", "o.csv", "--report", "r.html", "-q"),
-        cwd=tmp_path,
-    )
-    assert result.returncode == 0, result.stderr
-    for text in (result.stdout, (tmp_path / "o.csv").read_text()):
-        assert "'=cmd" in text
-        assert ",=cmd" not in text
-    assert "<script>alert(1)" not in (tmp_path / "r.html").read_text()
-    run("detect", "n.csv", "b.csv", "--id", "name", "-o", "o.json", "-q", cwd=tmp_path)
-    assert json.loads((tmp_path / "o.json").read_text())[0]["name"] == "=cmd|' /C calc'!A0"
-
-
-def test_columns_called_as_ours(tmp_path: Path) -> None:
-    rng = np.random.RandomState(0)
-    for name, n in (("n.csv", 80), ("b.csv", 20)):
-        pd.DataFrame(rng.normal(size=(n, 3)), columns=["score", "flagged", "rank"]).to_csv(
-            tmp_path / name, index=False
-        )
-    for suffix in ("csv", "parquet", "json"):
-        result = run("detect", "n.csv", "b.csv", "-k", "3", "-o", f"o.{suffix}", cwd=tmp_path)
-        assert result.returncode == 0, result.stderr
-        assert len(result.stdout.splitlines()) == 4
-
-
-def test_later_dates_alone_are_no_reason() -> None:
-    rng = np.random.RandomState(0)
-    days = pd.date_range("2026-01-01", periods=200)
-    normal = pd.DataFrame({"day": days[:150], "a": rng.normal(size=150), "b": rng.normal(size=150)})
-    batch = pd.DataFrame({"day": days[150:], "a": rng.normal(size=50), "b": rng.normal(size=50)})
-    found = detect(normal, batch, k=5)
-    assert "day" not in found.encoder.groups_
-    earlier = detect(normal, batch.assign(day=days[:50]), k=5)
-    assert "day" in earlier.encoder.groups_
+    truth = rng.rand(700) < 0.2
+    scores = rng.randint(0, 20, 700) + 2.0 * truth  # many are tied
+    assert area_under_curve(truth, scores) == pytest.approx(roc(truth, scores).auc, abs=1e-12)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qms22.report import DetectionRun, write_detection_report
+from qms22.report import PageContent, write_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 # Nothing of the browser's own may reach for the network either.
 _ARGUMENTS = [
@@ -29,40 +29,44 @@ Opener = Callable[..., Any]
 
 # Not for the whole session: while Playwright runs, no other test could start an event loop.
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser_page() -> Iterator[Page]:
+    """One page of one browser, in which reports are opened one after the other."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("chromium is not installed")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium, args=_ARGUMENTS)
-        yield browser
+        yield browser.new_page()
         browser.close()
 
 
 @pytest.fixture
-def open_report(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
-    """Write and open reports; at the end none of them may have complained or asked for anything."""
-    trouble: list[str] = []
-    requests: list[str] = []
-    allowed: set[str] = set()
-    pages: list[Page] = []
+def open_report(browser_page: Page, tmp_path: Path) -> Iterator[Opener]:
+    """Write and open reports; none of them may log anything or ask for another file."""
+    page = browser_page
+    events: list[str] = []
+    allowed: list[str] = []
+    listeners: dict[Any, Callable[[Any], None]] = {
+        "console": lambda message: events.append(f"console: {message.text}"),
+        "pageerror": lambda error: events.append(f"error: {error}"),
+        "request": lambda request: events.append(request.url),
+    }
+    for name, listener in listeners.items():
+        page.on(name, listener)
 
-    def opener(run: DetectionRun, *, width: int = 1280, scheme: Any = "light") -> Page:
-        path = write_detection_report(tmp_path / f"page-{len(pages)}.html", run)
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        pages.append(page)
-        page.on("console", lambda message: trouble.append(f"console: {message.text}"))
-        page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-        page.on("request", lambda request: requests.append(request.url))
-        allowed.add(path.as_uri())
+    def opener(run: PageContent, *, width: int = 1280, scheme: Any = "light") -> Page:
+        path = write_page(tmp_path / f"page-{len(allowed)}.html", run)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=scheme)
+        page.mouse.move(0, 0)
+        allowed.append(path.as_uri())
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready], #trouble:not([hidden])", state="attached")
         assert page.text_content("#trouble") == ""
         return page
 
     yield opener
-    for page in pages:
-        page.close()
-    assert trouble == []
-    assert set(requests) == allowed
+    for name, listener in listeners.items():
+        page.remove_listener(name, listener)
+    assert events == allowed

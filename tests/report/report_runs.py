@@ -1,17 +1,59 @@
-"""Detection runs to make pages of: a plausible one, a hostile one, a large one."""
+"""Contents of pages: a plausible one, a hostile one, a large one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from qms22.report import DetectionRun, ranking
+from qms22.report import PageContent
+from qms22.tables.cells import frame_cells
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 FORMULA = "=cmd|' /C calc'!A0"
 TURNED = "invoice\u202egpj.exe"
+
+
+def content(
+    scores: Any,
+    rows: pd.DataFrame,
+    normal: pd.DataFrame | None = None,
+    *,
+    k: int = 1,
+    flagged: Any = None,
+    ids: Sequence[Any] | None = None,
+    p_values: Any = None,
+    reasons: Sequence[Sequence[Any]] = (),
+    truth: Any = None,
+    n_kept: int | None = None,
+    **others: Any,
+) -> PageContent:
+    """Content made of rows in any order; `flagged` is by position, and reasons are by rank."""
+    scores = np.asarray(scores, dtype=float)
+    order = np.argsort(-scores, kind="stable")
+    kept = order[:n_kept]
+    mask = np.isin(np.arange(len(scores)), order[:k]) if flagged is None else np.asarray(flagged)
+    results = pd.DataFrame({"rank": np.arange(1, len(kept) + 1)})
+    results["row" if ids is None else "id"] = kept if ids is None else np.asarray(ids)[kept]
+    results["score"], results["flagged"], results["reasons"] = scores[kept], mask[kept], ""
+    if p_values is not None:
+        results["p_value"] = np.asarray(p_values)[kept]
+    ranked, normal = rows.iloc[kept].reset_index(drop=True), rows if normal is None else normal
+    given: dict[str, Any] = {
+        "title": "t",
+        "results": results,
+        "rows": ranked,
+        "scores": scores[order],
+        "reasons": dict(enumerate(reasons)),
+        "cells": {cells.name: cells for cells in frame_cells(ranked) or []},
+        "normal": {cells.name: cells for cells in frame_cells(normal) or []},
+        "n_normal": len(normal),
+        "flagged_by": f"the top {int(mask.sum())}",
+        "truth": None if truth is None else np.asarray(truth, dtype=bool)[order],
+    }
+    return PageContent(**(given | others))
 
 
 def table(n_rows: int, rng: np.random.Generator, shift: Any = 0.0) -> pd.DataFrame:
@@ -30,7 +72,7 @@ def table(n_rows: int, rng: np.random.Generator, shift: Any = 0.0) -> pd.DataFra
     )
 
 
-def plausible(n_rows: int = 1000, n_reasons: int = 50, **others: Any) -> DetectionRun:
+def plausible(n_rows: int = 1000, n_reasons: int = 50, **others: Any) -> PageContent:
     """A run whose outliers have large amounts, with reasons for the top rows and labels."""
     rng = np.random.default_rng(0)
     is_outlier = rng.random(n_rows) < 0.05
@@ -45,28 +87,42 @@ def plausible(n_rows: int = 1000, n_reasons: int = 50, **others: Any) -> Detecti
             ("opened (month)", scores[row] * 0.1, rows["opened"].iloc[row].month, 6.0),
             ("age", -scores[row] * 0.05, rows["age"].iloc[row], 41),
         ]
-        for row in ranking(scores)[:n_reasons]
+        for row in np.argsort(-scores, kind="stable")[:n_reasons]
     ]
     settings: dict[str, Any] = {
         "title": "Payments of March",
-        "scores": scores,
-        "rows": rows,
-        "normal": table(5000, rng),
         "k": min(40, n_rows),
         "ids": [f"P-{number:06d}" for number in range(n_rows)],
         "reasons": reasons,
         "columns": [
-            {"name": "amount", "kind": "numeric", "note": ""},
-            {"name": "country", "kind": "categorical", "note": "6 levels, one of them unseen"},
-            {"name": "opened", "kind": "date", "note": "turned into year, month and weekday"},
+            {"column": "amount", "kind": "numeric", "note": ""},
+            {"column": "country", "kind": "categorical", "note": "6 levels, one of them unseen"},
+            {"column": "opened", "kind": "date", "note": "turned into year, month and weekday"},
         ],
-        "is_outlier": is_outlier,
+        "truth": is_outlier,
         "facts": {"preset": "recommended", "alpha": "0.5", "seed": "0", "qms22": "0.1.0"},
     }
-    return DetectionRun(**(settings | others))
+    return content(scores, rows, table(5000, rng), **(settings | others))
 
 
-def hostile() -> DetectionRun:
+def by_rate() -> PageContent:
+    """A run that has flagged rows by their p-values: thirty of the first forty."""
+    scores = np.linspace(5, 0, 200)
+    p_values = np.minimum(1, (1 + np.arange(200)) / 100)
+    p_values[3:40:4] = 0.5
+    flagged = p_values <= 0.4
+    rows = pd.DataFrame({"a": np.arange(200.0)})
+    return content(
+        scores,
+        rows,
+        flagged=flagged,
+        p_values=p_values,
+        truth=flagged,
+        flagged_by="a false discovery rate of 0.1",
+    )
+
+
+def hostile() -> PageContent:
     """A run in which every text tries to be something else."""
     texts = [
         HOSTILE,
@@ -83,21 +139,20 @@ def hostile() -> DetectionRun:
     rows = pd.DataFrame(
         {HOSTILE: texts, FORMULA: values, "plain": ["-12.5"] * 9, TURNED: [*"abcdefgh", None]}
     )
-    return DetectionRun(
+    return content(
+        np.arange(9, 0, -1),
+        rows,
         title=HOSTILE,
-        scores=np.arange(9, 0, -1),
-        rows=rows,
-        normal=rows,
         k=9,
         ids=texts,
         reasons=[[(HOSTILE, 3.0, HOSTILE, FORMULA), (TURNED, 1.0, TURNED, '"')]],
-        columns=[{"name": HOSTILE, "kind": TURNED, "note": HOSTILE}],
-        is_outlier=[True, *[False] * 8],
+        columns=[{"column": HOSTILE, "kind": TURNED, "note": HOSTILE}],
+        truth=[True, *[False] * 8],
         facts={HOSTILE: HOSTILE, "lone half": "\ud800", "turned": TURNED},
     )
 
 
-def large(n_rows: int = 100_000, n_columns: int = 20) -> DetectionRun:
+def large(n_rows: int = 100_000, n_columns: int = 20) -> PageContent:
     """A run of numbers that do not pack, and a few columns of text."""
     rng = np.random.default_rng(0)
     rows = pd.DataFrame(rng.normal(size=(n_rows, n_columns - 3)))
@@ -106,11 +161,7 @@ def large(n_rows: int = 100_000, n_columns: int = 20) -> DetectionRun:
     rows["count"] = rng.poisson(20, n_rows)
     rows["comment"] = [f"remark {number}" for number in rng.integers(0, 10**6, n_rows)]
     scores = np.maximum(0.0, rng.normal(size=n_rows))
-    return DetectionRun(
-        title="A large batch",
-        scores=scores,
-        rows=rows,
-        normal=rows.iloc[: n_rows // 2],
-        k=100,
-        is_outlier=rng.random(n_rows) < 0.01,
+    truth = rng.random(n_rows) < 0.01
+    return content(
+        scores, rows, rows.iloc[: n_rows // 2], title="A large batch", k=100, truth=truth
     )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,44 +10,33 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from report_runs import plausible
+from page_data import column_values, unpacked
+from report_runs import by_rate, content, plausible
 
 from qms22.metrics import true_positive_rate_at
-from qms22.report import DetectionRun, prepare, ranking, write_detection_report
-from qms22.report.bins import MISSING, bin_feature, bin_scores
+from qms22.report import write_page
+from qms22.report.bins import MISSING, Bins, bin_feature, bin_scores
 from qms22.report.columns import as_levels, as_numbers, pack_column
-from qms22.report.page import visible
-from qms22.report.payload import _TYPES, Payload, shorten
+from qms22.report.payload import Payload, shorten
+from qms22.report.prepare import pack_content
+from qms22.report.text import visible
 from qms22.report.truth import Ties, roc_points
+from qms22.tables.cells import Cells, frame_cells
 
-NONE = np.array([], dtype=np.intp)
 
-
-def unpacked(text: str) -> tuple[Any, Any]:
-    """The header of a payload, and a function that reads its arrays."""
-    data = gzip.decompress(base64.b64decode(text))
-    start = int.from_bytes(data[:8], "little")
-
-    def array(place: Any) -> Any:
-        kind, offset, length = place
-        return np.frombuffer(data, _TYPES[kind], length, offset)
-
-    return json.loads(data[start:]), array
+def binned(normal: pd.Series, rows: pd.Series, flagged: Any = ()) -> Bins | None:
+    """Bin a column as its table stores it; `flagged` are positions."""
+    ours, theirs = (frame_cells(pd.DataFrame({"a": values})) for values in (normal, rows))
+    assert ours
+    assert theirs
+    return bin_feature(ours[0], theirs[0], np.isin(np.arange(len(rows)), flagged))
 
 
 def there_and_back(values: pd.Series) -> tuple[Any, list[Any]]:
-    """Pack a column, and read it as the page does; None where a value is missing."""
+    """Pack a column, and read it as the page does."""
     payload = Payload()
-    spec, array = unpacked(payload.pack(pack_column("name", values, payload)))
-    stored = array(spec["data"]).tolist()
-    if spec["type"] == "text":
-        levels = [*spec["levels"], None]
-        return spec, [levels[code] for code in stored]
-    scale = 10 ** spec.get("places", 0)
-    missing = [value == spec.get("missing") or value != value for value in stored]
-    return spec, [
-        None if gone else value / scale for gone, value in zip(missing, stored, strict=True)
-    ]
+    spec, array = unpacked(payload.pack(pack_column(values, None, payload)))
+    return spec, column_values(spec, array)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +111,7 @@ def test_levels_need_no_more_room_than_they_have_to() -> None:
 
 def test_bins_count_every_value_once() -> None:
     normal, rows = pd.Series([0.0, 1.0, 2.5, np.nan]), pd.Series([0.5, np.nan, 9.0])
-    bins = bin_feature(normal, rows, NONE)
+    bins = binned(normal, rows)
     assert bins is not None
     assert (bins.kind, sum(bins.normal), bins.n_missing) == ("number", 3, 1)
     assert bins.codes[1] == MISSING
@@ -135,11 +121,11 @@ def test_bins_count_every_value_once() -> None:
 
 def test_integers_share_bins_evenly() -> None:
     values = pd.Series(np.arange(200) % 100)
-    bins = bin_feature(values, values, NONE)
+    bins = binned(values, values)
     assert bins is not None
     assert set(np.diff(bins.edges)) == {3.0}
     assert set(bins.normal[:-1]) == {6}
-    few = bin_feature(pd.Series([0, 1, 1]), pd.Series([2]), NONE)
+    few = binned(pd.Series([0, 1, 1]), pd.Series([2]))
     assert few is not None
     assert few.edges == [-0.5, 0.5, 1.5, 2.5]
 
@@ -149,7 +135,7 @@ def test_integers_share_bins_evenly() -> None:
     [[5.0], [1e300, 1e300], [1.0, np.nextafter(1, 2)], [1e15, 1e15 + 2], [-np.inf, 0.0, 1.0]],
 )
 def test_odd_values_have_bins_too(values: list[float]) -> None:
-    bins = bin_feature(pd.Series(values), pd.Series(values), NONE)
+    bins = binned(pd.Series(values), pd.Series(values))
     assert bins is not None
     assert sum(bins.normal) == len(values)
     assert (np.diff(bins.edges) > 0).all()
@@ -157,18 +143,18 @@ def test_odd_values_have_bins_too(values: list[float]) -> None:
 
 @pytest.mark.parametrize("values", [[np.nan], [np.inf], [-1.7e308, 1.7e308]])
 def test_some_columns_have_no_distribution(values: list[float]) -> None:
-    assert bin_feature(pd.Series(values), pd.Series(values), NONE) is None
+    assert binned(pd.Series(values), pd.Series(values)) is None
 
 
 def test_free_text_has_no_distribution() -> None:
     names = pd.Series([f"name {number}" for number in range(100)])
-    assert bin_feature(names, names[:5], NONE) is None
+    assert binned(names, names[:5]) is None
 
 
 def test_levels_of_flagged_rows_are_shown_before_others() -> None:
     normal = pd.Series([f"level {number}" for number in range(30)] * 40)
     rows = pd.Series([*normal[:1000], "odd", None])
-    bins = bin_feature(normal, rows, np.array([1000]))
+    bins = binned(normal, rows, [1000])
     assert bins is not None
     assert "odd" in bins.labels
     assert bins.labels[-2:] == ["(19 others)", "(missing)"]
@@ -178,7 +164,7 @@ def test_levels_of_flagged_rows_are_shown_before_others() -> None:
 
 
 def test_columns_that_differ_in_type_are_compared_as_texts() -> None:
-    bins = bin_feature(pd.Series([1, 2]), pd.Series(["1", "x"]), NONE)
+    bins = binned(pd.Series([1, 2]), pd.Series(["1", "x"]))
     assert bins is not None
     assert bins.kind == "level"
     assert dict(zip(bins.labels, bins.normal, strict=True)) == {"1": 1, "2": 1, "x": 0}
@@ -186,10 +172,10 @@ def test_columns_that_differ_in_type_are_compared_as_texts() -> None:
 
 def test_dates_are_binned_in_time() -> None:
     days = pd.Series(pd.date_range("2024-01-01", periods=50, tz="Europe/Berlin"))
-    bins = bin_feature(days, days, NONE)
+    bins = binned(days, days)
     assert bins is not None
     assert bins.kind == "date"
-    assert bins.edges[0] <= pd.Timestamp("2023-12-31 23:00").timestamp()
+    assert bins.edges[0] <= pd.Timestamp("2024-01-01").timestamp()
 
 
 def test_equal_scores_share_a_bin() -> None:
@@ -202,7 +188,7 @@ def test_equal_scores_share_a_bin() -> None:
 def test_found_outliers_agree_with_the_metric(pairs: list[tuple[int, bool]]) -> None:
     scores = np.array([score for score, _ in pairs], dtype=float)
     truth = np.array([label for _, label in pairs])
-    order = ranking(scores)
+    order = np.argsort(-scores, kind="stable")
     ties = Ties.of(scores[order])
     found = ties.found(truth[order])
     assert ties.reach().tolist() == [int((scores >= score).sum()) for score in scores[order]]
@@ -220,30 +206,40 @@ def test_a_long_roc_curve_gets_few_points() -> None:
     assert (np.diff(points["x"]) >= 0).all()
 
 
-def test_of_too_many_rows_the_page_holds_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepare, "MOST_ROWS", 100)
-    run = plausible(n_rows=500, k=20)
-    header, array = unpacked(prepare.prepare(run))
+def test_of_too_many_rows_the_page_holds_the_top() -> None:
+    header, array = unpacked(pack_content(plausible(n_rows=500, k=20, n_kept=100)))
     assert (header["nRows"], header["nKept"]) == (500, 100)
     assert sum(header["scores"]["counts"]) == 500
     assert len(array(header["scores"]["bins"])) == len(array(header["reach"])) == 100
     assert len(array(header["truth"]["found"])) == 101
     assert {column["data"][2] for column in header["columns"]} == {100}
-    header, _ = unpacked(prepare.prepare(plausible(n_rows=500, k=300)))
-    assert header["nKept"] == 300
 
 
-def test_own_columns_do_not_take_the_names_of_others() -> None:
-    rows = pd.DataFrame({"score": [1], "id": [2], "qms22_score": [3]})
-    header, _ = unpacked(prepare.prepare(DetectionRun("t", [0.5], rows, rows, k=0, ids=["x"])))
-    names = [column["name"] for column in header["columns"]]
-    assert names == ["rank", "qms22_qms22_score", "qms22_id", "score", "id", "qms22_score"]
+def test_flags_and_p_values_are_those_of_the_run() -> None:
+    run = by_rate()
+    header, array = unpacked(pack_content(run))
+    assert array(header["flagged"]).tolist() == run.flagged.tolist()
+    assert header["truth"]["nFlagged"] == header["truth"]["nOutliers"] == 30
+    p_value = next(spec for spec in header["columns"] if spec["role"] == "p")
+    assert column_values(p_value, array) == run.results["p_value"].tolist()
+
+
+def test_texts_of_dates_are_shown_as_written_and_sort_by_time() -> None:
+    values = pd.Series(["31.12.2024", None, "01.02.2025", "31.12.2024"])
+    days = np.array(["2024-12-31", "NaT", "2025-02-01", "2024-12-31"], dtype="datetime64[us]")
+    cells = Cells("day", "date", np.where(np.isnat(days), np.nan, days.astype(np.int64)))
+    payload = Payload()
+    spec, array = unpacked(payload.pack(pack_column(values, cells, payload)))
+    assert column_values(spec, array) == ["31.12.2024", None, "01.02.2025", "31.12.2024"]
+    assert spec["levels"] == ["31.12.2024", "01.02.2025"]
+    keys = array(spec["keys"])
+    assert keys[0] < keys[1]
+    assert np.isnan(keys[2])
 
 
 def test_a_column_unknown_to_the_normal_rows_gets_no_picture() -> None:
     rows = pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]})
-    run = DetectionRun("t", [1.0, 0.0], rows, rows[["b"]], k=1)
-    header, _ = unpacked(prepare.prepare(run))
+    header, _ = unpacked(pack_content(content([1.0, 0.0], rows, rows[["b"]])))
     assert [feature["name"] for feature in header["features"]] == ["b"]
 
 
@@ -254,46 +250,25 @@ def test_a_column_unknown_to_the_normal_rows_gets_no_picture() -> None:
         (np.int64(7), "7"),
         (np.True_, "True"),
         (None, "–"),
-        ((0.0, 1.0), "0, 1"),
+        (pd.NaT, "–"),
     ],
 )
 def test_values_of_reasons_are_short(value: Any, words: str) -> None:
     rows = pd.DataFrame({"a": [1.0]})
-    run = DetectionRun("t", [1.0], rows, rows, k=1, reasons=[[("a", np.nan, value, value)]])
-    header, _ = unpacked(prepare.prepare(run))
-    assert header["reasons"] == [[["a", None, words, words]]]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"scores": [1.0]}, r"scores must be of shape \(30,\)"),
-        ({"scores": [np.nan] * 30}, "scores holds nan at row 0"),
-        ({"k": 31}, "k=31 is more than the 30 rows"),
-        ({"k": 1.5}, "k must be"),
-        ({"ids": ["a"]}, "there are 1 ids for 30 rows"),
-        ({"reasons": [[]] * 31}, "reasons are given for 31 rows of 30"),
-        ({"is_outlier": [2] * 30}, "is_outlier must hold only"),
-        ({"is_outlier": [1]}, "is_outlier must be of shape"),
-        ({"rows": pd.DataFrame({"a": []})}, "rows is empty"),
-        ({"normal": pd.DataFrame([[1, 2]], columns=["a", "a"])}, "normal has two columns 'a'"),
-    ],
-)
-def test_parts_that_do_not_fit_are_refused(change: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words) as caught:
-        plausible(n_rows=30, n_reasons=5, **change)
-    assert "\n" not in str(caught.value)
+    run = content([1.0], rows, reasons=[[("a", np.nan, value, value)]])
+    header, _ = unpacked(pack_content(run))
+    assert header["reasons"] == {"0": [["a", None, words, words]]}
 
 
 def test_the_same_run_gives_the_same_file(tmp_path: Path) -> None:
-    first = write_detection_report(tmp_path / "a.html", plausible(n_rows=50))
-    again = write_detection_report(str(tmp_path / "b.html"), plausible(n_rows=50))
+    first = write_page(tmp_path / "a.html", plausible(n_rows=50))
+    again = write_page(tmp_path / "b.html", plausible(n_rows=50))
     assert first.read_bytes() == again.read_bytes()
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["a.html", "b.html"]
 
 
 def test_the_page_is_small_and_keeps_the_licence(tmp_path: Path) -> None:
-    text = write_detection_report(tmp_path / "a.html", plausible()).read_text("utf-8")
+    text = write_page(tmp_path / "a.html", plausible()).read_text("utf-8")
     assert len(text) < 250_000
     assert "Copyright (c) 2022 Leon Sorokin" in text
 

@@ -11,13 +11,12 @@ import pandas as pd
 import pytest
 import report_fixtures
 from report_browser import until
-from report_runs import FORMULA, HOSTILE, TURNED, hostile, plausible
+from report_runs import FORMULA, HOSTILE, TURNED, by_rate, content, hostile, plausible
 
 from qms22.metrics import roc, true_positive_rate_at
-from qms22.report import DetectionRun, ranking
 
 # Not from a conftest.py: mypy takes two files of that name for one.
-browser, open_report = report_fixtures.browser, report_fixtures.open_report
+browser_page, open_report = report_fixtures.browser_page, report_fixtures.open_report
 
 
 def column(page: Any, place: int) -> list[str]:
@@ -57,11 +56,10 @@ def downloaded(page: Any) -> list[list[str]]:
 def test_it_opens_with_the_rows_by_score(open_report: Any) -> None:
     run = plausible()
     page = open_report(run)
-    order = ranking(run.scores)
     assert page.title() == "Payments of March"
     assert ranks(page) == list(range(1, 26))
-    assert column(page, 3) == [f"P-{row:06d}" for row in order[:25]]
-    assert column(page, 5) == [f"{value:.15g}" for value in run.rows["amount"].iloc[order[:25]]]
+    assert column(page, 3) == run.results["id"].tolist()[:25]
+    assert column(page, 5) == [f"{value:.15g}" for value in run.rows["amount"][:25]]
     assert page.locator("#ranked th[aria-sort=ascending]").inner_text().startswith("rank")
     assert "recommended" in page.inner_text("#section-made")
     assert "one of them unseen" in page.inner_text("#section-columns")
@@ -76,8 +74,7 @@ def test_the_slider_moves_threshold_counts_and_rates(open_report: Any) -> None:
         page.keyboard.press("ArrowRight")
     until(page, "document.getElementById('k-box').value == '45'")
     page.wait_for_timeout(50)
-    scores = np.sort(np.asarray(run.scores))[::-1]
-    truth = run.truth
+    scores, truth = run.scores, run.truth
     assert truth is not None
     words = page.inner_text("#counts").replace("\u2009", "").replace("\xa0", " ")
     rate = true_positive_rate_at(truth, run.scores, 45)
@@ -102,6 +99,42 @@ def test_the_box_takes_any_number_and_mends_wrong_ones(open_report: Any) -> None
     page.fill("#k-box", "0")
     page.wait_for_selector("#download:disabled")
     assert page.inner_text("#counts").endswith("precision –")
+
+
+def test_it_starts_with_the_rows_that_the_run_has_flagged(open_report: Any) -> None:
+    run = by_rate()
+    page = open_report(run)
+    expected = [rank + 1 for rank in np.flatnonzero(run.flagged)]
+    assert "as flagged by a false discovery rate of 0.1" in page.inner_text(".control")
+    words = page.inner_text("#counts").replace("\xa0", " ")
+    assert "30 of 200 rows flagged (15 %), p-value ≤ 0.39, the last at rank 39;" in words
+    assert "30 of 30 outliers found: TPR 100 %, precision 100 %" in words
+    assert "true positive rate 1.000, false positive rate 0.000" in page.inner_text("#roc-words")
+    page.check("#only-flagged")
+    page.select_option("#page-size", "100")
+    assert ranks(page) == expected
+    assert page.locator("#ranked tr.flagged").count() == 30
+    assert [int(line[0]) for line in downloaded(page)[1:]] == expected
+    page.locator("#ranked tbody tr").nth(3).click()
+    assert "Score 4.8995, p-value 0.05" in page.inner_text("#detail")
+    # The slider flags the first rows; the choice beside it leads back.
+    page.uncheck("#only-flagged")
+    set_k(page, 31)
+    assert page.is_checked("#flags-top")
+    assert ranks(page)[:31] == list(range(1, 32))
+    assert page.locator("#ranked tr.flagged").count() == 31
+    assert "score ≥" in page.inner_text("#counts")
+    page.check("#flags-given")
+    until(page, "document.querySelectorAll('#ranked tr.flagged').length == 30")
+    assert page.input_value("#k-box") == "30"
+
+
+def test_the_choice_of_the_top_takes_as_many_rows(open_report: Any) -> None:
+    page = open_report(by_rate())
+    page.check("#flags-top")
+    until(page, "document.getElementById('counts').textContent.includes('score ≥')")
+    assert page.locator("#ranked tr.flagged").count() == 25
+    assert page.input_value("#k-box") == "30"
 
 
 def test_a_click_in_the_histogram_flags_the_rows_from_there(open_report: Any) -> None:
@@ -173,8 +206,8 @@ def test_a_click_shows_the_reasons_of_a_row(open_report: Any) -> None:
     page = open_report(run)
     page.locator("#ranked tbody tr").nth(2).locator("td").nth(4).click()
     detail = page.inner_text("#detail")
-    row = ranking(run.scores)[2]
-    assert detail.startswith(f"Rank 3: id P-{row:06d}")
+    row = 2
+    assert detail.startswith(f"Rank 3: id {run.results['id'][row]}")
     assert f"{run.rows['amount'].iloc[row]:.6g}, usually 20.1" in detail
     assert page.locator("#detail .track div").count() == 4
     widths = [
@@ -188,7 +221,7 @@ def test_a_click_shows_the_reasons_of_a_row(open_report: Any) -> None:
     page.fill("#page", "3")
     page.press("#page", "Enter")
     page.locator("#ranked tbody tr").nth(5).click()
-    assert "worked out for the 50 rows" in page.inner_text("#detail")
+    assert "computed for 50 rows" in page.inner_text("#detail")
 
 
 def test_the_keyboard_is_enough(open_report: Any) -> None:
@@ -235,11 +268,10 @@ def test_the_download_holds_the_flagged_rows(open_report: Any) -> None:
     set_k(page, 4)
     heading, *lines = downloaded(page)
     assert heading == ["rank", "score", "id", "truth", *run.rows.columns, "reasons"]
-    order = ranking(run.scores)
     assert [line[0] for line in lines] == ["1", "2", "3", "4"]
-    for line, row in zip(lines, order, strict=False):
-        assert line[2] == f"P-{row:06d}"
-        assert float(line[1]) == pytest.approx(np.asarray(run.scores)[row], rel=5e-9)
+    for row, line in enumerate(lines):
+        assert line[2] == run.results["id"][row]
+        assert float(line[1]) == pytest.approx(run.scores[row], rel=5e-9)
         assert float(line[4]) == run.rows["amount"].iloc[row]
         assert float(line[9]) == pytest.approx(run.rows["ratio"].iloc[row], rel=5e-9)
         assert line[8] == f"{run.rows['opened'].iloc[row]:%Y-%m-%d}"
@@ -290,27 +322,27 @@ def test_formulas_stay_texts_in_the_download(open_report: Any) -> None:
 
 
 def test_without_labels_reasons_and_ids(open_report: Any) -> None:
-    page = open_report(plausible(is_outlier=None, reasons=[], ids=None, columns=[], facts={}))
+    page = open_report(plausible(truth=None, reasons=[], ids=None, columns=[], facts={}))
     assert page.locator("#plot-roc").count() == 0
     assert "TPR" not in page.inner_text("#counts")
     assert "This run kept no reasons." in page.inner_text("#detail")
     heading, *lines = downloaded(page)
     assert heading[:4] == ["rank", "score", "row", "amount"]
-    assert lines[0][2] == str(ranking(plausible().scores)[0])
+    assert lines[0][2] == str(plausible(ids=None).results["row"][0])
 
 
 def test_labels_of_one_kind_have_no_curve(open_report: Any) -> None:
-    page = open_report(plausible(n_rows=20, is_outlier=np.zeros(20)))
+    page = open_report(plausible(n_rows=20, truth=np.zeros(20)))
     assert "there is no ROC curve" in page.inner_text("#roc-words")
     assert "0 of 0 outliers found: TPR –, precision 0\xa0%" in page.inner_text("#counts")
 
 
 def test_one_row_and_ties(open_report: Any) -> None:
     one = pd.DataFrame({"a": [1.0], "b": ["x"]})
-    page = open_report(DetectionRun("One", [0.0], one, one, k=1, is_outlier=[True]))
+    page = open_report(content([0.0], one, truth=[True]))
     assert ranks(page) == [1]
     assert "1 of 1 row flagged (100\xa0%), score ≥ 0;" in page.inner_text("#counts")
     tied = pd.DataFrame({"a": [None] * 4})
-    page = open_report(DetectionRun("Ties", [1, 0, 0, 0], tied, tied, k=2, is_outlier=[1, 0, 0, 1]))
+    page = open_report(content([1, 0, 0, 0], tied, k=2, truth=[1, 0, 0, 1]))
     assert "score ≥ 0, which 2 more rows have too; 1.3 of 2 outliers" in page.inner_text("#counts")
     assert page.is_visible("#no-features")

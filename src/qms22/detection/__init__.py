@@ -1,1 +1,24 @@
-"""The whole job on two tables: encode, fit, rank, decide, explain."""
+"""Detection on two tables: encode, fit, rank, flag, explain."""
+
+# Re-exports only, and only when asked for: pandas and scikit-learn take a second to import.
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qms22._runtime.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from qms22.detection.reasons import RowReason
+    from qms22.detection.result import Detection
+    from qms22.detection.run import detect, score
+
+__all__ = ["Detection", "RowReason", "detect", "score"]
+
+_HOMES = {
+    "Detection": "qms22.detection.result",
+    "RowReason": "qms22.detection.reasons",
+    "detect": "qms22.detection.run",
+    "score": "qms22.detection.run",
+}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,197 +1,106 @@
-"""The whole job on two tables: encode, fit, rank, explain.
+"""`detect` finds the suspicious rows of a table, `score` applies a saved model to one.
 
-What `qms22 detect` does is done here, so that a script gets the same result as the command:
-
->>> import pandas as pd
 >>> from sklearn.datasets import load_iris
->>> from qms22.detection.run import detect
+>>> import qms22
 >>> iris = load_iris(as_frame=True).data.rename(columns=lambda name: name.removesuffix(" (cm)"))
->>> normal, batch = iris[:40], iris[40:56]  # setosas; ten more of them, and six strangers
->>> found = detect(normal, batch, k=6, seed=0)
+>>> normal, batch = iris[:40], iris[40:56]  # setosas; ten more of them, and six others
+>>> found = qms22.detect(normal, batch, k=6)
+>>> found
+Detection: 6 of 16 rows flagged
 >>> sorted(found.top.tolist())
 [10, 11, 12, 13, 14, 15]
->>> found.reasons[0][0].name
+>>> found.reasons[found.top[0]][0].name
 'petal length'
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from qms22._runtime.chunks import draw_rows
 from qms22._runtime.validation import check_choice, check_count
 from qms22.detection.calibration import calibrate_tables
-from qms22.detection.encoding import encode_tables
+from qms22.detection.encoding import EncodedTables, encode_tables
+from qms22.detection.reasons import RowReason, explain_rows
+from qms22.detection.result import Detection
+from qms22.detection.streaming import (
+    in_memory,
+    is_large,
+    most_suspicious,
+    rows_to_draw,
+    score_rows,
+)
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.qms22 import QMS22
 from qms22.estimators.thresholds import threshold
-from qms22.tables import TabularEncoder
+from qms22.tables import TableSource, TabularEncoder, open_table
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from qms22.models import SavedModel
+
+# A file, an open table, or a data frame of any library.
+Table: TypeAlias = "str | Path | TableSource | Any"
 
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
 DEFAULT_TOP = 50
 
-# Reasons cost a scoring of every row once per column; beyond this nobody reads them.
+# To explain a row it is scored once per column; nobody reads the reasons of more rows.
 MOST_EXPLAINED = 1000
-
-_REASONS_PER_ROW = 5
-
-
-class RowReason(NamedTuple):
-    """Why a row is suspicious: one column.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    drop : float
-        The drop of the score if it had its usual value.
-    value : object
-        The value it has.
-    typical : str
-        The value that would have been usual.
-    """
-
-    name: str
-    drop: float
-    value: Any
-    typical: str
-
-    def __str__(self) -> str:
-        return f"{self.name} {_shown(self.value)} (usually {self.typical})"
-
-
-@dataclass(frozen=True, eq=False)
-class Detection:
-    """What was found in a batch.
-
-    Parameters
-    ----------
-    encoder : TabularEncoder
-    detector : QMS22Ensemble or QMS22
-    normal, unlabeled : DataFrame
-        The rows that took part, as they were given.
-    positions : ndarray of shape (n_unlabeled,)
-        Where these unlabeled rows stood in the batch, before rows with missing values were dropped.
-    scores : ndarray of shape (n_unlabeled,)
-        Higher is more suspicious.
-    top : ndarray of shape (n_flagged,)
-        The flagged rows of `unlabeled`, most suspicious first.
-    reasons : list of list of RowReason
-        For the first of them, at most `MOST_EXPLAINED`: the columns that make them suspicious, the
-        strongest reason first.
-    p_values : ndarray of shape (n_unlabeled,) or None
-        Where rows were flagged by a false discovery rate.
-    contamination : ContaminationEstimate or None
-        The share of outliers in the batch, likewise.
-    """
-
-    encoder: TabularEncoder
-    detector: BatchDetector
-    normal: pd.DataFrame
-    unlabeled: pd.DataFrame
-    positions: NDArray[np.intp]
-    scores: NDArray[np.float64]
-    top: NDArray[np.intp]
-    reasons: list[list[RowReason]]
-    p_values: NDArray[np.float64] | None = None
-    contamination: ContaminationEstimate | None = None
-
-    def table(self, id_column: str | None = None) -> pd.DataFrame:
-        """Give all unlabeled rows: the flagged ones, then the others, most suspicious first.
-
-        Parameters
-        ----------
-        id_column : str, optional
-            A column that names the rows; their position in the batch where not given.
-
-        Returns
-        -------
-        DataFrame
-            Columns "rank" (from 1), "row" (or the name of `id_column`), "score", "flagged",
-            "reasons", "p_value" where there are p-values, and those of the batch.
-        """
-        flagged = np.zeros(len(self.scores), dtype=bool)
-        flagged[self.top] = True
-        order = np.lexsort((np.arange(len(flagged)), -self.scores, ~flagged))
-        reasons = np.full(len(self.scores), "", dtype=object)
-        for row, why in zip(self.top, self.reasons, strict=False):
-            reasons[row] = "; ".join(map(str, why))
-        rest = self.unlabeled.iloc[order].reset_index(drop=True)
-        return with_results(
-            rest,
-            id_column,
-            rank=np.arange(1, len(order) + 1),
-            row=self.positions[order],
-            score=self.scores[order],
-            flagged=flagged[order],
-            reasons=reasons[order],
-            p_value=None if self.p_values is None else self.p_values[order],
-        )
-
-
-def with_results(
-    table: pd.DataFrame, id_column: str | None, **results: NDArray[Any] | None
-) -> pd.DataFrame:
-    """Put results before the columns of a table, and its `id_column` in place of "row"."""
-    given: list[tuple[str, Any]] = [
-        (name, values) for name, values in results.items() if values is not None
-    ]
-    if id_column is not None:
-        names = table.pop(id_column)
-        given = [(id_column, names) if name == "row" else (name, values) for name, values in given]
-    for at, (name, values) in enumerate(given):
-        # A column of the table may be called "score" as well: ours come first, theirs stay.
-        table.insert(at, name, values, allow_duplicates=True)
-    return table
+# With a false discovery rate few rows or none may be flagged; these many are explained anyway.
+_LEAST_EXPLAINED = 10
 
 
 def detect(
-    normal: pd.DataFrame,
-    unlabeled: pd.DataFrame,
+    normal: Table,
+    batch: Table,
     *,
     k: int | None = None,
     fdr: float | None = None,
-    ignore: Sequence[str] = (),
+    id: str | int | None = None,  # noqa: A002
+    ignore: Sequence[str | int] = (),
     missing: str = "error",
     preset: str = "recommended",
+    max_samples: int | None = None,
     seed: int | None = 0,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> Detection:
-    """Find the most suspicious rows of a table, knowing another one to be normal.
+    """Find the most suspicious rows of a table, given a table of known-normal rows.
 
     Parameters
     ----------
-    normal, unlabeled : DataFrame
-        T and S, with the same columns; of any kind (see `TabularEncoder`).
+    normal, batch : path, TableSource or data frame
+        The known-normal rows and the rows to search, with the same columns, of any kind (see
+        `TabularEncoder`): files that `qms22.tables.read_table` reads, or frames of pandas, polars
+        or another library that narwhals knows.
     k : int, optional
-        How many rows to flag; 50 where not given, or all if there are fewer.
+        How many rows to flag: by default 50, or all if there are fewer.
     fdr : float, optional
-        Instead of `k`: flag rows so that of the flagged ones at most this share is expected to be
-        normal. It takes one more fit.
-    ignore : sequence of str
+        Instead of `k`: flag rows so that at most this share of them is expected to be normal. It
+        takes one more fit, and every row of the batch has to be among those learned from.
+    id : str or int, optional
+        A column of the batch that names the rows; it is not learned from.
+    ignore : sequence of str or int
         Columns to leave out.
     missing : {"error", "impute", "drop"}
-        What to do with missing values.
-        (Dates that mostly lie beyond the normal ones are left out: that today's rows are later
-        than last month's is no reason to suspect them.)
+        What to do with missing values: refuse them, put the usual value, or leave the rows out.
     preset : {"recommended", "paper"}
-        Settings of the detector.
+        `QMS22Ensemble`, or `QMS22` with the settings of the paper.
+    max_samples : int, optional
+        Learn from at most this many rows of each table, drawn at random, and score the batch chunk
+        by chunk. By default all rows are used; of files too large for memory at most 100,000.
     seed : int or None
-        Shuffles; None gives another result each time.
+        Seed of draws and shuffles; with None each run gives another result.
     n_jobs : int or None
         Threads; -1 means all cores.
     verbose : int
@@ -200,143 +109,266 @@ def detect(
     Returns
     -------
     Detection
+
+    Notes
+    -----
+    A date column is left out if most rows of the batch lie before or after all normal ones: that
+    today's rows are later than last month's is no reason to suspect them. Where rows are drawn, the
+    kinds of columns, their levels and their usual values come from the drawn normal rows.
     """
-    check_request(k, fdr, preset)
-    encoded = encode_tables(normal, unlabeled, ignore=ignore, missing=missing)
-    normal, unlabeled, rows = encoded.normal, encoded.batch, encoded.rows
-    k = count_top(k, len(unlabeled))
+    _check_options(k, fdr, preset, max_samples)
+    tables = _open_tables(normal, batch, max_samples, is_whole=fdr is not None)
+    id_name = _check_id(tables.batch, id)
+    n_top = _count_top(k, tables.batch.n_rows)
+    ignored = [str(name) for name in (*ignore, id) if name is not None]
+    encoded = _encode_drawn(tables, seed, ignore=ignored, missing=missing)
+    line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
     detector = PRESETS[preset](
-        contamination=k if fdr is None else "auto",
-        random_state=seed,
-        n_jobs=n_jobs,
-        verbose=verbose,
-    ).fit(encoded.known, unlabeled=rows)
-    scores = detector.unlabeled_scores_
+        contamination=line, random_state=seed, n_jobs=n_jobs, verbose=verbose
+    ).fit(encoded.known, unlabeled=encoded.rows)
+    scores = _score_batch(tables, encoded, detector)
     if fdr is None:
-        top, p_values, contamination = detector.top_k(k), None, None
+        flags = _Flags(_flag_top(scores, _count_top(k, _count_scored(scores))))
     else:
-        calibration = calibrate_tables(
-            normal,
-            unlabeled,
-            detector,
-            ignore=ignore,
-            seed=check_random_state(seed).randint(2**31 - 1),
-        )
-        flagged = np.flatnonzero(calibration.flag(fdr))
-        top = flagged[np.argsort(-scores[flagged], kind="stable")]
-        p_values, contamination = calibration.p_values(), calibration.estimate_contamination()
-        # New rows are judged by the line that flags as many.
-        detector.offset_ = -threshold(scores, len(top))
-    reasons = explain_rows(detector, encoded.encoder, unlabeled, rows, top[:MOST_EXPLAINED])
-    return Detection(
-        encoded.encoder,
-        detector,
-        normal,
-        unlabeled,
-        encoded.positions,
-        scores,
-        top,
-        reasons,
-        p_values,
-        contamination,
-    )
+        flags = _flag_by_rate(encoded, detector, fdr, ignored, len(scores))
+    return _result(tables.batch, encoded, detector, scores, flags, fdr, id_name)
 
 
-def check_request(k: int | None, fdr: float | None, preset: str) -> None:
-    """Complain of what makes no sense whatever the tables hold."""
-    check_choice("preset", preset, tuple(PRESETS))
-    if k is not None and fdr is not None:
-        raise ValueError("k and fdr both say how many rows to flag; give one of them")
-    if k is not None:
-        check_count("k", k)
-
-
-def count_top(k: int | None, n_rows: int) -> int:
-    """Tell how many rows to flag."""
-    if k is not None and k > n_rows:
-        raise ValueError(f"k={k} is more than the {n_rows} unlabeled rows there are")
-    return min(DEFAULT_TOP, n_rows) if k is None else k
-
-
-def score_table(
-    model: SavedModel, table: pd.DataFrame, *, k: int | None = None, id_column: str | None = None
-) -> pd.DataFrame:
-    """Score the rows of another table by a saved model.
+def score(
+    model: SavedModel,
+    table: Table,
+    *,
+    k: int | None = None,
+    id: str | int | None = None,  # noqa: A002
+    verbose: int = 0,
+) -> Detection:
+    """Score the rows of a table by a saved model.
 
     Parameters
     ----------
     model : SavedModel
         With an encoder, as `qms22 detect --save-model` writes it.
-    table : DataFrame
+    table : path, TableSource or data frame
+        As in `detect`. A file too large for memory is read chunk by chunk.
     k : int, optional
-        How many rows to flag; those beyond the detector's line where not given.
-    id_column : str, optional
+        How many rows to flag; by default those beyond the line drawn when the model was made.
+    id : str or int, optional
         A column that names the rows.
+    verbose : int
+        Above 0 a progress bar is shown on standard error.
 
     Returns
     -------
-    DataFrame
-        As `Detection.table` gives it.
+    Detection
+        Without known-normal rows.
     """
-    if model.encoder is None:
+    encoder, detector = model.encoder, model.detector
+    if encoder is None:
         raise ValueError("the model has no encoder for tables; make one by 'qms22 detect'")
-    if id_column is not None and id_column not in table.columns:
-        raise ValueError(f"the table has no column {id_column!r} to name the rows")
-    positions = np.arange(len(table))
-    if model.encoder.missing == "drop":
-        positions = model.encoder.usable_rows(table)
-        table = table.iloc[positions]
-    rows = model.encoder.transform(table)
-    scores = -model.detector.score_samples(rows)
-    n_flagged = int((model.detector.decision_function(rows) < 0).sum()) if k is None else k
-    if n_flagged > len(scores):
-        raise ValueError(f"k={k} is more than the {len(scores)} rows there are")
-    top = np.argsort(-scores, kind="stable")[:n_flagged]
-    reasons = explain_rows(model.detector, model.encoder, table, rows, top[:MOST_EXPLAINED])
-    found = Detection(
-        model.encoder, model.detector, table.iloc[:0], table, positions, scores, top, reasons
-    )
-    return found.table(id_column)
+    source = open_table(table)
+    if is_large(source):
+        warnings.warn(
+            f"{source.name} would take much of the memory there is, and is read part by part",
+            stacklevel=2,
+        )
+    else:
+        source = in_memory(source)
+    source.check()
+    id_name = _check_id(source, id)
+    encoder.check_columns(source.names)
+    scores = score_rows(source, encoder, detector, verbose)
+    if k is None:
+        flagged = -scores - detector.offset_ < 0
+    elif k > _count_scored(scores):
+        raise ValueError(f"k={k} is more than the {_count_scored(scores)} rows there are")
+    else:
+        flagged = _flag_top(scores, k)
+    reasons = _explain(source, encoder, detector, scores, flagged)
+    return Detection(source, encoder, detector, scores, flagged, reasons, id=id_name)
 
 
-def explain_rows(
-    detector: BatchDetector,
-    encoder: TabularEncoder,
-    table: pd.DataFrame,
-    rows: NDArray[np.float64],
-    which: NDArray[np.intp],
-) -> list[list[RowReason]]:
-    """Give the reasons of some rows in the words of their table.
+class _Flags(NamedTuple):
+    """Which rows of a batch are flagged, and what was estimated with it."""
 
-    Parameters
-    ----------
-    detector : QMS22Ensemble or QMS22
-    encoder : TabularEncoder
-    table : DataFrame
-        The rows as they were given.
-    rows : ndarray
-        The same, encoded.
-    which : ndarray of int
-        The positions of the rows to explain.
+    flagged: NDArray[np.bool_]
+    p_values: NDArray[np.float64] | None = None
+    contamination: ContaminationEstimate | None = None
 
-    Returns
-    -------
-    list of list of RowReason
+
+class _Tables(NamedTuple):
+    """Known-normal rows, rows to search, and how many of each to learn from at most."""
+
+    normal: TableSource
+    batch: TableSource
+    max_samples: int | None
+
+    @property
+    def is_batch_whole(self) -> bool:
+        """Whether every row of the batch is learned from."""
+        return self.max_samples is None or self.batch.n_rows <= self.max_samples
+
+
+def _open_tables(
+    normal: Table, batch: Table, max_samples: int | None, *, is_whole: bool
+) -> _Tables:
+    """Open two tables; read them if they fit into memory, or limit the rows to learn from.
+
+    Raise ValueError if `is_whole` and not all rows of the batch can be learned from.
     """
-    if not len(which):
-        return []
-    explanation = detector.explain(
-        rows[which], groups=encoder.groups_, typical=encoder.typical_row_
+    tables = _Tables(open_table(normal), open_table(batch), max_samples)
+    if max_samples is None and is_large(*tables[:2]):
+        max_samples = rows_to_draw(len(tables.batch.names))
+        warnings.warn(
+            f"{tables.normal.name} and {tables.batch.name} would take much of the memory there is, "
+            f"and are read part by part; at most {max_samples} rows of each are learned from "
+            "(max_samples)",
+            stacklevel=3,
+        )
+        tables = tables._replace(max_samples=max_samples)
+    elif max_samples is None:
+        tables = _Tables(in_memory(tables.normal), in_memory(tables.batch), None)
+    tables.batch.check()
+    tables.normal.check()
+    if is_whole and not tables.is_batch_whole:
+        raise ValueError(
+            f"a false discovery rate needs all {tables.batch.n_rows} rows of {tables.batch.name} "
+            f"in the fit, and only {max_samples} are drawn; say how many rows to flag instead, or "
+            "draw them all"
+        )
+    return tables
+
+
+def _check_options(k: int | None, fdr: float | None, preset: str, max_samples: int | None) -> None:
+    """Validate options that do not depend on the data."""
+    check_choice("preset", preset, tuple(PRESETS))
+    if k is not None and fdr is not None:
+        raise ValueError("k and fdr both say how many rows to flag; give one of them")
+    if k is not None:
+        check_count("k", k)
+    if max_samples is not None:
+        check_count("max_samples", max_samples)
+
+
+def _check_id(source: TableSource, id: str | int | None) -> str | None:  # noqa: A002
+    """Return the name of the column `id`; raise ValueError if there is none."""
+    if id is None or str(id) in source.names:
+        return None if id is None else str(id)
+    raise ValueError(f"the table has no column {id!r} to name the rows")
+
+
+def _count_top(k: int | None, n_rows: int) -> int:
+    """Return how many rows to flag."""
+    if k is not None and k > n_rows:
+        raise ValueError(f"k={k} is more than the {n_rows} unlabeled rows there are")
+    return min(DEFAULT_TOP, n_rows) if k is None else k
+
+
+def _encode_drawn(
+    tables: _Tables, seed: int | None, *, ignore: Sequence[str], missing: str
+) -> EncodedTables:
+    """Draw rows of two tables, all of them where there are few, and encode them."""
+    rng = check_random_state(seed)
+    drawn = []
+    for table in (tables.normal, tables.batch):
+        rows = draw_rows(table.n_rows, tables.max_samples, rng)
+        drawn.append(table.read() if len(rows) == table.n_rows else table.take(rows))
+    try:
+        return encode_tables(*drawn, ignore=ignore, missing=missing)
+    except ValueError as error:
+        if tables.normal.n_rows == len(drawn[0]) and tables.is_batch_whole:
+            raise
+        raise ValueError(f"among the rows drawn, {error}") from error
+
+
+def _score_batch(
+    tables: _Tables, encoded: EncodedTables, detector: BatchDetector
+) -> NDArray[np.float64]:
+    """Return the score of every row of the batch; NaN where one is dropped."""
+    if tables.is_batch_whole:
+        return _placed(detector.unlabeled_scores_, encoded.positions, tables.batch.n_rows)
+    return score_rows(tables.batch, encoded.encoder, detector, detector.verbose)
+
+
+def _result(
+    source: TableSource,
+    encoded: EncodedTables,
+    detector: BatchDetector,
+    scores: NDArray[np.float64],
+    flags: _Flags,
+    fdr: float | None,
+    id_name: str | None,
+) -> Detection:
+    """Draw the line for new rows, explain rows, and put the result together."""
+    n_flagged = int(np.count_nonzero(flags.flagged))
+    # New rows are judged by the line that flags as many of these.
+    first = most_suspicious(scores, min(n_flagged + 1, _count_scored(scores)))
+    detector.offset_ = -threshold(scores[first], n_flagged)
+    explained = flags.flagged | _flag_top(scores, 0 if fdr is None else _LEAST_EXPLAINED)
+    return Detection(
+        source,
+        encoded.encoder,
+        detector,
+        scores,
+        flags.flagged,
+        _explain(source, encoded.encoder, detector, scores, explained),
+        normal=encoded.normal,
+        p_values=flags.p_values,
+        contamination=flags.contamination,
+        fdr=fdr,
+        id=id_name,
+        n_drawn=len(encoded.rows),
     )
-    usual = encoder.typical_
-    return [
-        [
-            RowReason(reason.name, reason.drop, table[reason.name].iloc[row], usual[reason.name])
-            for reason in explanation.top(at, _REASONS_PER_ROW)
-        ]
-        for at, row in enumerate(which)
-    ]
 
 
-def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float | np.floating) else str(value)
+def _placed(
+    values: NDArray[np.float64], positions: NDArray[np.intp], n_rows: int
+) -> NDArray[np.float64]:
+    """Return values of some rows as an array for all rows, with NaN for the others."""
+    placed = np.full(n_rows, np.nan)
+    placed[positions] = values
+    return placed
+
+
+def _count_scored(scores: NDArray[np.float64]) -> int:
+    return int(np.count_nonzero(~np.isnan(scores)))
+
+
+def _flag_top(scores: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
+    """Flag the k most suspicious rows, or all that have a score."""
+    flagged = np.zeros(len(scores), dtype=bool)
+    flagged[most_suspicious(scores, min(k, _count_scored(scores)))] = True
+    return flagged
+
+
+def _flag_by_rate(
+    encoded: EncodedTables,
+    detector: BatchDetector,
+    fdr: float,
+    ignore: Sequence[str],
+    n_rows: int,
+) -> _Flags:
+    """Flag rows of a batch, all of which were learned from, by a false discovery rate."""
+    seed = check_random_state(detector.random_state).randint(2**31 - 1)
+    calibration = calibrate_tables(
+        encoded.normal, encoded.batch, detector, ignore=ignore, seed=seed
+    )
+    flagged = np.zeros(n_rows, dtype=bool)
+    flagged[encoded.positions] = calibration.flag(fdr)
+    p_values = _placed(calibration.p_values(), encoded.positions, n_rows)
+    return _Flags(flagged, p_values, calibration.estimate_contamination())
+
+
+def _explain(
+    source: TableSource,
+    encoder: TabularEncoder,
+    detector: BatchDetector,
+    scores: NDArray[np.float64],
+    explained: NDArray[np.bool_],
+) -> dict[int, list[RowReason]]:
+    """Return the reasons of the most suspicious of some rows, by position."""
+    rows = np.flatnonzero(explained)
+    rows = rows[np.argsort(-scores[rows], kind="stable")[:MOST_EXPLAINED]]
+    if not len(rows):
+        return {}
+    reasons = explain_rows(detector, encoder, source.take(rows))
+    return dict(zip(rows.tolist(), reasons, strict=True))

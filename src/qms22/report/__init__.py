@@ -1,6 +1,6 @@
-"""The report of a detection run: one self-contained page that opens offline."""
+"""The page of a detection: one self-contained HTML file that opens offline."""
 
-from qms22.report.data import DetectionRun, ranking
-from qms22.report.page import write_detection_report
+from qms22.report.content import PageContent
+from qms22.report.page import write_page
 
-__all__ = ["DetectionRun", "ranking", "write_detection_report"]
+__all__ = ["PageContent", "write_page"]

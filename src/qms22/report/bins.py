@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from qms22.report.columns import as_levels, as_numbers, as_seconds
+from qms22.tables.cells import Cells, show_value
 
 MISSING = 255
 _MOST_BINS = 40
@@ -49,25 +49,28 @@ class Bins:
     is_clipped: bool = False
 
 
-def bin_feature(normal: pd.Series, rows: pd.Series, top: NDArray[np.intp]) -> Bins | None:
+def bin_feature(normal: Cells, rows: Cells, flagged: NDArray[np.bool_]) -> Bins | None:
     """Bin a feature of the normal and of the unlabeled rows.
 
     Parameters
     ----------
-    normal, rows : Series
-    top : ndarray of int
-        Positions of the flagged rows; their levels are shown before others.
+    normal, rows : Cells
+    flagged : ndarray of bool
+        Which of `rows` are flagged; their levels are shown before others.
 
     Returns
     -------
     Bins or None
         None where there is nothing to draw: no values, or texts that hardly ever recur.
     """
-    for kind, convert in (("number", as_numbers), ("date", as_seconds)):
-        ours, theirs = convert(normal), convert(rows)
-        if ours is not None and theirs is not None:
-            return _bin_numbers(kind, ours, theirs)
-    return _bin_levels(as_levels(normal), as_levels(rows), top)
+    forms = {normal.form, rows.form}
+    if forms == {"number"}:
+        return _bin_numbers("number", normal.values, rows.values)
+    if forms == {"date"}:
+        return _bin_numbers("date", normal.values / 1e6, rows.values / 1e6)
+    if "other" in forms:
+        return None
+    return _bin_levels(_levels(normal), _levels(rows), flagged)
 
 
 def bin_scores(scores: NDArray[np.float64], n_bins: int = 60) -> tuple[list[float], NDArray[Any]]:
@@ -130,9 +133,9 @@ def _codes(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.uint8
 
 
 def _bin_levels(
-    normal: tuple[NDArray[np.intp], list[str]],
-    rows: tuple[NDArray[np.intp], list[str]],
-    top: NDArray[np.intp],
+    normal: tuple[NDArray[np.intp], Sequence[str]],
+    rows: tuple[NDArray[np.intp], Sequence[str]],
+    flagged: NDArray[np.bool_],
 ) -> Bins | None:
     names = list(dict.fromkeys([*rows[1], *normal[1]]))
     n_values = len(normal[0]) + len(rows[0])
@@ -140,9 +143,9 @@ def _bin_levels(
         return None
     ours, theirs = _renumber(normal, names), _renumber(rows, names)
     counts = [np.bincount(codes + 1, minlength=len(names) + 1) for codes in (ours, theirs)]
-    flagged = np.bincount(theirs[top] + 1, minlength=len(names) + 1)
+    of_flagged = np.bincount(theirs[flagged] + 1, minlength=len(names) + 1)
     # The levels that matter: frequent somewhere, be it only among the flagged rows.
-    shares = [count / max(count.sum(), 1) for count in (*counts, flagged)]
+    shares = [count / max(count.sum(), 1) for count in (*counts, of_flagged)]
     weight = np.maximum.reduce(shares)[1:]
     n_shown = len(names) if len(names) <= _MOST_LEVELS + 1 else _MOST_LEVELS
     shown = np.argsort(-weight, kind="stable")[:n_shown]
@@ -159,7 +162,16 @@ def _bin_levels(
     return Bins("level", [], labels, totals.tolist(), 0, bins[theirs + 1])
 
 
-def _renumber(column: tuple[NDArray[np.intp], list[str]], names: list[str]) -> NDArray[np.intp]:
+def _levels(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
+    """Return a column as texts: their numbers, -1 where a value is missing, and the texts."""
+    if cells.is_text:
+        return cells.values, cells.levels
+    values, codes = np.unique(cells.values, return_inverse=True)
+    codes[cells.missing] = -1
+    return codes, [show_value(cells.form, value) for value in values if not np.isnan(value)]
+
+
+def _renumber(column: tuple[NDArray[np.intp], Sequence[str]], names: list[str]) -> NDArray[np.intp]:
     """Give the texts of a column as their places in `names`; -1 stays."""
     place = {name: number for number, name in enumerate(names)}
     numbers = np.array([*(place[text] for text in column[1]), -1], dtype=np.intp)

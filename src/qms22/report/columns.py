@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pandas.api import types
 
 from qms22.report.payload import DIGITS, Payload, shorten
+from qms22.tables.cells import Cells
 
 # Integers beyond it are not all numbers of a page.
 _LARGEST_INTEGER = 2**53
@@ -17,16 +18,16 @@ _MOST_PLACES = 9
 _INTEGERS = (np.int8, np.int16, np.int32)
 
 
-def pack_column(name: str, values: pd.Series, payload: Payload) -> dict[str, Any]:
-    """Pack a column: decimal numbers as integers, other numbers as they are, the rest as levels.
+def pack_column(values: pd.Series, cells: Cells | None, payload: Payload) -> dict[str, Any]:
+    """Pack a column: numbers as numbers, everything else as the texts that the user wrote.
 
     Parameters
     ----------
-    name : str
-        Its heading.
     values : Series
+    cells : Cells or None
+        The same column as the encoder understands it: texts of dates and numbers sort as such.
     payload : Payload
-        Gets the array.
+        Gets the arrays.
 
     Returns
     -------
@@ -35,12 +36,17 @@ def pack_column(name: str, values: pd.Series, payload: Payload) -> dict[str, Any
     """
     numbers = as_numbers(values)
     if numbers is not None:
-        return {"name": name, "type": "number", **_pack_numbers(numbers, payload)}
+        return {"type": "number", **_pack_numbers(numbers, payload)}
     codes, levels = as_levels(values)
     # The number after the last level stands for a missing value.
     codes = np.where(codes < 0, len(levels), codes)
-    packed = codes.astype(np.min_scalar_type(len(levels)))
-    return {"name": name, "type": "text", "levels": levels, "data": payload.add(packed)}
+    packed = payload.add(codes.astype(np.min_scalar_type(len(levels))))
+    spec = {"type": "text", "levels": levels, "data": packed}
+    if cells is not None and cells.form in ("date", "number"):
+        keys = np.full(len(levels) + 1, np.nan)
+        keys[codes] = cells.values
+        spec["keys"] = payload.add(keys)
+    return spec
 
 
 def as_numbers(values: pd.Series) -> NDArray[np.float64] | None:
@@ -61,16 +67,6 @@ def as_numbers(values: pd.Series) -> NDArray[np.float64] | None:
         values = values.astype(str).astype(np.float64)
     numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
     return numbers
-
-
-def as_seconds(values: pd.Series) -> NDArray[np.float64] | None:
-    """Give a column of dates as seconds since 1970, or None where it holds others."""
-    if not types.is_datetime64_any_dtype(values.dtype):
-        return None
-    if values.dt.tz is not None:
-        values = values.dt.tz_convert("UTC").dt.tz_localize(None)
-    seconds = (values - pd.Timestamp(0)) / pd.Timedelta(1, "s")
-    return seconds.to_numpy(dtype=np.float64, na_value=np.nan)  # type: ignore[no-any-return]
 
 
 def as_levels(values: pd.Series) -> tuple[NDArray[np.intp], list[str]]:

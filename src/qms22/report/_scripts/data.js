@@ -1,4 +1,4 @@
-// The data of the run, as `_prepare.py` packs them. Rows are numbered by rank, from 0.
+// The data of the run, as `prepare.py` packs them. Rows are numbered by rank, from 0.
 
 async function unpack(text) {
   const binary = atob(text);
@@ -65,7 +65,8 @@ class TextColumn {
   }
 
   keys() {
-    this.places ??= this.#alphabet();
+    // Texts of dates and numbers come with keys of their own.
+    this.places ??= this.spec.keys ?? this.#alphabet();
     return Float64Array.from(this.array, (code) => this.places[code]);
   }
 
@@ -94,14 +95,35 @@ async function readRun(text) {
   const array = ([type, offset, length]) => new ARRAYS[type](buffer, offset, length);
   run.columns = run.columns.map((spec) => {
     const Kind = spec.type === "number" ? NumberColumn : TextColumn;
+    if (spec.keys) spec.keys = array(spec.keys);
     return new Kind(spec, array(spec.data));
   });
   for (const part of [run.scores, ...run.features]) part.bins = array(part.bins);
   run.reach = array(run.reach);
   if (run.truth) run.truth.found = array(run.truth.found);
-  run.score = run.columns.find((column) => column.role === "score");
-  run.id = run.columns.find((column) => column.role === "id");
+  const find = (role) => run.columns.find((column) => column.role === role);
+  Object.assign(run, { score: find("score"), id: find("id"), pValue: find("p") });
+  run.flags = givenFlags(array(run.flagged), run);
   return run;
+}
+
+// Which rows are flagged: those that the run has flagged, or the first k. `last` is the number of
+// rows down to the last flagged one, `hits` how many outliers are among them where that is known.
+function givenFlags(mask, run) {
+  const last = mask.lastIndexOf(1) + 1;
+  const count = mask.reduce((sum, flag) => sum + flag, 0);
+  if (last === count) return topFlags(count, run);
+  const given = { count, last, isTop: false, has: (row) => mask[row] === 1, hits: run.truth?.nFlagged };
+  if (run.pValue) given.highestP = Math.max(...flaggedRows(given).map((row) => run.pValue.value(row)));
+  return given;
+}
+
+function topFlags(k, run) {
+  return { count: k, last: k, isTop: true, has: (row) => row < k, hits: run.truth?.found[k] };
+}
+
+function flaggedRows(flags) {
+  return Array.from({ length: flags.last }, (_, row) => row).filter(flags.has);
 }
 
 // Rows by a column; missing values last, rows of equal value by rank.
@@ -116,35 +138,35 @@ function sortRows(rows, column, direction) {
   return sorted;
 }
 
-// Rows that hold a text in any column but rank and score, by rank.
+// Rows that hold a text in any column but rank, score and p-value, by rank.
 function searchRows(run, wanted) {
   const all = Uint32Array.from({ length: run.nKept }, (_, row) => row);
   if (wanted === "") return all;
   const found = new Uint8Array(run.nKept);
   for (const column of run.columns) {
-    if (column.role !== "rank" && column.role !== "score") column.mark(found, wanted.toLowerCase());
+    if (!["rank", "score", "p"].includes(column.role)) column.mark(found, wanted.toLowerCase());
   }
   return all.filter((row) => found[row]);
 }
 
-// How many of the first k rows fall into each bin; what is missing falls into none.
-function countBins(bins, nBins, k) {
+// How many of the flagged rows fall into each bin; what is missing falls into none.
+function countBins(bins, nBins, flags) {
   const counts = new Array(nBins).fill(0);
-  for (let row = 0; row < k; row += 1) {
-    if (bins[row] < nBins) counts[bins[row]] += 1;
+  for (let row = 0; row < flags.last; row += 1) {
+    if (flags.has(row) && bins[row] < nBins) counts[bins[row]] += 1;
   }
   return counts;
 }
 
-function flaggedCsv(run, k) {
-  const hasReasons = run.reasons.some((reasons) => reasons.length > 0);
+function flaggedCsv(run, flags) {
+  const hasReasons = Object.values(run.reasons).some((reasons) => reasons.length > 0);
   const reasonText = (row) =>
     (run.reasons[row] ?? [])
       .map(([name, drop, value, usual]) => `${name}: ${value}, usually ${usual} (score ${drop === null ? NOTHING : signed(-drop)})`)
       .join("; ");
   const headings = run.columns.map((column) => column.name);
   const lines = [csvLine(hasReasons ? [...headings, "reasons"] : headings)];
-  for (let row = 0; row < k; row += 1) {
+  for (const row of flaggedRows(flags)) {
     const cells = run.columns.map((column) => column.plain(row));
     lines.push(csvLine(hasReasons ? [...cells, reasonText(row)] : cells));
   }

@@ -12,7 +12,7 @@ class DetailPanel {
     const { run } = this;
     const parts = [
       element("h3", { className: "own", text: `Rank ${countText(row + 1)}: ${run.id.name} ${run.id.text(row)}` }),
-      element("p", { text: `Score ${run.score.text(row)}` }),
+      element("p", { text: `Score ${run.score.text(row)}${this.pValue(row)}` }),
       ...this.reasons(run.reasons[row]),
       this.values(row),
     ];
@@ -21,11 +21,16 @@ class DetailPanel {
     this.panel.replaceChildren(...parts, back);
   }
 
+  pValue(row) {
+    const { pValue } = this.run;
+    return pValue ? `, p-value ${pValue.text(row)}` : "";
+  }
+
   reasons(reasons) {
-    const { run } = this;
-    if (run.reasons.length === 0) return [element("p", { text: "This run kept no reasons." })];
+    const nExplained = Object.keys(this.run.reasons).length;
+    if (nExplained === 0) return [element("p", { text: "This run kept no reasons." })];
     if (reasons === undefined) {
-      const words = `Reasons were worked out for the ${plural(run.reasons.length, "row")} with the highest scores.`;
+      const words = `Reasons were computed for ${plural(nExplained, "row")}, those that the run has flagged first of all; this is not one of them.`;
       return [element("p", { text: words })];
     }
     if (reasons.length === 0) return [element("p", { text: "No single feature makes this row suspicious." })];
@@ -67,7 +72,8 @@ class DetailPanel {
   }
 
   values(row) {
-    const entries = this.run.columns.slice(2).flatMap((column) => [
+    const shown = this.run.columns.filter(({ role }) => !["rank", "score", "p"].includes(role));
+    const entries = shown.flatMap((column) => [
       element("dt", { className: "own", text: visible(column.name) }),
       element("dd", { className: "own", text: column.text(row) }),
     ]);

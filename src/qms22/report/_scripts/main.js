@@ -1,4 +1,4 @@
-// Ties the parts together: how many rows are flagged, which one is chosen, light or dark.
+// Ties the parts together: which rows are flagged, which one is chosen, light or dark.
 
 // Places of the slider: every number up to a hundred, then steps of two per cent. The box takes all.
 function sliderStops(most) {
@@ -7,27 +7,31 @@ function sliderStops(most) {
   return [...stops, most];
 }
 
-function countsWords(run, k) {
+function countsWords(run, flags) {
+  const { count: k, last } = flags;
   const strong = (text) => element("strong", { text });
   const parts = [strong(countText(k)), ` of ${plural(run.nRows, "row")} flagged (${percent(k / run.nRows)})`];
-  if (k > 0) {
+  if (k > 0 && flags.isTop) {
     parts.push(", score ≥ ", strong(run.score.text(k - 1)));
     const tied = run.reach[k - 1] - k;
     if (tied > 0) parts.push(`, which ${plural(tied, "more row")} ${tied === 1 ? "has" : "have"} too`);
+  } else if (k > 0) {
+    if (run.pValue) parts.push(", p-value ≤ ", strong(rounded(flags.highestP, 6)));
+    parts.push(`, the last at rank ${countText(last)}`);
   }
   if (run.truth) {
-    const { found, nOutliers } = run.truth;
-    const hits = countText(Math.round(10 * found[k]) / 10);
-    const precision = k > 0 ? percent(found[k] / k) : NOTHING;
-    const rate = nOutliers > 0 ? percent(found[k] / nOutliers) : NOTHING;
+    const { nOutliers } = run.truth;
+    const hits = countText(Math.round(10 * flags.hits) / 10);
+    const precision = k > 0 ? percent(flags.hits / k) : NOTHING;
+    const rate = nOutliers > 0 ? percent(flags.hits / nOutliers) : NOTHING;
     parts.push("; ", strong(hits), ` of ${plural(nOutliers, "outlier")} found: TPR `, strong(rate), ", precision ", strong(precision));
   }
   return parts;
 }
 
-function download(run, k) {
+function download(run, flags) {
   // The mark at the start tells spreadsheets that the text is UTF-8.
-  const file = new Blob(["\ufeff", ...flaggedCsv(run, k)], { type: "text/csv" });
+  const file = new Blob(["\ufeff", ...flaggedCsv(run, flags)], { type: "text/csv" });
   const link = element("a", { href: URL.createObjectURL(file), download: "flagged-rows.csv" });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -36,10 +40,12 @@ function download(run, k) {
 class Page {
   constructor(run) {
     this.run = run;
-    this.k = run.k;
+    this.flags = run.flags;
     this.row = 0;
     this.box = document.getElementById("k-box");
     this.slider = document.getElementById("k-slider");
+    this.given = document.getElementById("flags-given");
+    this.top = document.getElementById("flags-top");
     this.stops = sliderStops(run.nKept);
     this.scores = new ScorePicture(run, (k) => this.flag(k));
     this.roc = run.truth ? new RocPicture(run) : null;
@@ -61,38 +67,47 @@ class Page {
     this.slider.addEventListener("input", () => this.flag(this.stops[Number(this.slider.value)]));
     this.box.addEventListener("input", () => this.box.value !== "" && this.flag(Number(this.box.value)));
     // Once done, the box shows what it was understood as.
-    this.box.addEventListener("change", () => { this.box.value = this.k; });
+    this.box.addEventListener("change", () => { this.box.value = this.flags.count; });
+    this.given.addEventListener("change", () => this.show(this.run.flags));
+    this.top.addEventListener("change", () => this.flag(this.flags.count));
     this.button = document.getElementById("download");
-    this.button.addEventListener("click", () => download(this.run, this.k));
+    this.button.addEventListener("click", () => download(this.run, this.flags));
   }
 
+  // The first k rows, in place of those that the run has flagged.
   flag(k) {
-    this.k = Math.min(Math.max(0, Math.floor(k) || 0), this.run.nKept);
+    this.top.checked = true;
+    this.show(topFlags(Math.min(Math.max(0, Math.floor(k) || 0), this.run.nKept), this.run));
+  }
+
+  show(flags) {
+    this.flags = flags;
     // A slider may report more often than the screen is drawn.
     this.frame ??= requestAnimationFrame(() => this.update());
   }
 
   update() {
     this.frame = undefined;
-    const { run, k } = this;
+    const { run, flags } = this;
+    const k = flags.count;
     const place = this.stops.findIndex((stop) => stop >= k);
     if (this.stops[Number(this.slider.value)] !== k) this.slider.value = place;
     this.slider.setAttribute("aria-valuetext", `${countText(k)} of ${plural(run.nRows, "row")}`);
     if (document.activeElement !== this.box) this.box.value = k;
-    document.getElementById("counts").replaceChildren(...countsWords(run, k));
+    document.getElementById("counts").replaceChildren(...countsWords(run, flags));
     this.button.textContent = `Download ${plural(k, "flagged row")} (CSV)`;
     this.button.disabled = k === 0;
-    this.scores.update(k);
-    this.roc?.update(k);
-    this.feature.update(k, this.row);
-    this.table.update(k, this.row);
+    this.scores.update(flags);
+    this.roc?.update(flags);
+    this.feature.update(flags, this.row);
+    this.table.update(flags, this.row);
   }
 
   choose(row) {
     this.row = row;
     this.detail.show(row);
-    this.table.update(this.k, row);
-    this.feature.update(this.k, row);
+    this.table.update(this.flags, row);
+    this.feature.update(this.flags, row);
     // Where the reasons stand below the table they would not be seen.
     const isBelow = matchMedia("(max-width: 60rem)").matches;
     if (isBelow) this.detail.panel.scrollIntoView({ block: "start" });

@@ -2,7 +2,7 @@
 
 class ScorePicture {
   constructor(run, onChoose) {
-    Object.assign(this, { run, onChoose, k: run.k });
+    Object.assign(this, { run, onChoose, flags: run.flags });
     this.box = document.getElementById("plot-scores");
     this.readout = document.getElementById("readout-scores");
     this.log = document.getElementById("log-counts");
@@ -16,7 +16,7 @@ class ScorePicture {
     const { edges, counts, bins } = this.run.scores;
     // A logarithmic axis has no zero: it starts at a half, and empty bars do too.
     const least = this.log.checked ? 0.5 : 0;
-    this.flagged = countBins(bins, counts.length, this.k);
+    this.flagged = countBins(bins, counts.length, this.flags);
     const high = (values) => values.map((value) => Math.max(value, least));
     return [middles(edges), high(counts), high(this.flagged)];
   }
@@ -43,7 +43,7 @@ class ScorePicture {
       ],
       series: [{}, barSeries("all"), barSeries("flagged")],
       hooks: {
-        draw: [(chart) => this.k > 0 && drawLine(chart, this.run.score.value(this.k - 1), "text")],
+        draw: [(chart) => this.hasLine && drawLine(chart, this.run.score.value(this.flags.last - 1), "text")],
         setCursor: [(chart) => this.read(chart.cursor.idx)],
         ready: [(chart) => chart.over.addEventListener("click", () => this.choose(chart))],
       },
@@ -70,10 +70,15 @@ class ScorePicture {
       `${plural(counts[bin], "row")}, ${countText(this.flagged[bin])} flagged`;
   }
 
-  update(k) {
-    this.k = k;
+  // Rows that are not the first ones are not told from the others by a score.
+  get hasLine() {
+    return this.flags.isTop && this.flags.count > 0;
+  }
+
+  update(flags) {
+    this.flags = flags;
     this.made.chart.setData(this.data());
-    const threshold = k === 0 ? "" : `, a dashed line at the threshold ${this.run.score.text(k - 1)}`;
+    const threshold = this.hasLine ? `, a dashed line at the threshold ${this.run.score.text(flags.last - 1)}` : "";
     this.box.ariaLabel = `Histogram of the scores of ${plural(this.run.nRows, "row")}${threshold}`;
   }
 
@@ -104,14 +109,14 @@ class RocPicture {
     });
   }
 
-  update(k) {
+  update({ count, hits }) {
     if (!this.made) return;
-    const { nOutliers, found, roc } = this.truth;
-    this.point = [(k - found[k]) / (this.nRows - nOutliers), found[k] / nOutliers];
+    const { nOutliers, roc } = this.truth;
+    this.point = [(count - hits) / (this.nRows - nOutliers), hits / nOutliers];
     this.made.chart.redraw(false);
     const [x, y] = this.point.map((rate) => rate.toFixed(3));
     this.words.textContent =
-      `AUC ${roc.auc.toFixed(4)}. At k = ${countText(k)}: true positive rate ${y}, false positive rate ${x}.`;
+      `AUC ${roc.auc.toFixed(4)}. With ${plural(count, "flagged row")}: true positive rate ${y}, false positive rate ${x}.`;
     this.box.ariaLabel = `ROC curve with an area of ${roc.auc.toFixed(4)}`;
   }
 
@@ -122,7 +127,7 @@ class RocPicture {
 
 class FeaturePicture {
   constructor(run) {
-    Object.assign(this, { run, k: run.k, row: null });
+    Object.assign(this, { run, flags: run.flags, row: null });
     this.box = document.getElementById("plot-feature");
     this.select = document.getElementById("feature");
     this.readout = document.getElementById("readout-feature");
@@ -152,7 +157,7 @@ class FeaturePicture {
 
   data() {
     const { kind, edges, labels, normal, bins } = this.feature;
-    const counts = countBins(bins, normal.length, this.k);
+    const counts = countBins(bins, normal.length, this.flags);
     const [ours, theirs] = [normal, counts].map((bars) => {
       const total = Math.max(bars.reduce((sum, bar) => sum + bar, 0), 1);
       return bars.map((bar) => bar / total);
@@ -230,7 +235,7 @@ class FeaturePicture {
     const title = visible(name);
     this.box.ariaLabel = `Distribution of ${title} in normal and in flagged rows`;
     const sentences = [];
-    if (this.k > 0) {
+    if (this.flags.count > 0) {
       const gaps = ours.map((share, bin) => theirs[bin] - share);
       const bin = gaps.indexOf(Math.max(...gaps));
       sentences.push(gaps[bin] > 0
@@ -240,7 +245,7 @@ class FeaturePicture {
       sentences.push("No row is flagged.");
     }
     if (kind !== "level") {
-      const flaggedMissing = bins.subarray(0, this.k).filter((bin) => bin >= normal.length).length;
+      const flaggedMissing = flaggedRows(this.flags).filter((row) => bins[row] >= normal.length).length;
       if (nMissing || flaggedMissing) {
         sentences.push(`Without a value: ${plural(nMissing, "normal row")}, ${plural(flaggedMissing, "flagged row")}.`);
       }
@@ -249,8 +254,8 @@ class FeaturePicture {
     this.words.textContent = sentences.join(" ");
   }
 
-  update(k, row) {
-    Object.assign(this, { k, row });
+  update(flags, row) {
+    Object.assign(this, { flags, row });
     if (!this.feature) return;
     this.made.chart.setData(this.data());
     this.describe();

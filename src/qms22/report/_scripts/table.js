@@ -2,7 +2,7 @@
 
 class RankedTable {
   constructor(run, onChoose) {
-    Object.assign(this, { run, onChoose, k: run.k, chosen: 0, page: 0, sorted: run.columns[0], direction: 1 });
+    Object.assign(this, { run, onChoose, flags: run.flags, chosen: 0, page: 0, sorted: run.columns[0], direction: 1 });
     this.head = document.querySelector("#ranked thead tr");
     this.body = document.querySelector("#ranked tbody");
     this.search = document.getElementById("search");
@@ -73,7 +73,7 @@ class RankedTable {
   }
 
   arrange() {
-    const rows = this.onlyFlagged.checked ? this.found.filter((row) => row < this.k) : this.found;
+    const rows = this.onlyFlagged.checked ? this.found.filter((row) => this.flags.has(row)) : this.found;
     this.rows = sortRows(rows, this.sorted, this.direction);
   }
 
@@ -127,18 +127,18 @@ class RankedTable {
   mark() {
     for (const line of this.body.rows) {
       const row = Number(line.dataset.row);
-      line.classList.toggle("flagged", row < this.k);
+      line.classList.toggle("flagged", this.flags.has(row));
       line.classList.toggle("chosen", row === this.chosen);
       const button = line.querySelector("button");
       button.ariaPressed = String(row === this.chosen);
       button.ariaLabel = `Rank ${row + 1}: show reasons`;
-      line.querySelector(".unseen").textContent = row < this.k ? ", flagged" : "";
+      line.querySelector(".unseen").textContent = this.flags.has(row) ? ", flagged" : "";
     }
   }
 
-  update(k, chosen) {
-    const hasMoved = k !== this.k;
-    Object.assign(this, { k, chosen });
+  update(flags, chosen) {
+    const hasMoved = flags !== this.flags;
+    Object.assign(this, { flags, chosen });
     if (hasMoved && this.onlyFlagged.checked) {
       this.arrange();
       this.show(this.page);

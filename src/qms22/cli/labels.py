@@ -1,0 +1,79 @@
+"""True labels of a batch, and how well the outliers among them were found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from qms22.detection import Detection
+    from qms22.tables import TableSource
+
+
+def read_truth(source: TableSource, label: str, outlier: str | None) -> NDArray[np.bool_]:
+    """Return which rows of a table are outliers by their labels.
+
+    Labels are read chunk by chunk, and each different one is kept once.
+    """
+    import numpy as np
+
+    from qms22.tables.labels import outlier_labels
+
+    n_missing = 0
+    numbers: dict[str, int] = {}
+    rows = []
+    for table in source.chunks([label]):
+        column = table.iloc[:, 0]
+        n_missing += int(column.isna().sum())
+        texts: Any = column.to_numpy(dtype=object)
+        values, places = np.unique(texts.astype(str), return_inverse=True)
+        found = [numbers.setdefault(value, len(numbers)) for value in values.tolist()]
+        rows.append(np.array(found, dtype=np.int32)[places])
+    if n_missing:
+        raise click.UsageError(f"--label {label}: {n_missing} rows have no label; fill them in")
+    remedy = "name another column, or the value of outliers by --outlier"
+    where = f"--label {label}: the column"
+    is_outlier = outlier_labels(np.array(list(numbers)), outlier, where, remedy)
+    return is_outlier[np.concatenate(rows)]
+
+
+def print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
+    """Print how many of the flagged rows are outliers, the true positive rate and the AUC."""
+    import numpy as np
+
+    from qms22.metrics import true_positive_rate_at
+
+    is_scored = ~np.isnan(found.scores)
+    scores, labels = found.scores[is_scored], truth[is_scored]
+    if not labels.any() or labels.all():
+        click.echo("no evaluation: the labels are all alike", err=True)
+        return
+    n_flagged, n_hits = int(found.flagged.sum()), int(truth[found.flagged].sum())
+    if found.fdr is None:
+        rate = true_positive_rate_at(labels, scores, n_flagged)
+    else:  # the flagged rows need not be the first ones
+        rate = n_hits / int(labels.sum())
+    click.echo(
+        f"by the labels: {n_hits} of the {n_flagged} flagged rows are outliers, "
+        f"TPR {rate:.4f}, AUC {area_under_curve(labels, scores):.4f}",
+        err=True,
+    )
+
+
+def area_under_curve(is_outlier: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
+    """Return the area under the ROC curve without the curve, which has a point for every row."""
+    import numpy as np
+    from sklearn.utils import gen_batches
+
+    outliers = np.sort(scores[is_outlier])
+    n_normal = len(scores) - len(outliers)
+    n_lost = 0  # pairs in which the normal row scores higher count two, ties one
+    for part in gen_batches(len(scores), 1 << 16):
+        normal = scores[part][~is_outlier[part]]
+        n_lost += int(np.searchsorted(outliers, normal, "left").sum())
+        n_lost += int(np.searchsorted(outliers, normal, "right").sum())
+    return 1 - n_lost / (2 * len(outliers) * n_normal)

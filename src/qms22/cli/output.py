@@ -1,0 +1,141 @@
+"""Results of commands on the terminal, in pipes and in files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from qms22.detection import Detection
+
+OUTPUT_SUFFIXES = (".csv", ".parquet", ".json")
+
+# Spreadsheets take a text that begins with one of these for a formula.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def write_tables(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    """Write the parts of a table, at least one and all with the same columns, into one file."""
+    from qms22._runtime.files import written_whole
+
+    write = {".parquet": _write_parquet, ".json": _write_json}.get(path.suffix.lower(), _write_csv)
+    with written_whole(path) as temporary:
+        write(tables, temporary)
+
+
+def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    from qms22._runtime.packages import need
+
+    pa = need("pyarrow")
+    parts = iter(tables)
+    first = pa.Table.from_pandas(next(parts), preserve_index=False)
+    with need("pyarrow.parquet").ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for part in parts:
+            writer.write_table(pa.Table.from_pandas(part, first.schema, preserve_index=False))
+
+
+def _write_json(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write("[")
+        before = "\n"
+        for table in tables:
+            plain = _with_plain_types(table)
+            if records := plain.to_json(orient="records", indent=1)[1:-1].strip("\n"):
+                file.write(before + records)
+                before = ",\n"
+        file.write("\n]")
+
+
+def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for at, table in enumerate(tables):
+            without_formulas(table).to_csv(file, index=False, header=at == 0)
+
+
+def print_flagged(found: Detection) -> None:
+    """Print the flagged rows, for people on a terminal, as CSV into a pipe."""
+    flagged = found.summary()
+    title = f"{len(flagged)} of {found.n_scored} rows are flagged"
+    if found.fdr is not None:
+        title += f" at a false discovery rate of {found.fdr:g}"
+    elif found.normal is not None:
+        title = f"The {len(flagged)} most suspicious of {found.n_scored} rows"
+    if sys.stdout.isatty():
+        _print_table(flagged, title)
+    else:
+        click.echo(without_formulas(flagged).to_csv(index=False), nl=False)
+    if found.contamination is not None:
+        share = found.facts()["estimated share of outliers"]
+        click.echo(f"estimated share of outliers: {share}", err=True)
+
+
+def _print_table(table: pd.DataFrame, title: str) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    shown = Table(title=escape(title))
+    for name, dtype in zip(table.columns, table.dtypes, strict=True):
+        shown.add_column(escape(str(name)), justify="right" if dtype.kind in "if" else "left")
+    for row in table.itertuples(index=False, name=None):
+        cells = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
+        shown.add_row(*map(escape, cells))
+    Console().print(shown)
+
+
+def print_columns(found: Detection) -> None:
+    """Print how each column of the tables was understood."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console(stderr=True)
+    shown = Table(title="Columns")
+    for heading in ("column", "kind", "usual value", "note"):
+        shown.add_column(heading)
+    for row in found.encoder.describe():
+        shown.add_row(*map(escape, row.values()))
+    console.print(shown)
+    if n_dropped := len(found.scores) - found.n_scored:
+        console.print(f"{n_dropped} unlabeled rows with missing values were dropped")
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Put an apostrophe before texts that a spreadsheet would run as formulas."""
+
+    def harmless(value: object) -> object:
+        if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _is_number(value):
+            return f"'{value}"
+        return value
+
+    safe = table.copy()
+    for at, dtype in enumerate(table.dtypes):
+        if dtype.kind not in "ifbM":
+            safe.isetitem(at, table.iloc[:, at].map(harmless))
+    return safe.set_axis([harmless(name) for name in table.columns], axis=1)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _with_plain_types(table: pd.DataFrame) -> pd.DataFrame:
+    """Turn columns with the types of a file into pandas' own, which pandas can write as JSON."""
+    import pandas as pd
+
+    plain = table.reset_index(drop=True)
+    for at, dtype in enumerate(table.dtypes):
+        if isinstance(dtype, pd.ArrowDtype):
+            plain.isetitem(at, table.iloc[:, at].array.__arrow_array__().to_pandas())
+    return plain

@@ -1,0 +1,311 @@
+"""The result of a detection, and the tables and the page made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qms22._runtime.packages import need
+from qms22.detection.reasons import RowReason
+from qms22.detection.streaming import rows_per_chunk
+from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.conformal import ContaminationEstimate
+from qms22.report.text import visible
+from qms22.tables import TableSource, TabularEncoder
+from qms22.tables.frame_source import FrameSource
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from qms22.report import PageContent
+
+_ROWS_IN_NOTEBOOK = 10
+
+# A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
+MOST_ROWS_ON_PAGE = 100_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Detection:
+    """What was found in a batch of rows.
+
+    Arrays have one entry per row of the batch, in its order.
+
+    Parameters
+    ----------
+    source : TableSource
+        The batch.
+    encoder : TabularEncoder
+    detector : QMS22Ensemble or QMS22
+    scores : ndarray of shape (n_rows,)
+        Higher is more suspicious; NaN where a row was dropped for missing values.
+    flagged : ndarray of bool of shape (n_rows,)
+    reasons : dict from int to list of RowReason
+        By position: why a row is suspicious, the strongest reason first. Flagged rows are
+        explained, but no more than 1,000 rows in all.
+    normal : DataFrame or None
+        The known-normal rows that were learned from; None where a saved model was applied.
+    p_values : ndarray of shape (n_rows,) or None
+        Where rows were flagged by a false discovery rate.
+    contamination : ContaminationEstimate or None
+        The share of outliers in the batch, likewise.
+    fdr : float or None
+        The false discovery rate.
+    id : str or None
+        The column of the batch that names the rows.
+    n_drawn : int
+        How many rows of the batch were learned from.
+    """
+
+    source: TableSource
+    encoder: TabularEncoder
+    detector: BatchDetector
+    scores: NDArray[np.float64]
+    flagged: NDArray[np.bool_]
+    reasons: dict[int, list[RowReason]]
+    normal: pd.DataFrame | None = None
+    p_values: NDArray[np.float64] | None = None
+    contamination: ContaminationEstimate | None = None
+    fdr: float | None = None
+    id: str | None = None
+    n_drawn: int = 0
+
+    @property
+    def n_scored(self) -> int:
+        """Number of rows with a score: all but those that were dropped."""
+        return int(np.count_nonzero(~np.isnan(self.scores)))
+
+    @property
+    def ranking(self) -> NDArray[np.intp]:
+        """Positions of the scored rows, most suspicious first; at ties the lower position."""
+        return np.argsort(-self.scores, kind="stable")[: self.n_scored]
+
+    @property
+    def top(self) -> NDArray[np.intp]:
+        """Positions of the flagged rows, most suspicious first."""
+        return self._ranked_flagged()[0]
+
+    def table(self, *, only_flagged: bool = False) -> pd.DataFrame:
+        """Return the rows in order of rank: results, then the columns of the batch.
+
+        Parameters
+        ----------
+        only_flagged : bool
+            Whether to return the flagged rows alone.
+
+        Returns
+        -------
+        DataFrame
+            Columns "rank" (from 1), "row" (the position, or in its place the column `id`), "score",
+            "flagged", "reasons", "p_value" where there are p-values, and those of the batch. A
+            column of the batch with one of these names gets a "_" appended. Dropped rows are not
+            in the table. The index is that of the batch.
+        """
+        if only_flagged:
+            rows, ranks = self._ranked_flagged()
+        else:
+            rows = self.ranking
+            ranks = np.arange(1, len(rows) + 1)
+        return self._with_results(self.source.take(rows), rows, ranks)
+
+    def tables(self) -> Iterator[pd.DataFrame]:
+        """Yield what `table` returns, in parts if the batch is not in memory.
+
+        Yields
+        ------
+        DataFrame
+            The whole table, or its rows in the order of the file, chunk by chunk. The latter takes
+            about twenty bytes of memory per row, besides the scores.
+        """
+        if isinstance(self.source, FrameSource):
+            yield self.table()
+            return
+        ranking = self.ranking
+        ranks = np.zeros(len(self.scores), dtype=np.uint32)
+        ranks[ranking] = np.arange(1, len(ranking) + 1, dtype=np.uint32)
+        del ranking
+        first = 0
+        n_rows = rows_per_chunk(len(self.source.names))
+        for chunk in self.source.chunks(n_rows=n_rows, exact=True):
+            rows = np.arange(first, first + len(chunk))
+            first += len(chunk)
+            is_scored = ranks[rows] > 0
+            rows = rows[is_scored]
+            yield self._with_results(chunk[is_scored], rows, ranks[rows].astype(np.intp))
+
+    def summary(self) -> pd.DataFrame:
+        """Return the flagged rows without the columns of the batch, except `id`."""
+        rows, ranks = self._ranked_flagged()
+        if self.id is None:
+            names = need("pandas").DataFrame(index=rows)
+        else:
+            names = self.source.take(rows, [self.id])
+        return self._with_results(names, rows, ranks)
+
+    def facts(self) -> dict[str, str]:
+        """Return how the result was made, in words."""
+        from qms22 import __version__
+
+        parameters = self.detector.get_params()
+        names = ("n_splits", "n_members", "n_components", "max_iter", "scaling", "n_restarts")
+        facts = {} if self.normal is None else {"known-normal rows": str(len(self.normal))}
+        facts["unlabeled rows"] = str(self.n_scored)
+        if 0 < self.n_drawn < self.n_scored:
+            facts["unlabeled rows learned from"] = str(self.n_drawn)
+        facts["detector"] = type(self.detector).__name__
+        facts["settings"] = ", ".join(f"{n} {parameters[n]}" for n in names if n in parameters)
+        if self.contamination is not None:
+            facts["false discovery rate"] = f"{self.fdr:g}"
+            facts["estimated share of outliers"] = _share(self.contamination)
+        return {**facts, "seed": str(parameters["random_state"]), "qms22": __version__}
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        title: str | None = None,
+        truth: ArrayLike | None = None,
+        facts: Mapping[str, str] | None = None,
+    ) -> Path:
+        """Write a page to explore the result: one HTML file that needs nothing else.
+
+        The page shows the ranked rows, their reasons, the scores and the distributions of the
+        columns, and lets its reader choose how many rows to flag. It loads nothing from anywhere.
+        Of more than 100,000 rows it holds the most suspicious ones and all flagged ones.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file. An existing one is replaced, and left as it was if anything fails.
+        title : str, optional
+            Heading of the page.
+        truth : array-like of bool of shape (n_rows,), optional
+            Which rows are outliers, to show how well they were found.
+        facts : mapping of str to str, optional
+            More about how the result was made.
+
+        Returns
+        -------
+        Path
+            The file.
+        """
+        from qms22.report import write_page  # needs jinja2, which is optional
+
+        content = self._page(title or "Suspicious rows", truth, {**(facts or {}), **self.facts()})
+        return write_page(Path(path), content)
+
+    def _page(self, title: str, truth: ArrayLike | None, facts: Mapping[str, str]) -> PageContent:
+        from qms22.report import PageContent
+
+        ranking = self.ranking
+        flagged = np.flatnonzero(self.flagged[ranking])
+        n_kept = max(MOST_ROWS_ON_PAGE, flagged[-1] + 1 if len(flagged) else 0)
+        kept = ranking[:n_kept]
+        rows = self.source.take(kept)
+        encoder, normal = self.encoder, self.normal
+        return PageContent(
+            title,
+            *self._beside(rows, kept, np.arange(1, len(kept) + 1)),
+            self.scores[ranking],
+            {
+                rank: self.reasons[row]
+                for rank, row in enumerate(kept.tolist())
+                if row in self.reasons
+            },
+            {name: cells for name, cells in encoder.typed_cells(rows).items() if name != self.id},
+            normal={} if normal is None else encoder.typed_cells(normal),
+            n_normal=0 if normal is None else len(normal),
+            flagged_by=f"the top {len(flagged)}"
+            if self.fdr is None
+            else f"a false discovery rate of {self.fdr:g}",
+            truth=None if truth is None else np.asarray(truth, dtype=bool)[ranking],
+            columns=encoder.describe(),
+            facts=facts,
+        )
+
+    def _ranked_flagged(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the positions of the flagged rows in order of rank, and their ranks."""
+        if not self.flagged.any():
+            return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+        # The ranking down to the last flagged row; a batch may be too long to rank all of it.
+        first = np.flatnonzero(self.scores >= self.scores[self.flagged].min())
+        first = first[np.argsort(-self.scores[first], kind="stable")]
+        places = np.flatnonzero(self.flagged[first])
+        return first[places], places + 1
+
+    def _with_results(
+        self, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]
+    ) -> pd.DataFrame:
+        """Return results and columns of some rows of the batch side by side."""
+        return need("pandas").concat(self._beside(table, rows, ranks), axis=1)
+
+    def _beside(
+        self, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return the results of some rows, and their columns with names that do not clash."""
+        reasons = np.full(len(rows), "", dtype=object)
+        for at in np.flatnonzero(np.isin(rows, list(self.reasons))):
+            reasons[at] = "; ".join(map(str, self.reasons[int(rows[at])]))
+        results: dict[str, Any] = {
+            "rank": ranks,
+            "row": rows,
+            "score": self.scores[rows],
+            "flagged": self.flagged[rows],
+            "reasons": reasons,
+        }
+        if self.p_values is not None:
+            results["p_value"] = self.p_values[rows]
+        return _without_clashes(results, table, self.id)
+
+    def __repr__(self) -> str:
+        rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"
+        share = "" if self.contamination is None else f", {_share(self.contamination)} outliers"
+        n_flagged = np.count_nonzero(self.flagged)
+        return f"Detection: {n_flagged:,} of {self.n_scored:,} rows flagged{rate}{share}"
+
+    def _repr_html_(self) -> str:
+        """Return the first flagged rows for a notebook; text of the table stays text."""
+        shown = self.summary().iloc[:_ROWS_IN_NOTEBOOK].drop(columns="flagged")
+
+        def row(cells: Any, tag: str) -> str:
+            texts = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
+            return "".join(f"<{tag}>{escape(visible(text))}</{tag}>" for text in texts)
+
+        head = row(shown.columns, "th")
+        body = (f"<tr>{row(cells, 'td')}</tr>" for cells in shown.itertuples(index=False))
+        return (
+            f"<p>{escape(repr(self))}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+        )
+
+
+def _without_clashes(
+    results: dict[str, Any], table: pd.DataFrame, id_name: str | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rename columns of the table that clash with results, and put column `id_name` for "row"."""
+    names: list[Any] = list(table.columns)
+    texts = [str(name) for name in names]
+    taken = set(results) - ({"row"} if id_name is not None else set())
+    for at, name in enumerate(texts):
+        if name in taken:
+            while name in taken or name in texts:
+                name += "_"
+            names[at] = name
+            taken.add(name)
+    table = table.set_axis(names, axis=1)
+    if id_name is not None:
+        name = names[texts.index(str(id_name))]
+        ids = table.pop(name)
+        results = {name if key == "row" else key: values for key, values in results.items()}
+        results[name] = ids.array
+    return need("pandas").DataFrame(results, index=table.index), table
+
+
+def _share(estimate: ContaminationEstimate) -> str:
+    return f"{estimate.share:.1%} (95 % interval: {estimate.low:.1%} to {estimate.high:.1%})"

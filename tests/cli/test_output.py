@@ -1,0 +1,207 @@
+"""Results in files, in pipes and on the page are the same, and harmless."""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import run
+from page_data import read_page
+from visits import FAST, N_BATCH, write_visits
+
+from qms22 import Detection, detect
+from qms22.cli.output import write_tables
+from qms22.detection import streaming
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+READERS = {"csv": pd.read_csv, "parquet": pd.read_parquet, "json": pd.read_json}
+VISITS = ("detect", "normal.csv", "batch.csv", "--id", "visit", "--ignore", "sick")
+QUICK = (*VISITS, "--preset", "paper", "--n-jobs", "1", "-q")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return write_visits(tmp_path)
+
+
+@pytest.fixture
+def found(files: Path, monkeypatch: pytest.MonkeyPatch) -> Detection:
+    """A result in several parts."""
+    monkeypatch.setattr(streaming, "_CELLS_PER_CHUNK", 300)
+    return detect(files / "normal.csv", files / "batch.csv", max_samples=400, **FAST)
+
+
+def blur(files: Path) -> None:
+    """Let p-values and scores disagree: some rows are suspicious, but none is far out."""
+    batch = pd.read_csv(files / "batch.csv")
+    batch["pulse"] += np.random.RandomState(3).gamma(1, 8, len(batch))
+    batch.to_csv(files / "batch.csv", index=False)
+
+
+def test_all_outputs_of_a_false_discovery_rate_agree(files: Path) -> None:
+    blur(files)
+    tables = {}
+    for suffix, read in READERS.items():
+        more = ("-o", f"o.{suffix}", "--report", "page.html")
+        result = run(*QUICK, "--fdr", "0.3", *more, cwd=files)
+        assert result.exit_code == 0, result.stderr
+        tables[suffix] = read(files / f"o.{suffix}")
+    assert "estimated share of outliers: " in result.stderr
+    table = tables["csv"]
+    flagged = table[table["flagged"]]
+    assert table["rank"].tolist() == list(range(1, N_BATCH + 1))
+    assert table["score"].is_monotonic_decreasing
+    assert 0 < len(flagged) < flagged["rank"].max()  # the first rows would not be the same
+    for suffix in ("parquet", "json"):
+        pd.testing.assert_frame_equal(
+            tables[suffix].replace({"reasons": {"": np.nan}}),
+            table,
+            check_dtype=False,
+            rtol=1e-8 if suffix == "json" else 1e-15,
+        )
+    # On the terminal, or rather in a pipe: the flagged rows, by rank.
+    names, *lines = (line.split(",") for line in result.stdout.splitlines())
+    assert names == ["rank", "visit", "score", "flagged", "reasons", "p_value"]
+    assert [int(line[0]) for line in lines] == flagged["rank"].tolist()
+    assert [line[1] for line in lines] == flagged["visit"].tolist()
+    assert [float(line[-1]) for line in lines] == flagged["p_value"].tolist()
+    header, array, columns = read_page(files / "page.html")
+    assert array(header["flagged"]).astype(bool).tolist() == table["flagged"].tolist()
+    assert columns["visit"] == table["visit"].tolist()
+    np.testing.assert_allclose(columns["p_value"], table["p_value"], rtol=1e-8)
+    assert "as flagged by a false discovery rate of 0.3" in (files / "page.html").read_text()
+
+
+@pytest.mark.parametrize("suffix", READERS)
+@pytest.mark.parametrize("only_flagged", [True, False])
+def test_output(files: Path, suffix: str, only_flagged: bool) -> None:
+    path = files / f"out.{suffix}"
+    flag = ["--only-flagged"] if only_flagged else []
+    assert run(*QUICK, "-k", "5", "-o", path, *flag, cwd=files).exit_code == 0
+    table = READERS[suffix](path)
+    assert len(table) == (5 if only_flagged else N_BATCH)
+    assert table["flagged"].sum() == 5
+    assert table["rank"].tolist() == list(range(1, len(table) + 1))
+    assert table["score"].is_monotonic_decreasing
+    assert table["visit"].is_unique
+    assert table["reasons"].iloc[0]
+    assert "weight" in table.columns
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_parts_make_one_table(files: Path, found: Detection, suffix: str) -> None:
+    write_tables(found.tables(), files / f"o.{suffix}")
+    whole = READERS[suffix](files / f"o.{suffix}")
+    expected = detect(files / "normal.csv", files / "batch.csv", **FAST).table()
+    ranked = whole.sort_values("rank").reset_index(drop=True)
+    expected["reasons"] = expected["reasons"].replace("", np.nan if suffix == "csv" else "")
+    pd.testing.assert_frame_equal(
+        ranked,
+        expected.reset_index(drop=True),
+        check_dtype=False,
+        rtol=1e-8 if suffix == "json" else 1e-15,
+    )
+
+
+def test_types_stay_alike_through_the_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing in the first part says what a column holds; the file does."""
+    monkeypatch.setattr(streaming, "_CELLS_PER_CHUNK", 300)
+    rng = np.random.RandomState(0)
+    columns = {
+        "x": rng.normal(size=200),
+        "n": pa.array([None] * 150 + list(range(50)), pa.int64()),
+        "word": pa.array([None] * 150 + ["=1+1"] * 50),
+        "list": pa.array([None] * 150 + [[1]] * 50),
+        "day": pa.array([None] * 199 + [19_000], pa.date32()),
+        "score": rng.normal(size=200),
+    }
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table(columns), path, row_group_size=10)
+    ignored = ["n", "word", "list", "day"]
+    found = detect(path, path, ignore=ignored, max_samples=200, preset="paper")
+    for suffix in READERS:
+        write_tables(found.tables(), tmp_path / f"o.{suffix}")
+    table = pq.read_table(tmp_path / "o.parquet")
+    for name in ignored:
+        assert table.column(name).equals(pa.table(columns).column(name))
+    assert "score_" in table.column_names
+    assert "'=1+1" in (tmp_path / "o.csv").read_text()
+    records = json.loads((tmp_path / "o.json").read_text())
+    assert [record["n"] for record in records] == columns["n"].to_pylist()
+    assert found.report(tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_a_run_that_is_stopped_leaves_nothing(files: Path, found: Detection, suffix: str) -> None:
+    before = set(files.iterdir())
+
+    def stopped() -> Iterator[pd.DataFrame]:
+        tables = found.tables()
+        yield next(tables)
+        assert not (files / f"o.{suffix}").exists()
+        signal.raise_signal(signal.SIGINT)
+        yield from tables
+
+    with pytest.raises(KeyboardInterrupt):
+        write_tables(stopped(), files / f"o.{suffix}")
+    assert set(files.iterdir()) == before
+
+
+@pytest.mark.parametrize("suffix", READERS)
+def test_a_full_disk_leaves_nothing(files: Path, found: Detection, suffix: str) -> None:
+    before = set(files.iterdir())
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limits[1]))
+    try:
+        with pytest.raises(OSError, match=rf"cannot write .*o\.{suffix}: "):
+            write_tables(found.tables(), files / f"o.{suffix}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert set(files.iterdir()) == before
+
+
+def test_formulas_and_scripts_are_harmless(tmp_path: Path) -> None:
+    rng = np.random.RandomState(0)
+    evil = "<script>alert(1)</script>"
+    normal = pd.DataFrame({evil: rng.normal(size=80), "b": rng.normal(size=80)})
+    batch = pd.DataFrame({evil: rng.normal(size=20), "b": rng.normal(size=20)})
+    batch["name"] = ["=cmd|' /C calc'!A0", "+1+2", "@x", "-5"] * 5
+    batch.loc[0, "b"] = 50.0
+    normal.to_csv(tmp_path / "n.csv", index=False)
+    batch.to_csv(tmp_path / "b.csv", index=False)
+    command = ("detect", "n.csv", "b.csv", "--id", "name", "-k", "4", "-q")
+    result = run(*command, "-o", "o.csv", "--report", "r.html", cwd=tmp_path)
+    assert result.exit_code == 0, result.stderr
+    for text in (result.stdout, (tmp_path / "o.csv").read_text()):
+        assert "'=cmd" in text
+        assert ",=cmd" not in text
+    assert "<script>alert(1)" not in (tmp_path / "r.html").read_text()
+    run(*command, "-o", "o.json", cwd=tmp_path)
+    assert json.loads((tmp_path / "o.json").read_text())[0]["name"] == "=cmd|' /C calc'!A0"
+
+
+def test_columns_that_clash_are_renamed_alike_everywhere(tmp_path: Path) -> None:
+    rng = np.random.RandomState(0)
+    for name, n in (("n.csv", 80), ("b.csv", 20)):
+        pd.DataFrame(rng.normal(size=(n, 3)), columns=["score", "flagged", "rank"]).to_csv(
+            tmp_path / name, index=False
+        )
+    expected = ["rank", "row", "score", "flagged", "reasons", "score_", "flagged_", "rank_"]
+    for suffix, read in READERS.items():
+        command = ("detect", "n.csv", "b.csv", "-k", "3", "-o", f"o.{suffix}")
+        result = run(*command, "--report", "page.html", cwd=tmp_path)
+        assert result.exit_code == 0, result.stderr
+        assert len(result.stdout.splitlines()) == 4
+        assert read(tmp_path / f"o.{suffix}").columns.tolist() == expected
+    _, _, columns = read_page(tmp_path / "page.html")
+    assert [*columns][-3:] == expected[-3:]

@@ -1,0 +1,51 @@
+"""The command line within the process of the tests, and as a process of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sysconfig
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from qms22.cli import main
+
+COMMAND = Path(sysconfig.get_path("scripts")) / "qms22"
+
+
+def run(*arguments: object, cwd: Path) -> Result:
+    """Run a command in a directory; what goes wrong inside is raised."""
+    with chdir(cwd):
+        return CliRunner(catch_exceptions=False).invoke(main, [str(each) for each in arguments])
+
+
+def run_process(*arguments: object, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a command as a process, for what signals, pipes and limits do."""
+    return subprocess.run(
+        [str(COMMAND), *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        **options,
+    )
+
+
+def words_of(text: str) -> str:
+    """A text without its line breaks."""
+    return " ".join(text.split())
+
+
+def assert_refused(result: Result | subprocess.CompletedProcess[str], *words: str) -> None:
+    """Exit code 2, one sentence, and nothing else."""
+    sentence = words_of(result.stderr)
+    code = result.exit_code if isinstance(result, Result) else result.returncode
+    assert code == 2, sentence
+    assert "Traceback" not in result.stderr
+    assert not result.stdout
+    assert result.stderr.strip().splitlines()[-1].startswith("Error: ")
+    for word in words:
+        assert word in sentence

@@ -1,0 +1,278 @@
+"""`qms22.detect` on frames and files, and what its result gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from page_data import read_page
+from visits import FAST, LEFT_OUT, N_BATCH, SICK, visits, write_visits
+
+import qms22
+from qms22 import Detection, QMS22Ensemble, TabularEncoder, detect
+from qms22.detection import result
+from qms22.tables import read_table
+
+
+@pytest.fixture(scope="module")
+def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
+    normal, batch = visits(400, 0), visits(N_BATCH, 1)
+    batch.loc[SICK, "pulse"] += 60.0
+    batch.index = pd.Index([f"label {at}" for at in range(N_BATCH)], name="place")
+    return normal, batch
+
+
+@pytest.fixture(scope="module")
+def found(tables: tuple[pd.DataFrame, pd.DataFrame]) -> Detection:
+    return detect(*tables, **FAST)
+
+
+@pytest.fixture(scope="module")
+def by_rate(tables: tuple[pd.DataFrame, pd.DataFrame]) -> Detection:
+    """Of the flagged rows some have a lower rank than others that are not flagged."""
+    normal, batch = tables
+    rng = np.random.RandomState(3)
+    batch = batch.assign(pulse=batch["pulse"] + rng.gamma(1, 8, len(batch)))
+    return detect(normal, batch, id="visit", fdr=0.3, preset="paper", n_jobs=1)
+
+
+def test_the_table_has_results_first_and_keeps_the_index(
+    found: Detection, tables: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    batch = tables[1]
+    table = found.table()
+    assert table.columns.tolist() == [
+        *("rank", "visit", "score", "flagged", "reasons"),
+        *batch.columns.drop("visit"),
+    ]
+    assert table.index.name == "place"
+    assert table.index.tolist() == batch.index[found.ranking].tolist()
+    pd.testing.assert_frame_equal(table[batch.columns], batch.loc[table.index])
+    assert table["rank"].tolist() == list(range(1, N_BATCH + 1))
+    assert table["score"].is_monotonic_decreasing
+    assert table["flagged"].sum() == 8
+    assert ((table["reasons"] != "") == table["flagged"]).all()
+    assert "pulse" in table["reasons"].iloc[0]
+    pd.testing.assert_frame_equal(found.table(only_flagged=True), table[:8])
+
+
+def test_without_names_rows_are_called_by_position(
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+) -> None:
+    found = detect(*tables, preset="paper", k=8)
+    table = found.table()
+    assert table["row"].tolist() == found.ranking.tolist()
+    assert table.columns[1] == "row"
+    assert found.summary()["row"].tolist() == found.top.tolist()
+
+
+def test_an_index_may_hold_labels_twice(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    normal, batch = tables
+    twice = batch.set_axis(["a"] * len(batch), axis=0)
+    expected = detect(normal, batch, **FAST).table().reset_index(drop=True)
+    table = detect(normal, twice, **FAST).table()
+    assert set(table.index) == {"a"}
+    pd.testing.assert_frame_equal(table.reset_index(drop=True), expected)
+
+
+def test_rank_follows_score_though_flags_need_not(by_rate: Detection) -> None:
+    table = by_rate.table()
+    assert by_rate.p_values is not None
+    assert table["rank"].tolist() == list(range(1, N_BATCH + 1))
+    assert table["score"].is_monotonic_decreasing
+    flagged = table[table["flagged"]]
+    assert 0 < len(flagged) < flagged["rank"].max()  # or this would show nothing
+    assert flagged["p_value"].max() < table["p_value"][~table["flagged"]].min()
+    np.testing.assert_array_equal(table["p_value"], by_rate.p_values[by_rate.ranking])
+    pd.testing.assert_frame_equal(by_rate.table(only_flagged=True), flagged)
+    summary = by_rate.summary()
+    assert summary.columns.tolist() == table.columns[:6].tolist()
+    pd.testing.assert_frame_equal(summary, flagged.iloc[:, :6])
+    assert set(by_rate.top) | set(by_rate.ranking[:10]) == set(by_rate.reasons)
+
+
+def test_all_outputs_flag_the_same_rows(by_rate: Detection, tmp_path: Path) -> None:
+    table = by_rate.table()
+    header, array, columns = read_page(by_rate.report(tmp_path / "page.html"))
+    np.testing.assert_array_equal(array(header["flagged"]), table["flagged"])
+    assert columns["visit"] == table["visit"].tolist()
+    np.testing.assert_allclose(columns["p_value"], table["p_value"], rtol=1e-8)
+    np.testing.assert_allclose(columns["score"], table["score"], rtol=1e-8)
+    pd.testing.assert_frame_equal(pd.concat(by_rate.tables()), table)
+
+
+def test_columns_may_be_numbers() -> None:
+    rng = np.random.RandomState(0)
+    normal, batch = (pd.DataFrame(rng.normal(size=(n, 3))) for n in (120, 30))
+    batch.loc[4, 1] = 40.0
+    found = detect(normal, batch, k=2, preset="paper")
+    table = found.table()
+    assert table.columns.tolist() == ["rank", "row", "score", "flagged", "reasons", 0, 1, 2]
+    assert found.reasons[4][0][:1] == ("1",)
+    assert found.reasons[4][0].value == 40.0
+    named = detect(normal, batch, k=2, preset="paper", id=2, ignore=[0])
+    assert named.table().columns.tolist() == ["rank", 2, "score", "flagged", "reasons", 0, 1]
+    assert list(named.encoder.groups_) == ["1"]
+
+
+def test_columns_of_the_batch_that_clash_get_a_line_below() -> None:
+    rng = np.random.RandomState(0)
+    names = ["score", "rank", "rank_", "flagged", "p_value", "row"]
+    normal, batch = (pd.DataFrame(rng.normal(size=(n, 6)), columns=names) for n in (120, 30))
+    plain = detect(normal, batch, preset="paper", n_jobs=1)
+    assert plain.table().columns.tolist() == [
+        *("rank", "row", "score", "flagged", "reasons"),
+        *("score_", "rank__", "rank_", "flagged_", "p_value", "row_"),
+    ]
+    pd.testing.assert_series_equal(
+        plain.table()["rank__"].sort_index(), batch["rank"], check_names=False
+    )
+    named = detect(normal, batch, preset="paper", id="score", n_jobs=1)
+    assert named.table().columns.tolist() == [
+        *("rank", "score_", "score", "flagged", "reasons"),
+        *("rank__", "rank_", "flagged_", "p_value", "row"),
+    ]
+    with pytest.warns(UserWarning, match="no row is flagged"):
+        rated = detect(normal, batch, preset="paper", fdr=0.01, n_jobs=1)
+    assert rated.table().columns.tolist() == [
+        *("rank", "row", "score", "flagged", "reasons", "p_value"),
+        *("score_", "rank__", "rank_", "flagged_", "p_value_", "row_"),
+    ]
+
+
+def test_frames_and_files_of_any_kind_agree(tmp_path: Path) -> None:
+    files = write_visits(tmp_path)
+    normal, batch = read_table(files / "normal.csv"), read_table(files / "batch.csv")
+    expected = detect(normal, batch, **FAST)
+    for known, rows in (
+        (str(files / "normal.csv"), files / "batch.parquet"),
+        (pl.from_pandas(normal), pl.from_pandas(batch)),
+        (normal, files / "batch.feather"),
+    ):
+        found = detect(known, rows, **FAST)
+        np.testing.assert_array_equal(found.scores, expected.scores)
+        pd.testing.assert_frame_equal(found.table(), expected.table(), check_dtype=False)
+
+
+def test_it_is_what_the_steps_one_by_one_give(
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+) -> None:
+    normal, batch = tables
+    encoder = TabularEncoder(ignore=["visit"]).fit(normal)
+    detector = QMS22Ensemble(random_state=0, n_jobs=1, contamination=8)
+    detector.fit(encoder.transform(normal), unlabeled=encoder.transform(batch))
+    found = detect(normal, batch, k=8, id="visit", n_jobs=1)
+    np.testing.assert_array_equal(found.scores, detector.unlabeled_scores_)
+    np.testing.assert_array_equal(found.top, detector.top_k(8))
+    assert found.detector.offset_ == detector.offset_
+
+
+def test_a_short_text_for_terminals_and_notebooks(found: Detection, by_rate: Detection) -> None:
+    assert repr(found) == "Detection: 8 of 150 rows flagged"
+    n_flagged = len(by_rate.top)
+    assert repr(by_rate).startswith(f"Detection: {n_flagged} of 150 rows flagged at fdr=0.3, ")
+    assert "95 % interval" in repr(by_rate)
+    html = found._repr_html_()
+    assert html.count("<tr>") == 9
+    assert found.table()["visit"].iloc[0] in html
+
+
+def test_text_of_the_table_stays_text_in_notebooks() -> None:
+    rng = np.random.RandomState(0)
+    evil = "<script>alert(1)</script>\u202e"
+    normal, batch = (pd.DataFrame({evil: rng.normal(size=n), "b": rng.rand(n)}) for n in (90, 9))
+    batch["name"] = evil
+    html = detect(normal, batch, id="name", preset="paper")._repr_html_()
+    assert "<script" not in html
+    assert "\u202e" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_of_a_large_batch_the_page_holds_the_first_and_all_flagged_rows(
+    found: Detection, by_rate: Detection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(result, "MOST_ROWS_ON_PAGE", 10)
+    header, _, columns = read_page(found.report(tmp_path / "a.html"))
+    assert (header["nRows"], header["nKept"]) == (150, 10)
+    assert sum(header["scores"]["counts"]) == 150
+    assert columns["rank"] == list(range(1, 11))
+    header, array, _ = read_page(by_rate.report(tmp_path / "b.html"))
+    last = by_rate.summary()["rank"].max()
+    assert last > 10
+    assert header["nKept"] == last
+    assert array(header["flagged"]).sum() == len(by_rate.top)
+
+
+def test_dates_in_text_get_a_histogram_of_dates(tmp_path: Path) -> None:
+    rng = np.random.RandomState(0)
+    for name, n_rows in (("normal.csv", 300), ("batch.csv", 60)):
+        days = pd.Timestamp("2024-12-01") + pd.to_timedelta(rng.randint(0, 60, n_rows), unit="D")
+        table = pd.DataFrame({"day": days.strftime("%d.%m.%Y"), "a": rng.normal(size=n_rows)})
+        table.to_csv(tmp_path / name, index=False)
+    found = detect(tmp_path / "normal.csv", tmp_path / "batch.csv", k=5, preset="paper")
+    header, array, columns = read_page(found.report(tmp_path / "page.html"))
+    day = next(feature for feature in header["features"] if feature["name"] == "day")
+    assert day["kind"] == "date"
+    assert pd.Timestamp(day["edges"][0], unit="s") <= pd.Timestamp("2024-12-02")
+    assert sum(day["normal"]) == 300
+    assert columns["day"] == found.table()["day"].tolist()  # as written
+    spec = next(spec for spec in header["columns"] if spec["name"] == "day")
+    by_time = [spec["levels"][at] for at in np.argsort(array(spec["keys"])[:-1])]
+    assert by_time == sorted(by_time, key=lambda text: text.split(".")[::-1])
+
+
+def test_a_page_names_the_run(found: Detection, tmp_path: Path) -> None:
+    truth = np.isin(np.arange(N_BATCH), SICK)
+    path = found.report(tmp_path / "p.html", title="Visits", truth=truth, facts={"who": "me"})
+    text = path.read_text("utf-8")
+    for words in ("Visits", "me", "QMS22", qms22.__version__, "as flagged by the top 8"):
+        assert words in text
+    header, _, columns = read_page(path)
+    assert columns["truth"].count("outlier") == header["truth"]["nOutliers"] == len(SICK)
+    assert [feature["name"] for feature in header["features"]] == [
+        *("day", "age", "weight", "pulse", "ward", "urgent")
+    ]
+
+
+def test_later_dates_alone_are_no_reason() -> None:
+    rng = np.random.RandomState(0)
+    days = pd.date_range("2026-01-01", periods=200)
+    normal = pd.DataFrame({"day": days[:150], "a": rng.normal(size=150), "b": rng.normal(size=150)})
+    batch = pd.DataFrame({"day": days[150:], "a": rng.normal(size=50), "b": rng.normal(size=50)})
+    found = detect(normal, batch, k=5, preset="paper")
+    assert "day" not in found.encoder.groups_
+    earlier = detect(normal, batch.assign(day=days[:50]), k=5, preset="paper")
+    assert "day" in earlier.encoder.groups_
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"max_samples": 0}, "max_samples must be a whole number of at least 1"),
+        ({"k": 151}, "k=151 is more than the 150 unlabeled rows"),
+        ({"k": 0}, "k must be a whole number"),
+        ({"k": 3, "fdr": 0.1}, "give one of them"),
+        ({"fdr": 1.0}, r"fdr must be a share in \(0, 1\)"),
+        ({"preset": "best"}, "preset must be one of"),
+        ({"id": "name"}, "no column 'name' to name the rows"),
+        ({"missing": "guess"}, "missing must be one of"),
+    ],
+)
+def test_options_that_make_no_sense(
+    tables: tuple[pd.DataFrame, pd.DataFrame], options: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        detect(*tables, **({**LEFT_OUT, "preset": "paper"} | options))
+
+
+def test_two_columns_of_one_name_are_refused(
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+) -> None:
+    normal, batch = tables
+    twice = batch.set_axis([*batch.columns[:-1], "age"], axis=1)
+    with pytest.raises(ValueError, match="2 columns named 'age'"):
+        detect(normal, twice)
