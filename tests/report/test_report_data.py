@@ -20,7 +20,7 @@ from qms22.report.columns import as_levels, as_numbers, pack_column
 from qms22.report.payload import Payload, shorten
 from qms22.report.prepare import pack_content
 from qms22.report.text import visible
-from qms22.report.truth import Ties, roc_points
+from qms22.report.truth import outliers_found, roc_points, rows_reached
 from qms22.tables.cells import Cells, frame_cells
 
 
@@ -179,9 +179,16 @@ def test_dates_are_binned_in_time() -> None:
 
 
 def test_equal_scores_share_a_bin() -> None:
-    edges, codes = bin_scores(np.zeros(4))
+    edges, counts, codes = bin_scores(np.zeros(4), 3)
     assert len(edges) == 2
-    assert codes.tolist() == [0, 0, 0, 0]
+    assert counts == [4]
+    assert codes.tolist() == [0, 0, 0]
+
+
+def test_scores_are_counted_where_they_are_binned() -> None:
+    scores = np.sort(np.random.default_rng(0).normal(size=1000).round(2))[::-1]
+    edges, counts, codes = bin_scores(scores, 1000)
+    assert np.bincount(codes, minlength=len(edges) - 1).tolist() == counts
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=30))
@@ -189,9 +196,9 @@ def test_found_outliers_agree_with_the_metric(pairs: list[tuple[int, bool]]) -> 
     scores = np.array([score for score, _ in pairs], dtype=float)
     truth = np.array([label for _, label in pairs])
     order = np.argsort(-scores, kind="stable")
-    ties = Ties.of(scores[order])
-    found = ties.found(truth[order])
-    assert ties.reach().tolist() == [int((scores >= score).sum()) for score in scores[order]]
+    found = outliers_found(scores[order], truth[order])
+    reached = rows_reached(scores[order], len(scores)).tolist()
+    assert reached == [int((scores >= score).sum()) for score in scores[order]]
     assert found[-1] == pytest.approx(truth.sum())
     if truth.any():
         for k in range(len(scores) + 1):

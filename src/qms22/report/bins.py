@@ -1,4 +1,4 @@
-"""Distributions of features: which bin each row falls in, and how many normal rows do."""
+"""Histograms of columns: the bin of each row, and the number of normal rows in each bin."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ from qms22.tables.cells import Cells, show_value
 
 MISSING = 255
 _MOST_BINS = 40
+_SCORE_BINS = 60
 _MOST_LEVELS = 12
-# More levels than this, most of them in one row only, are names or free text: no distribution.
+# More levels than this, most of them in one row only, are names or free text: no histogram.
 _FEW_LEVELS = 50
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """A feature of the normal and of the unlabeled rows, in the same bins.
+    """A column of the normal and of the unlabeled rows, in the same bins.
 
     Parameters
     ----------
     kind : str
         "number", "date" (seconds since 1970) or "level".
     edges : list of float
-        Of the bins of numbers and dates, one more than there are bins.
+        Edges of the bins of numbers and dates, one more than there are bins.
     labels : list of str
-        Of the bins of levels.
+        Names of the bins of levels.
     normal : list of int
         Number of normal rows in each bin.
     n_missing : int
-        Number of normal rows without a value; for levels they have a bin of their own.
+        Number of normal rows without a value; levels have a bin of their own for them.
     codes : ndarray of shape (n,), uint8
-        The bin of each unlabeled row; MISSING where it has no value.
+        The bin of each unlabeled row; MISSING if it has no value.
     is_clipped : bool
         Whether the outermost bins also hold values beyond them.
     """
@@ -50,7 +51,7 @@ class Bins:
 
 
 def bin_feature(normal: Cells, rows: Cells, flagged: NDArray[np.bool_]) -> Bins | None:
-    """Bin a feature of the normal and of the unlabeled rows.
+    """Return the bins of a column of the normal and of the unlabeled rows.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ def bin_feature(normal: Cells, rows: Cells, flagged: NDArray[np.bool_]) -> Bins 
     Returns
     -------
     Bins or None
-        None where there is nothing to draw: no values, or texts that hardly ever recur.
+        None if there is nothing to draw: no values, or texts that hardly ever recur.
     """
     forms = {normal.form, rows.form}
     if forms == {"number"}:
@@ -73,10 +74,13 @@ def bin_feature(normal: Cells, rows: Cells, flagged: NDArray[np.bool_]) -> Bins 
     return _bin_levels(_levels(normal), _levels(rows), flagged)
 
 
-def bin_scores(scores: NDArray[np.float64], n_bins: int = 60) -> tuple[list[float], NDArray[Any]]:
-    """Give the edges of a histogram of scores, and the bin of each."""
-    edges = _even_edges(float(scores.min()), float(scores.max()), n_bins)
-    return edges.tolist(), _codes(scores, edges)
+def bin_scores(
+    scores: NDArray[np.float64], n_kept: int
+) -> tuple[list[float], list[int], NDArray[np.uint8]]:
+    """Return edges and counts of a histogram of scores, and the bins of the first ones."""
+    edges = _even_edges(float(scores.min()), float(scores.max()), _SCORE_BINS)
+    counts, _ = np.histogram(scores, edges)
+    return edges.tolist(), counts.tolist(), _codes(scores[:n_kept], edges)
 
 
 def _bin_numbers(kind: str, normal: NDArray[Any], rows: NDArray[Any]) -> Bins | None:
@@ -97,7 +101,10 @@ def _bin_numbers(kind: str, normal: NDArray[Any], rows: NDArray[Any]) -> Bins | 
 
 
 def _edges(normal: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Span what is usual and some way beyond: one value far out must not squeeze all others."""
+    """Return edges that span the usual values and somewhat more.
+
+    A single value far out must not squeeze all others into one bin.
+    """
     known = np.concatenate([normal, rows])
     if not known.size:
         return None
@@ -109,7 +116,7 @@ def _edges(normal: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.float64] | No
     if room > 0:
         low, high = max(low, float(first - room)), min(high, float(last + room))
     if high - low >= 1 and (known == np.rint(known)).all():
-        # Bins of as many integers each: else some would hold one more and stand out.
+        # Every bin holds the same number of integers; a bin with one more would stand out.
         low, high = np.floor(low), np.ceil(high)
         width = np.ceil((high - low + 1) / _MOST_BINS)
         edges = np.arange(low - 0.5, high + width, width, dtype=np.float64)
@@ -121,7 +128,7 @@ def _even_edges(low: float, high: float, n_bins: int) -> NDArray[np.float64]:
     edges = np.linspace(low, high, n_bins + 1)
     if (np.diff(edges) > 0).all():
         return edges
-    # One value, or values too close to each other to tell bins apart.
+    # One value, or values too close to each other for several bins.
     room = max(abs(low), abs(high), 1.0) / 2
     return np.array([low - room, high + room])
 
@@ -144,7 +151,7 @@ def _bin_levels(
     ours, theirs = _renumber(normal, names), _renumber(rows, names)
     counts = [np.bincount(codes + 1, minlength=len(names) + 1) for codes in (ours, theirs)]
     of_flagged = np.bincount(theirs[flagged] + 1, minlength=len(names) + 1)
-    # The levels that matter: frequent somewhere, be it only among the flagged rows.
+    # Show the levels that are frequent somewhere, if only among the flagged rows.
     shares = [count / max(count.sum(), 1) for count in (*counts, of_flagged)]
     weight = np.maximum.reduce(shares)[1:]
     n_shown = len(names) if len(names) <= _MOST_LEVELS + 1 else _MOST_LEVELS
@@ -172,7 +179,7 @@ def _levels(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
 
 
 def _renumber(column: tuple[NDArray[np.intp], Sequence[str]], names: list[str]) -> NDArray[np.intp]:
-    """Give the texts of a column as their places in `names`; -1 stays."""
+    """Return the texts of a column as their places in `names`; -1 stays."""
     place = {name: number for number, name in enumerate(names)}
     numbers = np.array([*(place[text] for text in column[1]), -1], dtype=np.intp)
     return numbers[column[0]]

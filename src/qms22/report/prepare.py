@@ -13,13 +13,12 @@ from qms22.report.bins import bin_feature, bin_scores
 from qms22.report.columns import pack_column
 from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent, PageReason
 from qms22.report.payload import Payload, plain_number
-from qms22.report.truth import Ties, roc_points
+from qms22.report.truth import outliers_found, roc_points, rows_reached
 
 
 def pack_content(content: PageContent) -> str:
     """Return all that the page needs, packed by `Payload`; `_scripts/data.js` reads it."""
     payload = Payload()
-    ties = Ties.of(content.scores)
     n_kept = len(content.rows)
     return payload.pack(
         {
@@ -28,8 +27,8 @@ def pack_content(content: PageContent) -> str:
             "flagged": payload.add(content.flagged.astype(np.uint8)),
             "columns": list(_columns(content, payload)),
             "scores": _scores(content, payload),
-            "reach": payload.add(ties.reach()[:n_kept].astype(np.uint32)),
-            "truth": _truth(content, ties, payload),
+            "reach": payload.add(rows_reached(content.scores, n_kept).astype(np.uint32)),
+            "truth": _truth(content, payload),
             "features": list(_features(content, payload)),
             "reasons": {
                 rank: [_reason(reason) for reason in row] for rank, row in content.reasons.items()
@@ -54,20 +53,18 @@ def _columns(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]]
 
 
 def _scores(content: PageContent, payload: Payload) -> dict[str, Any]:
-    edges, codes = bin_scores(content.scores)
-    counts = np.bincount(codes, minlength=len(edges) - 1)
-    bins = payload.add(codes[: len(content.rows)])
-    return {"edges": edges, "counts": counts.tolist(), "bins": bins}
+    edges, counts, codes = bin_scores(content.scores, len(content.rows))
+    return {"edges": edges, "counts": counts, "bins": payload.add(codes)}
 
 
-def _truth(content: PageContent, ties: Ties, payload: Payload) -> dict[str, Any] | None:
+def _truth(content: PageContent, payload: Payload) -> dict[str, Any] | None:
     if content.truth is None:
         return None
     n_kept = len(content.rows)
     return {
         "nOutliers": int(content.truth.sum()),
         "nFlagged": int(content.truth[:n_kept][content.flagged].sum()),
-        "found": payload.add(ties.found(content.truth)[: n_kept + 1]),
+        "found": payload.add(outliers_found(content.scores, content.truth)[: n_kept + 1]),
         "roc": roc_points(content.truth, content.scores),
     }
 
