@@ -13,7 +13,7 @@ from qms22.cli.detect import detect, score
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="qms22")
 def main() -> None:
-    """Find the anomalies in a batch of records when all you have is known-normal ones.
+    """Find the anomalies in a batch of records, given known-normal records.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`qms22 demo`: the main job on real data that need no download."""
+"""`qms22 demo`: find anomalies in real data that need no download."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from qms22 import QMS22
 
 
-@click.command(short_help="Try it on real data that need no download.")
+@click.command(short_help="Try the detector on real data that need no download.")
 @click.option(
     "-k",
     "--top",
     type=click.IntRange(min=1),
     default=200,
     show_default=True,
-    help="How many rows to pick as suspicious.",
+    help="How many rows to flag.",
 )
 @click.option(
     "--show",
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
     help="Where to write the ROC curve: a .png, .pdf or .svg file.",
 )
 def demo(top: int, show: int, seed: int, output: Path) -> None:
-    """Find malignant tumours among 391 patients, knowing 178 benign ones.
+    """Find malignant tumours among 391 patients, given 178 benign ones.
 
-    Splits scikit-learn's breast-cancer data: half of the benign rows are known to be normal (T),
-    the other half and all malignant rows are the unlabeled batch (S). Fits QMS22 with the
-    paper's settings, prints the most suspicious rows and how well they were found, and draws the
-    ROC curve.
+    Splits scikit-learn's breast-cancer data: half of the benign rows are the known-normal rows (T),
+    the other half and all malignant rows are the unlabeled batch (S). Fits QMS22 with the settings
+    of the paper, prints the most suspicious rows and how many outliers are among them, and draws
+    the ROC curve.
 
     \b
     Example:
         qms22 demo --top 100 --output roc.png
     """
-    # Imported here, so that `qms22 --help` answers at once.
+    # Imported here to keep `qms22 --help` fast.
     from qms22 import QMS22
 
     normal, unlabeled, is_outlier = _breast_cancer(seed)
@@ -76,7 +76,7 @@ def demo(top: int, show: int, seed: int, output: Path) -> None:
 def _breast_cancer(
     seed: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Split the data into known-normal rows, unlabeled rows, and the truth about the latter."""
+    """Return known-normal rows, unlabeled rows, and which of the latter are outliers."""
     import numpy as np
     from sklearn.datasets import load_breast_cancer
 

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qms22.cli.labels import print_evaluation, read_truth
-from qms22.cli.output import OUTPUT_SUFFIXES, print_columns, print_flagged, write_tables
+from qms22.cli.output import print_columns, print_flagged, write_tables
 from qms22.cli.shared import (
     FILE,
-    check_output,
-    check_overwriting,
+    check_table_outputs,
     explained,
     id_option,
     only_flagged_option,
     output_option,
     quiet_option,
-    require,
 )
 
 if TYPE_CHECKING:
@@ -33,62 +31,75 @@ if TYPE_CHECKING:
 @click.option(
     "--marker",
     metavar="COLUMN",
-    help="With one file only: the column that marks the rows known to be normal.",
+    help="With one file: the column that marks the known-normal rows.",
 )
-@click.option("--normal-value", help="With --marker: the value that means normal, if not obvious.")
+@click.option(
+    "--normal-value", help="With --marker: the value that means normal, if it is not obvious."
+)
 @click.option(
     "-k",
     "--top",
     "k",
     type=click.IntRange(min=1),
-    help="How many rows to flag; 50 where not given, or all if there are fewer.",
+    help="How many rows to flag; by default 50, or all if there are fewer.",
 )
 @click.option(
     "--fdr",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     metavar="SHARE",
-    help="Instead of --top: flag rows so that at most this share of them is expected to be normal, "
-    "and show p-values and an estimate of the share of outliers.",
+    help="Instead of --top: flag rows so that at most this share of them is expected to be normal; "
+    "show p-values and an estimate of the share of outliers.",
 )
 @id_option
-@click.option("--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
 @click.option(
-    "--label", metavar="COLUMN", help="The column with the truth, to evaluate the answer alone."
+    "--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated."
 )
-@click.option("--outlier", help="With --label: the value that means outlier, if not obvious.")
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    help="The column with the true labels; used only to evaluate the result.",
+)
+@click.option("--outlier", help="With --label: the value that means outlier, if it is not obvious.")
 @click.option(
     "--missing",
     type=click.Choice(["error", "impute", "drop"]),
     default="error",
     show_default=True,
-    help="Missing values: complain, fill in what is usual, or drop the rows.",
+    help="Missing values: refuse them, replace them by the usual value, or drop the rows.",
 )
 @click.option(
     "--preset",
     type=click.Choice(["recommended", "paper"]),
     default="recommended",
     show_default=True,
-    help="Settings of the detector.",
+    help="QMS22Ensemble, or QMS22 with the settings of the paper.",
 )
 @click.option(
     "--max-samples",
     type=click.IntRange(min=1),
     metavar="N",
     help="Learn from at most N rows of each file, drawn at random, and read the files part by "
-    "part: they may be larger than memory. Where they are, N is at most 100000 if not given.",
+    "part: they may be larger than memory. For such files the default is at most 100000.",
 )
 @output_option
 @only_flagged_option
-@click.option("--report", type=FILE, help="Write a page to explore the answer: an .html file.")
-@click.option("--save-model", type=FILE, help="Keep the model for 'qms22 score': a .skops file.")
+@click.option("--report", type=FILE, help="Write a page to explore the result: an .html file.")
+@click.option(
+    "--save-model",
+    type=FILE,
+    help="Save the model for 'qms22 score': a .skops file. It contains known-normal rows, up to "
+    "4096 of them.",
+)
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
     show_default=True,
-    help="Seed of shuffles and draws.",
+    help="Seed of draws and shuffles.",
 )
-@click.option("--n-jobs", default=-1, show_default=True, help="Threads; -1: all cores.")
+@click.option(
+    "--n-jobs", default=-1, show_default=True, help="Number of threads; -1 means all cores."
+)
 @quiet_option
 def detect(
     normal: Path,
@@ -104,14 +115,14 @@ def detect(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Find the most suspicious rows of UNLABELED, knowing those of NORMAL.
+    """Find the most suspicious rows of UNLABELED, given the known-normal rows of NORMAL.
 
-    Both files are tables of any kind with the same columns: CSV with any delimiter, compressed or
-    not, Parquet, Arrow, ARFF or KEEL. Or give one file whose column --marker tells the known-normal
+    Both files are tables with the same columns: CSV with any delimiter, Parquet, Arrow, ARFF or
+    KEEL, compressed or not. Or give one file with a column --marker that marks the known-normal
     rows. Numbers, truth values, categories and dates are used; identifiers, free text and columns
-    that never vary are left out, with a note.
+    with one value are left out.
 
-    On a terminal the flagged rows are shown with their reasons; into a pipe they go as CSV.
+    On a terminal the flagged rows are shown with their reasons; in a pipe they are CSV.
 
     \b
     Example:
@@ -121,7 +132,7 @@ def detect(
     """
     _check_files(normal, unlabeled, marker, normal_value, options)
     outputs = {"--output": output, "--report": report, "--save-model": save_model}
-    _check_outputs([normal, unlabeled], outputs)
+    check_table_outputs([normal, unlabeled], outputs)
     began = time.perf_counter()
     with explained():
         from qms22 import detection
@@ -168,7 +179,7 @@ def detect(
     "--top",
     "k",
     type=click.IntRange(min=1),
-    help="How many rows to flag; those beyond the model's line where not given.",
+    help="How many rows to flag; by default those beyond the threshold of the model.",
 )
 @id_option
 @output_option
@@ -182,17 +193,17 @@ def score(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Score the rows of NEW by a model that 'qms22 detect --save-model' has kept.
+    """Score the rows of NEW by a model that 'qms22 detect --save-model' has saved.
 
-    Without --top the rows beyond the line that was drawn when the model was made are flagged.
-    The model learned from another batch: rows of a kind that was not in it may go unnoticed.
+    Without --top the rows beyond the threshold are flagged that was set when the model was made.
+    The model has learned from another batch: it may miss kinds of anomalies that were not in it.
     Loading a model never runs code from its file.
 
     \b
     Example:
         qms22 score model.skops tomorrow.csv --top 20
     """
-    _check_outputs([model, new], {"--output": output})
+    check_table_outputs([model, new], {"--output": output})
     with explained():
         from qms22 import detection
         from qms22.models import load_model
@@ -202,19 +213,6 @@ def score(
     print_flagged(found)
     if output is not None and not quiet:
         click.echo(f"written: {output}", err=True)
-
-
-def _check_outputs(inputs: list[Path | None], outputs: dict[str, Path | None]) -> None:
-    """Refuse to start where files could not be written, or would be lost."""
-    suffixes = {"--output": OUTPUT_SUFFIXES, "--report": (".html",), "--save-model": (".skops",)}
-    for option, path in outputs.items():
-        check_output(path, suffixes[option], option)
-    check_overwriting(inputs, outputs)
-    require("reading tables", "table", "pandas", "pyarrow", "narwhals")
-    if outputs.get("--report") is not None:
-        require("--report", "report", "jinja2")
-    if outputs.get("--save-model") is not None:
-        require("--save-model", "model", "skops")
 
 
 def _check_files(
@@ -229,7 +227,7 @@ def _check_files(
     if unlabeled is None and marker is None:
         raise click.UsageError(
             "give a second file with the rows to search, or name by --marker the column that "
-            f"tells the known-normal rows of {normal}"
+            f"marks the known-normal rows of {normal}"
         )
     if unlabeled is None and options["max_samples"] is not None:
         raise click.UsageError(

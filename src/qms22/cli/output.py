@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from qms22.detection import Detection
 
-OUTPUT_SUFFIXES = (".csv", ".parquet", ".json")
-
 # Spreadsheets take a text that begins with one of these for a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 

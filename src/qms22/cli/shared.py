@@ -1,4 +1,4 @@
-"""What commands share: options, errors as sentences, checks of paths and packages."""
+"""What commands share: options, error messages, checks of paths and packages."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from pathlib import Path
 
 import click
 
+_SUFFIXES = {
+    "--output": (".csv", ".parquet", ".json"),
+    "--report": (".html",),
+    "--save-model": (".skops",),
+}
+
 FILE = click.Path(path_type=Path)
 
-id_option = click.option("--id", metavar="COLUMN", help="The column that names rows.")
+id_option = click.option("--id", metavar="COLUMN", help="The column that names the rows.")
 output_option = click.option(
     "-o",
     "--output",
     type=FILE,
-    help="Write all rows with score, rank, flag and reasons: a .csv, .parquet or .json file. They "
-    "come most suspicious first; where files are read part by part, in the order of the file.",
+    help="Write all rows with score, rank, flag and reasons to a .csv, .parquet or .json file. The "
+    "most suspicious rows come first; if files are read part by part, rows are in the order of the "
+    "file.",
 )
 only_flagged_option = click.option(
-    "--only-flagged", is_flag=True, help="With --output: write the flagged rows alone."
+    "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."
 )
 quiet_option = click.option(
     "-q", "--quiet", is_flag=True, help="No progress bar and no table of columns."
@@ -30,7 +37,7 @@ quiet_option = click.option(
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turn errors that users can mend into one sentence and exit code 2; warnings into notes."""
+    """Report errors that users can fix in one sentence, with exit code 2, and warnings as notes."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
@@ -46,7 +53,7 @@ def _note(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def require(option: str, extra: str, *packages: str) -> None:
-    """Refuse to start where a package is not installed."""
+    """Raise UsageError if a package is not installed."""
     for package in packages:
         if find_spec(package) is None:
             remedy = f"run pip install 'qms22[{extra}]'"
@@ -54,7 +61,7 @@ def require(option: str, extra: str, *packages: str) -> None:
 
 
 def check_output(path: Path | None, suffixes: tuple[str, ...], option: str) -> None:
-    """Refuse to start where an output file could not be written."""
+    """Raise UsageError if an output file could not be written."""
     if path is None:
         return
     if path.suffix.lower() not in suffixes:
@@ -68,13 +75,13 @@ def check_output(path: Path | None, suffixes: tuple[str, ...], option: str) -> N
 
 
 def check_overwriting(inputs: Iterable[Path | None], outputs: Mapping[str, Path | None]) -> None:
-    """Refuse outputs that would overwrite an input or each other.
+    """Raise UsageError if an output is one of the inputs or another output.
 
     Parameters
     ----------
     inputs : iterable of Path or None
     outputs : mapping of str to Path or None
-        By option.
+        Paths by option.
     """
     read = [path.expanduser() for path in inputs if path is not None]
     written: dict[str, Path] = {}
@@ -94,8 +101,20 @@ def check_overwriting(inputs: Iterable[Path | None], outputs: Mapping[str, Path 
         written[option] = path
 
 
+def check_table_outputs(inputs: list[Path | None], outputs: dict[str, Path | None]) -> None:
+    """Raise UsageError if outputs cannot be written or would overwrite inputs."""
+    for option, path in outputs.items():
+        check_output(path, _SUFFIXES[option], option)
+    check_overwriting(inputs, outputs)
+    require("reading tables", "table", "pandas", "pyarrow", "narwhals")
+    if outputs.get("--report") is not None:
+        require("--report", "report", "jinja2")
+    if outputs.get("--save-model") is not None:
+        require("--save-model", "model", "skops")
+
+
 def _is_same_file(first: Path, second: Path) -> bool:
-    """Return whether two paths lead to one file: by links of any kind, or by another spelling."""
+    """Return whether two paths name one file, also through links and other spellings."""
     if first.exists() and second.exists():
         return first.samefile(second)
     return first.resolve() == second.resolve()

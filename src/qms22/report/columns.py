@@ -1,4 +1,4 @@
-"""Columns of a table, packed so that a page shows them as the user knows them."""
+"""Columns of a table, packed so that a page shows them as the user wrote them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pandas.api import types
 from qms22.report.payload import DIGITS, Payload, shorten
 from qms22.tables.cells import Cells
 
-# Integers beyond it are not all numbers of a page.
+# JavaScript cannot represent all integers beyond this one.
 _LARGEST_INTEGER = 2**53
 _MOST_PLACES = 9
 _INTEGERS = (np.int8, np.int16, np.int32)
@@ -50,7 +50,7 @@ def pack_column(values: pd.Series, cells: Cells | None, payload: Payload) -> dic
 
 
 def as_numbers(values: pd.Series) -> NDArray[np.float64] | None:
-    """Give a column as numbers, NaN where they are missing, or None where it holds others."""
+    """Return a column as numbers, with NaN for missing ones; None if it stores no numbers."""
     dtype = values.dtype
     if (
         not types.is_numeric_dtype(dtype)
@@ -63,14 +63,14 @@ def as_numbers(values: pd.Series) -> NDArray[np.float64] | None:
         if any(abs(end) > _LARGEST_INTEGER for end in ends):
             return None
     if dtype in (np.float16, np.float32):
-        # 0.1 in single precision is 0.1 to its owner, not 0.10000000149.
+        # Show 0.1 in single precision as 0.1, not as 0.10000000149.
         values = values.astype(str).astype(np.float64)
     numbers: NDArray[np.float64] = values.to_numpy(dtype=np.float64, na_value=np.nan)
     return numbers
 
 
 def as_levels(values: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
-    """Give a column as texts: the number of each row's text, -1 where it is missing, and the texts.
+    """Return a column as texts: the number of each row's text, -1 if it is missing, and the texts.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def as_levels(values: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
         In the order of their first rows.
     """
     if types.is_datetime64_any_dtype(values.dtype):
-        # Without the time of day where it is midnight in all rows.
+        # This leaves out the time of day if it is midnight in all rows.
         values = values.astype(str).where(values.notna(), None)
     try:
         codes, unique = pd.factorize(values)
@@ -92,7 +92,7 @@ def as_levels(values: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
         codes, unique = pd.factorize(values.map(str))
     texts = [str(level) for level in unique]
     numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    # Two values may read the same, such as 1 and "1"; the last place is for -1, missing.
+    # Two values may have the same text, such as 1 and "1"; the last place is for -1, missing.
     renumbered = np.array([*(numbers[text] for text in texts), -1], dtype=np.intp)
     return renumbered[codes], list(numbers)
 
@@ -113,7 +113,7 @@ def _pack_numbers(numbers: NDArray[np.float64], payload: Payload) -> dict[str, A
 
 
 def _decimal_places(numbers: NDArray[np.float64]) -> int | None:
-    """Count the decimal places that hold all numbers to the bit, or None."""
+    """Return how many decimal places represent all numbers exactly, or None."""
     if not np.isfinite(numbers).all():
         return None
     largest = np.abs(numbers).max(initial=0)

@@ -1,4 +1,4 @@
-"""Arrays and a JSON header in one text that a page can take apart."""
+"""Arrays and a JSON header in one text, which the script of the page unpacks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# As the page names its typed arrays; it reads them in the byte order of all machines of today.
+# The names of typed arrays in JavaScript; browsers run on little-endian machines.
 _TYPES = {
     "Int8Array": "<i1",
     "Int16Array": "<i2",
@@ -23,20 +23,20 @@ _TYPES = {
 }
 _TYPE_NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 
-# The widest type; a typed array has to start at a multiple of the width of its type.
+# Width of the widest type: a typed array has to start at a multiple of the width of its type.
 _ALIGNMENT = 8
 
-# Bits of a float64 that are kept where all of them would be needed: 2 ** -32 is less than half of
-# the ninth digit, and the zeros that follow pack well.
+# Numbers without a short decimal form are rounded to 32 bits: an error of 2 ** -32 is less than
+# half of the ninth digit, and the zeros that follow compress well.
 DIGITS = 9
 _DROPPED_BITS = np.uint64(52 - 31)
 
 
 class Payload:
-    """Collects arrays, then packs them with a header that says where they are.
+    """Collects arrays and packs them with a header that has their positions.
 
-    The packed bytes are where the header starts (8 bytes), the arrays, and the header; gzipped,
-    and written in base64. None of that can be taken for markup.
+    The packed bytes are the position of the header (8 bytes), the arrays and the header, compressed
+    by gzip and written in base64, so that nothing in them can be taken for markup.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Payload:
         self._end = _ALIGNMENT
 
     def add(self, array: NDArray[Any]) -> list[Any]:
-        """Add an array; returns its type, where it starts and its length, for the header."""
+        """Add an array; return its type, position and length for the header."""
         dtype = array.dtype.newbyteorder("<")
         data = np.ascontiguousarray(array, dtype=dtype).tobytes()
         padding = -len(data) % _ALIGNMENT
@@ -54,7 +54,7 @@ class Payload:
         return place
 
     def pack(self, header: Any) -> str:
-        """Pack the arrays and a header."""
+        """Return the arrays and a header as one text."""
         text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode("ascii")
         start = self._end.to_bytes(_ALIGNMENT, "little")
         packed = gzip.compress(b"".join([start, *self._chunks, text]), compresslevel=6, mtime=0)
@@ -67,12 +67,12 @@ def shorten(values: NDArray[np.float64]) -> NDArray[np.float64]:
     half = np.uint64(1) << (_DROPPED_BITS - np.uint64(1))
     kept = (bits + half) >> _DROPPED_BITS << _DROPPED_BITS
     rounded = kept.view(np.float64)
-    # Rounding up must not make infinity of the largest numbers, the tiniest have fewer digits than
-    # they seem to, and what is no number stays.
+    # Rounding up must not make infinity of the largest numbers; subnormal numbers have fewer
+    # digits; NaN and infinity stay.
     is_safe = np.isfinite(rounded) & (np.abs(values) >= np.finfo(np.float64).tiny)
     return np.where(is_safe & np.isfinite(values), rounded, values)
 
 
 def plain_number(value: float) -> float | None:
-    """Give a number that JSON can hold, or None."""
+    """Return a number that JSON can represent, or None."""
     return float(value) if math.isfinite(value) else None

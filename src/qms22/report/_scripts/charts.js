@@ -1,4 +1,4 @@
-// What all pictures share: colours of the theme, axes, bars, a size that follows the page.
+// What all charts share: colors of the theme, axes, bars, and a size that follows the page.
 
 const probe = document.documentElement.appendChild(element("span", { hidden: true }));
 
@@ -7,7 +7,7 @@ function color(name) {
   return getComputedStyle(probe).color;
 }
 
-// Colours are asked for at every drawing: the theme may have changed.
+// Colors are read at every drawing, because the theme may have changed.
 function axis(label, more = {}) {
   const line = { stroke: () => color("line"), width: 1 };
   return {
@@ -32,7 +32,7 @@ function barSeries(name, more = {}) {
   };
 }
 
-// Bars in front of others, which have to be seen through them.
+// Transparent bars, through which the bars behind them can be seen.
 function outlineSeries(name) {
   return {
     ...barSeries(name),

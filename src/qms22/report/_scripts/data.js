@@ -12,8 +12,8 @@ const ARRAYS = {
   Int8Array, Int16Array, Int32Array, Uint8Array, Uint16Array, Uint32Array, Float64Array,
 };
 
-// Columns answer alike: text(row) to show, plain(row) for files, keys() to sort by, NaN where a
-// value is missing, and mark(found, wanted), which marks the rows that hold a text.
+// All columns have text(row) to show, plain(row) for files, keys() to sort by, with NaN for missing
+// values, and mark(found, wanted), which marks the rows that contain a text.
 class NumberColumn {
   constructor(spec, array) {
     Object.assign(this, { name: spec.name, role: spec.role, isNumber: true, spec, array });
@@ -126,7 +126,7 @@ function flaggedRows(flags) {
   return Array.from({ length: flags.last }, (_, row) => row).filter(flags.has);
 }
 
-// Rows by a column; missing values last, rows of equal value by rank.
+// Sort rows by a column: missing values last, rows of equal value by rank.
 function sortRows(rows, column, direction) {
   const keys = column.keys();
   const known = rows.filter((row) => !Number.isNaN(keys[row]));
@@ -138,7 +138,7 @@ function sortRows(rows, column, direction) {
   return sorted;
 }
 
-// Rows that hold a text in any column but rank, score and p-value, by rank.
+// Rows that contain a text in any column but rank, score and p-value, by rank.
 function searchRows(run, wanted) {
   const all = Uint32Array.from({ length: run.nKept }, (_, row) => row);
   if (wanted === "") return all;
@@ -149,7 +149,7 @@ function searchRows(run, wanted) {
   return all.filter((row) => found[row]);
 }
 
-// How many of the flagged rows fall into each bin; what is missing falls into none.
+// Number of flagged rows in each bin; missing values are in no bin.
 function countBins(bins, nBins, flags) {
   const counts = new Array(nBins).fill(0);
   for (let row = 0; row < flags.last; row += 1) {

@@ -63,7 +63,7 @@ class DetailPanel {
     });
   }
 
-  // A feature that has a picture is a way to it.
+  // The name of a column with a histogram is a button that shows it.
   name(name) {
     if (!this.canDraw(name)) return element("span", { className: "own", text: visible(name) });
     const button = element("button", { type: "button", className: "own", text: visible(name) });

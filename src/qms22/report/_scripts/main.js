@@ -1,6 +1,6 @@
 // Ties the parts together: which rows are flagged, which one is chosen, light or dark.
 
-// Places of the slider: every number up to a hundred, then steps of two per cent. The box takes all.
+// Stops of the slider: every number up to 100, then steps of 2 %. The box takes any number.
 function sliderStops(most) {
   const stops = [];
   for (let k = 0; k < most; k = k < 100 ? k + 1 : Math.ceil(1.02 * k)) stops.push(k);
@@ -30,7 +30,7 @@ function countsWords(run, flags) {
 }
 
 function download(run, flags) {
-  // The mark at the start tells spreadsheets that the text is UTF-8.
+  // The byte order mark tells spreadsheets that the text is UTF-8.
   const file = new Blob(["\ufeff", ...flaggedCsv(run, flags)], { type: "text/csv" });
   const link = element("a", { href: URL.createObjectURL(file), download: "flagged-rows.csv" });
   link.click();
@@ -66,7 +66,7 @@ class Page {
     this.slider.max = this.stops.length - 1;
     this.slider.addEventListener("input", () => this.flag(this.stops[Number(this.slider.value)]));
     this.box.addEventListener("input", () => this.box.value !== "" && this.flag(Number(this.box.value)));
-    // Once done, the box shows what it was understood as.
+    // After editing, the box shows the number in use.
     this.box.addEventListener("change", () => { this.box.value = this.flags.count; });
     this.given.addEventListener("change", () => this.show(this.run.flags));
     this.top.addEventListener("change", () => this.flag(this.flags.count));
@@ -82,7 +82,7 @@ class Page {
 
   show(flags) {
     this.flags = flags;
-    // A slider may report more often than the screen is drawn.
+    // A slider may send more events than the screen has frames.
     this.frame ??= requestAnimationFrame(() => this.update());
   }
 
@@ -108,7 +108,7 @@ class Page {
     this.detail.show(row);
     this.table.update(this.flags, row);
     this.feature.update(this.flags, row);
-    // Where the reasons stand below the table they would not be seen.
+    // On narrow screens the reasons are below the table, out of sight.
     const isBelow = matchMedia("(max-width: 60rem)").matches;
     if (isBelow) this.detail.panel.scrollIntoView({ block: "start" });
   }
@@ -149,7 +149,7 @@ async function start() {
   const store = document.getElementById("data");
   const run = await readRun(store.textContent);
   store.remove();
-  // Pictures take their size from the page, so it has to be there first.
+  // Charts take their size from the page, which has to be visible first.
   document.getElementById("run").hidden = false;
   const page = new Page(run);
   setUpTheme(() => page.redraw());

@@ -1,4 +1,4 @@
-// The three pictures: scores, ROC curve, a feature.
+// The three charts: scores, ROC curve, a column.
 
 class ScorePicture {
   constructor(run, onChoose) {
@@ -6,7 +6,7 @@ class ScorePicture {
     this.box = document.getElementById("plot-scores");
     this.readout = document.getElementById("readout-scores");
     this.log = document.getElementById("log-counts");
-    // Few suspicious rows among many others would not be seen on a plain axis.
+    // On a linear axis a few suspicious rows among many others could not be seen.
     this.log.checked = Math.max(...run.scores.counts) > 200;
     this.log.addEventListener("change", () => this.build());
     this.build();
@@ -14,7 +14,7 @@ class ScorePicture {
 
   data() {
     const { edges, counts, bins } = this.run.scores;
-    // A logarithmic axis has no zero: it starts at a half, and empty bars do too.
+    // A logarithmic axis has no zero: it starts at 0.5, and so do empty bars.
     const least = this.log.checked ? 0.5 : 0;
     this.flagged = countBins(bins, counts.length, this.flags);
     const high = (values) => values.map((value) => Math.max(value, least));
@@ -50,7 +50,7 @@ class ScorePicture {
     });
   }
 
-  // All rows whose scores are not below the place that was clicked.
+  // Flag all rows with at least the score that was clicked.
   choose(chart) {
     const least = chart.posToVal(chart.cursor.left, "x");
     const scores = this.run.score;
@@ -70,7 +70,7 @@ class ScorePicture {
       `${plural(counts[bin], "row")}, ${countText(this.flagged[bin])} flagged`;
   }
 
-  // Rows that are not the first ones are not told from the others by a score.
+  // If the flagged rows are not the first ones, no score separates them from the others.
   get hasLine() {
     return this.flags.isTop && this.flags.count > 0;
   }
@@ -176,7 +176,7 @@ class FeaturePicture {
       ? [barSeries("normal", { size: [0.38], align: -1 }), barSeries("flagged", { size: [0.38], align: 1 })]
       : [barSeries("normal"), outlineSeries("flagged")];
     this.made = newChart(this.box, this.data(), {
-      // Slanted names of levels reach beyond the last bar.
+      // Rotated names of levels reach beyond the last bar.
       padding: [8, isLevel ? 48 : 8, 0, 0],
       ...(kind === "date" ? { tzDate: (time) => uPlot.tzDate(new Date(1000 * time), "Etc/UTC") } : {}),
       scales: {
@@ -195,7 +195,7 @@ class FeaturePicture {
 
   axis() {
     const { kind, labels, name } = this.feature;
-    // About as many signs as there is room for.
+    // About as many characters as there is room for.
     const title = shortened(name, Math.max(12, Math.floor(this.box.clientWidth / 9)));
     if (kind !== "level") return axis(title, { size: kind === "date" ? 46 : 32 });
     const names = labels.map((label) => shortened(label, 14));
@@ -228,7 +228,7 @@ class FeaturePicture {
     if (chart.data[0][bin] !== undefined) drawTriangle(chart, chart.data[0][bin]);
   }
 
-  // The picture in words, for those who do not see it: where the two differ most.
+  // The chart in words, for screen readers: where the two groups differ most.
   describe() {
     const { kind, name, bins, normal, nMissing, isClipped } = this.feature;
     const [ours, theirs] = this.shares;

@@ -1,4 +1,4 @@
-// The ranked table: only the rows of one page are in the document.
+// The ranked table; only the rows of one page are in the document.
 
 class RankedTable {
   constructor(run, onChoose) {
@@ -37,13 +37,13 @@ class RankedTable {
     }
     this.body.addEventListener("click", (event) => {
       const line = event.target.closest("tr");
-      // Who marks text in a row wants to copy it.
+      // A selection of text is for copying, not a choice of the row.
       if (line && getSelection().isCollapsed) this.onChoose(Number(line.dataset.row));
     });
     this.body.addEventListener("keydown", (event) => this.step(event));
   }
 
-  // Arrows go from row to row, over the edges of the page too.
+  // Arrow keys move from row to row, also to the next and the previous page.
   step(event) {
     const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const line = event.target.closest("tr");
@@ -123,7 +123,7 @@ class RankedTable {
     return line;
   }
 
-  // Which of the shown rows are flagged, and which one is chosen.
+  // Mark the flagged rows and the chosen one.
   mark() {
     for (const line of this.body.rows) {
       const row = Number(line.dataset.row);

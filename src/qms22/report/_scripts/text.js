@@ -1,9 +1,9 @@
-// Writing: numbers, texts that mean no harm, CSV.
+// Numbers and safe texts for the page and for CSV.
 
 const NOTHING = "–";
 
-// Signs that turn the direction of writing, signs without a shape, halves of surrogate pairs. They
-// could make a text read as another one, so they are shown as their codes, as `_page.py` does.
+// Characters that reverse the direction of writing, invisible characters, lone surrogates. They could
+// make a text look like another one, so they are shown as their codes, as in `text.py`.
 const HIDDEN =
   /[\p{Cs}\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
 
@@ -42,7 +42,7 @@ function dateText(seconds) {
   return text.slice(0, 16).replace("T", " ");
 }
 
-// What a spreadsheet would take for a formula gets an apostrophe, so that it stays text.
+// A text that a spreadsheet would run as a formula gets an apostrophe.
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const PLAIN_NUMBER = /^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i;
 
