@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +238,23 @@ def test_a_page_names_the_run(found: Detection, tmp_path: Path) -> None:
     assert [feature["name"] for feature in header["features"]] == [
         *("day", "age", "weight", "pulse", "ward", "urgent")
     ]
+
+
+def test_only_pages_need_jinja2(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.modules["jinja2"] = None
+import numpy as np, pandas as pd, qms22
+rows = pd.DataFrame(np.random.RandomState(0).normal(size=(60, 2)), columns=["a", "b"])
+found = qms22.detect(rows[:40], rows[40:], k=3, preset="paper")
+print(len(found._repr_html_()) > 0)
+found.report("page.html")
+"""
+    command = [sys.executable, "-c", code]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert result.stdout == "True\n"
+    assert "jinja2" in result.stderr.splitlines()[-1]
+    assert not list(tmp_path.iterdir())
 
 
 def test_later_dates_alone_are_no_reason() -> None:

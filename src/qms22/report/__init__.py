@@ -1,6 +1,18 @@
 """The page of a detection: one self-contained HTML file that opens offline."""
 
-from qms22.report.content import PageContent
-from qms22.report.page import write_page
+# Re-exports only, and only when asked for: the page needs jinja2, which is optional.
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qms22._runtime.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from qms22.report.content import PageContent
+    from qms22.report.page import write_page
 
 __all__ = ["PageContent", "write_page"]
+
+_HOMES = {"PageContent": "qms22.report.content", "write_page": "qms22.report.page"}
+
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)
