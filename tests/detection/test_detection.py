@@ -133,11 +133,12 @@ def test_columns_of_the_batch_that_clash_get_a_line_below() -> None:
     pd.testing.assert_series_equal(
         plain.table()["rank__"].sort_index(), batch["rank"], check_names=False
     )
-    named = detect(normal, batch, preset="paper", id="score", n_jobs=1)
+    named = detect(normal, batch, preset="paper", id="rank", n_jobs=1)
     assert named.table().columns.tolist() == [
-        *("rank", "score_", "score", "flagged", "reasons"),
-        *("rank__", "rank_", "flagged_", "p_value", "row"),
+        *("rank", "rank__", "score", "flagged", "reasons"),
+        *("score_", "rank_", "flagged_", "p_value", "row"),
     ]
+    assert named.summary().columns.tolist() == named.table().columns[:5].tolist()
     with pytest.warns(UserWarning, match="no row is flagged"):
         rated = detect(normal, batch, preset="paper", fdr=0.01, n_jobs=1)
     assert rated.table().columns.tolist() == [
@@ -238,6 +239,8 @@ def test_a_page_names_the_run(found: Detection, tmp_path: Path) -> None:
     assert [feature["name"] for feature in header["features"]] == [
         *("day", "age", "weight", "pulse", "ward", "urgent")
     ]
+    with pytest.raises(ValueError, match=r"truth must be of shape \(150,\)"):
+        found.report(tmp_path / "q.html", truth=truth[1:])
 
 
 def test_only_pages_need_jinja2(tmp_path: Path) -> None:

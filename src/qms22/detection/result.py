@@ -197,7 +197,13 @@ class Detection:
         """
         from qms22.report import write_page  # needs jinja2, which is optional
 
-        content = self._page(title or "Suspicious rows", truth, {**(facts or {}), **self.facts()})
+        if truth is not None and np.shape(truth) != self.scores.shape:
+            raise ValueError(
+                f"truth must be of shape {self.scores.shape}, one value per row of the batch; got "
+                f"shape {np.shape(truth)}"
+            )
+        title = title or f"Suspicious rows of {Path(self.source.name).name}"
+        content = self._page(title, truth, {**(facts or {}), **self.facts()})
         return write_page(Path(path), content)
 
     def _page(self, title: str, truth: ArrayLike | None, facts: Mapping[str, str]) -> PageContent:
@@ -221,13 +227,17 @@ class Detection:
             {name: cells for name, cells in encoder.typed_cells(rows).items() if name != self.id},
             normal={} if normal is None else encoder.typed_cells(normal),
             n_normal=0 if normal is None else len(normal),
-            flagged_by=f"the top {len(flagged)}"
-            if self.fdr is None
-            else f"a false discovery rate of {self.fdr:g}",
+            flagged_by=self._rule(),
             truth=None if truth is None else np.asarray(truth, dtype=bool)[ranking],
             columns=encoder.describe(),
             facts=facts,
         )
+
+    def _rule(self) -> str:
+        """Return by what rule rows were flagged."""
+        if self.fdr is not None:
+            return f"a false discovery rate of {self.fdr:g}"
+        return "the model" if self.normal is None else f"the top {np.count_nonzero(self.flagged)}"
 
     def _ranked_flagged(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the positions of the flagged rows in order of rank, and their ranks."""
@@ -261,7 +271,7 @@ class Detection:
         }
         if self.p_values is not None:
             results["p_value"] = self.p_values[rows]
-        return _without_clashes(results, table, self.id)
+        return _without_clashes(results, table, self.source.names, self.id)
 
     def __repr__(self) -> str:
         rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"
@@ -286,15 +296,18 @@ class Detection:
 
 
 def _without_clashes(
-    results: dict[str, Any], table: pd.DataFrame, id_name: str | None
+    results: dict[str, Any], table: pd.DataFrame, others: list[str], id_name: str | None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rename columns of the table that clash with results, and put column `id_name` for "row"."""
+    """Rename columns of a table that clash with results, and put column `id_name` for "row".
+
+    New names differ from those of `others`, the columns of the whole batch.
+    """
     names: list[Any] = list(table.columns)
     texts = [str(name) for name in names]
     taken = set(results) - ({"row"} if id_name is not None else set())
     for at, name in enumerate(texts):
         if name in taken:
-            while name in taken or name in texts:
+            while name in taken or name in others:
                 name += "_"
             names[at] = name
             taken.add(name)
