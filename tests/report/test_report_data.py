@@ -231,6 +231,13 @@ def test_flags_and_p_values_are_those_of_the_run() -> None:
     assert column_values(p_value, array) == run.results["p_value"].tolist()
 
 
+def test_the_truth_does_not_take_the_name_of_a_column() -> None:
+    rows = pd.DataFrame({"truth": [1.0, 2.0], "truth_": [1.0, 2.0]})
+    header, _ = unpacked(pack_content(content([1.0, 0.0], rows, truth=[1, 0])))
+    names = [column["name"] for column in header["columns"]]
+    assert names == ["rank", "score", "row", "truth__", "truth", "truth_"]
+
+
 def test_texts_of_dates_are_shown_as_written_and_sort_by_time() -> None:
     values = pd.Series(["31.12.2024", None, "01.02.2025", "31.12.2024"])
     days = np.array(["2024-12-31", "NaT", "2025-02-01", "2024-12-31"], dtype="datetime64[us]")

@@ -46,7 +46,10 @@ def _columns(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]]
             yield {"name": str(results.columns[at]), "role": role, **packed}
     if content.truth is not None:
         words = pd.Series(np.where(content.truth[: len(rows)], "outlier", "normal"))
-        yield {"name": "truth", "role": "truth", **pack_column(words, None, payload)}
+        name = "truth"
+        while name in rows.columns or name in results.columns:
+            name += "_"
+        yield {"name": name, "role": "truth", **pack_column(words, None, payload)}
     for at, name in enumerate(map(str, rows.columns)):
         packed = pack_column(rows.iloc[:, at], content.cells.get(name), payload)
         yield {"name": name, "role": "value", **packed}
