@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli.shared import explained, require
+from qms22.cli.shared import check_overwriting, explained, require
 
 if TYPE_CHECKING:
     from qms22.datasets import Dataset
@@ -185,6 +185,8 @@ def report_command(store: Path, output: Path) -> None:
         qms22 bench report --store results.sqlite --output report
     """
     require("bench report", "bench", "pandas", "matplotlib", "jinja2")
+    if store.suffix in (".csv", ".gz", ".html", ".md", ".png"):  # what a report writes
+        check_overwriting([store], {"--output": output / store.name})
     with explained():
         from qms22._runtime.files import written_whole
         from qms22.bench import Store
