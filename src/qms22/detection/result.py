@@ -52,11 +52,11 @@ class Detection:
     normal : DataFrame or None
         The known-normal rows that were learned from; None where a saved model was applied.
     p_values : ndarray of shape (n_rows,) or None
-        Where rows were flagged by a false discovery rate.
+        P-values, if rows were flagged by a false discovery rate.
     contamination : ContaminationEstimate or None
-        The share of outliers in the batch, likewise.
+        The estimated share of outliers in the batch, if so.
     fdr : float or None
-        The false discovery rate.
+        The false discovery rate, if so.
     id : str or None
         The column of the batch that names the rows.
     n_drawn : int
