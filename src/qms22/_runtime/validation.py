@@ -33,6 +33,12 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
 
 
+def check_share(name: str, value: Any) -> None:
+    """Raise ValueError unless a value is a number in (0, 1)."""
+    if not (is_number(value) and 0 < value < 1):
+        raise ValueError(f"{name} must be a share in (0, 1); got {value!r}")
+
+
 def check_path(name: str, value: object) -> None:
     """Raise ValueError unless a value is a path or None."""
     if not isinstance(value, str | PathLike | None):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from qms22._runtime.chunks import draw_rows
-from qms22._runtime.validation import check_choice, check_count
+from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.detection.calibration import calibrate_tables
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.reasons import RowReason, explain_rows
@@ -245,6 +245,8 @@ def _check_options(k: int | None, fdr: float | None, preset: str, max_samples: i
         raise ValueError("k and fdr both say how many rows to flag; give one of them")
     if k is not None:
         check_count("k", k)
+    if fdr is not None:
+        check_share("fdr", fdr)
     if max_samples is not None:
         check_count("max_samples", max_samples)
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.arrays import as_host
 from qms22._runtime.packages import need
-from qms22._runtime.validation import check_count, is_number
+from qms22._runtime.validation import check_count, check_share, is_number
 from qms22.estimators.conformal import (
     ContaminationEstimate,
     conformal_p_values,
@@ -100,8 +100,7 @@ class Calibration:
 
     def flag(self, fdr: float = 0.1, *, n_splits: int = 1) -> NDArray[np.bool_]:
         """Flag rows of the batch; see `QMS22.flag`."""
-        if not (is_number(fdr) and 0 < fdr < 1):
-            raise ValueError(f"fdr must be a share in (0, 1); got {fdr!r}")
+        check_share("fdr", fdr)
         flagged = flag_rows(self.p_values_by_split(n_splits), self.n_held_out, fdr)
         least = self.least_to_flag(fdr, n_splits)
         if least > 1 and not flagged.any():
