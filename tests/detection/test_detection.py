@@ -280,6 +280,7 @@ def test_later_dates_alone_are_no_reason() -> None:
         ({"k": 3, "fdr": 0.1}, "give one of them"),
         ({"fdr": 1.0}, r"fdr must be a share in \(0, 1\)"),
         ({"preset": "best"}, "preset must be one of"),
+        ({"ignore": "sick"}, r"ignore must be a sequence of columns; write \['sick'\]"),
         ({"id": "name"}, "no column 'name' to name the rows"),
         ({"missing": "guess"}, "missing must be one of"),
     ],

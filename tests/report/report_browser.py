@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 
-def until(page: Any, condition: str, seconds: float = 5.0) -> None:
+def until(page: Any, condition: str, seconds: float = 30.0) -> None:
     """Wait until a JavaScript expression holds.
 
     Playwright's own `wait_for_function` needs `eval` in the page, which the page forbids.

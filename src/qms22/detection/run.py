@@ -116,7 +116,7 @@ def detect(
     today's rows are later than last month's is no reason to suspect them. Where rows are drawn, the
     kinds of columns, their levels and their usual values come from the drawn normal rows.
     """
-    _check_options(k, fdr, preset, max_samples)
+    _check_options(k, fdr, ignore, preset, max_samples)
     tables = _open_tables(normal, batch, max_samples, is_whole=fdr is not None)
     id_name = _check_id(tables.batch, id)
     n_top = _count_top(k, tables.batch.n_rows)
@@ -238,7 +238,13 @@ def _open_tables(
     return tables
 
 
-def _check_options(k: int | None, fdr: float | None, preset: str, max_samples: int | None) -> None:
+def _check_options(
+    k: int | None,
+    fdr: float | None,
+    ignore: Sequence[str | int],
+    preset: str,
+    max_samples: int | None,
+) -> None:
     """Validate options that do not depend on the data."""
     check_choice("preset", preset, tuple(PRESETS))
     if k is not None and fdr is not None:
@@ -247,6 +253,8 @@ def _check_options(k: int | None, fdr: float | None, preset: str, max_samples: i
         check_count("k", k)
     if fdr is not None:
         check_share("fdr", fdr)
+    if isinstance(ignore, str):
+        raise ValueError(f"ignore must be a sequence of columns; write [{ignore!r}]")
     if max_samples is not None:
         check_count("max_samples", max_samples)
 
