@@ -195,7 +195,7 @@ def score(
 ) -> None:
     """Score the rows of NEW by a model that 'qms22 detect --save-model' has saved.
 
-    Without --top the rows beyond the threshold are flagged that was set when the model was made.
+    Without --top it flags the rows beyond the threshold that was set when the model was made.
     The model has learned from another batch: it may miss kinds of anomalies that were not in it.
     Loading a model never runs code from its file.
 
