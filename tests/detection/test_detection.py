@@ -267,6 +267,10 @@ def test_later_dates_alone_are_no_reason() -> None:
     batch = pd.DataFrame({"day": days[150:], "a": rng.normal(size=50), "b": rng.normal(size=50)})
     found = detect(normal, batch, k=5, preset="paper")
     assert "day" not in found.encoder.groups_
+    day = found.encoder.columns_[0]
+    assert day.note == "most of the batch is outside the normal dates; ignored"
+    with pytest.raises(ValueError, match="no column is of use but column 'day'"):
+        detect(normal[["day"]], batch[["day"]], k=5, preset="paper")
     earlier = detect(normal, batch.assign(day=days[:50]), k=5, preset="paper")
     assert "day" in earlier.encoder.groups_
 

@@ -73,7 +73,7 @@ def encode_tables(
     known, rows = encoder.transform(normal), encoder.transform(batch)
     beyond = _dates_beyond(encoder, known, rows, len(rows) if n_searched is None else n_searched)
     if beyond:
-        encoder.set_params(ignore=(*encoder.ignore, *beyond)).fit(normal)
+        encoder.leave_out(beyond, "most of the batch is outside the normal dates; ignored")
         known, rows = encoder.transform(normal), encoder.transform(batch)
     return EncodedTables(encoder, normal, batch, positions, known, rows)
 

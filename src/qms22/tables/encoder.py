@@ -116,6 +116,17 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._plans = tuple(asdict(plan) for plan in plans)
         return self
 
+    def leave_out(self, names: Sequence[str], note: str) -> None:
+        """Stop using some columns, with a note why; raise ValueError if no other is used."""
+        check_is_fitted(self)
+        self.ignore = (*self.ignore, *names)
+        self._plans = tuple(
+            {**plan, "outputs": (), "note": note} if plan["name"] in names else plan
+            for plan in self._plans
+        )
+        if not self.groups_:
+            raise ValueError(f"no column is of use but {_quoted(list(names))}: {note}")
+
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return a table as a matrix.
 
@@ -277,13 +288,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         typical = self.typical_
         return [
-            {
-                "column": column.name,
-                "kind": column.kind,
-                "typical": typical.get(column.name, ""),
-                "note": column.note,
-            }
-            for column in self.columns_
+            {"column": name, "kind": kind, "typical": typical.get(name, ""), "note": note}
+            for name, kind, note in ((info.name, info.kind, info.note) for info in self.columns_)
         ]
 
     def _all_plans(self) -> tuple[ColumnPlan, ...]:
