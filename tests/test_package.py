@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import qms22
-from qms22._runtime.files import written_whole
+from qms22._runtime.files import atomic_path
 
 
 def test_import_is_light() -> None:
@@ -86,12 +86,12 @@ def test_a_callback_can_end_a_fit() -> None:
     assert seen[0][1] > seen[2][1]
 
 
-def test_written_whole_keeps_the_old_file_on_failure(tmp_path: Path) -> None:
+def test_atomic_path_keeps_the_old_file_on_failure(tmp_path: Path) -> None:
     path = tmp_path / "result.txt"
     path.write_text("old")
 
     def fail_half_way() -> None:
-        with written_whole(path) as temporary:
+        with atomic_path(path) as temporary:
             temporary.write_text("half")
             raise RuntimeError("half-way")
 
@@ -101,9 +101,9 @@ def test_written_whole_keeps_the_old_file_on_failure(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_written_whole_replaces_at_the_end(tmp_path: Path) -> None:
+def test_atomic_path_replaces_at_the_end(tmp_path: Path) -> None:
     path = tmp_path / "result.txt"
-    with written_whole(path) as temporary:
+    with atomic_path(path) as temporary:
         temporary.write_text("new")
         assert not path.exists()
     assert path.read_text() == "new"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from qms22._runtime.files import written_whole
+from qms22._runtime.files import atomic_path, atomic_write
 from qms22.bench.render import (
     FigureBlock,
     Section,
@@ -102,13 +102,11 @@ def write_study(
         _write_csv(elsewhere, directory / "study-elsewhere.csv")
     labels = pd.concat([families_of(keel), halves_by_set(keel)], axis="columns")
     _write_csv(labels.join(keel), directory / "study.csv")
-    with written_whole(directory / "study.png") as temporary:
-        temporary.write_bytes(figure.png)
+    atomic_write(directory / "study.png", figure.png)
     parts = [f"# {_TITLE}", *(section.markdown() for section in sections), _how_made()]
     page = directory / "study.md"
     # Write the page last, so that everything it links to exists.
-    with written_whole(page) as temporary:
-        temporary.write_text("\n\n".join(parts) + "\n", "utf-8", newline="\n")
+    atomic_write(page, ("\n\n".join(parts) + "\n").encode())
     return page
 
 
@@ -210,5 +208,5 @@ def _how_made() -> str:
 
 
 def _write_csv(table: pd.DataFrame, path: Path) -> None:
-    with written_whole(path) as temporary:
+    with atomic_path(path) as temporary:
         table.to_csv(temporary, index_label="dataset", float_format="%.6f", lineterminator="\n")

@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from qms22 import __version__
-from qms22._runtime.files import written_whole
+from qms22._runtime.files import atomic_path
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import is_count
 from qms22.estimators.batch_detector import BatchDetector
@@ -151,7 +151,7 @@ def save_model(
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {str(path.parent)!r} does not exist; create it first")
-    with written_whole(path) as temporary:
+    with atomic_path(path) as temporary:
         temporary.write_bytes(data)
         with ZipFile(temporary, "a") as archive:
             archive.writestr(_HEADER, header)

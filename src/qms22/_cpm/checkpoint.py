@@ -16,7 +16,7 @@ import numpy as np
 from qms22 import __version__
 from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import FitState
-from qms22._runtime.files import written_whole
+from qms22._runtime.files import atomic_path
 
 # Seconds between two writes: at least this, and this multiple of the time that a write takes.
 _SECONDS_BETWEEN = 1.0
@@ -79,7 +79,7 @@ class Checkpoint:
         buffer = BytesIO()
         np.savez(buffer, **arrays)
         try:
-            with written_whole(self._path) as temporary, temporary.open("wb") as file:
+            with atomic_path(self._path) as temporary, temporary.open("wb") as file:
                 file.write(buffer.getbuffer())
                 file.flush()
                 os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever finds half of one."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-@contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; what was written there becomes `path` at the end.
+def atomic_write(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all."""
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
 
-    Where the block raises, `path` stays as it was and the temporary file goes. What the system
-    complains of is said of `path`.
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`, and rename it to `path` at the end of the block.
+
+    If the block raises, the temporary file is removed and `path` is unchanged. An OSError names
+    `path`.
     """
     temporary: Path | None = None
     try:
@@ -24,7 +30,7 @@ def written_whole(path: Path) -> Iterator[Path]:
         os.close(handle)
         temporary = Path(name)
         yield temporary
-        # mkstemp makes files for their owner alone; a result is as readable as any new file.
+        # mkstemp lets only the owner read a file; a result gets the permissions of any new file.
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)

@@ -12,7 +12,7 @@ import pandas as pd
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from qms22._runtime.files import written_whole
+from qms22._runtime.files import atomic_write
 from qms22.bench import sections, tables
 from qms22.bench.figures import color_of
 from qms22.bench.render import FigureBlock, Section, TableBlock, describe, escape_markdown
@@ -79,7 +79,7 @@ def write_report(
     _write_files(report, folder)
     page = folder / "index.html"
     # Write the page last, so that everything it links to exists.
-    _write(page, _html(report, curves))
+    atomic_write(page, _html(report, curves).encode())
     return page
 
 
@@ -94,11 +94,10 @@ def _write_files(report: _Report, folder: Path) -> None:
     }
     for name, table in csvs.items():
         text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
-        _write(folder / name, text)
+        atomic_write(folder / name, text.encode())
     for name, png in drawn.items():
-        with written_whole(folder / name) as temporary:
-            temporary.write_bytes(png)
-    _write(folder / "report.md", _markdown(report))
+        atomic_write(folder / name, png)
+    atomic_write(folder / "report.md", _markdown(report).encode())
     for name in _SOMETIMES:
         if name not in csvs and name not in drawn:
             (folder / name).unlink(missing_ok=True)
@@ -219,8 +218,3 @@ def _markdown(report: _Report) -> str:
 
 def _own_file(name: str) -> str:
     return (files("qms22.bench") / name).read_text("utf-8")
-
-
-def _write(path: Path, text: str) -> None:
-    with written_whole(path) as temporary:
-        temporary.write_text(text, "utf-8", newline="\n")

@@ -188,7 +188,7 @@ def report_command(store: Path, output: Path) -> None:
     if store.suffix in (".csv", ".gz", ".html", ".md", ".png"):  # what a report writes
         check_overwriting([store], {"--output": output / store.name})
     with explained():
-        from qms22._runtime.files import written_whole
+        from qms22._runtime.files import atomic_write
         from qms22.bench import Store
         from qms22.bench.report import write_report
         from qms22.bench.roc import pool_scores
@@ -196,11 +196,10 @@ def report_command(store: Path, output: Path) -> None:
         with Store(store, must_exist=True) as results:
             table = results.results()
             page = write_report(table, results.runs(), output, pool_scores(results.scores()))
-            with written_whole(output / "results.csv.gz") as temporary:
-                # Parameters repeat in every row; the page has them once.
-                plain = table.drop(columns=["parameters", "run"])
-                text = plain.to_csv(index=False, float_format="%.6g")
-                temporary.write_bytes(gzip.compress(text.encode(), mtime=0))
+            # Parameters repeat in every row; the page has them once.
+            plain = table.drop(columns=["parameters", "run"])
+            text = plain.to_csv(index=False, float_format="%.6g")
+            atomic_write(output / "results.csv.gz", gzip.compress(text.encode(), mtime=0))
     click.echo(f"report written to {page}")
 
 

@@ -127,11 +127,11 @@ def _write_picture(
 ) -> None:
     from matplotlib.figure import Figure
 
-    from qms22._runtime.files import written_whole
+    from qms22._runtime.files import atomic_path
     from qms22.plotting import plot_roc
 
     figure = Figure(figsize=(6, 6), layout="constrained")
     axes = plot_roc(is_outlier, scores, k=top, label="QMS22", ax=figure.add_subplot())
     axes.set_title("Breast cancer: malignant among unlabeled rows")
-    with explained(), written_whole(output) as temporary:
+    with explained(), atomic_path(output) as temporary:
         figure.savefig(temporary, dpi=150)

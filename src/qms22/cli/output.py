@@ -20,10 +20,10 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 def write_tables(tables: Iterable[pd.DataFrame], path: Path) -> None:
     """Write the parts of a table, at least one and all with the same columns, into one file."""
-    from qms22._runtime.files import written_whole
+    from qms22._runtime.files import atomic_path
 
     write = {".parquet": _write_parquet, ".json": _write_json}.get(path.suffix.lower(), _write_csv)
-    with written_whole(path) as temporary:
+    with atomic_path(path) as temporary:
         write(tables, temporary)
 
 

@@ -13,7 +13,7 @@ import zlib
 from io import BytesIO
 from pathlib import Path
 
-from qms22._runtime.files import written_whole
+from qms22._runtime.files import atomic_write
 
 TIMEOUT = 30.0  # seconds
 
@@ -121,8 +121,7 @@ def _is_sound(content: bytes) -> bool:
 
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as temporary:
-        temporary.write_bytes(content)
+    atomic_write(path, content)
 
 
 def _record(path: Path) -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from qms22._runtime.files import written_whole
+from qms22._runtime.files import atomic_write
 from qms22.report.content import PageContent
 from qms22.report.prepare import pack_content
 from qms22.report.text import visible
@@ -24,9 +24,7 @@ def write_page(path: Path, content: PageContent) -> Path:
 
     An existing file is replaced, and left as it was if anything fails.
     """
-    text = _html(content)
-    with written_whole(path) as temporary:
-        temporary.write_text(text, "utf-8", newline="\n")
+    atomic_write(path, _html(content).encode())
     return path
 
 
