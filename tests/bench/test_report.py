@@ -13,11 +13,13 @@ import pandas as pd
 import pytest
 from bench_results import RUNS, failed, flat, realistic, realistic_scores, table
 
+from qms22._runtime.files import atomic_write
 from qms22.bench.report import write_report
 from qms22.bench.roc import pool_scores
 
 NASTY = "<script>alert('|*')</script>"
-FILES = {"index.html", "report.md", "table1.csv", "table2.csv", "table4.csv", "table5.csv"}
+TABLES = {"table1.csv", "table2.csv", "table4.csv", "table5.csv"}
+FILES = {"index.html", "report.md", "results.csv.gz"} | TABLES
 FIGURES = {"boxplots", "ranks", "total-time", "run-time", "against-paper"}
 
 
@@ -118,9 +120,51 @@ def test_failures_alone_leave_nothing_of_an_earlier_report(tmp_path: Path) -> No
     assert {path.name for path in tmp_path.iterdir()} == {
         "index.html",
         "report.md",
+        "results.csv.gz",
         "failures.csv",
     }
     assert text_of(tmp_path, "index.html").count("no luck") == 5
+
+
+@pytest.mark.parametrize("name", ["index.html", "report.md", "failures.csv", "ranks.png"])
+def test_files_of_the_user_are_neither_replaced_nor_deleted(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("<!doctype html>mine")
+    with pytest.raises(FileExistsError, match=rf"{re.escape(name)}.*no report wrote"):
+        write_report(realistic(seeds=(0,), n_sets=3), RUNS, tmp_path)
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        name: "<!doctype html>mine"
+    }
+
+
+def test_a_file_of_the_user_beside_a_report_stays(tmp_path: Path) -> None:
+    results = realistic(seeds=(0,), n_sets=3)
+    write_report(results, RUNS, tmp_path)
+    (tmp_path / "notes.csv").write_text("mine")
+    write_report(results, RUNS, tmp_path)
+    (tmp_path / "failures.csv").symlink_to("notes.csv")
+    with pytest.raises(FileExistsError, match=r"failures\.csv"):
+        write_report(results, RUNS, tmp_path)
+    assert (tmp_path / "failures.csv").read_text() == "mine"
+
+
+def test_an_interrupted_report_can_be_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results = realistic(seeds=(0,), n_sets=3)
+    n_written = 0
+
+    def fail_at_third(path: Path, content: bytes) -> None:
+        nonlocal n_written
+        n_written += 1
+        if n_written == 3:
+            raise OSError("disk full")
+        atomic_write(path, content)
+
+    monkeypatch.setattr("qms22.bench.report.atomic_write", fail_at_third)
+    with pytest.raises(OSError, match="disk full"):
+        write_report(results, RUNS, tmp_path)
+    write_report(results, RUNS, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} >= FILES
 
 
 # The page in Chromium.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gzip
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,14 @@ from qms22.bench.statistics import table2
 _TITLE = "QMS22 benchmark"
 # Dashes tell curves apart where colors do not.
 _DASHES = ("", "7 3", "2 3", "9 3 2 3")
-# Files that a report may lack; those of an earlier report are then deleted.
-_SOMETIMES = (
+_PAGE = "index.html"
+# All files that a report can have. The page lists the others of its report.
+_FILES = (
+    *(_PAGE, "report.md", "results.csv.gz"),
     *(f"{name}.csv" for name in ("table1", "table2", "table4", "table5", "failures")),
     *(f"{name}.png" for name in ("boxplots", "ranks", "total-time", "run-time", "against-paper")),
 )
+_LISTED = re.compile(r'<meta name="qms22-files" content="([^"]*)">')
 
 
 @dataclass(frozen=True)
@@ -55,9 +60,10 @@ def write_report(
     runs : sequence of mappings
         When, where and how the results were made, as from `Store.runs`.
     directory : str or Path
-        Created if it does not exist. Receives index.html (the page), report.md and, unless they
-        would be empty, table1.csv, table2.csv, table4.csv, table5.csv, failures.csv and the
-        figures as PNG files. Files of an earlier report are replaced or deleted.
+        Created if it does not exist. Receives index.html (the page), report.md, results.csv.gz
+        and, unless they would be empty, table1.csv, table2.csv, table4.csv, table5.csv,
+        failures.csv and the figures as PNG files. Files of an earlier report are replaced or
+        deleted.
     scores : mapping, optional
         dataset to detector to (is_outlier, scores), from `pool_scores`, for the ROC curves.
 
@@ -70,37 +76,57 @@ def write_report(
     ------
     ValueError
         If the results have no rows, lack a column, or contain a fit twice.
+    FileExistsError
+        If the directory has a file with one of these names that no report wrote.
     """
+    folder = Path(directory)
+    earlier = _earlier_files(folder)
     checked = tables.validate_results(results)
     report = _assemble(checked, runs)
     curves = _curves(checked, scores or {})
-    folder = Path(directory)
+    contents = _contents(report, checked)
     folder.mkdir(parents=True, exist_ok=True)
-    _write_files(report, folder)
-    page = folder / "index.html"
-    # Write the page last, so that everything it links to exists.
-    atomic_write(page, _html(report, curves).encode())
+    for name in earlier - contents.keys() - {_PAGE}:
+        (folder / name).unlink(missing_ok=True)
+    # The page is first: a report that was interrupted can be written again, as it lists the rest.
+    page = folder / _PAGE
+    atomic_write(page, _html(report, curves, contents).encode())
+    for name, content in contents.items():
+        atomic_write(folder / name, content)
     return page
 
 
-def _write_files(report: _Report, folder: Path) -> None:
-    """Write everything but the page, and delete files that only an earlier report had."""
-    csvs = {f"{name}.csv": table for name, table in report.files.items()}
-    drawn = {
-        f"{block.name}.png": block.png
-        for section in report.sections
-        for block in section.blocks
-        if isinstance(block, FigureBlock)
+def _earlier_files(folder: Path) -> set[str]:
+    """Return the files of an earlier report; raise FileExistsError if one is the user's own."""
+    there = {name for name in _FILES if (folder / name).exists() or (folder / name).is_symlink()}
+    page = (folder / _PAGE).read_text("utf-8", errors="replace") if _PAGE in there else ""
+    listed = _LISTED.search(page)
+    foreign = sorted(there - {_PAGE, *listed[1].split()} if listed else there)
+    if foreign:
+        raise FileExistsError(
+            f"the folder {folder} has a file {foreign[0]!r} that no report wrote, and a report "
+            "would overwrite it; move the file or name another folder"
+        )
+    return there
+
+
+def _contents(report: _Report, results: pd.DataFrame) -> dict[str, bytes]:
+    """Return the files of a report except the page, by name."""
+    # Parameters repeat in every row; the page has them once.
+    plain = results.drop(columns=["parameters", "run"], errors="ignore")
+    text = plain.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    contents = {
+        "report.md": _markdown(report).encode(),
+        "results.csv.gz": gzip.compress(text.encode(), mtime=0),
     }
-    for name, table in csvs.items():
+    for name, table in report.files.items():
         text = table.to_csv(index=False, float_format="%.10g", lineterminator="\n")
-        atomic_write(folder / name, text.encode())
-    for name, png in drawn.items():
-        atomic_write(folder / name, png)
-    atomic_write(folder / "report.md", _markdown(report).encode())
-    for name in _SOMETIMES:
-        if name not in csvs and name not in drawn:
-            (folder / name).unlink(missing_ok=True)
+        contents[f"{name}.csv"] = text.encode()
+    for section in report.sections:
+        for block in section.blocks:
+            if isinstance(block, FigureBlock):
+                contents[f"{block.name}.png"] = block.png
+    return contents
 
 
 def _assemble(results: pd.DataFrame, runs: Sequence[Mapping[str, Any]]) -> _Report:
@@ -189,7 +215,7 @@ def _curves(results: pd.DataFrame, scores: Pooled) -> dict[str, Any]:
     return {"detectors": styles, "sets": drawn}
 
 
-def _html(report: _Report, curves: Mapping[str, Any]) -> str:
+def _html(report: _Report, curves: Mapping[str, Any], files: Iterable[str]) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -199,6 +225,7 @@ def _html(report: _Report, curves: Mapping[str, Any]) -> str:
         title=_TITLE,
         report=report,
         curves=curves,
+        files=" ".join(sorted(files)),
         style=Markup(_own_file("_report.css")),
         script=Markup(_own_file("_report.js")),
         safe_svg=Markup,
@@ -217,4 +244,4 @@ def _markdown(report: _Report) -> str:
 
 
 def _own_file(name: str) -> str:
-    return (files("qms22.bench") / name).read_text("utf-8")
+    return (resources.files("qms22.bench") / name).read_text("utf-8")

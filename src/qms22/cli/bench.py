@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli.shared import check_overwriting, explained, require
+from qms22.cli.shared import explained, require
 
 if TYPE_CHECKING:
     from qms22.datasets import Dataset
@@ -175,7 +174,8 @@ def run_command(
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("report"),
     show_default=True,
-    help="Directory for index.html, report.md, CSV tables, PNG figures and all results.",
+    help="Directory for index.html, report.md, CSV tables, PNG figures and all results. Only files "
+    "of an earlier report are replaced.",
 )
 def report_command(store: Path, output: Path) -> None:
     """Write the tables and figures of the paper from stored results.
@@ -185,21 +185,14 @@ def report_command(store: Path, output: Path) -> None:
         qms22 bench report --store results.sqlite --output report
     """
     require("bench report", "bench", "pandas", "matplotlib", "jinja2")
-    if store.suffix in (".csv", ".gz", ".html", ".md", ".png"):  # what a report writes
-        check_overwriting([store], {"--output": output / store.name})
     with explained():
-        from qms22._runtime.files import atomic_write
         from qms22.bench import Store
         from qms22.bench.report import write_report
         from qms22.bench.roc import pool_scores
 
         with Store(store, must_exist=True) as results:
-            table = results.results()
-            page = write_report(table, results.runs(), output, pool_scores(results.scores()))
-            # Parameters repeat in every row; the page has them once.
-            plain = table.drop(columns=["parameters", "run"])
-            text = plain.to_csv(index=False, float_format="%.6g")
-            atomic_write(output / "results.csv.gz", gzip.compress(text.encode(), mtime=0))
+            scores = pool_scores(results.scores())
+            page = write_report(results.results(), results.runs(), output, scores)
     click.echo(f"report written to {page}")
 
 
