@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import import_module
 from io import BytesIO
 from os import PathLike
 from pathlib import Path
@@ -29,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from qms22 import __version__
 from qms22._runtime.files import atomic_path
 from qms22._runtime.lazy_rows import LazyRows
+from qms22._runtime.packages import need
 from qms22._runtime.validation import is_count
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
@@ -129,7 +129,7 @@ def save_model(
     >>> bool((model.detector.score_samples(S) == detector.score_samples(S)).all())
     True
     """
-    skops_io = _import_skops()
+    skops_io = need("skops.io", "a model file", "model")
     if type(detector) not in _DETECTORS:
         raise TypeError(
             "a model file can hold a QMS22 or a QMS22Ensemble detector; got a "
@@ -175,7 +175,7 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
         If the file is not a model of qms22, is damaged, holds a type that a model must not hold,
         or has the format of a newer version of qms22.
     """
-    skops_io = _import_skops()
+    skops_io = need("skops.io", "a model file", "model")
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{str(path)!r} is a folder; {_GIVE_ANOTHER}")
@@ -315,11 +315,3 @@ def _damage_named(path: Path) -> Iterator[None]:
         raise ValueError(
             f"{str(path)!r} is a damaged model file; get a new copy or save the model again"
         ) from error
-
-
-def _import_skops() -> Any:
-    # Optional: detectors do not need it.
-    try:
-        return import_module("skops.io")
-    except ImportError as error:
-        raise ImportError('model files need skops: pip install "qms22[model]"') from error

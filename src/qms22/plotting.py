@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qms22._runtime.packages import need
 from qms22.metrics import roc, true_positive_rate_at
 
 if TYPE_CHECKING:
@@ -118,8 +119,6 @@ def _describe(explanation: Explanation, row: NDArray[np.float64], feature: int) 
 
 def _new_axes(width: float = 6, height: float = 6) -> Axes:
     # Not pyplot: it would choose a window system and keep figures in memory.
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError('plots need Matplotlib: pip install "qms22[plot]"') from error
-    return Figure(figsize=(width, height), layout="constrained").add_subplot()
+    figures = need("matplotlib.figure", "a plot", "plot")
+    axes: Axes = figures.Figure(figsize=(width, height), layout="constrained").add_subplot()
+    return axes

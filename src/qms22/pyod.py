@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from qms22._runtime.packages import need
 from qms22.estimators.qms22 import QMS22 as _QMS22
 
-try:
-    from pyod.models.base import BaseDetector
-except ImportError as error:
-    raise ImportError('qms22.pyod needs PyOD: pip install "qms22[pyod]"') from error
+BaseDetector = need("pyod.models.base", "qms22.pyod", "pyod").BaseDetector
 
 
 class QMS22(BaseDetector):  # type: ignore[misc]

@@ -6,19 +6,22 @@ from importlib import import_module
 from typing import Any
 
 
-def need(module: str, name: str = "the file") -> Any:
+def need(module: str, what: str = "the table", extra: str = "table") -> Any:
     """Import a module; raise ImportError with the command that installs it if it is missing.
 
     Parameters
     ----------
     module : str
-    name : str
-        What cannot be read without it.
+    what : str
+        What needs the module, for the message.
+    extra : str
+        The extra of qms22 that installs it.
     """
     try:
         return import_module(module)
     except ImportError as error:
         package = module.split(".")[0]
         raise ImportError(
-            f"{name} is read with {package}, which is not installed; run pip install 'qms22[table]'"
+            f"{what} needs {package}, which cannot be imported ({error}); run pip install "
+            f"'qms22[{extra}]'"
         ) from error

@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from joblib import Parallel, delayed, parallel_config
 
+from qms22._runtime.packages import need
 from qms22.bench.store import FitResult, Store
 from qms22.datasets import Dataset, Fold
 from qms22.detectors import registry
@@ -200,26 +201,16 @@ def _execute(jobs: Sequence[FitJob], n_jobs: int, backend: str) -> Iterator[FitR
 def _backend(name: str, n_jobs: int) -> Any:
     """Return joblib's configuration of a backend, after starting its cluster."""
     if name == "ray":
-        _import("ray.util.joblib", name).register_ray()
+        need("ray.util.joblib", "backend 'ray'", "cluster").register_ray()
     if name == "dask":
         # Use the client of this process, or start a local cluster.
-        distributed = _import("dask.distributed", name)
+        distributed = need("dask.distributed", "backend 'dask'", "cluster")
         try:
             distributed.get_client()
         except ValueError:
             n_workers = None if n_jobs < 0 else n_jobs
             distributed.Client(n_workers=n_workers, threads_per_worker=1)
     return parallel_config(backend=name, n_jobs=n_jobs)
-
-
-def _import(module: str, backend: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"backend {backend!r} needs a package that is not installed ({error}); "
-            "install it with: pip install 'qms22[cluster]'"
-        ) from error
 
 
 class _PeakMemory:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from importlib import import_module, util
+from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+
+from qms22._runtime.packages import need
 
 
 class PyODDetector(BaseEstimator):  # type: ignore[misc]
@@ -68,12 +70,7 @@ class PyODDetector(BaseEstimator):  # type: ignore[misc]
 
 def find_pyod_class(name: str) -> Any:
     """Return PyOD's detector class of a name."""
-    if util.find_spec("pyod") is None:
-        raise ImportError(
-            f"detector 'pyod:{name}' needs PyOD, which is not installed; "
-            "install it with: pip install 'qms22[pyod]'"
-        )
-    folder = import_module("pyod.models").__path__
+    folder = need("pyod.models", f"detector 'pyod:{name}'", "pyod").__path__
     # FeatureBagging is in feature_bagging: module names have underscores, class names do not.
     modules = {info.name.replace("_", ""): info.name for info in iter_modules(folder)}
     module_name = modules.get(name.lower())
