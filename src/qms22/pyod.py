@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from qms22._runtime.packages import need
 from qms22.estimators.qms22 import QMS22 as _QMS22
 
-BaseDetector = need("pyod.models.base", "qms22.pyod", "pyod").BaseDetector
+BaseDetector: Any = need("pyod.models.base", "qms22.pyod", "pyod").BaseDetector
 
 
 class QMS22(BaseDetector):  # type: ignore[misc]

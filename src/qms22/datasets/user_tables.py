@@ -15,7 +15,7 @@ from qms22.tables.source import TableSource
 from qms22.tables.words import keel_text
 
 # Texts with more levels are names or free text, which would take too much memory when encoded.
-MOST_LEVELS = 1000
+MOST_TEXTS = 1000
 # Files of a folder that are data sets. Those that end in .txt are mostly notes.
 _SUFFIXES = (*(suffix for suffix in TEXT if suffix != ".txt"), *PARQUET, *ARROW, *KEEL)
 
@@ -174,9 +174,9 @@ def _check_levels(features: list[str], rows: LabeledRows, path: str) -> None:
         if is_number_column(column):
             continue
         levels = np.unique(column)
-        if len(levels) > MOST_LEVELS:
+        if len(levels) > MOST_TEXTS:
             raise ValueError(
                 f"column {feature!r} of {path} holds {len(levels)} different texts (such as "
-                f"{levels[0]!r}), more than the {MOST_LEVELS} that are encoded; group them or "
+                f"{levels[0]!r}), more than the {MOST_TEXTS} that are encoded; group them or "
                 "remove the column"
             )

@@ -41,7 +41,7 @@ class RowReason(NamedTuple):
         return f"{self.name} {value} (usually {self.typical})"
 
 
-def explain_rows(
+def find_reasons(
     detector: BatchDetector, encoder: TabularEncoder, table: pd.DataFrame
 ) -> list[list[RowReason]]:
     """Return the reasons of each row of a table, the strongest reason first.

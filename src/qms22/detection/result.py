@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22.detection.reasons import RowReason
 from qms22.detection.streaming import rows_per_chunk
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import ContaminationEstimate
+from qms22.report import PageContent
 from qms22.report.text import visible
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.frame_source import FrameSource
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from qms22.report import PageContent
 
 _ROWS_IN_NOTEBOOK = 10
 
@@ -150,8 +150,6 @@ class Detection:
 
     def facts(self) -> dict[str, str]:
         """Return how the result was made, in words."""
-        from qms22 import __version__
-
         parameters = self.detector.get_params()
         names = ("n_splits", "n_members", "n_components", "max_iter", "scaling", "n_restarts")
         facts = {} if self.normal is None else {"known-normal rows": str(len(self.normal))}
@@ -195,7 +193,8 @@ class Detection:
         Path
             The file.
         """
-        from qms22.report import write_page  # needs jinja2, which is optional
+        # Imported here: it needs jinja2, which is optional.
+        from qms22.report import write_page
 
         if truth is not None and np.shape(truth) != self.scores.shape:
             raise ValueError(
@@ -207,8 +206,6 @@ class Detection:
         return write_page(Path(path), content)
 
     def _page(self, title: str, truth: ArrayLike | None, facts: Mapping[str, str]) -> PageContent:
-        from qms22.report import PageContent
-
         ranking = self.ranking
         flagged = np.flatnonzero(self.flagged[ranking])
         n_kept = max(MOST_ROWS_ON_PAGE, flagged[-1] + 1 if len(flagged) else 0)

@@ -28,7 +28,7 @@ from qms22._runtime.chunks import draw_rows
 from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.detection.calibration import calibrate_tables
 from qms22.detection.encoding import EncodedTables, encode_tables
-from qms22.detection.reasons import RowReason, explain_rows
+from qms22.detection.reasons import RowReason, find_reasons
 from qms22.detection.result import Detection
 from qms22.detection.streaming import (
     in_memory,
@@ -380,5 +380,5 @@ def _explain(
     rows = rows[np.argsort(-scores[rows], kind="stable")[:MOST_EXPLAINED]]
     if not len(rows):
         return {}
-    reasons = explain_rows(detector, encoder, source.take(rows))
+    reasons = find_reasons(detector, encoder, source.take(rows))
     return dict(zip(rows.tolist(), reasons, strict=True))

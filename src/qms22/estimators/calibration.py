@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.arrays import as_host
 from qms22._runtime.packages import need
-from qms22._runtime.validation import check_count, check_share, is_number
+from qms22._runtime.validation import check_count, check_share
 from qms22.estimators.conformal import (
     ContaminationEstimate,
     conformal_p_values,
@@ -123,8 +123,7 @@ class Calibration:
         self, *, confidence: float = 0.95, n_splits: int = 1
     ) -> ContaminationEstimate:
         """Estimate the share of outliers in the batch; see `QMS22.estimate_contamination`."""
-        if not (is_number(confidence) and 0 < confidence < 1):
-            raise ValueError(f"confidence must be a number in (0, 1); got {confidence!r}")
+        check_share("confidence", confidence)
         p_values = self.p_values_by_split(n_splits, ties_at_random=True)
         return estimate_contamination(p_values, self.n_held_out, confidence)
 

@@ -61,7 +61,7 @@ class ParquetSource(FileSource):
     def _opened(self) -> Iterator[Any]:
         pa, parquet = need("pyarrow", self.name), need("pyarrow.parquet", self.name)
         content = self.file.content
-        data = self.path if content is None else pa.BufferReader(content)
+        data = self.file.path if content is None else pa.BufferReader(content)
         with (
             self._faults_named("Parquet"),
             parquet.ParquetFile(data, buffer_size=_BUFFER, pre_buffer=False) as file,

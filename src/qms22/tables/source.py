@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,10 @@ class TableSource(ABC):
     ----------
     name : str
         The name of the table in messages: the path of its file, or "the frame".
-    path : Path, optional
-        The file.
     """
 
-    def __init__(self, name: str, path: Path | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
-        self.path = path
 
     @property
     @abstractmethod
@@ -126,7 +122,7 @@ class FileSource(TableSource):
     """
 
     def __init__(self, file: TableFile) -> None:
-        super().__init__(str(file.path), file.path)
+        super().__init__(str(file.path))
         self.file = file
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._cpm.native import unit_of
+from qms22._cpm.native import in_unit, unit_of
 from qms22._cpm.options import SolverOptions, cpm_rules
 from qms22._cpm.sweeps import Fit
 
@@ -115,6 +115,7 @@ class FitMemory:
         if task.row_weight is not None:
             row_weight = xp.asarray(np.pad(task.row_weight, (0, stride - n_rows)), dtype=precision)
         unit = unit_of(rules)
+        rules = in_unit(rules, unit)
         start = np.concatenate([A, b[:, :, None]], axis=2) / unit
         n_entries = n_components * (n_features + 1)
         arrays = {
@@ -141,10 +142,10 @@ class FitMemory:
             "n_groups": n_groups + 1,
             "alpha": rules.alpha,
             "inverse_alpha": 1 / rules.alpha if rules.alpha > 0 else math.inf,
-            "floor": rules.floor / unit**2,
+            "floor": rules.floor,
             "tolerance": rules.tolerance,
-            "step_a": rules.step_a / unit,
-            "step_b": rules.step_b / unit,
+            "step_a": rules.step_a,
+            "step_b": rules.step_b,
             **{name: _address(arrays[name]) for name in _POINTERS},
         }
         for name, number in numbers.items():
