@@ -1,7 +1,7 @@
 """Semi-supervised anomaly detection by quadratic multiform separation."""
 
-# Re-exports only, and only when asked for: importing scikit-learn takes half a second that
-# `qms22 --help` need not wait for.
+# Names are imported on first use: scikit-learn takes half a second to import, which `qms22 --help`
+# does not need.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

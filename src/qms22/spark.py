@@ -9,7 +9,7 @@
     scored = score_samples(detector, spark.read.parquet("hdfs:///rows"))
     scored.write.parquet("hdfs:///scores")  # reads and scores the rows
 
-The executors need qms22, too.
+qms22 must be installed on the executors.
 """
 
 from qms22.cluster.spark import score_samples

@@ -237,7 +237,7 @@ def test_rows_without_missing_values() -> None:
     rows = encoder.usable_rows(gaps)
     assert rows.tolist() == [at for at in range(N) if at not in (3, 5, 7)]
     assert encoder.transform(gaps.iloc[rows]).shape == (N - 3, 7)
-    with pytest.raises(ValueError, match="take the rows that usable_rows gives"):
+    with pytest.raises(ValueError, match="transform only the rows that usable_rows returns"):
         encoder.transform(gaps)
 
 

@@ -22,7 +22,7 @@ from qms22._runtime.progress import progress_bar, sweep_words
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What progress bar, log and checkpoint need to know about fits.
+    """Facts about fits, for progress bar, log and checkpoint.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class FitReporter:
         self._n_before = sum(self.n_iter)
 
     def listener(self, number: int) -> SweepListener | None:
-        """Return what the fit of this number has to call after every sweep, if anything."""
+        """Return the listener of a fit, by its number; None if nothing is reported."""
         return None if self._is_silent else partial(self._on_sweep, number)
 
     def record_remote_fit(self, number: int, solution: Solution) -> None:

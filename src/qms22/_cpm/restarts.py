@@ -145,7 +145,7 @@ class _Restarts:
     halted: bool = False
 
     def fit(self, number: int, on_sweep: SweepListener | None, state: FitState | None) -> Fit:
-        """Make the fit of this number."""
+        """Return the fit of this number."""
         rng, held_out = np.random.RandomState(self.seeds[number]), self.held_out[number]
         task = detection_task(self.rows, self.n_unlabeled, self.n_members, rng, held_out)
         return Fit.of(task, self.options, on_sweep, state)

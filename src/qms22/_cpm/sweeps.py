@@ -75,7 +75,7 @@ class Solution:
 
     @classmethod
     def of(cls, state: FitState, options: SolverOptions) -> Solution:
-        """Take the result from the last state of a fit."""
+        """Return the result of a fit from its last state."""
         members = MemberFunctions(state.A, state.b, options.floor)
         return cls(members, np.array(state.losses), state.n_iter)
 

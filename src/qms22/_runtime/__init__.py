@@ -1,1 +1,1 @@
-"""The ground floor: arrays, devices, threads, files, memory, progress; nothing of QMS itself."""
+"""General tools: arrays, devices, threads, files, memory, progress, optional packages."""

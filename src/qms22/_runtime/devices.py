@@ -1,4 +1,4 @@
-"""Devices: which one works, how rows get there, and how much memory a GPU has."""
+"""Devices: the choice of one, the transfer of rows, and the memory of a GPU."""
 
 from __future__ import annotations
 

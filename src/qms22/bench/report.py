@@ -22,7 +22,7 @@ from qms22.bench.roc import Pooled, compact_curve
 from qms22.bench.statistics import table2
 
 _TITLE = "QMS22 benchmark"
-# Dashes tell curves apart where colors do not.
+# Dashes distinguish curves of similar colors.
 _DASHES = ("", "7 3", "2 3", "9 3 2 3")
 _PAGE = "index.html"
 # All files that a report can have. The page lists the others of its report.

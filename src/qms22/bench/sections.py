@@ -69,8 +69,8 @@ def significance(auc: pd.DataFrame, table2: pd.DataFrame) -> Section:
     words = (
         "Wilcoxon's signed-rank test on the raw AUC per data set, two-sided, ties between the two "
         "dropped. R+ sums the ranks of the data sets where the first detector is better, R− those "
-        f"where the second is. The null hypothesis, that they are alike, falls at p < {LEVEL}. "
-        "The p-values are of single comparisons, not corrected for their number."
+        "where the second is. The null hypothesis, that they are alike, is rejected at p < "
+        f"{LEVEL}. The p-values are of single comparisons, not corrected for their number."
     )
     text = [words]
     against_first = table2[table2["first"] == auc.columns[0]]
@@ -290,7 +290,9 @@ def _table1_words(means: pd.Series) -> str:
 
 def _friedman_words(order: Ranking | None) -> str:
     if order is None:
-        return "Average ranks are left out: fewer than two data sets are complete for everyone."
+        return (
+            "Average ranks are left out: fewer than two data sets are complete for all detectors."
+        )
     verdict = "are not all alike" if order.p_value < LEVEL else "are not told apart"
     return (
         f"Friedman's test over the {order.n_sets} data sets that all detectors have: χ² = "

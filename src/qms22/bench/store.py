@@ -168,7 +168,7 @@ class Store:
         return cursor.lastrowid
 
     def add(self, run: int, result: FitResult) -> None:
-        """Put a result on disk, in place of an earlier one of the same fit."""
+        """Write a result to disk; it replaces an earlier one of the same fit."""
         values = [getattr(result, name) for name in _COLUMNS]
         status = "ok" if result.error is None else "error"
         marks = ", ".join("?" * (len(_COLUMNS) + 2))

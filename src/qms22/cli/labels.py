@@ -50,7 +50,7 @@ def print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
     is_scored = ~np.isnan(found.scores)
     scores, labels = found.scores[is_scored], truth[is_scored]
     if not labels.any() or labels.all():
-        click.echo("no evaluation: the labels are all alike", err=True)
+        click.echo("no evaluation: all labels are the same", err=True)
         return
     n_flagged, n_hits = int(found.flagged.sum()), int(truth[found.flagged].sum())
     if found.fdr is None:

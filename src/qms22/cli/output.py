@@ -58,7 +58,7 @@ def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
 
 
 def print_flagged(found: Detection) -> None:
-    """Print the flagged rows, for people on a terminal, as CSV into a pipe."""
+    """Print the flagged rows: a table on a terminal, CSV in a pipe."""
     flagged = found.summary()
     title = f"{len(flagged)} of {found.n_scored} rows are flagged"
     if found.fdr is not None:
@@ -106,7 +106,7 @@ def print_columns(found: Detection) -> None:
 
 
 def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Put an apostrophe before texts that a spreadsheet would run as formulas."""
+    """Add an apostrophe before texts that a spreadsheet would run as formulas."""
 
     def harmless(value: object) -> object:
         if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _is_number(value):

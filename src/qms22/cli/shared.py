@@ -1,4 +1,4 @@
-"""What commands share: options, error messages, checks of paths and packages."""
+"""Shared by all commands: options, error messages, checks of paths and packages."""
 
 from __future__ import annotations
 

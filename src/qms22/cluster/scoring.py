@@ -1,4 +1,4 @@
-"""Scores of tables that an engine hands out in parts."""
+"""Scores of tables that a cluster passes in parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def scorer(
 ) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """Return a function that adds a column of scores to a part of a table.
 
-    Raises ValueError now where that function would fail on the workers.
+    Raise ValueError if that function would fail on the workers.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ class NotThereError(Exception):
 
 
 class UnreachableError(Exception):
-    """The server did not answer, or broke off."""
+    """The server did not answer, or closed the connection early."""
 
 
 def cache_directory() -> Path:
@@ -74,7 +74,7 @@ def download_zip(url: str, path: Path, timeout: float = TIMEOUT) -> bytes:
     NotThereError
         If there is no zip file at the address.
     UnreachableError
-        If the server does not answer, or breaks off.
+        If the server does not answer, or closes the connection early.
     ValueError
         If the file is not the one that was downloaded here before.
     """

@@ -147,7 +147,7 @@ def _clean(cells: Cells, source: TableSource) -> Cells:
 
 
 def _pop_label(columns: dict[str, Cells], label: str | None, source: TableSource) -> Cells:
-    """Take the label column out of the others; raise ValueError if it lacks values."""
+    """Remove the label column from `columns` and return it; raise ValueError if it has gaps."""
     if len(columns) < 2:
         raise ValueError(
             f"{source.name} has {len(columns)} columns; it needs a label column and at least one "

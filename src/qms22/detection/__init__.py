@@ -1,6 +1,6 @@
 """Detection on two tables: encode, fit, rank, flag, explain."""
 
-# Re-exports only, and only when asked for: pandas and scikit-learn take a second to import.
+# Names are imported on first use: pandas and scikit-learn take a second to import.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

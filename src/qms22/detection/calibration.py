@@ -1,4 +1,4 @@
-"""Calibration of the whole road from two tables to scores: encoder, scaling and detector."""
+"""Calibration of all steps from two tables to scores: encoder, scaling and detector."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def calibrate_tables(
     Parameters
     ----------
     normal, batch : DataFrame
-        The rows that are used, as `encode_tables` returns them: what it dropped is gone. Values
-        that are missing in other columns are imputed where a split uses such a column.
+        The rows that are used, as `encode_tables` returns them. Values that are missing in other
+        columns are imputed where a split uses such a column.
     detector : BatchDetector
-        Its parameters count, not what it has learned.
+        Its parameters are used, not what it has learned.
     ignore : sequence of str
         Columns to leave out.
     seed : int

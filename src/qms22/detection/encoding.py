@@ -46,8 +46,8 @@ def encode_tables(
 ) -> EncodedTables:
     """Learn an encoder from the normal table, and encode both tables.
 
-    A date column is left out where most rows of the batch lie before or after all normal ones: that
-    today's rows are later than last month's is no reason to suspect them.
+    A date column is left out if most rows of the batch are before or after all normal ones: a later
+    date alone is no reason to suspect a row.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def encode_tables(
     missing : {"error", "impute", "drop"}
         What to do with missing values; see `TabularEncoder`.
     n_searched : int, optional
-        How many rows of `batch` are to be searched, where it has others as well. The rule for dates
-        goes by this number.
+        How many rows of `batch` are to be searched, if it has others as well. The rule for dates
+        uses this number.
     """
     encoder = TabularEncoder(ignore=tuple(ignore), missing=missing).fit(normal)
     positions = np.arange(len(batch))

@@ -174,7 +174,7 @@ class Detection:
         """Write a page to explore the result: one HTML file that needs nothing else.
 
         The page shows the ranked rows, their reasons, the scores and the distributions of the
-        columns, and lets its reader choose how many rows to flag. It loads nothing from anywhere.
+        columns, and lets its reader choose how many rows to flag. It works offline.
         Of more than 100,000 rows it holds the most suspicious ones and all flagged ones.
 
         Parameters

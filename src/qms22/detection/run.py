@@ -54,9 +54,9 @@ PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper"
 
 DEFAULT_TOP = 50
 
-# To explain a row it is scored once per column; nobody reads the reasons of more rows.
+# To explain a row it is scored once per column, and few readers need the reasons of more rows.
 MOST_EXPLAINED = 1000
-# With a false discovery rate few rows or none may be flagged; these many are explained anyway.
+# A false discovery rate may flag few rows or none; at least this many are explained.
 _LEAST_EXPLAINED = 10
 
 
@@ -82,7 +82,7 @@ def detect(
     normal, batch : path, TableSource or data frame
         The known-normal rows and the rows to search, with the same columns, of any kind (see
         `TabularEncoder`): files that `qms22.tables.read_table` reads, or frames of pandas, polars
-        or another library that narwhals knows.
+        or another library that narwhals supports.
     k : int, optional
         How many rows to flag: by default 50, or all if there are fewer.
     fdr : float, optional
@@ -93,14 +93,14 @@ def detect(
     ignore : sequence of str or int
         Columns to leave out.
     missing : {"error", "impute", "drop"}
-        What to do with missing values: refuse them, put the usual value, or leave the rows out.
+        What to do with missing values: raise an error, impute the usual value, or drop the rows.
     preset : {"recommended", "paper"}
         `QMS22Ensemble`, or `QMS22` with the settings of the paper.
     max_samples : int, optional
         Learn from at most this many rows of each table, drawn at random, and score the batch chunk
         by chunk. By default all rows are used; of files too large for memory at most 100,000.
     seed : int or None
-        Seed of draws and shuffles; with None each run gives another result.
+        Seed of draws and shuffles; with None the result changes from run to run.
     n_jobs : int or None
         Threads; -1 means all cores.
     verbose : int
@@ -112,9 +112,9 @@ def detect(
 
     Notes
     -----
-    A date column is left out if most rows of the batch lie before or after all normal ones: that
-    today's rows are later than last month's is no reason to suspect them. Where rows are drawn, the
-    kinds of columns, their levels and their usual values come from the drawn normal rows.
+    A date column is left out if most rows of the batch are before or after all normal ones: a later
+    date alone is no reason to suspect a row. If rows are drawn, the kinds of columns, their levels
+    and their usual values come from the drawn normal rows.
     """
     _check_options(k, fdr, ignore, preset, max_samples)
     tables = _open_tables(normal, batch, max_samples, is_whole=fdr is not None)
@@ -151,7 +151,7 @@ def score(
     table : path, TableSource or data frame
         As in `detect`. A file too large for memory is read chunk by chunk.
     k : int, optional
-        How many rows to flag; by default those beyond the line drawn when the model was made.
+        How many rows to flag; by default those beyond the threshold set when the model was made.
     id : str or int, optional
         A column that names the rows.
     verbose : int
@@ -164,7 +164,7 @@ def score(
     """
     encoder, detector = model.encoder, model.detector
     if encoder is None:
-        raise ValueError("the model has no encoder for tables; make one by 'qms22 detect'")
+        raise ValueError("the model has no encoder for tables; save one by 'qms22 detect'")
     source = open_table(table)
     if is_large(source):
         warnings.warn(
@@ -232,8 +232,8 @@ def _open_tables(
     if is_whole and not tables.is_batch_whole:
         raise ValueError(
             f"a false discovery rate needs all {tables.batch.n_rows} rows of {tables.batch.name} "
-            f"in the fit, and only {max_samples} are drawn; say how many rows to flag instead, or "
-            "draw them all"
+            f"in the fit, and only {max_samples} are drawn; set the number of rows to flag "
+            "instead, or draw all rows"
         )
     return tables
 
@@ -276,7 +276,7 @@ def _count_top(k: int | None, n_rows: int) -> int:
 def _encode_drawn(
     tables: _Tables, seed: int | None, *, ignore: Sequence[str], missing: str
 ) -> EncodedTables:
-    """Draw rows of two tables, all of them where there are few, and encode them."""
+    """Draw rows of two tables, or take all if there are few, and encode them."""
     rng = check_random_state(seed)
     drawn = []
     for table in (tables.normal, tables.batch):
@@ -308,9 +308,9 @@ def _result(
     fdr: float | None,
     id_name: str | None,
 ) -> Detection:
-    """Draw the line for new rows, explain rows, and put the result together."""
+    """Set the threshold for new rows, explain rows, and build the result."""
     n_flagged = int(np.count_nonzero(flags.flagged))
-    # New rows are judged by the line that flags as many of these.
+    # The threshold for new rows is the one that flags as many of these.
     first = most_suspicious(scores, min(n_flagged + 1, _count_scored(scores)))
     detector.offset_ = -threshold(scores[first], n_flagged)
     explained = flags.flagged | _flag_top(scores, 0 if fdr is None else _LEAST_EXPLAINED)

@@ -1,6 +1,6 @@
 """Other detectors with scikit-learn's interface, and a registry that builds them by name."""
 
-# Lazy re-exports: listing detectors must not import scikit-learn.
+# Names are imported on first use: a list of detectors does not need scikit-learn.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -1,1 +1,1 @@
-"""The estimators: `QMS22`, `QMS22Ensemble`, `QMSClassifier`, and what decides and explains."""
+"""The estimators: `QMS22`, `QMS22Ensemble`, `QMSClassifier`, their decisions and reasons."""

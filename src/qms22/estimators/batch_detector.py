@@ -160,9 +160,9 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
 
         Features are changed one at a time. Where several are suspicious only together (a
         combination of values that never occurs in T) or each is enough alone, no single change may
-        help: a drop near 0 does not prove a feature innocent, and the drops of a row do not add up
-        to its score. They tell what the fitted score reacts to, not what caused the anomaly, and
-        the changed row need not be one that could exist.
+        help: a feature with a drop near 0 may still matter, and the drops of a row do not add up to
+        its score. They show what the fitted score reacts to, not what caused the anomaly, and the
+        changed row need not be one that could exist.
 
         Parameters
         ----------
@@ -298,7 +298,7 @@ def score_mixture(
     Parameters
     ----------
     detector : BatchDetector
-        Its parameters count, not what it has learned.
+        Its parameters are used, not what it has learned.
     known : LazyRows
         The known-normal rows to learn from.
     mixture : LazyRows

@@ -1,6 +1,6 @@
 """The page of a detection: one self-contained HTML file that opens offline."""
 
-# Re-exports only, and only when asked for: the page needs jinja2, which is optional.
+# Names are imported on first use: the page needs jinja2, which is optional.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""From the content of a page to the data that it carries."""
+"""The content of a page, packed as the data that its scripts read."""
 
 from __future__ import annotations
 

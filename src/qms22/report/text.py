@@ -1,4 +1,4 @@
-"""Text of tables, made safe to look at."""
+"""Text of tables with hidden characters made visible."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ class CsvSource(FileSource):
         return self._scan(keep=self.n_bytes <= MOST_KEPT)
 
     def _scan(self, *, keep: bool) -> _Contents:
-        """Look at all cells."""
+        """Read all cells, to count rows and find the types of columns."""
         n_rows, last_cell = 0, ""
         traits: list[CellTraits] = []
         kept = []
@@ -115,7 +115,7 @@ class CsvSource(FileSource):
         try:
             with arrow_csv.open_csv(
                 _as_file(self._body()),
-                # With threads an error would not tell the row.
+                # With threads, errors do not name the row.
                 arrow_csv.ReadOptions(column_names=names, block_size=block_size, use_threads=False),
                 arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
                 arrow_csv.ConvertOptions(

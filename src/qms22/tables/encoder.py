@@ -384,7 +384,7 @@ def _check_missing(columns: list[tuple[Cells, NDArray[np.bool_]]], missing: str)
     ]
     if found:
         remedy = (
-            "take the rows that usable_rows gives"
+            "transform only the rows that usable_rows returns"
             if missing == "drop"
             else "choose missing='impute' or 'drop', or fill them in"
         )

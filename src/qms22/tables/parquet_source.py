@@ -15,7 +15,7 @@ from qms22._runtime.packages import need
 from qms22.tables.arrow_source import column_names
 from qms22.tables.source import BATCH, FileSource, has_any
 
-# A column is read in pieces of this many bytes, however large its row groups are.
+# A column is read in pieces of this many bytes, for row groups of any size.
 _BUFFER = 1 << 17
 # The most values of a batch.
 _CELLS = 1 << 19

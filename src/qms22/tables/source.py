@@ -63,7 +63,7 @@ class TableSource(ABC):
             Number of rows of a chunk; the last one may have fewer.
         exact : bool
             Whether columns keep the types of the file (as ``ArrowDtype``), so that all chunks have
-            the same types; by default they have the types that `read` gives.
+            the same types; by default they have the types of `read`.
 
         Yields
         ------

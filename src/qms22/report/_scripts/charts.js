@@ -1,4 +1,4 @@
-// What all charts share: colors of the theme, axes, bars, and a size that follows the page.
+// Shared by all charts: colors of the theme, axes, bars, and a size that follows the page.
 
 const probe = document.documentElement.appendChild(element("span", { hidden: true }));
 

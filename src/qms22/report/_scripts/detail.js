@@ -30,7 +30,7 @@ class DetailPanel {
     const nExplained = Object.keys(this.run.reasons).length;
     if (nExplained === 0) return [element("p", { text: "This run kept no reasons." })];
     if (reasons === undefined) {
-      const words = `Reasons were computed for ${plural(nExplained, "row")}, those that the run has flagged first of all; this is not one of them.`;
+      const words = `Reasons were computed for ${plural(nExplained, "row")}, the flagged ones first; this is not one of them.`;
       return [element("p", { text: words })];
     }
     if (reasons.length === 0) return [element("p", { text: "No single feature makes this row suspicious." })];

@@ -1,4 +1,4 @@
-// Ties the parts together: which rows are flagged, which one is chosen, light or dark.
+// Connects the parts: which rows are flagged, which one is chosen, light or dark.
 
 // Stops of the slider: every number up to 100, then steps of 2 %. The box takes any number.
 function sliderStops(most) {
