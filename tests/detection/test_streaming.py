@@ -184,6 +184,9 @@ def test_models(files: Path) -> None:
     assert score(model, files / "batch.parquet", k=3).top.tolist() == found.top[:3].tolist()
     with pytest.raises(ValueError, match="k=151 is more than the 150 rows"):
         score(model, files / "batch.parquet", k=151)
+    for k in (-1, 0, 2.5):
+        with pytest.raises(ValueError, match=rf"k must be a whole number of at least 1; got {k}"):
+            score(model, files / "batch.parquet", k=k)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no column 'name' to name the rows"):
         score(model, files / "batch.parquet", id="name")
     pd.DataFrame({"x": [1]}).to_csv(files / "x.csv", index=False)

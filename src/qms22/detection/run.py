@@ -162,6 +162,8 @@ def score(
     Detection
         Without known-normal rows.
     """
+    if k is not None:
+        check_count("k", k)
     encoder, detector = model.encoder, model.detector
     if encoder is None:
         raise ValueError("the model has no encoder for tables; save one by 'qms22 detect'")
