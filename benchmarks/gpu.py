@@ -1,4 +1,4 @@
-"""Measure the GPU backend: fits of the paper's settings, against what memory and meetings allow.
+"""Measure the GPU backend: the paper's fits, against the limits of memory and synchronization.
 
 Times of fits are the GPU's own (CUDA events), the best of a few; floors are measured in the same
 run. Prints a table and writes cuda.csv:
@@ -71,7 +71,7 @@ def gpu_seconds(work: Callable[[], object]) -> float:
     return float(cupy.cuda.get_elapsed_time(begin, end)) / 1e3
 
 
-# What the passes of a fit read and write in device memory, without arithmetic and without meetings:
+# What the passes of a fit read and write in device memory, without arithmetic or synchronization:
 # the features of two entries, those of the accepted ones once more, and the state of the rows with
 # what an accepted step changes of it, unless that is in shared memory. In one launch, 16 bytes at a
 # time, every row in one thread, as in the fit.
@@ -142,14 +142,14 @@ class Measured:
 
     seconds: float
     memory_floor: float
-    meeting_floor: float
+    sync_floor: float
     accepted: float
     team: str
 
     @property
     def share_of_floor(self) -> float:
-        """The share of the time that memory and meetings alone would take."""
-        return (self.memory_floor + self.meeting_floor) / self.seconds
+        """The share of the time that memory and synchronization alone would take."""
+        return (self.memory_floor + self.sync_floor) / self.seconds
 
 
 def measure(task: Task, options: SolverOptions, repeats: int) -> Measured:
@@ -166,17 +166,17 @@ def measure(task: Task, options: SolverOptions, repeats: int) -> Measured:
         start.task, options.dtype, n_passes, accepted, with_state=not shape.shared_bytes
     )
 
-    # The same kernel without rows: nothing but the meetings. Nothing moves, so it makes one sweep.
+    # The same kernel without rows: only synchronization. No step is taken, so it makes one sweep.
     fit.record["n_rows"] = 0
     cupy = need_cupy()
     fits._records = cupy.asarray(np.array([fit.record]).view(np.uint8))
-    meeting_floor = options.max_iter * min(gpu_seconds(lambda: fits.launch(1)) for _ in range(5))
-    return Measured(seconds, memory_floor, meeting_floor, accepted, shape.team)
+    sync_floor = options.max_iter * min(gpu_seconds(lambda: fits.launch(1)) for _ in range(5))
+    return Measured(seconds, memory_floor, sync_floor, accepted, shape.team)
 
 
 def measure_fits(rows: list[tuple[Any, ...]], repeats: int, largest: int) -> None:
     table = Table(title="60 sweeps, m = 7, q = 10: seconds on the GPU")
-    headings = ("rows × features", "dtype", "seconds", "memory alone", "meetings alone")
+    headings = ("rows × features", "dtype", "seconds", "memory alone", "synchronization alone")
     for heading in (*headings, "share of the two", "accepted", "team"):
         table.add_column(heading, justify="right")
     for n, p in CASES:
@@ -190,7 +190,7 @@ def measure_fits(rows: list[tuple[Any, ...]], repeats: int, largest: int) -> Non
                 for name, value in (
                     ("seconds", found.seconds),
                     ("memory_floor_seconds", found.memory_floor),
-                    ("meeting_floor_seconds", found.meeting_floor),
+                    ("sync_floor_seconds", found.sync_floor),
                     ("share_of_floor", found.share_of_floor),
                     ("accepted", found.accepted),
                 )
@@ -200,7 +200,7 @@ def measure_fits(rows: list[tuple[Any, ...]], repeats: int, largest: int) -> Non
                 dtype,
                 f"{found.seconds:.4f}",
                 f"{found.memory_floor:.4f}",
-                f"{found.meeting_floor:.4f}",
+                f"{found.sync_floor:.4f}",
                 f"{found.share_of_floor:.0%}",
                 f"{found.accepted:.0%}",
                 found.team,

@@ -72,7 +72,7 @@ def main(keel: Path | None, output: Path) -> None:
     )
     console.print(
         f"{5 * len(names)} fits, float64, one thread: native {native:.1f} s, naive loop "
-        f"{naive:.1f} s, {naive / native:.1f}× faster; the paper gives {paper:.0f} s for its C "
+        f"{naive:.1f} s, {naive / native:.1f}× faster; the paper reports {paper:.0f} s for its C "
         f"code on another machine. Member functions are equal in {n_equal:.0f} fits."
     )
 

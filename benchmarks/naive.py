@@ -21,7 +21,7 @@ def naive_cpm(
     With `reciprocals` the loop keeps 1 / f_j and divides once per row instead of 2 (m − 1) times.
     """
     if task.row_weight is not None:
-        raise ValueError("the naive loop knows no row weights")
+        raise ValueError("the naive loop has no row weights")
     real = np.dtype(options.dtype)
     order = np.argsort(task.group, kind="stable")
     n_groups = task.group_weight.shape[1]

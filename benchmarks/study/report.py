@@ -34,7 +34,7 @@ _PROTOCOL = (
     "another. Families are dealt out to two halves by their number of data sets, larger ones first "
     "and equal ones by name, each to the half that has fewer data sets so far. The variant with "
     "the best mean on one half is chosen, and the other half, which had no part in the choice, "
-    "tells what the choice is worth."
+    "measures what the choice gains."
 )
 _CONFIRMED = (
     "Gains are on the second half, the one that confirms, with the two-sided p-value of a Wilcoxon "
@@ -43,8 +43,8 @@ _CONFIRMED = (
     "only the lines of the chosen variants are a confirmation in the strict sense."
 )
 _WHY_SHIPPED = (
-    "The p-values above do not tell the best from the shipped. Of the variants near the top the "
-    "shipped one is as simple as any: two views, and a weight without a constant to set. More "
+    "The p-values above do not distinguish the best from the shipped. Of the variants near the top "
+    "the shipped one is as simple as any: two views, and a weight without a constant to set. More "
     "references take time in proportion wherever rows are scored, and were tried only after a "
     "first look at all data sets. Whitened views were not shipped for what they do on other data "
     "(see the end)."

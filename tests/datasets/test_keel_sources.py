@@ -93,7 +93,7 @@ def test_file_names_may_be_spelled_in_keels_way(tmp_path: Path, spelled: str) ->
 
 
 def edited(name: str, edits: dict[str, str | None]) -> dict[str, str]:
-    """Give a made-up set with files replaced or (None) removed."""
+    """Return a made-up set with files replaced or (None) removed."""
     files: dict[str, str | None] = {**fake_files(name), **edits}
     return {path: text for path, text in files.items() if text is not None}
 

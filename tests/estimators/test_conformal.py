@@ -45,9 +45,9 @@ def naive_ebh(values: NDArray[np.float64], level: float) -> list[int]:
 def roles(
     pool: list[int], n_normal: int, outliers: list[int]
 ) -> list[tuple[NDArray[np.float64], int]]:
-    """Give the p-values for each way to call some rows of a pool unlabeled, the rest calibration.
+    """Return the p-values for each choice of the unlabeled rows of a pool, the rest calibration.
 
-    All ways are equally likely where the pool is exchangeable. Normal rows come first.
+    All choices are equally likely if the pool is exchangeable. Normal rows come first.
     """
     found = []
     for chosen in combinations(range(len(pool)), n_normal):

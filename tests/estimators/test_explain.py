@@ -42,7 +42,7 @@ def colored() -> tuple[QMS22, np.ndarray]:
     return QMS22(max_iter=20, random_state=0).fit(normal, unlabeled=batch), batch
 
 
-def naive_falls(
+def naive_drops(
     detector: QMS22, X: np.ndarray, groups: list[list[int]], typical: np.ndarray
 ) -> np.ndarray:
     drops = np.empty((len(X), len(groups)))
@@ -68,7 +68,7 @@ def test_is_the_naive_loop(parameters: dict[str, Any], rows: tuple[np.ndarray, n
     normal, batch = rows
     detector = QMS22(**parameters, random_state=0).fit(normal, unlabeled=batch)
     explanation = detector.explain(batch[:9])
-    expected = naive_falls(detector, batch[:9], [[0], [1], [2], [3]], detector.typical_)
+    expected = naive_drops(detector, batch[:9], [[0], [1], [2], [3]], detector.typical_)
     np.testing.assert_allclose(explanation.drop, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(explanation.scores, detector.unlabeled_scores_[:9])
     np.testing.assert_array_equal(explanation.values, batch[:9])
@@ -105,7 +105,7 @@ def test_the_guilty_feature_is_named_first(
         assert typical == fitted.typical_[row]
 
 
-def test_top_gives_positive_falls_only_in_order(
+def test_top_has_positive_drops_only_in_order(
     fitted: QMS22, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
     explanation = fitted.explain(rows[1])
@@ -116,13 +116,13 @@ def test_top_gives_positive_falls_only_in_order(
     assert explanation.top(0, 0) == []
 
 
-def test_nothing_to_fall(fitted: QMS22) -> None:
+def test_typical_rows_have_no_reasons(fitted: QMS22) -> None:
     explanation = fitted.explain([fitted.typical_])
     assert (explanation.drop == 0).all()
     assert explanation.top(0) == []
 
 
-def test_falls_need_not_add_up(fitted: QMS22, rows: tuple[np.ndarray, np.ndarray]) -> None:
+def test_drops_need_not_add_up(fitted: QMS22, rows: tuple[np.ndarray, np.ndarray]) -> None:
     # Each of four wild values is enough alone: no promise about sums can be made.
     wild = np.full((1, 4), 8.0)
     explanation = fitted.explain(np.vstack([wild, rows[1]]))
@@ -134,7 +134,7 @@ def test_groups_change_together(fitted: QMS22, rows: tuple[np.ndarray, np.ndarra
     explanation = fitted.explain(rows[1][:5], groups=[[3, 1]])
     assert explanation.names == ("x0", "x3, x1", "x2")
     assert explanation.groups == ((0,), (3, 1), (2,))
-    expected = naive_falls(fitted, rows[1][:5], [[0], [3, 1], [2]], fitted.typical_)
+    expected = naive_drops(fitted, rows[1][:5], [[0], [3, 1], [2]], fitted.typical_)
     np.testing.assert_allclose(explanation.drop, expected, rtol=1e-9, atol=1e-9)
     reason = explanation.top(3, 1)[0]
     assert reason.name == "x3, x1"
@@ -181,7 +181,7 @@ def test_a_typical_row_can_be_given(fitted: QMS22, rows: tuple[np.ndarray, np.nd
     typical = [0.1, 0.2, 0.3, 0.4]
     explanation = fitted.explain(rows[1][:5], typical=typical)
     assert explanation.typical.tolist() == typical
-    expected = naive_falls(fitted, rows[1][:5], [[0], [1], [2], [3]], np.array(typical))
+    expected = naive_drops(fitted, rows[1][:5], [[0], [1], [2], [3]], np.array(typical))
     np.testing.assert_allclose(explanation.drop, expected, rtol=1e-9, atol=1e-9)
 
 

@@ -90,7 +90,7 @@ def test_dates() -> None:
     np.testing.assert_allclose(parts[:, 1:], np.column_stack(angles), atol=1e-12)
     weekly = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=9, freq="7D")})
     assert TabularEncoder().fit(weekly).get_feature_names_out().tolist() == ["when (days)"]
-    # A clock on the wall, whatever its time zone.
+    # Local time, in any time zone.
     berlin = table.assign(visited=visited.dt.tz_localize("Europe/Berlin"))
     assert encoder.transform(berlin).tobytes() == matrix.tobytes()
 

@@ -5,8 +5,8 @@
 // slack. Here, in addition, a pass over the rows tries several entries at once. Whether the first
 // one moves up, down or not at all is known only when all rows have been added up, so the second is
 // tried from each of these three states, the third from each of nine, and so on. That takes more
-// arithmetic, which is cheap on a GPU, and fewer passes over memory and fewer meetings of all
-// blocks, which are not. The decisions are the same as with one entry at a time.
+// arithmetic, which is cheap on a GPU, but fewer passes over memory and fewer synchronizations of
+// all blocks, which are not. The decisions are the same as with one entry at a time.
 #pragma once
 
 #if defined(__CUDACC__)

@@ -42,13 +42,13 @@ __device__ __forceinline__ double over_lanes(Real (&sums)[kCount]) {
 }
 
 // Adds up over the warps of a block. Two buffers are used in turn: a warp that writes to one has
-// met all others since they read it.
+// synchronized with all others since they read it.
 template <int kCount>
 struct Warps {
     double sum[2][kMostWarps][kCount];
 
-    __device__ __forceinline__ double add_up(double of_warp, unsigned meeting) {
-        double (&sums)[kMostWarps][kCount] = sum[meeting % 2];
+    __device__ __forceinline__ double add_up(double of_warp, unsigned turn) {
+        double (&sums)[kMostWarps][kCount] = sum[turn % 2];
         const int lane = threadIdx.x % kWarp;
         if (lane < kCount) sums[threadIdx.x / kWarp][lane] = of_warp;
         __syncthreads();
