@@ -145,7 +145,7 @@ def detect(
             known, rows = read_mixed(normal, marker, normal=normal_value)
         batch = open_table(rows)
         _check_columns(batch.names, label, options)
-        truth = None if label is None else read_truth(batch, label, outlier)
+        truth = read_truth(batch, label, outlier)
         if label is not None:
             options["ignore"] = (*options["ignore"], label)
         found = detection.detect(known, batch, **options, verbose=int(not quiet))

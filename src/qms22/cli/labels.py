@@ -14,11 +14,18 @@ if TYPE_CHECKING:
     from qms22.tables import TableSource
 
 
-def read_truth(source: TableSource, label: str, outlier: str | None) -> NDArray[np.bool_]:
-    """Return which rows of a table are outliers by their labels.
+def read_truth(
+    source: TableSource, label: str | None, outlier: str | None
+) -> NDArray[np.bool_] | None:
+    """Return which rows of a table are outliers by their labels, or None without a label column.
 
     Labels are read chunk by chunk, and each different one is kept once.
     """
+    if label is None:
+        if outlier is not None:
+            raise click.UsageError(f"--outlier {outlier} needs --label, the column of the labels")
+        return None
+
     import numpy as np
 
     from qms22.tables.labels import outlier_labels
