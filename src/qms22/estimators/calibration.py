@@ -301,7 +301,7 @@ def calibrate(
     [0, 1, 2, 3, 4, 5, 6, 7, 39]
     """
     seed = check_random_state(random_state).randint(2**31 - 1)
-    n_normal, n_batch = (len(_safe_indexing(table, slice(None))) for table in (X, unlabeled))
+    n_normal, n_batch = len(X), len(unlabeled)
 
     def score_split(split: CalibrationSplit) -> NDArray[np.float64]:
         mixture = _stack(unlabeled, _safe_indexing(X, split.held_out))
