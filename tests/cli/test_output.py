@@ -80,6 +80,33 @@ def test_all_outputs_of_a_false_discovery_rate_agree(files: Path) -> None:
     assert "as flagged by a false discovery rate of 0.3" in (files / "page.html").read_text()
 
 
+def test_json_rounds_no_number_and_writes_dates_as_text(tmp_path: Path) -> None:
+    moments = pd.to_datetime(["2024-03-01 12:30", None, "1969-12-31 00:00"])
+    table = pd.DataFrame(
+        {
+            "x": [1 / 3, 1.23456789012345678e-13, np.inf],
+            "n": pd.array([2**63 - 1, None, 0], dtype="Int64"),
+            "when": moments,
+            "day": pd.array([19_000, None, 0], dtype=pd.ArrowDtype(pa.int32())).astype(
+                pd.ArrowDtype(pa.date32())
+            ),
+            "any": ["Köln", np.nan, [1.5, np.nan, {"a": np.float32(0.5)}]],
+            0: [True, False, True],
+        }
+    )
+    write_tables([table, table.iloc[:0], table.iloc[:1]], tmp_path / "o.json")
+    records = json.loads((tmp_path / "o.json").read_text(encoding="utf-8"), parse_constant=int)
+    assert {name: [record[name] for record in records[:3]] for name in records[0]} == {
+        "x": [1 / 3, 1.23456789012345678e-13, None],
+        "n": [2**63 - 1, None, 0],
+        "when": ["2024-03-01 12:30:00", None, "1969-12-31 00:00:00"],
+        "day": ["2022-01-08", None, "1970-01-01"],
+        "any": ["Köln", None, [1.5, None, {"a": 0.5}]],
+        "0": [True, False, True],
+    }
+    assert records[3] == records[0]
+
+
 @pytest.mark.parametrize("suffix", READERS)
 @pytest.mark.parametrize("only_flagged", [True, False])
 def test_output(files: Path, suffix: str, only_flagged: bool) -> None:

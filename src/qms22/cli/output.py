@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sys
 from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,15 +43,17 @@ def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
 
 
 def _write_json(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    encode = json.JSONEncoder(ensure_ascii=False).encode
     with path.open("w", encoding="utf-8") as file:
         file.write("[")
         before = "\n"
         for table in tables:
-            plain = _with_plain_types(table)
-            if records := plain.to_json(orient="records", indent=1)[1:-1].strip("\n"):
-                file.write(before + records)
+            names = [str(name) for name in table.columns]
+            columns = [_json_values(table.iloc[:, at]) for at in range(len(names))]
+            for row in zip(*columns, strict=True):
+                file.write(before + encode(dict(zip(names, row, strict=True))))
                 before = ",\n"
-        file.write("\n]")
+        file.write("\n]\n")
 
 
 def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
@@ -128,12 +133,31 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _with_plain_types(table: pd.DataFrame) -> pd.DataFrame:
-    """Turn columns with the types of a file into pandas' own, which pandas can write as JSON."""
+def _json_values(column: pd.Series) -> list[Any]:
+    """Return the values of a column as JSON has them.
+
+    pandas would round numbers, and write dates as milliseconds.
+    """
     import pandas as pd
 
-    plain = table.reset_index(drop=True)
-    for at, dtype in enumerate(table.dtypes):
-        if isinstance(dtype, pd.ArrowDtype):
-            plain.isetitem(at, table.iloc[:, at].array.__arrow_array__().to_pandas())
-    return plain
+    if isinstance(column.dtype, pd.ArrowDtype):
+        values = column.array.__arrow_array__().to_pylist()
+    else:
+        values = column.tolist()
+    is_plain = column.dtype.kind in "iub" and not column.hasnans
+    return values if is_plain else [_plain(value) for value in values]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value in JSON's types; None for missing and infinite ones, text for others."""
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
+        return _plain(value.tolist())
+    return None if type(value).__name__ in ("NAType", "NaTType") else str(value)
