@@ -13,6 +13,7 @@ from qms22.cli.labels import print_evaluation, read_truth
 from qms22.cli.output import print_columns, print_flagged, write_tables
 from qms22.cli.shared import (
     FILE,
+    check_goes_with,
     check_table_outputs,
     explained,
     id_option,
@@ -131,6 +132,8 @@ def detect(
         qms22 detect last-year.parquet this-year.parquet --max-samples 50000 -o scores.parquet
     """
     _check_files(normal, unlabeled, marker, normal_value, options)
+    check_goes_with("--outlier", outlier, "--label", label)
+    check_goes_with("--only-flagged", only_flagged, "--output", output)
     outputs = {"--output": output, "--report": report, "--save-model": save_model}
     check_table_outputs([normal, unlabeled], outputs)
     began = time.perf_counter()
@@ -203,6 +206,7 @@ def score(
     Example:
         qms22 score model.skops tomorrow.csv --top 20
     """
+    check_goes_with("--only-flagged", only_flagged, "--output", output)
     check_table_outputs([model, new], {"--output": output})
     with explained():
         from qms22 import detection

@@ -60,6 +60,12 @@ def require(option: str, extra: str, *packages: str) -> None:
             raise click.UsageError(f"{option} needs {package}, which is not installed; {remedy}")
 
 
+def check_goes_with(option: str, value: object, other: str, other_value: object) -> None:
+    """Raise UsageError if an option is given without the one that it needs."""
+    if value and other_value is None:
+        raise click.UsageError(f"{option} goes with {other}; give both or neither")
+
+
 def check_output(path: Path | None, suffixes: tuple[str, ...], option: str) -> None:
     """Raise UsageError if an output file could not be written."""
     if path is None:
