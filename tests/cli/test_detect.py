@@ -285,7 +285,11 @@ def test_wrong_files(files: Path, content: bytes, words: str) -> None:
         ([*EVERYDAY[:3], "--outlier", "positive"], "--outlier positive needs --label"),
         ([*EVERYDAY[:3], "--label", "truth"], "--label truth: the unlabeled table has no such"),
         ([*EVERYDAY, "--marker", "x"], "--marker and --normal-value go with one file"),
+        ([*EVERYDAY[:3], "--outlier", "1"], "--outlier goes with --label"),
+        ([*EVERYDAY, "--only-flagged"], "--only-flagged goes with --output"),
+        ([*EVERYDAY, "--n-jobs", "0"], "n_jobs must be a number of threads, or -1"),
         (["score", "nothing.skops", "batch.csv"], "nothing.skops"),
+        (["score", "m.skops", "batch.csv", "--only-flagged"], "--only-flagged goes with --output"),
     ],
 )
 def test_refusals(files: Path, arguments: list[str], words: str) -> None:

@@ -16,7 +16,8 @@ from visits import FAST, LEFT_OUT, N_BATCH, SICK, visits, write_visits
 
 import qms22
 from qms22 import Detection, QMS22Ensemble, TabularEncoder, detect
-from qms22.detection import result
+from qms22.detection import result, score
+from qms22.models import SavedModel
 from qms22.tables import read_table
 
 
@@ -239,6 +240,8 @@ def test_a_page_names_the_run(found: Detection, tmp_path: Path) -> None:
     assert [feature["name"] for feature in header["features"]] == [
         *("day", "age", "weight", "pulse", "ward", "urgent")
     ]
+    with pytest.raises(ValueError, match="truth must hold True or 1 for outliers"):
+        found.report(tmp_path / "page.html", truth=["0"] * N_BATCH)
     with pytest.raises(ValueError, match=r"truth must be of shape \(150,\)"):
         found.report(tmp_path / "q.html", truth=truth[1:])
 
@@ -303,3 +306,47 @@ def test_two_columns_of_one_name_are_refused(
     twice = batch.set_axis([*batch.columns[:-1], "age"], axis=1)
     with pytest.raises(ValueError, match="2 columns named 'age'"):
         detect(normal, twice)
+
+
+@pytest.mark.parametrize(
+    ("missing", "values", "words"),
+    [
+        ("error", [np.nan, 1.0, 2.0], "1 column has missing values"),
+        ("error", [np.inf, 1.0, 2.0], "column 'pulse' has 10 infinite"),
+        ("drop", [np.nan] * 3, "every row has missing values|no column .* is of use"),
+    ],
+)
+@pytest.mark.parametrize("role", ["normal", "unlabeled"])
+def test_messages_name_the_table(
+    role: str, missing: str, values: list[float], words: str, tmp_path: Path
+) -> None:
+    frames = {"normal": visits(30, 0)[["pulse"]], "unlabeled": visits(30, 1)[["pulse"]]}
+    frames[role]["pulse"] = values * 10
+    paths = [tmp_path / f"{name}.parquet" for name in frames]
+    for path, frame in zip(paths, frames.values(), strict=True):
+        frame.to_parquet(path)
+    with pytest.raises(ValueError, match=rf"^the frame \({role}\): ({words})"):
+        detect(*frames.values(), missing=missing)
+    with pytest.raises(ValueError, match=rf"{role}.parquet \({role}\): ({words})"):
+        detect(*paths, missing=missing)
+
+
+def test_messages_of_a_model_name_the_table(found: Detection, tmp_path: Path) -> None:
+    model = SavedModel(found.detector, found.encoder, {})
+    path = tmp_path / "new.csv"
+    table = visits(30, 2)
+    table.drop(columns="pulse").to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"new.csv: the table lacks column 'pulse'"):
+        score(model, path)
+    with pytest.raises(ValueError, match=r"new.csv has no column 'who' .* its columns are 'visit'"):
+        score(model, path, id="who")
+    table.assign(pulse="fast").to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"new.csv: column 'pulse' is numeric"):
+        score(model, path)
+
+
+@pytest.mark.parametrize("k", [0, -1, 1.5, "3"])
+def test_a_model_flags_a_whole_number_of_rows(found: Detection, k: Any) -> None:
+    model = SavedModel(found.detector, found.encoder, {})
+    with pytest.raises(ValueError, match="k must be a whole number of at least 1"):
+        score(model, visits(30, 2), k=k)

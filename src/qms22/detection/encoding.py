@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ def encode_tables(
     ignore: Sequence[str] = (),
     missing: str = "error",
     n_searched: int | None = None,
+    names: tuple[str, str] = ("the normal table", "the unlabeled table"),
 ) -> EncodedTables:
     """Learn an encoder from the normal table, and encode both tables.
 
@@ -60,22 +62,44 @@ def encode_tables(
     n_searched : int, optional
         How many rows of `batch` are to be searched, if it has others as well. The rule for dates
         uses this number.
+    names : tuple of str
+        The names of the two tables in messages.
     """
-    encoder = TabularEncoder(ignore=tuple(ignore), missing=missing).fit(normal)
+    encoder = TabularEncoder(ignore=tuple(ignore), missing=missing)
+    with errors_named(names[0]):
+        encoder.fit(normal)
+        if missing == "drop":
+            normal = normal.iloc[_complete_rows(encoder, normal)]
+        known = encoder.transform(normal)
     positions = np.arange(len(batch))
-    if missing == "drop":
-        normal = normal.iloc[encoder.usable_rows(normal)]
-        positions = encoder.usable_rows(batch)
-        batch = batch.iloc[positions]
-        for name, table in (("normal", normal), ("unlabeled", batch)):
-            if not len(table):
-                raise ValueError(f"every {name} row has missing values; impute them instead")
-    known, rows = encoder.transform(normal), encoder.transform(batch)
+    with errors_named(names[1]):
+        if missing == "drop":
+            positions = _complete_rows(encoder, batch)
+            batch = batch.iloc[positions]
+        rows = encoder.transform(batch)
     beyond = _dates_beyond(encoder, known, rows, len(rows) if n_searched is None else n_searched)
     if beyond:
         encoder.leave_out(beyond, "most of the batch is outside the normal dates; ignored")
         known, rows = encoder.transform(normal), encoder.transform(batch)
     return EncodedTables(encoder, normal, batch, positions, known, rows)
+
+
+@contextmanager
+def errors_named(table: str) -> Iterator[None]:
+    """Put the name of a table before what is wrong with it."""
+    try:
+        yield
+    except ValueError as error:
+        error.args = (f"{table}: {error}",)
+        raise
+
+
+def _complete_rows(encoder: TabularEncoder, table: pd.DataFrame) -> NDArray[np.intp]:
+    """Return the positions of the rows without missing values; raise ValueError if none is left."""
+    usable = encoder.usable_rows(table)
+    if not len(usable):
+        raise ValueError("every row has missing values; impute them instead")
+    return usable
 
 
 def _dates_beyond(

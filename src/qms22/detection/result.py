@@ -201,6 +201,8 @@ class Detection:
                 f"truth must be of shape {self.scores.shape}, one value per row of the batch; got "
                 f"shape {np.shape(truth)}"
             )
+        if truth is not None and not np.isin(np.asarray(truth), (0, 1)).all():
+            raise ValueError("truth must hold True or 1 for outliers, and False or 0 for the rest")
         title = title or f"Suspicious rows of {Path(self.source.name).name}"
         content = self._page(title, truth, {**(facts or {}), **self.facts()})
         return write_page(Path(path), content)

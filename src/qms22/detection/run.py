@@ -27,7 +27,7 @@ from sklearn.utils import check_random_state
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.detection.calibration import calibrate_tables
-from qms22.detection.encoding import EncodedTables, encode_tables
+from qms22.detection.encoding import EncodedTables, encode_tables, errors_named
 from qms22.detection.reasons import RowReason, find_reasons
 from qms22.detection.result import Detection
 from qms22.detection.streaming import (
@@ -43,6 +43,7 @@ from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.qms22 import QMS22
 from qms22.estimators.thresholds import threshold
 from qms22.tables import TableSource, TabularEncoder, open_table
+from qms22.tables.words import list_some
 
 if TYPE_CHECKING:
     from qms22.models import SavedModel
@@ -116,7 +117,7 @@ def detect(
     date alone is no reason to suspect a row. If rows are drawn, the kinds of columns, their levels
     and their usual values come from the drawn normal rows.
     """
-    _check_options(k, fdr, ignore, preset, max_samples)
+    _check_options(k, fdr, ignore, preset, max_samples, n_jobs)
     tables = _open_tables(normal, batch, max_samples, is_whole=fdr is not None)
     id_name = _check_id(tables.batch, id)
     n_top = _count_top(k, tables.batch.n_rows)
@@ -177,7 +178,8 @@ def score(
         source = in_memory(source)
     source.check()
     id_name = _check_id(source, id)
-    encoder.check_columns(source.names)
+    with errors_named(source.name):
+        encoder.check_columns(source.names)
     scores = score_rows(source, encoder, detector, verbose)
     if k is None:
         flagged = -scores - detector.offset_ < 0
@@ -246,6 +248,7 @@ def _check_options(
     ignore: Sequence[str | int],
     preset: str,
     max_samples: int | None,
+    n_jobs: int | None,
 ) -> None:
     """Validate options that do not depend on the data."""
     check_choice("preset", preset, tuple(PRESETS))
@@ -259,13 +262,18 @@ def _check_options(
         raise ValueError(f"ignore must be a sequence of columns; write [{ignore!r}]")
     if max_samples is not None:
         check_count("max_samples", max_samples)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be a number of threads, or -1 for all cores; got 0")
 
 
 def _check_id(source: TableSource, id: str | int | None) -> str | None:  # noqa: A002
     """Return the name of the column `id`; raise ValueError if there is none."""
     if id is None or str(id) in source.names:
         return None if id is None else str(id)
-    raise ValueError(f"the table has no column {id!r} to name the rows")
+    there = list_some([repr(name) for name in source.names])
+    raise ValueError(
+        f"{source.name} has no column {id!r} to name the rows; its columns are {there}"
+    )
 
 
 def _count_top(k: int | None, n_rows: int) -> int:
@@ -284,8 +292,9 @@ def _encode_drawn(
     for table in (tables.normal, tables.batch):
         rows = draw_rows(table.n_rows, tables.max_samples, rng)
         drawn.append(table.read() if len(rows) == table.n_rows else table.take(rows))
+    names = (f"{tables.normal.name} (normal)", f"{tables.batch.name} (unlabeled)")
     try:
-        return encode_tables(*drawn, ignore=ignore, missing=missing)
+        return encode_tables(*drawn, ignore=ignore, missing=missing, names=names)
     except ValueError as error:
         if tables.normal.n_rows == len(drawn[0]) and tables.is_batch_whole:
             raise

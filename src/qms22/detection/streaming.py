@@ -73,10 +73,8 @@ def score_rows(
             try:
                 usable, rows = encoder.transform_part(chunk)
             except ValueError as error:
-                if not is_long:
-                    raise
-                message = f"{source.name}, rows {first} to {end - 1}: {error}"
-                raise ValueError(message) from error
+                part = f", rows {first} to {end - 1}" if is_long else ""
+                raise ValueError(f"{source.name}{part}: {error}") from error
             if len(usable):
                 scores[first + usable] = -detector.score_samples(rows)
             show(end, f"{end / (time.perf_counter() - began):,.0f} rows/s")
