@@ -184,6 +184,8 @@ CONTENTS = {
     "is  binary": b"\x01\x02\x03",
     "is   binary": "a,b\n1,2\n".encode("utf-16-le"),
     "a web page": b"<!DOCTYPE html>\n<html></html>\n",
+    "is JSON": b'[{"a":1,"b":2},{"a":3,"b":4}]',
+    "is  JSON": b'[\n{"a": 1, "b": 2}\n]\n',
     "Excel": b"PK\x03\x04" + RUBBISH,
     "line 3: the row has 1 cells where the header has 2": b"a,b\n1,2\n3\n4,5\n",
     "line 4: the row has 3 cells where the header has 2": b'a;b\n1;"2\n2"\n4;5;6\n',

@@ -17,6 +17,7 @@ _FOREIGN = {
     b"SQLite format 3": "an SQLite database",
     b"<!DOCTYPE": "a web page",
     b"<html": "a web page",
+    **dict.fromkeys([b'{"', b"{\n", b"[{", b"[\n"], "JSON"),
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 # The first that fits is taken; Latin-1 always does.
