@@ -16,6 +16,7 @@ from visits import FAST, LEFT_OUT, N_BATCH, SICK, visits, write_visits
 
 import qms22
 from qms22 import Detection, QMS22Ensemble, TabularEncoder, detect
+from qms22.cli.output import _print_table
 from qms22.detection import result, score
 from qms22.models import SavedModel
 from qms22.tables import read_table
@@ -183,6 +184,17 @@ def test_a_short_text_for_terminals_and_notebooks(found: Detection, by_rate: Det
     html = found._repr_html_()
     assert html.count("<tr>") == 9
     assert found.table()["visit"].iloc[0] in html
+
+
+def test_numbers_that_name_rows_are_not_rounded(capsys: pytest.CaptureFixture[str]) -> None:
+    normal, batch = visits(40, 0)[["pulse"]], visits(30, 1)[["pulse"]]
+    batch["order"] = 70_012_345.0 + np.arange(30)  # floats, since one is missing
+    batch.loc[0, ["order", "pulse"]] = np.nan, 65.0
+    batch.loc[7, "pulse"] = 300.0
+    found = detect(normal, batch, id="order", k=1, preset="paper")
+    assert "<td>70012352</td>" in found._repr_html_()
+    _print_table(found.summary(), "found")
+    assert "70012352" in capsys.readouterr().out
 
 
 def test_text_of_the_table_stays_text_in_notebooks() -> None:

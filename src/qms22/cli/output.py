@@ -84,12 +84,13 @@ def _print_table(table: pd.DataFrame, title: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from qms22.detection.result import summary_text
+
     shown = Table(title=escape(title))
     for name, dtype in zip(table.columns, table.dtypes, strict=True):
         shown.add_column(escape(str(name)), justify="right" if dtype.kind in "if" else "left")
     for row in table.itertuples(index=False, name=None):
-        cells = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row)
-        shown.add_row(*map(escape, cells))
+        shown.add_row(*map(escape, map(summary_text, table.columns, row)))
     Console().print(shown)
 
 

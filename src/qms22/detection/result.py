@@ -21,6 +21,7 @@ from qms22.report import PageContent
 from qms22.report.text import visible
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.frame_source import FrameSource
+from qms22.tables.words import number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -283,7 +284,7 @@ class Detection:
         shown = self.summary().iloc[:_ROWS_IN_NOTEBOOK].drop(columns="flagged")
 
         def row(cells: Any, tag: str) -> str:
-            texts = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
+            texts = map(summary_text, shown.columns, cells)
             return "".join(f"<{tag}>{escape(visible(text))}</{tag}>" for text in texts)
 
         head = row(shown.columns, "th")
@@ -292,6 +293,13 @@ class Detection:
             f"<p>{escape(repr(self))}</p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
         )
+
+
+def summary_text(column: str, cell: object) -> str:
+    """Return a cell of a summary as text: results are rounded, names of rows are not."""
+    if not isinstance(cell, float):
+        return str(cell)
+    return f"{cell:.4g}" if column in ("score", "p_value") else number_text(cell)
 
 
 def _without_clashes(
