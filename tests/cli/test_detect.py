@@ -282,7 +282,6 @@ def test_wrong_files(files: Path, content: bytes, words: str) -> None:
         ([*EVERYDAY[:3], "--id", "name"], "--id name: the unlabeled table has no such column"),
         ([*EVERYDAY[:3], "--ignore", "x"], "--ignore x: the unlabeled table has no such column"),
         ([*EVERYDAY[:3], "--label", "mean area"], "none is surely the outlier"),
-        ([*EVERYDAY[:3], "--outlier", "positive"], "--outlier positive needs --label"),
         ([*EVERYDAY[:3], "--label", "truth"], "--label truth: the unlabeled table has no such"),
         ([*EVERYDAY, "--marker", "x"], "--marker and --normal-value go with one file"),
         ([*EVERYDAY[:3], "--outlier", "1"], "--outlier goes with --label"),
