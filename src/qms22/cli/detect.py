@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qms22.cli.labels import print_evaluation, read_truth
-from qms22.cli.output import print_columns, print_flagged, write_tables
+from qms22.cli.output import print_columns, print_flagged, print_written, write_tables
 from qms22.cli.shared import (
     FILE,
     check_goes_with,
@@ -142,16 +142,15 @@ def detect(
         from qms22.models import save_model as write_model
         from qms22.tables import open_table, read_mixed
 
-        known: Any = normal
-        rows: Any = unlabeled
+        tables: Any = (normal, unlabeled)
         if marker is not None:
-            known, rows = read_mixed(normal, marker, normal=normal_value)
-        batch = open_table(rows)
+            tables = read_mixed(normal, marker, normal=normal_value)
+        batch = open_table(tables[1])
         _check_columns(batch.names, label, options)
         truth = read_truth(batch, label, outlier)
         if label is not None:
             options["ignore"] = (*options["ignore"], label)
-        found = detection.detect(known, batch, **options, verbose=int(not quiet))
+        found = detection.detect(tables[0], batch, **options, verbose=int(not quiet))
         if not quiet:
             print_columns(found)
         _write_output(found, output, only_flagged)
@@ -169,9 +168,7 @@ def detect(
     print_flagged(found)
     if truth is not None:
         print_evaluation(found, truth)
-    for path in outputs.values():
-        if path is not None and not quiet:
-            click.echo(f"written: {path}", err=True)
+    print_written(outputs.values(), quiet=quiet)
 
 
 @click.command(short_help="Score new rows by a saved model.")
@@ -215,8 +212,7 @@ def score(
         found = detection.score(load_model(model), new, **options, verbose=int(not quiet))
         _write_output(found, output, only_flagged)
     print_flagged(found)
-    if output is not None and not quiet:
-        click.echo(f"written: {output}", err=True)
+    print_written([output], quiet=quiet)
 
 
 def _check_files(

@@ -162,3 +162,10 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "tolist"):  # NumPy's arrays and numbers
         return _plain(value.tolist())
     return None if type(value).__name__ in ("NAType", "NaTType") else str(value)
+
+
+def print_written(paths: Iterable[Path | None], *, quiet: bool) -> None:
+    """Print the files that were written to standard error."""
+    for path in paths:
+        if path is not None and not quiet:
+            click.echo(f"written: {path}", err=True)
