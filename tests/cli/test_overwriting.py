@@ -17,7 +17,7 @@ DETECT = ("detect", "normal.csv", "batch.csv")
 @pytest.fixture
 def files(tmp_path: Path) -> Path:
     """Two tables, and other ways to them."""
-    folder = tmp_path / "work"
+    folder = tmp_path / "tables"
     (folder / "deeper").mkdir(parents=True)
     write_visits(folder)
     for name in ("batch", "normal"):
@@ -46,7 +46,7 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
         "normal.csv",
         "./batch.csv",
         "deeper/../batch.csv",
-        "../work/normal.csv",
+        "../tables/normal.csv",
         "../link/batch.csv",
         "soft-batch.csv",
         "hard-batch.csv",

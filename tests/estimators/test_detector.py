@@ -21,15 +21,6 @@ from qms22 import QMS22
 
 
 @pytest.fixture(scope="module")
-def rows() -> tuple[np.ndarray, np.ndarray]:
-    """Normal rows, and a batch whose first five rows are outliers."""
-    rng = np.random.RandomState(0)
-    batch = rng.normal(size=(80, 4))
-    batch[:5] += 5
-    return rng.normal(size=(200, 4)), batch
-
-
-@pytest.fixture(scope="module")
 def fitted(rows: tuple[np.ndarray, np.ndarray]) -> QMS22:
     return QMS22(random_state=0).fit(rows[0], unlabeled=rows[1])
 
