@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
 from fake_cupy import fake_cupy  # noqa: F401
 from hypothesis import settings
 
@@ -17,3 +19,12 @@ settings.register_profile("qms22", deadline=None)
 settings.load_profile("qms22")
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    """Normal rows, and a batch whose first five rows are outliers."""
+    rng = np.random.RandomState(0)
+    batch = rng.normal(size=(80, 4))
+    batch[:5] += 5
+    return rng.normal(size=(200, 4)), batch

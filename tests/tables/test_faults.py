@@ -54,6 +54,7 @@ def test_faulty_text(tmp_path: Path, name: str, expected: str) -> None:
 @pytest.mark.parametrize(
     "content",
     [gzip.compress(b"a,b\n1,2\n" * 999)[:-20], b"\x1f\x8b" + RUBBISH, zstd(RUBBISH)[:-500]],
+    ids=["gzip cut off", "no gzip", "zstd cut off"],  # compressed bytes hold the time
 )
 def test_damaged_compression(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.csv.gz"
