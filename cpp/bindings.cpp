@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "dispatch.hpp"
+#include "forest.hpp"
 #include "shard.hpp"
 #include "solver.hpp"
 
@@ -34,6 +35,9 @@ using Doubles1 = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device
 using Doubles2 = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Doubles3 = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Groups = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Bins = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class Value>
+using Vector = nb::ndarray<const Value, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
@@ -56,12 +60,13 @@ std::vector<double> join(const Doubles3& a, const Doubles2& b) {
     return joined;
 }
 
-nb::ndarray<nb::numpy, double> to_numpy(std::vector<double> values,
-                                        std::initializer_list<std::size_t> shape) {
-    auto owned = std::make_unique<std::vector<double>>(std::move(values));
-    double* data = owned->data();
+template <class Value>
+nb::ndarray<nb::numpy, Value> to_numpy(std::vector<Value> values,
+                                       std::initializer_list<std::size_t> shape) {
+    auto owned = std::make_unique<std::vector<Value>>(std::move(values));
+    Value* data = owned->data();
     nb::capsule owner(owned.release(),
-                      [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+                      [](void* p) noexcept { delete static_cast<std::vector<Value>*>(p); });
     return {data, shape, owner};
 }
 
@@ -153,6 +158,55 @@ nb::ndarray<nb::numpy, double> member_values(const Input& x, const Doubles3& a, 
     return to_numpy(std::move(values), {n, m});
 }
 
+template <class Value>
+nb::ndarray<nb::numpy, Value> to_vector(std::vector<Value> values) {
+    const std::size_t size = values.size();
+    return to_numpy(std::move(values), {size});
+}
+
+nb::tuple grow_forest(const Bins& bins, const Vector<std::uint16_t>& labels, std::size_t n_trees,
+                      std::size_t max_features, std::size_t min_leaf, std::uint64_t seed,
+                      std::size_t n_threads) {
+    const std::size_t n_features = bins.shape(0), n_rows = bins.shape(1);
+    require(labels.shape(0) == n_rows, "labels and bins differ in length");
+    require(n_rows > 0 && n_features > 0, "bins is empty");
+    require(n_rows <= qms22::kMostForestRows, "bins has too many rows");
+    require(n_trees > 0 && min_leaf > 0 && n_threads > 0, "a number is 0");
+    for (std::size_t i = 0; i < n_rows; ++i)
+        require(labels.data()[i] <= qms22::kOne, "a label is above LABEL_ONE");
+    qms22::Forest forest = [&] {
+        nb::gil_scoped_release release;
+        return qms22::grow_forest({bins.data(), n_rows, n_features}, labels.data(),
+                                  {n_trees, max_features, min_leaf, seed, n_threads});
+    }();
+    qms22::TreeNodes& nodes = forest.nodes;
+    return nb::make_tuple(
+        to_vector(std::move(forest.first_node)), to_vector(std::move(nodes.feature)),
+        to_vector(std::move(nodes.threshold)), to_vector(std::move(nodes.child)),
+        to_vector(std::move(nodes.value)), to_vector(std::move(forest.out_of_bag)));
+}
+
+nb::ndarray<nb::numpy, double> forest_scores(const Bins& bins,
+                                             const Vector<std::int64_t>& first_node,
+                                             const Vector<std::int32_t>& feature,
+                                             const Vector<std::uint8_t>& threshold,
+                                             const Vector<std::int32_t>& child,
+                                             const Vector<float>& value, std::size_t n_threads) {
+    const std::size_t n_nodes = value.shape(0);
+    require(first_node.shape(0) > 1 && feature.shape(0) == n_nodes && child.shape(0) == n_nodes &&
+                threshold.shape(0) == n_nodes,
+            "the arrays of the forest differ in length");
+    std::vector<double> scores(bins.shape(1));
+    const qms22::ForestView forest = {feature.data(), child.data(),      threshold.data(),
+                                      value.data(),   first_node.data(), first_node.shape(0) - 1};
+    {
+        nb::gil_scoped_release release;
+        qms22::forest_scores({bins.data(), bins.shape(1), bins.shape(0)}, forest, n_threads,
+                             scores.data());
+    }
+    return to_vector(std::move(scores));
+}
+
 nb::dict build_info() {
     nb::list compiled, runs_here;
     for (const qms22::InstructionSet& set : qms22::instruction_sets()) {
@@ -171,7 +225,7 @@ nb::dict build_info() {
 }  // namespace
 
 NB_MODULE(_core, module) {
-    module.doc() = "The compiled kernel: CPM by the interval method, and member values.";
+    module.doc() = "The compiled kernel: CPM by the interval method, member values, and forests.";
     nb::class_<Solver>(module, "Solver",
                        "The coordinate perturbation method on one task in memory.")
         .def(nb::new_(&build_solver), "x"_a, "group"_a, "group_weight"_a, "row_weight"_a.none(),
@@ -226,6 +280,15 @@ NB_MODULE(_core, module) {
     module.def("member_values", &member_values, "x"_a, "a"_a, "b"_a, nb::kw_only(), "floor"_a,
                "isa"_a = "",
                "Return the member values |A x - b|^2, at least the floor, of every row: (n, m).");
+    module.attr("LABEL_ONE") = qms22::kOne;
+    module.def("grow_forest", &grow_forest, "bins"_a, "labels"_a, nb::kw_only(), "n_trees"_a,
+               "max_features"_a, "min_leaf"_a, "seed"_a, "n_threads"_a = 1,
+               "Grow extremely randomised trees on columns of bins (p, n) and labels (n) between\n"
+               "0 and LABEL_ONE. Return first_node, feature, threshold, child, value and the\n"
+               "out-of-bag scores; see cpp/forest.hpp.");
+    module.def("forest_scores", &forest_scores, "bins"_a, "first_node"_a, "feature"_a,
+               "threshold"_a, "child"_a, "value"_a, nb::kw_only(), "n_threads"_a = 1,
+               "Return the mean value of every row of bins (p, n) over all trees.");
     module.def(
         "build_info", &build_info,
         "Return the compiler, its flags, the instruction sets compiled, those that this CPU\n"

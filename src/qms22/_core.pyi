@@ -1,4 +1,4 @@
-"""The compiled kernel: CPM by the interval method, and member values."""
+"""The compiled kernel: CPM by the interval method, member values, and forests."""
 
 from typing import TypedDict
 
@@ -85,6 +85,39 @@ def member_values(
     isa: str = "",
 ) -> NDArray[np.float64]:
     """Return the member values |A x - b|^2, at least the floor, of every row: (n, m)."""
+
+LABEL_ONE: int
+
+def grow_forest(
+    bins: NDArray[np.uint8],
+    labels: NDArray[np.uint16],
+    *,
+    n_trees: int,
+    max_features: int,
+    min_leaf: int,
+    seed: int,
+    n_threads: int = 1,
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int32],
+    NDArray[np.uint8],
+    NDArray[np.int32],
+    NDArray[np.float32],
+    NDArray[np.float64],
+]:
+    """Return first_node, feature, threshold, child, value and the out-of-bag scores."""
+
+def forest_scores(
+    bins: NDArray[np.uint8],
+    first_node: NDArray[np.int64],
+    feature: NDArray[np.int32],
+    threshold: NDArray[np.uint8],
+    child: NDArray[np.int32],
+    value: NDArray[np.float32],
+    *,
+    n_threads: int = 1,
+) -> NDArray[np.float64]:
+    """Return the mean value of every row of bins (p, n) over all trees."""
 
 def build_info() -> BuildInfo:
     """Return how the kernel was compiled, and what this CPU runs of it."""
