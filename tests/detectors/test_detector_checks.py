@@ -2,9 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from qms22.detectors import BRM, OCKRA, KNNDetector
+from qms22.detectors import BRM, OCKRA, DTENonParametric, KNNDetector, OutOfBagForest
+
+# The checks fit outlier detectors on X alone, about which the forest rightly warns.
+pytestmark = pytest.mark.filterwarnings("ignore:no unlabeled rows")
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator, unused-ignore]
@@ -14,6 +18,8 @@ from qms22.detectors import BRM, OCKRA, KNNDetector
         OCKRA(n_members=5),
         KNNDetector(),
         KNNDetector(method="kth", scaling="standard"),
+        DTENonParametric(),
+        OutOfBagForest(n_estimators=10),
     ]
 )
 def test_scikit_learn_accepts_the_detector(estimator: Any, check: Any) -> None:

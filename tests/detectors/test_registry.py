@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from qms22.detectors import registry
+from qms22.detectors import pyod, registry
 from qms22.detectors.registry import get_detector, list_detectors, outlier_scores
 
 Rows = NDArray[np.float64]
@@ -48,7 +48,7 @@ def test_equal_seeds_give_equal_scores_in_one_step_or_two(name: str) -> None:
 
 def test_transductive_detectors_get_the_batch() -> None:
     transductive = [name for name in list_detectors() if get_detector(name).is_transductive]
-    assert transductive == ["QMS22", "QMS22Ensemble"]
+    assert transductive == ["QMS22", "QMS22Ensemble", "OutOfBagForest"]
     normal, unlabeled, _ = make_task()
     for name in transductive:
         detector: Any = get_detector(name).build(0)
@@ -74,7 +74,7 @@ def test_names_are_found_in_any_case() -> None:
         ("BMR", "no detector is called 'BMR'; did you mean 'BRM'?"),
         (
             "xyzzy",
-            "no detector is called 'xyzzy'; there are QMS22, QMS22Ensemble, BRM, .* pyod:ECOD",
+            "no detector is called 'xyzzy'; there are QMS22, QMS22Ensemble, .*, BRM, .* pyod:ECOD",
         ),
     ],
 )
@@ -102,6 +102,21 @@ def test_a_missing_pyod_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         get_detector("pyod:ECOD")
 
 
+@pytest.mark.skipif(util.find_spec("torch") is not None, reason="PyTorch is installed")
+def test_a_missing_torch_is_named() -> None:
+    with pytest.raises(ImportError, match=r"'DTE' needs PyTorch, .* pip install torch"):
+        get_detector("dte")
+
+
+@pytest.mark.skipif(util.find_spec("torch") is None, reason="needs PyTorch")
+def test_the_network_of_dte_is_known_by_name() -> None:
+    normal, unlabeled, is_outlier = make_task()
+    spec = get_detector("dte")
+    assert spec.name == "DTE"
+    scores = outlier_scores(spec.build(0), normal, unlabeled)
+    assert roc_auc_score(is_outlier, scores) > 0.9
+
+
 @pytest.mark.filterwarnings("ignore")  # PyOD's own
 class TestPyOD:
     @pytest.fixture(autouse=True)
@@ -118,9 +133,30 @@ class TestPyOD:
         np.testing.assert_array_equal(scores, outlier_scores(spec.build(0), normal, unlabeled))
 
     @pytest.mark.skipif(util.find_spec("torch") is not None, reason="PyTorch is installed")
-    def test_what_a_detector_lacks_is_named(self) -> None:
-        with pytest.raises(ImportError, match="'pyod:AutoEncoder' needs a package that is not"):
-            get_detector("pyod:AutoEncoder")
+    @pytest.mark.parametrize("name", ["pyod:AutoEncoder", "pyod:DeepSVDD"])
+    def test_what_a_detector_lacks_is_named(
+        self, name: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        with pytest.raises(ImportError, match=f"'{name}' needs a package that is not.*torch"):
+            get_detector(name)
+        assert capsys.readouterr().out == ""
+
+    @pytest.mark.skipif(util.find_spec("torch") is None, reason="needs PyTorch")
+    def test_networks_find_the_outliers(self, capsys: pytest.CaptureFixture[str]) -> None:
+        normal, unlabeled, is_outlier = make_task()
+        scores = outlier_scores(get_detector("pyod:DeepSVDD").build(0), normal, unlabeled)
+        assert roc_auc_score(is_outlier, scores) > 0.8
+
+    def test_networks_get_what_they_ask_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Network:
+            def __init__(self, n_features: int, verbose: int = 1) -> None:
+                self.parameters = n_features, verbose
+
+            def fit(self, X: Rows) -> None:
+                assert self.parameters == (X.shape[1], 0)
+
+        monkeypatch.setattr(pyod, "find_pyod_class", lambda name: Network)
+        assert pyod.PyODDetector(name="Network").fit(make_task()[0]).detector_.parameters == (5, 0)
 
     def test_unknown_names_are_answered_with_examples(self) -> None:
         with pytest.raises(ValueError, match="PyOD has no detector 'Nonsense'; give the name of"):

@@ -65,7 +65,8 @@ def list_command() -> None:
         spec = get_detector(name)
         batch = " (learns from the batch)" if spec.is_transductive else ""
         click.echo(f"  {name:18}{spec.label}{batch}")
-    click.echo("  pyod:NAME         any detector of PyOD, with qms22[pyod]")
+    click.echo("  DTE               diffusion time estimated by a network, with PyTorch")
+    click.echo("  pyod:NAME         any detector of PyOD, such as pyod:ECOD, with qms22[pyod]")
 
 
 @bench.command("run")

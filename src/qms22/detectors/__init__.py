@@ -9,15 +9,21 @@ from qms22._runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
     from qms22.detectors.brm import BRM
+    from qms22.detectors.dte import DTENonParametric
+    from qms22.detectors.dte_network import DTE
+    from qms22.detectors.forest import OutOfBagForest
     from qms22.detectors.knn import KNNDetector
     from qms22.detectors.ockra import OCKRA
 
-__all__ = ["BRM", "OCKRA", "KNNDetector"]
+__all__ = ["BRM", "DTE", "OCKRA", "DTENonParametric", "KNNDetector", "OutOfBagForest"]
 
 _HOMES = {
     "BRM": "qms22.detectors.brm",
+    "DTE": "qms22.detectors.dte_network",
+    "DTENonParametric": "qms22.detectors.dte",
     "KNNDetector": "qms22.detectors.knn",
     "OCKRA": "qms22.detectors.ockra",
+    "OutOfBagForest": "qms22.detectors.forest",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

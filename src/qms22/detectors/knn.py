@@ -1,7 +1,8 @@
-"""The distance to the nearest normal rows."""
+"""Detectors that score a row by its distances to the nearest normal rows."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,39 @@ from qms22.detectors.base import NoveltyDetector
 from qms22.detectors.neighbors import NeighborIndex
 
 
-class KNNDetector(NoveltyDetector):
+class NearestDetector(NoveltyDetector):
+    """A detector that sees of a row only the distances to its nearest normal rows.
+
+    Subclasses have the parameters `n_neighbors` and `n_jobs`, and implement `_score_distances`.
+    """
+
+    @abstractmethod
+    def _score_distances(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Score rows by their distances, nearest first; higher is more normal."""
+
+    def _learn(self, rows: NDArray[np.float64]) -> None:
+        self._index = NeighborIndex.build(rows)
+
+    def _score(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self._scores(rows, n_skipped=0)
+
+    def _left_out_scores(
+        self, rows: NDArray[np.float64], positions: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        return self._scores(rows[positions], n_skipped=min(1, len(rows) - 1))
+
+    def _scores(self, rows: NDArray[np.float64], n_skipped: int) -> NDArray[np.float64]:
+        """Score rows without their nearest `n_skipped` normal rows."""
+        n_neighbors = min(self.n_neighbors + n_skipped, len(self._index.rows))
+
+        def score(batch: NDArray[np.float64]) -> NDArray[np.float64]:
+            distances, _ = self._index.nearest(batch, n_neighbors)
+            return self._score_distances(distances[:, n_skipped:])
+
+        return in_batches(score, rows, self.n_jobs)
+
+
+class KNNDetector(NearestDetector):
     """Distance to the nearest normal rows.
 
     Parameters
@@ -84,30 +117,16 @@ class KNNDetector(NoveltyDetector):
         check_choice("scaling", self.scaling, ("minmax", "standard", None))
 
     def _learn_scaler(self, normal: NDArray[np.float64]) -> FeatureScaler:
-        if self.scaling == "minmax":
-            return range_scaler(normal)
-        scaler = FeatureScaler.learn(normal, self.scaling)
-        unit = DEVIATION if self.scaling == "standard" else 1.0
-        return replace(scaler, factor=scaler.factor / unit, limit=UNSCALED_LIMIT)
+        return (
+            range_scaler(normal) if self.scaling == "minmax" else unit_scaler(normal, self.scaling)
+        )
 
-    def _learn(self, rows: NDArray[np.float64]) -> None:
-        self._index = NeighborIndex.build(rows)
+    def _score_distances(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+        return -(distances.mean(axis=1) if self.method == "mean" else distances[:, -1])
 
-    def _score(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._scores(rows, n_skipped=0)
 
-    def _left_out_scores(
-        self, rows: NDArray[np.float64], positions: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
-        return self._scores(rows[positions], n_skipped=min(1, len(rows) - 1))
-
-    def _scores(self, rows: NDArray[np.float64], n_skipped: int) -> NDArray[np.float64]:
-        """Score rows without their nearest `n_skipped` normal rows."""
-        n_neighbors = min(self.n_neighbors + n_skipped, len(self._index.rows))
-
-        def score(batch: NDArray[np.float64]) -> NDArray[np.float64]:
-            distances, _ = self._index.nearest(batch, n_neighbors)
-            distances = distances[:, n_skipped:]
-            return -(distances.mean(axis=1) if self.method == "mean" else distances[:, -1])
-
-        return in_batches(score, rows, self.n_jobs)
+def unit_scaler(normal: NDArray[np.float64], scaling: str | None) -> FeatureScaler:
+    """Return a scaler to standard deviation 1 ("standard"), or one that changes nothing (None)."""
+    scaler = FeatureScaler.learn(normal, scaling)
+    unit = DEVIATION if scaling == "standard" else 1.0
+    return replace(scaler, factor=scaler.factor / unit, limit=UNSCALED_LIMIT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import redirect_stdout
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any, Self
@@ -46,12 +47,15 @@ class PyODDetector(BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        rows = np.asarray(X)
         detector_class = find_pyod_class(self.name)
-        knows_seed = "random_state" in inspect.signature(detector_class).parameters
+        known = inspect.signature(detector_class).parameters
+        # Networks such as DeepSVDD have to know the number of features, and print every epoch.
+        given = {"random_state": self.random_state, "n_features": rows.shape[1], "verbose": 0}
         self.detector_ = detector_class(
-            **({"random_state": self.random_state} if knows_seed else {})
+            **{name: value for name, value in given.items() if name in known}
         )
-        self.detector_.fit(np.asarray(X))
+        self.detector_.fit(rows)
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -76,7 +80,8 @@ def find_pyod_class(name: str) -> Any:
     module_name = modules.get(name.lower())
     if module_name is not None:
         try:
-            module = import_module(f"pyod.models.{module_name}")
+            with redirect_stdout(None):  # some modules print what is missing as well
+                module = import_module(f"pyod.models.{module_name}")
         except ImportError as error:
             raise ImportError(
                 f"detector 'pyod:{name}' needs a package that is not installed ({error}); "

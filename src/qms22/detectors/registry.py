@@ -68,8 +68,8 @@ def get_detector(name: str) -> DetectorSpec:
     Parameters
     ----------
     name : str
-        One of `list_detectors()`, in upper or lower case, or, with PyOD installed, "pyod:" and
-        the name of a class of `pyod.models`.
+        One of `list_detectors()`, in upper or lower case; with PyTorch installed, "DTE"; with PyOD
+        installed, "pyod:" and the name of a class of `pyod.models`.
 
     Returns
     -------
@@ -85,6 +85,9 @@ def get_detector(name: str) -> DetectorSpec:
     specs = {spec.name.casefold(): spec for spec in _SPECS}
     if name.casefold() in specs:
         return specs[name.casefold()]
+    if name.casefold() == _DTE.name.casefold():
+        import_module("qms22.detectors.dte_network").import_torch()  # raises here if it is missing
+        return _DTE
     close = get_close_matches(name.casefold(), specs, n=1)
     hint = f"did you mean {specs[close[0]].name!r}? There are" if close else "there are"
     raise ValueError(
@@ -94,12 +97,12 @@ def get_detector(name: str) -> DetectorSpec:
 
 
 def list_detectors() -> list[str]:
-    """Return the names of the detectors, without PyOD's.
+    """Return the names of the detectors, without those that need PyOD or PyTorch.
 
     Examples
     --------
     >>> list_detectors()[:3]
-    ['QMS22', 'QMS22Ensemble', 'BRM']
+    ['QMS22', 'QMS22Ensemble', 'OutOfBagForest']
     """
     return [spec.name for spec in _SPECS]
 
@@ -120,17 +123,22 @@ def fit(detector: Detector, normal: ArrayLike, unlabeled: ArrayLike) -> None:
 
 
 def score(detector: Detector, unlabeled: ArrayLike) -> NDArray[np.float64]:
-    """Score rows by a fitted detector; higher is more suspicious.
+    """Score the batch by a fitted detector; higher is more suspicious.
 
     Parameters
     ----------
     detector : Detector
     unlabeled : array-like of shape (n_unlabeled, n_features)
+        The same rows that `fit` was given.
 
     Returns
     -------
     ndarray of shape (n_unlabeled,)
+        A detector that learns from the batch has them since the fit, as `unlabeled_scores_`.
     """
+    known = getattr(detector, "unlabeled_scores_", None)
+    if known is not None:
+        return np.asarray(known, dtype=np.float64)
     return -np.asarray(detector.score_samples(unlabeled), dtype=np.float64)
 
 
@@ -210,6 +218,12 @@ _SPECS = (
         "the recommended detector: QMS22 and nearest distances, 8 splits",
         is_transductive=True,
     ),
+    DetectorSpec(
+        "OutOfBagForest",
+        _Recipe("qms22.detectors:OutOfBagForest"),
+        "forest that tells the batch from normal rows, out of bag, 200 trees",
+        is_transductive=True,
+    ),
     DetectorSpec("BRM", _Recipe("qms22.detectors:BRM"), "Bagging-Random Miner, 100 bags"),
     DetectorSpec(
         "OCKRA",
@@ -232,6 +246,11 @@ _SPECS = (
         "mean distance to the 5 nearest normal rows",
     ),
     DetectorSpec(
+        "DTE-NP",
+        _Recipe("qms22.detectors:DTENonParametric"),
+        "diffusion time estimated from the 5 nearest normal rows",
+    ),
+    DetectorSpec(
         "LOF",
         _Recipe("sklearn.neighbors:LocalOutlierFactor", {"novelty": True}, is_scaled=True),
         "local outlier factor, 20 neighbors",
@@ -246,4 +265,9 @@ _SPECS = (
         ),
         "density of a mixture of 3 Gaussians",
     ),
+)
+
+# Known by name, but not listed: it needs PyTorch.
+_DTE = DetectorSpec(
+    "DTE", _Recipe("qms22.detectors:DTE"), "diffusion time estimated by a network, 400 epochs"
 )
