@@ -40,6 +40,7 @@ def row(dataset: str, fold: int, detector: str, seed: int, auc: float | None, **
         "n_outliers": 5,
         "n_features": 4,
         "folds": "official",
+        "n_folds": 5,
         "parameters": '{"alpha": 0.5}',
         **others,
     }

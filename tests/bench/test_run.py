@@ -121,7 +121,7 @@ def test_a_failing_detector_is_recorded_and_tried_again(
 def test_scores_that_are_not_finite_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     fold = next(toy().folds())
     monkeypatch.setattr(registry, "score", lambda *_: np.full(len(fold.unlabeled), np.nan))
-    result = run_job(FitJob("toy", "official", fold, "kNN", 0, keep_scores=False))
+    result = run_job(FitJob("toy", "official", 5, fold, "kNN", 0, keep_scores=False))
     assert result.error is not None
     assert "scores holds nan at row 0" in result.error
 
@@ -283,5 +283,20 @@ def test_list() -> None:
 
 
 def test_result_key() -> None:
-    result = FitResult("d", 1, "x", 0, "official", 5, 4, 1, 2, "{}", "now")
+    result = FitResult("d", 1, "x", 0, "official", 5, 5, 4, 1, 2, "{}", "now")
     assert result.key == ("d", 1, "x", 0)
+
+
+def test_files_from_before_the_number_of_folds_was_stored_go_on(
+    tmp_path: Path, folder: Path
+) -> None:
+    path = tmp_path / "r.sqlite"
+    assert run(command(folder, path)).exit_code == 0
+    with sqlite3.connect(path) as connection:
+        connection.execute("alter table results drop column n_folds")
+    connection.close()
+    with Store(path) as store:
+        assert set(store.results()["n_folds"]) == {5}
+    again = run(command(folder, path))
+    assert again.exit_code == 0
+    assert " 0 fits made" in f" {again.stdout}"

@@ -166,7 +166,7 @@ def total_times(table: pd.DataFrame) -> Figure:
     axes.set_yticks(rows, [plain_name(name) for name in names])
     axes.invert_yaxis()
     axes.margins(x=0.14)
-    axes.set_xlabel("CPU seconds, five folds of every data set: fit (colour) and score (grey)")
+    axes.set_xlabel("CPU seconds, all folds of every data set: fit (colour) and score (grey)")
     return figure_of(axes)
 
 

@@ -135,7 +135,7 @@ def _assemble(results: pd.DataFrame, runs: Sequence[Mapping[str, Any]]) -> _Repo
     parts: list[Section] = []
     made: dict[str, pd.DataFrame] = {}
     if auc.columns.empty:
-        words = "No detector has finished all five folds of any data set: there is nothing to show."
+        words = "No detector has finished all folds of any data set: there is nothing to show."
         parts.append(Section("detectors", "The detectors compared", [words]))
     else:
         made = {

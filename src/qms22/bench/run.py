@@ -32,6 +32,7 @@ class FitJob:
 
     dataset: str
     folds: str
+    n_folds: int
     fold: Fold
     detector: str
     seed: int
@@ -108,6 +109,7 @@ def run_job(job: FitJob) -> FitResult:
         "detector": job.detector,
         "seed": job.seed,
         "folds": job.folds,
+        "n_folds": job.n_folds,
         "n_normal": len(fold.normal),
         "n_unlabeled": len(fold.unlabeled),
         "n_outliers": int(fold.is_outlier.sum()),
@@ -165,8 +167,15 @@ def _all_jobs(
         for fold in dataset.folds():
             for detector in detectors:
                 for seed in seeds:
-                    source = dataset.folds_source
-                    yield FitJob(dataset.name, source, fold, detector, seed, keep_scores)
+                    yield FitJob(
+                        dataset.name,
+                        dataset.folds_source,
+                        dataset.n_folds,
+                        fold,
+                        detector,
+                        seed,
+                        keep_scores,
+                    )
 
 
 def _check_folds(store: Store, datasets: Iterable[Dataset]) -> None:

@@ -24,8 +24,8 @@ def compared(results: pd.DataFrame, auc: pd.DataFrame, table4: pd.DataFrame) -> 
     """Return Table 4 and Figure 4: the AUC of the detectors."""
     n_paper = len(set(auc.index) & set(paper_table1()))
     words = (
-        "AUC is raw: the mean of five folds, then of the seeds, then of the data sets. Clipped "
-        "takes 0.5 in place of a lower mean of five folds, as the paper seems to do; folded takes "
+        "AUC is raw: the mean of the folds, then of the seeds, then of the data sets. Clipped "
+        "takes 0.5 in place of a lower mean of the folds, as the paper seems to do; folded takes "
         "1 − AUC there, as its baselines seem to. The paper's numbers are of its 95 data sets; "
         f"{n_paper} of the {len(auc)} data sets here are among them."
     )
@@ -94,7 +94,7 @@ def run_time(results: pd.DataFrame, table5: pd.DataFrame) -> Section:
     """Return Table 5: measured run time and its growth."""
     times = tables.fit_times(results)
     words = (
-        "CPU seconds, the sum of five folds and the mean over seeds, on the machine named below. "
+        "CPU seconds, the sum of the folds and the mean over seeds, on the machine named below. "
         "An exponent is the slope of log(CPU seconds of a fit) on the logarithm of the size, with "
         "its standard error: 1 is linear, 2 quadratic. A data set is a point; those whose mean "
         f"fit takes no more than {tables.LEAST_SECONDS * 1000:g} ms are not used."
@@ -260,7 +260,7 @@ def _table1_block(table: pd.DataFrame) -> TableBlock:
         ShownColumn(
             "paper_seconds", "paper's t, s", "seconds", "five folds, on the paper's machine"
         ),
-        ShownColumn("seconds", "CPU, s", "seconds", "fit and score of five folds, mean over seeds"),
+        ShownColumn("seconds", "CPU, s", "seconds", "fit and score of all folds, mean over seeds"),
         ShownColumn("ratio", "paper's t / ours", "ratio"),
         ShownColumn("folds", "folds"),
     ]

@@ -52,6 +52,7 @@ create table if not exists results (
     n_outliers integer not null,
     n_features integer not null,
     folds text not null,
+    n_folds integer not null default 5,
     parameters text not null,
     primary key (dataset, fold, detector, seed)
 );
@@ -79,6 +80,8 @@ class FitResult:
         The key of the record.
     folds : str
         Where the folds come from.
+    n_folds : int
+        Number of folds of the data set.
     n_normal, n_unlabeled, n_outliers, n_features : int
         Size of the encoded fold.
     parameters : str
@@ -102,6 +105,7 @@ class FitResult:
     detector: str
     seed: int
     folds: str
+    n_folds: int
     n_normal: int
     n_unlabeled: int
     n_outliers: int
@@ -143,6 +147,7 @@ class Store:
         with self._explained():
             self._connection = sqlite3.connect(self.path, timeout=_LOCK_SECONDS)
             self._connection.executescript(_SCHEMA)
+            self._add_missing_column()
 
     def __enter__(self) -> Store:
         return self
@@ -248,6 +253,14 @@ class Store:
             )
             for dataset, fold, detector, seed, truth, scores in rows
         }
+
+    def _add_missing_column(self) -> None:
+        """Add the number of folds to a file that was written when it was always 5."""
+        columns = [row[1] for row in self._connection.execute("pragma table_info(results)")]
+        if "n_folds" not in columns:
+            self._connection.execute(
+                "alter table results add column n_folds integer not null default 5"
+            )
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

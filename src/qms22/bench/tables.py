@@ -16,7 +16,6 @@ from qms22.bench.paper import PAPER_NAMES, TABLE4, TABLE5
 from qms22.bench.statistics import growth
 from qms22.datasets import paper_table1
 
-N_FOLDS = 5
 # Shorter fits are mostly overhead, and not used to measure how time grows.
 LEAST_SECONDS = 0.002
 
@@ -36,6 +35,7 @@ _COLUMNS = (
     "n_outliers",
     "n_features",
     "folds",
+    "n_folds",
     "parameters",
 )
 _MEASURED = ("auc", "fit_seconds", "score_seconds", "peak_megabytes")
@@ -87,7 +87,7 @@ def fold_means(results: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns dataset, detector, seed, auc (mean of the five folds), fit_seconds and
+        Columns dataset, detector, seed, auc (mean of the folds), fit_seconds and
         score_seconds (their sums). A detector that lacks a fold of a data set for any seed has no
         row for that data set.
     """
@@ -105,7 +105,7 @@ def fold_means(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def missing_folds(results: pd.DataFrame) -> pd.DataFrame:
-    """Return data sets and detectors with fewer than five good folds, with seeds and folds."""
+    """Return data sets and detectors that lack good folds, with seeds and folds."""
     good: dict[tuple[str, str], dict[int, set[int]]] = {}
     for dataset, detector, seed, fold, ok in zip(
         *(results[name] for name in ("dataset", "detector", "seed", "fold")),
@@ -115,9 +115,10 @@ def missing_folds(results: pd.DataFrame) -> pd.DataFrame:
         folds = good.setdefault((dataset, detector), {}).setdefault(int(seed), set())
         if ok:
             folds.add(int(fold))
-    wanted = set(range(1, N_FOLDS + 1))
+    n_folds = results.groupby("dataset")["n_folds"].first()
     rows = []
     for (dataset, detector), by_seed in good.items():
+        wanted = set(range(1, n_folds[dataset] + 1))
         gaps = {seed: wanted - folds for seed, folds in sorted(by_seed.items()) if wanted - folds}
         if gaps:
             missing = sorted(set.union(*gaps.values()))
@@ -132,7 +133,7 @@ def auc_table(results: pd.DataFrame, treatment: str = "raw") -> pd.DataFrame:
     ----------
     results : DataFrame
     treatment : {"raw", "clipped", "folded"}
-        What replaces the mean AUC a of five folds, before the mean over seeds: a itself,
+        What replaces the mean AUC a of the folds, before the mean over seeds: a itself,
         max(0.5, a), or max(a, 1 - a).
 
     Returns
@@ -151,7 +152,7 @@ def auc_table(results: pd.DataFrame, treatment: str = "raw") -> pd.DataFrame:
 
 
 def seconds_table(results: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Return CPU seconds of five folds, mean over seeds; `kind`: fit_seconds or score_seconds."""
+    """Return CPU seconds of all folds, mean over seeds; `kind`: fit_seconds or score_seconds."""
     return _by_dataset(results, fold_means(results), kind)
 
 
@@ -168,11 +169,11 @@ def _by_dataset(results: pd.DataFrame, means: pd.DataFrame, column: str) -> pd.D
 def sizes(results: pd.DataFrame) -> pd.DataFrame:
     """Return rows (n), encoded features (p) and the kind of folds of each data set.
 
-    n is the sum over the five test parts; NaN if one of them was not run.
+    n is the sum over the test parts; NaN if one of them was not run.
     """
     by_set = results.drop_duplicates(["dataset", "fold"]).groupby("dataset")
     table = by_set.agg(n=("n_unlabeled", "sum"), p=("n_features", "max"), folds=("folds", "first"))
-    table["n"] = table["n"].where(by_set.size() == N_FOLDS)
+    table["n"] = table["n"].where(by_set.size() == by_set["n_folds"].first())
     return table
 
 
@@ -183,7 +184,7 @@ def table1(results: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         Columns dataset, n, p, folds, paper_auc, auc, clipped, difference (clipped - paper),
-        paper_seconds, seconds (CPU time to fit and score five folds), ratio (the paper's time
+        paper_seconds, seconds (CPU time to fit and score all folds), ratio (the paper's time
         over ours). n and p are the paper's, or those of `sizes` for sets that it does not have.
         Missing values are NaN.
     """
@@ -280,7 +281,7 @@ def table5(results: pd.DataFrame) -> pd.DataFrame:
         Columns detector; paper (complexity in Table 5); exponent_np, error_np, exponent_n,
         error_n (slope of log fit time on log n·p and on log n, with its standard error); n_used
         of n_sets (data sets whose mean fit takes more than `LEAST_SECONDS`); fit_seconds and
-        score_seconds (five folds of all complete data sets); peak_megabytes (the largest).
+        score_seconds (all folds of all complete data sets); peak_megabytes (the largest).
     """
     times = fit_times(results)
     fit, score = (seconds_table(results, kind) for kind in ("fit_seconds", "score_seconds"))

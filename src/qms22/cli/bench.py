@@ -103,6 +103,13 @@ def list_command() -> None:
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Use the CSV, Parquet and ARFF files in this folder instead of KEEL's.",
 )
+@click.option(
+    "--adbench",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Use ADBench's .npz files in this folder instead of KEEL's, with one split each: at most "
+    "6,000 rows, half of the normal ones known. Sets with fewer than 5 outliers or more than 200 "
+    "features are left out.",
+)
 @click.option("--label", help="With --folder: the label column. The default is the last.")
 @click.option("--outlier", help="With --folder: the label of outliers. Guessed by default.")
 @store_option
@@ -122,6 +129,7 @@ def run_command(
     seeds: Sequence[int],
     keel: Path | None,
     folder: Path | None,
+    adbench: Path | None,
     label: str | None,
     outlier: str | None,
     store: Path,
@@ -143,7 +151,7 @@ def run_command(
         from qms22._runtime.progress import progress_bar
         from qms22.bench import Store, run_benchmark
 
-        datasets = _load(patterns, keel, folder, label, outlier)
+        datasets = _load(patterns, keel, folder, adbench, label, outlier)
         if not quiet:
             show_origins(datasets)
         n_fits = sum(d.n_folds for d in datasets) * len(set(detectors)) * len(set(seeds))
@@ -201,18 +209,21 @@ def _load(
     patterns: Sequence[str],
     keel: Path | None,
     folder: Path | None,
+    adbench: Path | None,
     label: str | None,
     outlier: str | None,
 ) -> list[Dataset]:
-    from qms22.datasets import list_keel, load_folder, load_keel
+    from qms22.datasets import list_keel, load_adbench, load_folder, load_keel
 
+    if folder is not None and adbench is not None:
+        raise click.UsageError("give either --folder or --adbench, not both")
     if folder is not None:
         require("--folder", "bench", "pandas", "pyarrow")
-        datasets = load_folder(folder, label=label, outlier=outlier)
-        chosen = set(choose_names([dataset.name for dataset in datasets], patterns))
-        return [dataset for dataset in datasets if dataset.name in chosen]
+        return choose_sets(load_folder(folder, label=label, outlier=outlier), patterns)
     if label is not None or outlier is not None:
         raise click.UsageError("--label and --outlier need --folder")
+    if adbench is not None:
+        return choose_sets(load_adbench(adbench), patterns)
     return [load_keel(name, keel) for name in choose_names(list_keel(), patterns)]
 
 
@@ -222,6 +233,12 @@ def show_origins(datasets: Sequence[Dataset]) -> None:
         origins = [d.origin for d in datasets if d.folds_source == folds]
         where = origins[0] if len(set(origins)) == 1 else f"{len(set(origins))} places"
         click.echo(f"data sets: {len(origins)} from {where}, folds: {folds}", err=True)
+
+
+def choose_sets(datasets: Sequence[Dataset], patterns: Sequence[str]) -> list[Dataset]:
+    """Return the data sets whose name matches any of the patterns."""
+    chosen = set(choose_names([dataset.name for dataset in datasets], patterns))
+    return [dataset for dataset in datasets if dataset.name in chosen]
 
 
 def choose_names(names: list[str], patterns: Sequence[str]) -> list[str]:

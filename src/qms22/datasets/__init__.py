@@ -1,5 +1,6 @@
-"""Data sets for the evaluation of detectors: those of the paper, and the user's own."""
+"""Data sets for the evaluation of detectors: the paper's, ADBench's, and the user's own."""
 
+from qms22.datasets.adbench import load_adbench
 from qms22.datasets.dataset import Dataset, Fold
 from qms22.datasets.keel import PaperResult, list_keel, load_keel, paper_table1
 from qms22.datasets.labeled_rows import LabeledRows
@@ -11,6 +12,7 @@ __all__ = [
     "LabeledRows",
     "PaperResult",
     "list_keel",
+    "load_adbench",
     "load_folder",
     "load_keel",
     "load_table",

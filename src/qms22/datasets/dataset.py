@@ -71,8 +71,10 @@ class Dataset:
         Known faults of the data.
     official : tuple of OfficialFold
         Folds that come with the data; if there are none, `folds` draws them.
+    official_name : str
+        What those folds are called in results.
     n_folds : int
-        Number of folds to draw.
+        Number of folds.
     seed : int
         Seed of the draw.
 
@@ -100,6 +102,7 @@ class Dataset:
     n_dropped: int = 0
     notes: tuple[str, ...] = ()
     official: tuple[OfficialFold, ...] = field(default=(), repr=False)
+    official_name: str = "official"
     n_folds: int = 5
     seed: int = 0
 
@@ -146,8 +149,8 @@ class Dataset:
 
     @property
     def folds_source(self) -> str:
-        """Where the folds come from: "official", or how they are drawn."""
-        return "official" if self.official else f"stratified, seed {self.seed}"
+        """Where the folds come from, such as "official", or how they are drawn."""
+        return self.official_name if self.official else f"stratified, seed {self.seed}"
 
     def stratified(self, seed: int) -> Dataset:
         """Return the same rows with folds drawn by this seed instead of official ones."""
