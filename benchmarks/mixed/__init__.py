@@ -1,0 +1,1 @@
+"""Recall of injected anomalies in mixed tables, against other detectors."""
