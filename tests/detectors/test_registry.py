@@ -102,8 +102,8 @@ def test_a_missing_pyod_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         get_detector("pyod:ECOD")
 
 
-@pytest.mark.skipif(util.find_spec("torch") is not None, reason="PyTorch is installed")
-def test_a_missing_torch_is_named() -> None:
+def test_a_missing_torch_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match=r"'DTE' needs PyTorch, .* pip install torch"):
         get_detector("dte")
 

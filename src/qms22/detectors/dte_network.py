@@ -127,7 +127,7 @@ def import_torch() -> Any:
         return import_module("torch")
     except ImportError as error:
         raise ImportError(
-            "detector 'DTE' needs PyTorch, which is not installed; install it with: "
+            f"detector 'DTE' needs PyTorch, which cannot be imported ({error}); run "
             "pip install torch"
         ) from error
 
