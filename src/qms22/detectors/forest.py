@@ -6,15 +6,15 @@ import warnings
 from typing import Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from qms22._cpm.scaling import range_scaler
-from qms22._runtime.threads import in_batches
 from qms22._runtime.validation import check_count, check_rows
 from qms22.estimators.base import ThresholdMixin
+from qms22.estimators.forest import fit_forest
 
 # This share of the known-normal rows is beyond the threshold.
 _FALSE_ALARMS = 0.05
@@ -45,8 +45,8 @@ class OutOfBagForest(ThresholdMixin, BaseEstimator):  # type: ignore[misc]
     offset_ : float
         ``decision_function`` is ``score_samples`` minus this. One known-normal row in twenty is
         beyond it.
-    forest_ : ExtraTreesClassifier
-        The fitted forest.
+    forest_ : Forest
+        The fitted trees, as arrays.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -112,13 +112,18 @@ class OutOfBagForest(ThresholdMixin, BaseEstimator):  # type: ignore[misc]
             batch = normal
         else:
             batch = check_rows(self, unlabeled, name="unlabeled")
-        self._scaler = range_scaler(normal)
-        rows = np.concatenate([normal, batch])
-        self.forest_ = self._grow(rows, np.arange(len(rows)) >= len(normal))
-        scores = self._out_of_bag_scores(rows)
-        self.unlabeled_scores_ = scores[len(normal) :]
+        self.forest_ = fit_forest(
+            np.concatenate([normal, batch]),
+            np.repeat([0.0, 1.0], [len(normal), len(batch)]),
+            n_trees=self.n_estimators,
+            min_leaf=self.min_samples_leaf,
+            seed=check_random_state(self.random_state).randint(2**31 - 1),
+            n_threads=effective_n_jobs(self.n_jobs),
+        )
+        of_normal, self.unlabeled_scores_ = np.split(self.forest_.oob_scores, [len(normal)])
         # A row that is in T and in S is known to every tree; compare it with its like.
-        of_normal = self._shares(rows[: len(normal)]) if batch is normal else scores[: len(normal)]
+        if batch is normal:
+            of_normal = self._shares(normal)
         self.offset_ = -float(np.percentile(of_normal, 100 * (1 - _FALSE_ALARMS)))
         return self
 
@@ -136,42 +141,5 @@ class OutOfBagForest(ThresholdMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return -self._shares(check_rows(self, X))
 
-    def _grow(
-        self, rows: NDArray[np.float64], is_unlabeled: NDArray[np.bool_]
-    ) -> ExtraTreesClassifier:
-        forest = ExtraTreesClassifier(
-            self.n_estimators,
-            min_samples_leaf=self.min_samples_leaf,
-            bootstrap=True,
-            oob_score=True,
-            class_weight="balanced",
-            n_jobs=self.n_jobs,
-            random_state=self.random_state,
-        )
-        with warnings.catch_warnings():
-            # With few trees some rows are in every sample; `_out_of_bag_scores` handles them.
-            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores")
-            warnings.filterwarnings("ignore", "invalid value encountered in divide")
-            forest.fit(self._prepare(rows), is_unlabeled)
-        # Batches of rows are scored in threads; the trees of one batch must add up in order.
-        return forest.set_params(n_jobs=1)
-
-    def _out_of_bag_scores(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores of the rows of the fit; by all trees where every tree knows the row."""
-        scores: NDArray[np.float64] = self.forest_.oob_decision_function_[:, 1].copy()
-        unscored = np.flatnonzero(~(self.forest_.oob_decision_function_.sum(axis=1) > 0))
-        if unscored.size:
-            scores[unscored] = self._shares(rows[unscored])
-        return scores
-
     def _shares(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        def shares(batch: NDArray[np.float64]) -> NDArray[np.float64]:
-            of_batch: NDArray[np.float64] = self.forest_.predict_proba(self._prepare(batch))[:, 1]
-            return of_batch
-
-        return in_batches(shares, rows, self.n_jobs)
-
-    def _prepare(self, rows: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Scale rows and return them in the type of scikit-learn's trees, cut off where it ends."""
-        largest = np.finfo(np.float32).max
-        return np.clip(self._scaler.transform(rows), -largest, largest).astype(np.float32)
+        return self.forest_.score(rows, n_threads=effective_n_jobs(self.n_jobs))
