@@ -51,6 +51,7 @@ def test_all_files_are_written(report: Path) -> None:
     assert pd.read_csv(report / "table1.csv")["dataset"].isin([NASTY]).sum() == 1
 
 
+@pytest.mark.slow
 def test_a_report_is_the_same_every_time(tmp_path: Path) -> None:
     results = realistic(seeds=(0,), n_sets=4)
     first, second = (write_report(results, RUNS, tmp_path / name).parent for name in "ab")
@@ -81,6 +82,7 @@ def test_the_markdown_links_to_the_figures(report: Path) -> None:
     assert linked == FIGURES
 
 
+@pytest.mark.slow
 def test_a_full_report_is_small(tmp_path: Path) -> None:
     names = ("QMS22", "BRM", "OCKRA", "IsolationForest", "OneClassSVM", "kNN", "LOF", "other")
     results = realistic(names, seeds=(0,))

@@ -48,6 +48,7 @@ def test_command(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert scored["visit"][:8].tolist() == flagged["visit"].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/stdin").exists(), reason="needs /dev/stdin, as on Linux")
 def test_pipes(files: Path) -> None:
     table = (files / "batch.csv").read_text()

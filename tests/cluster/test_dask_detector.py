@@ -65,6 +65,7 @@ def assert_same_fit(found: QMS22, expected: QMS22) -> None:
         assert one.A.tobytes() == other.A.tobytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("chunks", [(17_003, 3), (5_000, 2), (777, 3)])
 def test_bits_of_one_machine(
@@ -163,6 +164,7 @@ def test_max_samples_learns_from_the_draw(tables: tuple[np.ndarray, np.ndarray])
     assert found.n_round_trips_ == 0
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_nothing(
     client: Client, tables: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
     return pd.DataFrame(normal, columns=[*"abc"]), pd.DataFrame(batch, columns=[*"abc"])
 
 
+@pytest.mark.slow
 def test_scores(cluster: None, tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     normal, batch = tables
     detector = QMS22(max_iter=3, random_state=0).fit(normal, unlabeled=batch)
@@ -65,6 +66,7 @@ def test_bad_input(cluster: None, tables: tuple[pd.DataFrame, pd.DataFrame]) -> 
         score_samples(detector, dataset, method="fit")
 
 
+@pytest.mark.slow
 def test_restarts(cluster: None, tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     normal, batch = tables
     expected = QMS22(max_iter=3, n_restarts=3, random_state=0).fit(normal, unlabeled=batch)

@@ -48,6 +48,7 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(500, 3)), rng.normal(size=(300, 3))
 
 
+@pytest.mark.slow
 def test_scores(spark: SparkSession, tables: tuple[np.ndarray, np.ndarray]) -> None:
     normal, batch = (pd.DataFrame(rows, columns=[*"abc"]) for rows in tables)
     detector = QMS22(max_iter=3, random_state=0).fit(normal, unlabeled=batch)

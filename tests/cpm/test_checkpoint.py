@@ -138,6 +138,7 @@ print(n_killed, same, os.path.exists("fit.npz"))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", ["", "n_jobs=2", "n_jobs=2, dtype='float32'"])
 def test_killed_ten_times(parameters: str, tmp_path: Path) -> None:
     code = DRIVER.replace("{parameters}", parameters)
@@ -282,6 +283,7 @@ def fit_with_room(folder: Path, n_bytes: int) -> str:
     return result.stdout
 
 
+@pytest.mark.slow
 def test_full_disk(tmp_path: Path) -> None:
     # Room for the state of one of the two fits.
     words = "cannot write fit.npz: File too large; the checkpoint is as it was before; once"

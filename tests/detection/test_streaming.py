@@ -284,6 +284,7 @@ print(work("b.parquet").n_scored)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc, as on Linux")
 def test_a_file_larger_than_memory(tmp_path: Path) -> None:
     n_columns = 40

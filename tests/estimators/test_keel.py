@@ -45,6 +45,7 @@ def test_exact(name: str) -> None:
     assert_same_members(solve(task, options), solve(task, replace(options, solver="reference")))
 
 
+@pytest.mark.slow
 def test_reproduces_the_paper() -> None:
     names = [
         "abalone-3_vs_11",

@@ -70,6 +70,7 @@ def test_pictures_follow_the_width_of_the_page(open_report: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_rows(open_report: Any, tmp_path: Any) -> None:
     page = open_report(large())
     assert (tmp_path / "page-0.html").stat().st_size < 30e6
