@@ -275,6 +275,16 @@ found.report("page.html")
     assert not list(tmp_path.iterdir())
 
 
+def test_a_report_does_not_replace_a_table(tmp_path: Path) -> None:
+    table = tmp_path / "batch.csv"
+    pd.DataFrame({"a": np.arange(40.0) ** 2}).to_csv(table, index=False)
+    before = table.read_bytes()
+    found = detect(table, table, k=3, preset="paper")
+    with pytest.raises(ValueError, match=r"a report is an .html file; got '.*batch.csv'"):
+        found.report(table)
+    assert table.read_bytes() == before
+
+
 def test_later_dates_alone_are_no_reason() -> None:
     rng = np.random.RandomState(0)
     days = pd.date_range("2026-01-01", periods=200)

@@ -181,7 +181,7 @@ class Detection:
         Parameters
         ----------
         path : str or Path
-            The file. An existing one is replaced, and left as it was if anything fails.
+            An .html file. An existing one is replaced, and left as it was if anything fails.
         title : str, optional
             Heading of the page.
         truth : array-like of bool of shape (n_rows,), optional
@@ -194,6 +194,9 @@ class Detection:
         Path
             The file.
         """
+        if Path(path).suffix.lower() not in (".html", ".htm"):
+            # The path of a table, given by mistake, must not lose the table.
+            raise ValueError(f"a report is an .html file; got {str(path)!r}")
         # Imported here: it needs jinja2, which is optional.
         from qms22.report import write_page
 
