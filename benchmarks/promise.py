@@ -22,6 +22,8 @@ import pandas as pd
 from joblib import Parallel, delayed
 
 import qms22
+from qms22 import QMS22Ensemble
+from qms22.detection.encoding import encode_tables
 
 N_LEVELS = 1000
 N_NORMAL, N_BATCH = 3000, 300
@@ -41,6 +43,9 @@ class Case:
         Rows of the batch whose numbers are shifted.
     shift : float
         By so many standard deviations.
+    is_encoded_first : bool
+        Whether an encoder learns from all normal rows, the held-out ones included, before the
+        detector flags: the mistake that `qms22.detect` avoids.
     """
 
     name: str
@@ -48,6 +53,7 @@ class Case:
     exponent: float = 2.0
     n_outliers: int = 0
     shift: float = 5.0
+    is_encoded_first: bool = False
 
     def draw(self, n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
         """Draw normal rows."""
@@ -65,6 +71,7 @@ CASES = (
     Case("exponent 1.8", exponent=1.8),
     Case("5 % outliers", n_outliers=15),
     Case("5 % far outliers", n_outliers=15, shift=20.0),
+    Case("one category, encoded first", is_encoded_first=True),
 )
 
 
@@ -78,7 +85,12 @@ def run(
     batch.loc[is_outlier, ["x", "y"]] += case.shift
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that nothing is flagged is an answer here
-        flagged = qms22.detect(normal, batch, fdr=level, seed=seed, n_jobs=1).flagged
+        if case.is_encoded_first:
+            encoded = encode_tables(normal, batch)
+            detector = QMS22Ensemble(contamination=1, random_state=seed)
+            flagged = detector.fit(encoded.known, unlabeled=encoded.rows).flag(level)
+        else:
+            flagged = qms22.detect(normal, batch, fdr=level, seed=seed, n_jobs=1).flagged
     return {
         "false share": (flagged & ~is_outlier).sum() / max(1, flagged.sum()),
         "any flag": float(flagged.any()),
