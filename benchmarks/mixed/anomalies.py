@@ -69,7 +69,7 @@ def swapped(first: str, second: str) -> Change:
 
 
 def clustered(**values: float | str) -> Change:
-    """Give all rows the same few values; numbers differ by 2 %."""
+    """Set all rows to the same few values; numbers differ by 2 %."""
 
     def change(rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
         for column, value in values.items():
@@ -83,7 +83,7 @@ def clustered(**values: float | str) -> Change:
 
 
 def new_level(column: str, level: str) -> Change:
-    """Give a category a level that normal rows never have."""
+    """Set a category to a level that normal rows never have."""
     return lambda rows, rng: rows.assign(**{column: level})
 
 
