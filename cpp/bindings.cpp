@@ -19,6 +19,7 @@
 
 #include "dispatch.hpp"
 #include "forest.hpp"
+#include "nearest.hpp"
 #include "shard.hpp"
 #include "solver.hpp"
 
@@ -207,6 +208,47 @@ nb::ndarray<nb::numpy, double> forest_scores(const Bins& bins,
     return to_vector(std::move(scores));
 }
 
+template <class Real>
+using Table = nb::ndarray<const Real, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+template <class Real, qms22::NearestKernel<Real> qms22::NearestKernels::* kKernel>
+nb::ndarray<nb::numpy, double> nearest_products(const Table<Real>& rows,
+                                                const Table<Real>& references,
+                                                const std::optional<Vector<std::int64_t>>& skip,
+                                                double floor, std::size_t n_threads,
+                                                const std::string& isa) {
+    const std::size_t n = rows.shape(0), p = rows.shape(1), n_references = references.shape(0);
+    require(references.shape(1) == p && p > 0, "rows and references differ in columns");
+    require(n_references > 0 && n_references <= qms22::kMostReferences,
+            "no references, or too many");
+    require(!skip || skip->shape(0) == n, "skip and rows differ in length");
+    for (std::size_t i = 0; skip && i < n; ++i) {
+        const std::int64_t own = skip->data()[i];
+        require(own >= -1 && own < std::int64_t(n_references),
+                "skip holds no number of a reference");
+        require(own < 0 || n_references > 1, "skip leaves a row without references");
+    }
+    const qms22::NearestKernels& kernels = *qms22::choose_instruction_set(isa).nearest;
+    std::vector<double> products(n);
+    {
+        nb::gil_scoped_release release;
+        qms22::nearest_products<Real>({rows.data(), n, p}, {references.data(), n_references, p},
+                                      skip ? skip->data() : nullptr, floor, n_threads,
+                                      kernels.*kKernel, products.data());
+    }
+    return to_vector(std::move(products));
+}
+
+template <class Real, qms22::NearestKernel<Real> qms22::NearestKernels::* kKernel>
+void define_nearest_products(nb::module_& module) {
+    module.def("nearest_products", &nearest_products<Real, kKernel>, nb::arg("rows").noconvert(),
+               nb::arg("references").noconvert(), nb::kw_only(), "skip"_a.none(), "floor"_a,
+               "n_threads"_a = 1, "isa"_a = "",
+               "Return for every row the product of (d_i + floor)^(2^-i), where d_i is the\n"
+               "distance to the i-th nearest reference, i up to NEIGHBORS. References skip (n) do\n"
+               "not count, unless -1.");
+}
+
 nb::dict build_info() {
     nb::list compiled, runs_here;
     for (const qms22::InstructionSet& set : qms22::instruction_sets()) {
@@ -225,7 +267,8 @@ nb::dict build_info() {
 }  // namespace
 
 NB_MODULE(_core, module) {
-    module.doc() = "The compiled kernel: CPM by the interval method, member values, and forests.";
+    module.doc() =
+        "The compiled kernel: CPM by the interval method, member values, forests, distances.";
     nb::class_<Solver>(module, "Solver",
                        "The coordinate perturbation method on one task in memory.")
         .def(nb::new_(&build_solver), "x"_a, "group"_a, "group_weight"_a, "row_weight"_a.none(),
@@ -289,6 +332,9 @@ NB_MODULE(_core, module) {
     module.def("forest_scores", &forest_scores, "bins"_a, "first_node"_a, "feature"_a,
                "threshold"_a, "child"_a, "value"_a, nb::kw_only(), "n_threads"_a = 1,
                "Return the mean value of every row of bins (p, n) over all trees.");
+    module.attr("NEIGHBORS") = qms22::kNeighbors;
+    define_nearest_products<double, &qms22::NearestKernels::in_double>(module);
+    define_nearest_products<float, &qms22::NearestKernels::in_float>(module);
     module.def(
         "build_info", &build_info,
         "Return the compiler, its flags, the instruction sets compiled, those that this CPU\n"

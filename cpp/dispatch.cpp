@@ -8,19 +8,23 @@ namespace qms22 {
 namespace sse2 {
 extern const Kernel<double> kernel_double;
 extern const Kernel<float> kernel_float;
+extern const NearestKernels nearest_kernels;
 }  // namespace sse2
 namespace avx2 {
 extern const Kernel<double> kernel_double;
 extern const Kernel<float> kernel_float;
+extern const NearestKernels nearest_kernels;
 }  // namespace avx2
 namespace avx512 {
 extern const Kernel<double> kernel_double;
 extern const Kernel<float> kernel_float;
+extern const NearestKernels nearest_kernels;
 }  // namespace avx512
 #else
 namespace generic {
 extern const Kernel<double> kernel_double;
 extern const Kernel<float> kernel_float;
+extern const NearestKernels nearest_kernels;
 }  // namespace generic
 #endif
 
@@ -37,17 +41,19 @@ const Kernel<float>& InstructionSet::kernel<float>() const {
 const std::vector<InstructionSet>& instruction_sets() {
     static const std::vector<InstructionSet> all = {
 #if defined(QMS22_X86)
-        {"sse2", [] { return true; }, &sse2::kernel_double, &sse2::kernel_float},
+        {"sse2", [] { return true; }, &sse2::kernel_double, &sse2::kernel_float,
+         &sse2::nearest_kernels},
         {"avx2", [] { return __builtin_cpu_supports("avx2") != 0; }, &avx2::kernel_double,
-         &avx2::kernel_float},
+         &avx2::kernel_float, &avx2::nearest_kernels},
         {"avx512",
          [] {
              return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
          },
-         &avx512::kernel_double, &avx512::kernel_float},
+         &avx512::kernel_double, &avx512::kernel_float, &avx512::nearest_kernels},
 #else
-        {"generic", [] { return true; }, &generic::kernel_double, &generic::kernel_float},
+        {"generic", [] { return true; }, &generic::kernel_double, &generic::kernel_float,
+         &generic::nearest_kernels},
 #endif
     };
     return all;

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernel.hpp"
+#include "nearest_kernel.hpp"
 
 namespace qms22 {
 
@@ -13,6 +14,7 @@ struct InstructionSet {
     bool (*runs_here)();
     const Kernel<double>* in_double;
     const Kernel<float>* in_float;
+    const NearestKernels* nearest;
 
     template <class Real>
     const Kernel<Real>& kernel() const;

@@ -1,7 +1,7 @@
 // Vectors of the instruction set that this translation unit is compiled for.
 //
-// Included only by kernel.cpp, which is compiled once per instruction set inside a
-// namespace of that set's name; nothing here may be shared between two of them.
+// Included only by kernel.cpp and nearest_kernel.cpp, which are compiled once per instruction set
+// inside a namespace of that set's name; nothing here may be shared between two of them.
 #pragma once
 
 #include <cstddef>
@@ -77,6 +77,8 @@ inline bool any_greater(Vector<double> a, Vector<double> b) {
 inline bool any_greater(Vector<float> a, Vector<float> b) {
     return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;
 }
+inline Vector<double> square_root(Vector<double> a) { return _mm512_sqrt_pd(a); }
+inline Vector<float> square_root(Vector<float> a) { return _mm512_sqrt_ps(a); }
 #elif defined(__AVX__)
 inline bool any_greater(Vector<double> a, Vector<double> b) {
     return _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_GT_OQ)) != 0;
@@ -84,6 +86,8 @@ inline bool any_greater(Vector<double> a, Vector<double> b) {
 inline bool any_greater(Vector<float> a, Vector<float> b) {
     return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) != 0;
 }
+inline Vector<double> square_root(Vector<double> a) { return _mm256_sqrt_pd(a); }
+inline Vector<float> square_root(Vector<float> a) { return _mm256_sqrt_ps(a); }
 #elif defined(__SSE2__)
 inline bool any_greater(Vector<double> a, Vector<double> b) {
     return _mm_movemask_pd(_mm_cmpgt_pd(a, b)) != 0;
@@ -91,6 +95,8 @@ inline bool any_greater(Vector<double> a, Vector<double> b) {
 inline bool any_greater(Vector<float> a, Vector<float> b) {
     return _mm_movemask_ps(_mm_cmpgt_ps(a, b)) != 0;
 }
+inline Vector<double> square_root(Vector<double> a) { return _mm_sqrt_pd(a); }
+inline Vector<float> square_root(Vector<float> a) { return _mm_sqrt_ps(a); }
 #else
 template <class V>
 inline bool any_greater(V a, V b) {
@@ -98,6 +104,14 @@ inline bool any_greater(V a, V b) {
     bool any = false;
     for (std::size_t lane = 0; lane < sizeof(V) / sizeof(a[0]); ++lane) any |= greater[lane] != 0;
     return any;
+}
+inline double square_root(double a) { return __builtin_sqrt(a); }
+inline float square_root(float a) { return __builtin_sqrtf(a); }
+template <class V>
+inline V square_root(V a) {
+    for (std::size_t lane = 0; lane < sizeof(V) / sizeof(a[0]); ++lane)
+        a[lane] = square_root(a[lane]);
+    return a;
 }
 #endif
 

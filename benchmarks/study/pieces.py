@@ -169,7 +169,7 @@ class Pieces:
         """Compute the distance view of the batch, without held-out rows."""
         rows = self.rows(space)
         order = np.random.RandomState(self.seed).permutation(len(rows.normal))
-        return mean_log_distances(rows.batch, rows.normal[order[:n_references]], None)
+        return mean_log_distances(rows.batch, rows.normal[order[:n_references]])
 
     def members_view(self, search: Search, hold_out: HoldOut) -> View:
         """Fit QMS22 with held-out rows."""
@@ -185,8 +185,8 @@ class Pieces:
             references = rows.normal[split.others[:n_references]]
             held_out = rows.normal[split.held_out]
             return (
-                mean_log_distances(rows.batch, references, None),
-                mean_log_distances(held_out, references, None),
+                mean_log_distances(rows.batch, references),
+                mean_log_distances(held_out, references),
             )
 
         key = "distance", space, hold_out, n_references

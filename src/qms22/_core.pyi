@@ -1,6 +1,6 @@
-"""The compiled kernel: CPM by the interval method, member values, and forests."""
+"""The compiled kernel: CPM by the interval method, member values, forests, distances."""
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,6 +118,23 @@ def forest_scores(
     n_threads: int = 1,
 ) -> NDArray[np.float64]:
     """Return the mean value of every row of bins (p, n) over all trees."""
+
+NEIGHBORS: int
+
+def nearest_products(
+    rows: NDArray[Any],
+    references: NDArray[Any],
+    *,
+    skip: NDArray[np.int64] | None,
+    floor: float,
+    n_threads: int = 1,
+    isa: str = "",
+) -> NDArray[np.float64]:
+    """Return for every row the product of (d_i + floor)^(2^-i) over its nearest references.
+
+    Rows and references are both float64 or both float32, which is also the precision of the
+    result.
+    """
 
 def build_info() -> BuildInfo:
     """Return how the kernel was compiled, and what this CPU runs of it."""

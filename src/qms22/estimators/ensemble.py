@@ -61,7 +61,7 @@ class QMS22Ensemble(BatchDetector):
     max_iter : int, default=20
         Sweeps, at most. More of them fit the noise of the batch.
     dtype : {"float64", "float32"}, default="float64"
-        Precision of the fit.
+        Precision of the fit and of distances.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         As of `QMS22`. Distances are computed on the host.
     contamination : "auto", float or int, default="auto"
@@ -180,7 +180,7 @@ class QMS22Ensemble(BatchDetector):
         self.n_iter_ = max(solution.n_iter for solution in solutions)
         # Distances are computed on the host, also if the member functions are on a GPU.
         self._distance_scaler = range_scaler(as_host(normal))
-        near = self._distance_scaler.transform(as_host(normal))
+        near = self._distance_scaler.transform(as_host(normal)).astype(options.dtype)
         backend = choose_backend(options.device)
         loaded = [backend.load(solution.members) for solution in solutions]
         of_batch, of_normal = rows[: len(batch)], rows[len(batch) :]
@@ -197,18 +197,20 @@ class QMS22Ensemble(BatchDetector):
         self.weight_ = _agreement(np.array(ranks)) ** 2
 
     def _learn_distances(
-        self, near: NDArray[np.float64], held_out: NDArray[np.intp], rng: np.random.RandomState
-    ) -> tuple[NDArray[np.float64], HeldOutScores]:
+        self, near: NDArray[Any], held_out: NDArray[np.intp], rng: np.random.RandomState
+    ) -> tuple[NDArray[Any], HeldOutScores]:
         """Draw references from the other rows of T; compute distances of held-out rows to them."""
         others = np.delete(np.arange(len(near)), held_out)
         references = near[rng.permutation(others)[:MOST_REFERENCES]]
-        distances = mean_log_distances(near[held_out[:MOST_COMPARED]], references, self.n_jobs)
+        distances = mean_log_distances(
+            near[held_out[:MOST_COMPARED]], references, n_threads=effective_n_jobs(self.n_jobs)
+        )
         return references, HeldOutScores.of(distances)
 
     def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
         loaded = [(split, backend.load(split.members)) for split in self.splits_]
         # Chunks of the host's rows are scored in threads already.
-        n_jobs = 1 if backend.uses_threads else self.n_jobs
+        n_threads = 1 if backend.uses_threads else effective_n_jobs(self.n_jobs)
 
         def score(rows: Any) -> NDArray[np.float64]:
             scaled = self._scaler.transform(to_device(rows, backend.device))
@@ -218,7 +220,9 @@ class QMS22Ensemble(BatchDetector):
             ]
             near = self._distance_scaler.transform(as_host(rows))
             by_distance = [
-                split.of_distances.log_p_values(mean_log_distances(near, split.references, n_jobs))
+                split.of_distances.log_p_values(
+                    mean_log_distances(near, split.references, n_threads=n_threads)
+                )
                 for split in self.splits_
             ]
             weight = self.weight_
@@ -272,14 +276,14 @@ class Split:
     of_members : HeldOutScores
         log(1 + η) of the held-out rows.
     references : ndarray of shape (n_references, p)
-        Scaled rows of T to compute distances to.
+        Scaled rows of T to compute distances to, in the precision of the detector.
     of_distances : HeldOutScores
         `mean_log_distances` of the held-out rows.
     """
 
     members: MemberFunctions
     of_members: HeldOutScores
-    references: NDArray[np.float64]
+    references: NDArray[Any]
     of_distances: HeldOutScores
 
 
