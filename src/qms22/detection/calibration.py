@@ -61,10 +61,12 @@ class _TableSplits:
 
     def score(self, split: CalibrationSplit) -> NDArray[np.float64]:
         """Learn from the rows of a split and score its mixture."""
-        known = self.normal.iloc[split.known]
+        normal = self.normal.iloc[split.known]
         mixture = need("pandas").concat([self.batch, self.normal.iloc[split.held_out]])
-        encoded = self._encode(known, mixture)
-        return score_mixture(self.detector, LazyRows(encoded.known), LazyRows(encoded.rows), split)
+        encoded = self._encode(normal, mixture)
+        known, rows = LazyRows(encoded.known), LazyRows(encoded.rows)
+        groups = tuple(encoded.encoder.groups_.values())
+        return score_mixture(self.detector, known, rows, split, groups)
 
     def _encode(self, known: pd.DataFrame, mixture: pd.DataFrame) -> EncodedTables:
         """Encode the rows of a split; a column with values of two kinds is left out.

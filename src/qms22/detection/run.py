@@ -126,7 +126,7 @@ def detect(
     line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
     detector = PRESETS[preset](
         contamination=line, random_state=seed, n_jobs=n_jobs, verbose=verbose
-    ).fit(encoded.known, unlabeled=encoded.rows)
+    ).fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
     scores = _score_batch(tables, encoded, detector)
     if fdr is None:
         flags = _Flags(_flag_top(scores, _count_top(k, _count_scored(scores))))

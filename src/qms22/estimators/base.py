@@ -41,7 +41,12 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
         `device` is the resolved one, where the caller knows it.
         """
         backend = choose_backend(device or resolve_device(self.device))
-        score = self._scorer(backend)
+        return self._score_chunks(self._scorer(backend), table, backend)
+
+    def _score_chunks(
+        self, score: Callable[[Any], Any], table: LazyRows, backend: Backend
+    ) -> NDArray[np.float64]:
+        """Call a scorer with the rows of a table, chunk by chunk."""
 
         def score_chunk(chunk: slice) -> NDArray[np.float64]:
             rows = table.read(chunk)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from abc import abstractmethod
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,7 +29,13 @@ from qms22._runtime.lazy_rows import LazyRows, SelectedRows, StackedRows
 from qms22._runtime.validation import check_count, check_path, check_rows
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
 from qms22.estimators.calibration import CalibratedMixin, Calibration, CalibrationSplit
-from qms22.estimators.explain import Explanation, Groups, TypicalValues, explain_rows
+from qms22.estimators.explain import (
+    Explanation,
+    Groups,
+    TypicalValues,
+    explain_rows,
+    group_columns,
+)
 from qms22.estimators.thresholds import count_flagged, threshold
 
 # contamination="auto" flags as many rows as this false discovery rate does. Where known-normal rows
@@ -44,12 +51,20 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
     A subclass implements `_check_enough`, `_learn` and `_scorer`.
     """
 
-    # Defaults for detectors that were saved before these parameters existed.
-    max_samples: int | None = None
+    # Defaults for detectors that were saved before these existed.
+    max_samples: Any = None
+    _groups: Groups | None = None
     checkpoint: str | PathLike[str] | None = None
     log: str | PathLike[str] | None = None
 
-    def fit(self, X: ArrayLike, y: object = None, *, unlabeled: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: ArrayLike,
+        y: object = None,
+        *,
+        unlabeled: ArrayLike | None = None,
+        groups: Groups | None = None,
+    ) -> Self:
         """Learn what distinguishes the unlabeled batch from the known-normal rows.
 
         Parameters
@@ -61,6 +76,10 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         unlabeled : array-like of shape (n_unlabeled, n_features), optional
             S: the batch to search, mostly normal. Without it T takes its place, with a warning:
             the result is a weak novelty detector.
+        groups : mapping of str to sequence of int, or sequence of sequence of int, optional
+            Columns that are one feature, such as the one-hot columns of one category (a
+            `TabularEncoder` has them in `groups_`). They count as one in distances, and `explain`
+            changes them together.
 
         Returns
         -------
@@ -80,18 +99,20 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         else:
             batch = LazyRows.of(self, unlabeled, name="unlabeled")
         n_flagged = count_flagged(self.contamination, len(batch))
+        columns = group_columns(groups, normal.shape[1])
 
         rng = check_random_state(self.random_state)
-        known = normal.draw(self.max_samples, rng)
-        searched = known if batch is normal else batch.draw(self.max_samples, rng)
+        known = normal.draw(self._n_drawn, rng)
+        searched = known if batch is normal else batch.draw(self._n_drawn, rng)
         self._typical = TypicalValues.learn(known)
         self.typical_ = self._typical.medians
-        self._learn(known, searched, rng, options)
+        self._groups = groups
+        self._learn(known, searched, rng, options, columns)
         self.unlabeled_scores_ = self._scores(batch, options.device)
         self._calibration = None
         self.__dict__.pop("offset_", None)
         if unlabeled is not None:
-            splits = _Splits(clone(self), normal, batch)
+            splits = _Splits(clone(self), normal, batch, columns)
             self._calibration = Calibration(
                 len(normal), len(batch), rng.randint(2**31 - 1), splits.score
             )
@@ -171,7 +192,8 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
             once per feature.
         groups : mapping of str to sequence of int, or sequence of sequence of int, optional
             Columns that are one feature and change together, such as the one-hot columns of one
-            category, with or without a name. Columns in no group are features of their own.
+            category, with or without a name. Columns in no group are features of their own. By
+            default those given to `fit`.
         typical : array-like of shape (n_features,), optional
             A typical normal row. By default the medians of T (`typical_`), and the most frequent
             level of T in a group of one-hot columns.
@@ -198,7 +220,7 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         return explain_rows(
             rows,
             [str(column) for column in columns],
-            groups,
+            self._groups if groups is None else groups,
             self._typical if typical is None else typical,
             lambda changed: self._scores(LazyRows(changed)),
         )
@@ -207,8 +229,8 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         """Return the options of the solver; raise ValueError if a parameter is not valid."""
         options = self._solver_options(n_threads=1)
         check_count("n_members", self.n_members, least=2)
-        if self.max_samples is not None:
-            check_count("max_samples", self.max_samples)
+        if self._n_drawn is not None:
+            check_count("max_samples", self._n_drawn)
         check_path("log", self.log)
         check_path("checkpoint", self.checkpoint)
         if self.checkpoint is not None and self.random_state is None:
@@ -229,19 +251,28 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
         options: SolverOptions,
+        groups: Sequence[Sequence[int]] = (),
     ) -> None:
-        """Learn from the rows; the order of the rows of the batch carries no meaning."""
+        """Learn from the rows; the order of the rows of the batch carries no meaning.
+
+        `groups` has the columns of features with several.
+        """
+
+    @property
+    def _n_drawn(self) -> int | None:
+        """How many rows of T and of the batch to learn from at most; None for all."""
+        return self.max_samples
 
     def _check_drawn(self, n_normal: int) -> None:
         """Raise ValueError if there are too few known-normal rows, in all or in a draw."""
         self._check_enough(n_normal)
-        if self.max_samples is None:
+        if self._n_drawn is None:
             return
         try:
-            self._check_enough(min(n_normal, self.max_samples))
+            self._check_enough(min(n_normal, self._n_drawn))
         except ValueError as error:
             raise ValueError(
-                f"max_samples={self.max_samples} known-normal rows are too few to learn from; "
+                f"max_samples={self._n_drawn} known-normal rows are too few to learn from; "
                 "draw more"
             ) from error
 
@@ -282,16 +313,22 @@ class _Splits:
     unfitted: BatchDetector
     normal: LazyRows
     batch: LazyRows
+    groups: Sequence[Sequence[int]]
 
     def score(self, split: CalibrationSplit) -> NDArray[np.float64]:
         """Learn from the rows of a split and score its mixture."""
         known = SelectedRows(self.normal, split.known)
         held_out = SelectedRows(self.normal, split.held_out)
-        return score_mixture(self.unfitted, known, StackedRows(self.batch, held_out), split)
+        mixture = StackedRows(self.batch, held_out)
+        return score_mixture(self.unfitted, known, mixture, split, self.groups)
 
 
 def score_mixture(
-    detector: BatchDetector, known: LazyRows, mixture: LazyRows, split: CalibrationSplit
+    detector: BatchDetector,
+    known: LazyRows,
+    mixture: LazyRows,
+    split: CalibrationSplit,
+    groups: Sequence[Sequence[int]] = (),
 ) -> NDArray[np.float64]:
     """Fit a clone of a detector on the rows of a split, and score its mixture.
 
@@ -304,6 +341,8 @@ def score_mixture(
     mixture : LazyRows
         The rows of the batch, then the held-out ones.
     split : CalibrationSplit
+    groups : sequence of sequence of int
+        Columns of features with several.
     """
     fresh: BatchDetector = clone(detector).set_params(checkpoint=None, log=None)
     options = fresh._check_parameters()
@@ -315,10 +354,10 @@ def score_mixture(
             f"of {len(known) + n_held_out} known-normal rows {n_held_out} are held out to compare "
             "the batch with, which leaves too few to learn from; give more of them"
         ) from error
-    normal = known.draw(fresh.max_samples, split.rng)
-    drawn = draw_rows(len(mixture), fresh.max_samples, split.rng)
+    normal = known.draw(fresh._n_drawn, split.rng)
+    drawn = draw_rows(len(mixture), fresh._n_drawn, split.rng)
     # In random order, so that nothing distinguishes the held-out rows from the others.
-    fresh._learn(normal, mixture.read(split.order[drawn]), split.rng, options)
+    fresh._learn(normal, mixture.read(split.order[drawn]), split.rng, options, groups)
     return fresh._scores(mixture, options.device)
 
 

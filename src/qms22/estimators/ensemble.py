@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
@@ -13,42 +12,57 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
-from qms22._cpm.backends import Backend, LoadedMembers, choose_backend
-from qms22._cpm.members import MemberFunctions
+from qms22._cpm.backends import Backend, choose_backend
 from qms22._cpm.options import SolverOptions
 from qms22._cpm.restarts import solve_restarts
-from qms22._cpm.scaling import range_scaler
-from qms22._runtime.arrays import as_host
+from qms22._cpm.scaling import FeatureScaler
+from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.devices import to_device
+from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count
 from qms22.estimators.batch_detector import BatchDetector, fit_scaler_and_stack
-from qms22.estimators.nearest import MOST_REFERENCES, mean_log_distances
+from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
+from qms22.estimators.learning import (
+    distance_scaler,
+    forest_agreement,
+    learn_covariance,
+    learn_distances,
+    learn_forest,
+)
+from qms22.estimators.views import MembersPart, MembersView, RowScorer, View
+from qms22.estimators.weights import excess, rank_correlation, view_weights
 
-# Held-out rows that others are compared with, in each split.
-MOST_COMPARED = 4096
+# What max_samples="auto" means.
+AUTO_SAMPLES = 10_000
 
 
 class QMS22Ensemble(BatchDetector):
-    """The recommended detector: QMS22 and nearest distances, made comparable by held-out rows.
+    """The recommended detector: five views of the rows, weighted by how far they can be trusted.
 
-    The known-normal rows T are cut into `n_splits` parts. Each part in turn is held out, and two
-    detectors with different strengths learn from the rest:
+    Each view scores rows in its own way:
 
-    - QMS22 (see there), with standardised features and fewer sweeps. The held-out rows are mixed
-      into the batch. It finds what is in the batch and not among normal rows, best if outliers
-      are many or similar.
-    - The distance to the nearest known-normal rows (a mean over a few of them). It also finds
-      single outliers.
+    - "members": QMS22 (see there), with standardised features and fewer sweeps. T is cut into
+      `n_splits` parts; each in turn is held out and mixed into the batch, and QMS22 learns from
+      the rest. It finds what is in the batch and not among normal rows.
+    - "distances": the distance to the nearest known-normal rows. It also finds single outliers.
+    - "covariance": the distance from the mean of T in units of its covariance (Mahalanobis). It
+      finds rows whose values do not fit each other.
+    - "forest": randomised trees that tell the batch from T. A row is scored by trees that have
+      not learned from it.
+    - "self_training": a forest like that, but a row of the batch counts as one to be told from T
+      only as far as the other views find it suspicious.
 
-    The share p of held-out rows that score higher puts the scores of both on one scale. A row's
-    score is
+    The share p of held-out normal rows that score higher puts the views on one scale. A row's score
+    is the sum over the views of −log p, each times a weight. Two kinds of evidence make the
+    weights, none of which needs labels:
 
-        −w log p(QMS22) − (1 − w) log p(distance)
-
-    with each p averaged over the splits. The weight w measures how far the splits agree: it is the
-    square of the mean rank correlation between the scores of QMS22 for the batch in two splits.
-    If there is nothing to learn from the batch, each split fits its own noise, w is small and the
-    distance decides.
+    - Agreement. QMS22 gets w, the square of the mean rank correlation between the scores of its
+      splits for the batch, and the distance gets 1 − w. The forest and the self-training get the
+      rank correlation of forests that have no row in common. Where there is nothing to learn from
+      the batch, each fit finds its own noise, these weights are small and the distance decides.
+    - Excess. A view in which the batch has clearly more suspicious rows than chance would give gets
+      its share of an additional weight of 3. So the view that sees a few obvious outliers decides,
+      even where the fits do not agree on the other 99 % of the rows.
 
     Parameters
     ----------
@@ -63,11 +77,12 @@ class QMS22Ensemble(BatchDetector):
     dtype : {"float64", "float32"}, default="float64"
         Precision of the fit and of distances.
     device : {"cpu", "cuda", "auto"}, default="cpu"
-        As of `QMS22`. Distances are computed on the host.
+        As of `QMS22`. Forests are grown on the host; all rows are scored on the device.
     contamination : "auto", float or int, default="auto"
         As of `QMS22`.
-    max_samples : int or None, default=None
-        As of `QMS22`.
+    max_samples : "auto", int or None, default="auto"
+        Learn from at most this many rows of T and of the batch, drawn at random, and score all.
+        "auto" is 10,000; None takes all rows.
     n_jobs : int or None, default=None
         Splits that run side by side or, with many rows, threads of one; -1 means all cores. It
         does not change the result.
@@ -86,10 +101,10 @@ class QMS22Ensemble(BatchDetector):
         Scores of the unlabeled rows, in their order; higher is more suspicious.
     offset_ : float
         ``decision_function`` is ``score_samples`` minus this.
-    weight_ : float
-        w, in [0, 1].
-    splits_ : tuple of Split
-        The fitted model of each split.
+    weights_ : dict of str to float
+        The weight of each view.
+    views_ : dict of str to view
+        The fitted views. Those that neither have a weight nor were needed to find it are missing.
     n_iter_ : int
         Sweeps made: the most of any split.
     typical_ : ndarray of shape (n_features,)
@@ -121,7 +136,7 @@ class QMS22Ensemble(BatchDetector):
         dtype: str = "float64",
         device: str = "cpu",
         contamination: str | float | int = "auto",
-        max_samples: int | None = None,
+        max_samples: str | int | None = "auto",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
@@ -147,6 +162,11 @@ class QMS22Ensemble(BatchDetector):
         check_count("n_splits", self.n_splits, least=2)
         return options
 
+    @property
+    def _n_drawn(self) -> int | None:
+        drawn: int | None = AUTO_SAMPLES if self.max_samples == "auto" else self.max_samples
+        return drawn
+
     def _check_enough(self, n_normal: int) -> None:
         n_known = n_normal - math.ceil(n_normal / min(self.n_splits, n_normal))
         if n_known < self.n_members - 1:
@@ -162,149 +182,93 @@ class QMS22Ensemble(BatchDetector):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
         options: SolverOptions,
+        groups: Sequence[Sequence[int]] = (),
     ) -> None:
-        n_jobs = effective_n_jobs(self.n_jobs)
-        n_splits = min(self.n_splits, len(normal))
-        held_out = np.array_split(rng.permutation(len(normal)), n_splits)
-        self._scaler, rows = fit_scaler_and_stack(normal, batch, "standard", options.device)
+        n_threads = effective_n_jobs(self.n_jobs)
+        scaler, rows = fit_scaler_and_stack(normal, batch, "standard", options.device)
+        self.views_: dict[str, View] = {}
+        self.views_["members"], correlation = self._learn_members(
+            scaler, rows, len(batch), rng, options
+        )
+        known, searched = as_host(normal), as_host(batch)
+        near = distance_scaler(scaler, known, groups)
+        self.views_["distances"] = learn_distances(near, known, options.dtype, rng, n_threads)
+        self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng)
+        everything = np.ones(len(batch))
+        self.views_["forest"] = learn_forest(known, searched, everything, rng, n_threads)
+        between_forests = forest_agreement(known, searched, rng, n_threads)
+        # Squared, as a correlation is: the share of the variance that two splits have in common.
+        weight = max(0.0, correlation) ** 2
+        trust = {
+            "members": weight,
+            "distances": 1.0 - weight,
+            "covariance": 0.0,
+            "forest": between_forests,
+        }
+        scores = self._scores_by_view(batch, options.device)
+        excesses = {
+            name: excess(scores[name], view.n_compared) for name, view in self.views_.items()
+        }
+        self.weights_ = view_weights(trust, excesses)
+        if between_forests > 0.0:
+            fused = sum(self.weights_[name] * scores[name] for name in scores)
+            # Rounded: the last bits of logarithms depend on the CPU, and must not order rows.
+            ranks = rankdata(np.round(fused, 6)) / len(batch)
+            self.views_["self_training"] = learn_forest(known, searched, ranks**2, rng, n_threads)
+            self.weights_["self_training"] = between_forests
+
+    def _learn_members(
+        self,
+        scaler: FeatureScaler,
+        rows: Any,
+        n_unlabeled: int,
+        rng: np.random.RandomState,
+        options: SolverOptions,
+    ) -> tuple[MembersView, float]:
+        """Fit QMS22 with each part of T held out; also return how far the fits agree."""
+        n_normal = len(rows) - n_unlabeled
+        n_splits = min(self.n_splits, n_normal)
+        held_out = np.array_split(rng.permutation(n_normal), n_splits)
         solutions = solve_restarts(
             rows,
-            len(batch),
+            n_unlabeled,
             self.n_members,
             options,
             rng.randint(2**31 - 1, size=n_splits).tolist(),
             held_out=held_out,
-            n_jobs=n_jobs,
+            n_jobs=effective_n_jobs(self.n_jobs),
             reporting=self._reporting(),
         )
         self.n_iter_ = max(solution.n_iter for solution in solutions)
-        # Distances are computed on the host, also if the member functions are on a GPU.
-        self._distance_scaler = range_scaler(as_host(normal))
-        near = self._distance_scaler.transform(as_host(normal)).astype(options.dtype)
         backend = choose_backend(options.device)
-        loaded = [backend.load(solution.members) for solution in solutions]
-        of_batch, of_normal = rows[: len(batch)], rows[len(batch) :]
-        self.splits_ = tuple(
-            Split(
-                solution.members,
-                HeldOutScores.of(_log_scores(members, of_normal[out[:MOST_COMPARED]])),
-                *self._learn_distances(near, out, rng),
-            )
-            for solution, members, out in zip(solutions, loaded, held_out, strict=True)
-        )
-        ranks = [rankdata(_log_scores(members, of_batch)) for members in loaded]
-        # Squared, as a correlation is: the share of the variance that two splits have in common.
-        self.weight_ = _agreement(np.array(ranks)) ** 2
+        parts, of_batch = [], []
+        for solution, out in zip(solutions, held_out, strict=True):
+            members = backend.load(solution.members)
+            compared = members.outlier_scores(rows[n_unlabeled + out[:MOST_COMPARED]])
+            parts.append(MembersPart(solution.members, HeldOutScores.of(np.log1p(compared))))
+            of_batch.append(as_host(members.outlier_scores(rows[:n_unlabeled])))
+        return MembersView(scaler, tuple(parts)), rank_correlation(np.array(of_batch))
 
-    def _learn_distances(
-        self, near: NDArray[Any], held_out: NDArray[np.intp], rng: np.random.RandomState
-    ) -> tuple[NDArray[Any], HeldOutScores]:
-        """Draw references from the other rows of T; compute distances of held-out rows to them."""
-        others = np.delete(np.arange(len(near)), held_out)
-        references = near[rng.permutation(others)[:MOST_REFERENCES]]
-        distances = mean_log_distances(
-            near[held_out[:MOST_COMPARED]], references, n_threads=effective_n_jobs(self.n_jobs)
-        )
-        return references, HeldOutScores.of(distances)
+    def _scores_by_view(self, batch: Any, device: str) -> dict[str, NDArray[np.float64]]:
+        """Compute −log p of the rows of the batch in each view, on the host."""
+        backend, table = choose_backend(device), LazyRows(batch)
+        return {
+            name: as_host(self._score_chunks(view.scorer(backend), table, backend))
+            for name, view in self.views_.items()
+        }
 
-    def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
-        loaded = [(split, backend.load(split.members)) for split in self.splits_]
-        # Chunks of the host's rows are scored in threads already.
-        n_threads = 1 if backend.uses_threads else effective_n_jobs(self.n_jobs)
+    def _scorer(self, backend: Backend) -> RowScorer:
+        weighted = [
+            (weight, self.views_[name].scorer(backend))
+            for name, weight in self.weights_.items()
+            if weight > 0.0
+        ]
 
-        def score(rows: Any) -> NDArray[np.float64]:
-            scaled = self._scaler.transform(to_device(rows, backend.device))
-            by_members = [
-                split.of_members.log_p_values(_log_scores(members, scaled))
-                for split, members in loaded
-            ]
-            near = self._distance_scaler.transform(as_host(rows))
-            by_distance = [
-                split.of_distances.log_p_values(
-                    mean_log_distances(near, split.references, n_threads=n_threads)
-                )
-                for split in self.splits_
-            ]
-            weight = self.weight_
-            return -weight * _log_mean(by_members) - (1.0 - weight) * _log_mean(by_distance)
+        def score(rows: Any) -> Any:
+            rows = to_device(rows, backend.device)
+            total = array_module(rows).zeros(len(rows))
+            for weight, score_view in weighted:
+                total += weight * score_view(rows)
+            return total
 
         return score
-
-
-@dataclass(frozen=True)
-class HeldOutScores:
-    """Scores of held-out normal rows, for comparison.
-
-    Parameters
-    ----------
-    ascending : ndarray of shape (n,)
-    deviation : float
-        Their standard deviation, or 1 if that is 0.
-    """
-
-    ascending: NDArray[np.float64]
-    deviation: float
-
-    @classmethod
-    def of(cls, scores: NDArray[np.float64]) -> HeldOutScores:
-        """Sort scores; higher is more suspicious."""
-        return cls(np.sort(scores), float(scores.std()) or 1.0)
-
-    def log_p_values(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Compute the logarithm of the share of held-out rows that score higher.
-
-        Ties count half, and a share is at least 1 / (2n + 2). Above the highest held-out score the
-        value decreases exponentially, so that the most suspicious rows keep their order.
-        """
-        n = len(self.ascending)
-        n_lower = np.searchsorted(self.ascending, scores, side="left")
-        n_not_higher = np.searchsorted(self.ascending, scores, side="right")
-        shares = (1 + 2 * n - n_lower - n_not_higher) / (2 * n + 2)
-        beyond = np.maximum(scores - self.ascending[-1], 0.0) / self.deviation
-        logarithms: NDArray[np.float64] = np.log(shares) - beyond
-        return logarithms
-
-
-@dataclass(frozen=True)
-class Split:
-    """The model learned with one part of T held out.
-
-    Parameters
-    ----------
-    members : MemberFunctions
-        Of QMS22.
-    of_members : HeldOutScores
-        log(1 + η) of the held-out rows.
-    references : ndarray of shape (n_references, p)
-        Scaled rows of T to compute distances to, in the precision of the detector.
-    of_distances : HeldOutScores
-        `mean_log_distances` of the held-out rows.
-    """
-
-    members: MemberFunctions
-    of_members: HeldOutScores
-    references: NDArray[Any]
-    of_distances: HeldOutScores
-
-
-def _log_scores(members: LoadedMembers, scaled: Any) -> NDArray[np.float64]:
-    """Compute log(1 + η) of scaled rows, on the host."""
-    scores: NDArray[np.float64] = np.log1p(as_host(members.outlier_scores(scaled)))
-    return scores
-
-
-def _log_mean(logarithms: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    # Reduce one after the other: a sum along the axis would add in an order that depends on n.
-    mean: NDArray[np.float64] = np.logaddexp.reduce(logarithms, axis=0) - np.log(len(logarithms))
-    return mean
-
-
-def _agreement(ranks: NDArray[np.float64]) -> float:
-    """Compute the mean correlation between two rows of `ranks`, at least 0."""
-    centered = ranks - ranks.mean(axis=1, keepdims=True)
-    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
-    # Constant scores correlate with nothing.
-    directions = centered / np.where(lengths > 0, lengths, np.inf)
-    n = len(ranks)
-    mean = (np.sum(directions.sum(axis=0) ** 2) - np.sum(directions**2)) / (n * (n - 1))
-    return float(np.clip(mean, 0.0, 1.0))

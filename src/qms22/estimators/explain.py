@@ -164,6 +164,12 @@ class TypicalValues:
         return typical
 
 
+def group_columns(groups: Groups | None, n_columns: int) -> tuple[tuple[int, ...], ...]:
+    """Check groups of columns, and return the columns of each."""
+    named = _name_groups([f"x{i}" for i in range(n_columns)], () if groups is None else groups)
+    return tuple(columns for _, columns in named)
+
+
 def explain_rows(
     rows: NDArray[np.float64],
     columns: Sequence[str],

@@ -191,6 +191,7 @@ class QMS22(BatchDetector):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
         options: SolverOptions,
+        groups: Sequence[Sequence[int]] = (),  # features are columns here
     ) -> None:
         self._scaler, rows = fit_scaler_and_stack(normal, batch, self.scaling, options.device)
         solutions = solve_restarts(

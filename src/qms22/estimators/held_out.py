@@ -1,0 +1,57 @@
+"""Scores of normal rows that a view has not learned from: the common scale of all views."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.arrays import array_module, as_host, to_device_of
+
+# Held-out rows that others are compared with, in each part of a view.
+MOST_COMPARED = 4096
+
+
+@dataclass(frozen=True)
+class HeldOutScores:
+    """Scores of held-out normal rows, for comparison.
+
+    Parameters
+    ----------
+    ascending : ndarray of shape (n,)
+    deviation : float
+        Their standard deviation, or 1 if that is 0.
+    """
+
+    ascending: NDArray[np.float64]
+    deviation: float
+
+    @classmethod
+    def of(cls, scores: Any) -> HeldOutScores:
+        """Sort scores of NumPy or CuPy; higher is more suspicious."""
+        scores = as_host(scores)
+        return cls(np.sort(scores), float(scores.std()) or 1.0)
+
+    def log_p_values(self, scores: Any) -> Any:
+        """Compute the logarithm of the share of held-out rows that score higher.
+
+        Ties count half, and a share is at least 1 / (2n + 2). Above the highest held-out score the
+        value decreases exponentially, so that the most suspicious rows keep their order.
+        """
+        xp, n = array_module(scores), len(self.ascending)
+        ascending = to_device_of(self.ascending, scores)
+        n_lower = xp.searchsorted(ascending, scores, side="left")
+        n_not_higher = xp.searchsorted(ascending, scores, side="right")
+        shares = (1 + 2 * n - n_lower - n_not_higher) / (2 * n + 2)
+        beyond = np.maximum(scores - float(self.ascending[-1]), 0.0) / self.deviation
+        return np.log(shares) - beyond
+
+
+def log_mean(logarithms: list[Any]) -> Any:
+    """Compute the logarithm of the mean of values from their logarithms."""
+    # One after the other: a sum along an axis would add in an order that depends on n.
+    return reduce(np.logaddexp, logarithms) - math.log(len(logarithms))

@@ -1,0 +1,65 @@
+"""The scores that rows get from models that have not learned from them, found by their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.arrays import array_module, to_device_of
+
+# Odd constants of a known mixer of 64-bit numbers (SplitMix64).
+_FIRST, _SECOND, _THIRD = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+
+
+@dataclass(frozen=True)
+class LearnedRows:
+    """Scores of rows by their values.
+
+    A forest knows the rows that it has learned from, and scores them too high or too low. Their
+    out-of-bag scores are kept here. A row is recognised by its values, not by its place, so that
+    the score of a row is a function of its values alone.
+
+    Parameters
+    ----------
+    keys : ndarray of shape (n_different,) of uint64
+        Ascending hashes of the different rows.
+    scores : ndarray of shape (n_different,)
+        The mean score of the rows with these values.
+    """
+
+    keys: NDArray[np.uint64]
+    scores: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float64], scores: NDArray[np.float64]) -> LearnedRows:
+        """Keep the scores of rows; equal rows share the mean of theirs."""
+        keys, which, counts = np.unique(hash_rows(rows), return_inverse=True, return_counts=True)
+        return cls(keys, np.bincount(which, weights=scores) / counts)
+
+    def replace(self, scores: Any, rows: Any) -> Any:
+        """Return scores of rows of NumPy or CuPy, with the kept ones where a row is known."""
+        xp = array_module(rows)
+        known, kept = to_device_of(self.keys, rows), to_device_of(self.scores, rows)
+        keys = hash_rows(rows)
+        place = xp.minimum(xp.searchsorted(known, keys), len(known) - 1)
+        return xp.where(known[place] == keys, kept[place], scores)
+
+
+def hash_rows(rows: Any) -> Any:
+    """Compute a 64-bit hash of the values of every row of NumPy or CuPy."""
+    xp = array_module(rows)
+    keys = xp.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:
+        # 0.0 is added because -0.0 equals 0.0 and has other bits.
+        bits = (column.astype(np.float64) + 0.0).view(np.uint64)
+        keys = _mix(keys * np.uint64(_FIRST) + bits)
+    return keys
+
+
+def _mix(keys: Any) -> Any:
+    keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(_SECOND)
+    keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(_THIRD)
+    return keys ^ (keys >> np.uint64(31))

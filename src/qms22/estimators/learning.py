@@ -1,0 +1,172 @@
+"""How the views of the ensemble learn from known-normal rows and from the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular  # type: ignore[import-untyped, unused-ignore]
+
+from qms22._cpm.members import MemberFunctions
+from qms22._cpm.scaling import DEVIATION, LARGEST, FeatureScaler
+from qms22._runtime.arrays import array_module, as_host
+from qms22.estimators.forest import fit_forest
+from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
+from qms22.estimators.learned_rows import LearnedRows
+from qms22.estimators.nearest import mean_log_distances
+from qms22.estimators.views import CovarianceView, DistancePart, DistanceView, ForestView
+from qms22.estimators.weights import rank_correlation
+
+# Known-normal rows to compute distances to.
+MOST_REFERENCES = 2048
+
+# A number is divided by its range or by this many standard deviations, whichever is less: one
+# extreme value must not shrink a column against the others.
+_DEVIATIONS = LARGEST / DEVIATION
+
+# Scaled values beyond this are as far away as can be.
+_FARTHEST = 1024.0
+
+# The share of the mean variance in every direction: columns that depend on each other, or that are
+# constant among normal rows, have directions without any variance of their own.
+_SHRINKAGE = 1e-3
+
+# Squared distances are at least this, because the logarithm of 0 is infinite.
+_LEAST_SQUARE = 1e-12
+
+_N_TREES = 200
+_N_TREES_TO_COMPARE = 100
+
+
+def distance_scaler(
+    standard: FeatureScaler, normal: Any, groups: Sequence[Sequence[int]]
+) -> FeatureScaler:
+    """Learn to scale rows for distances.
+
+    A column is divided by its range, or by three standard deviations if that is less; a constant
+    column keeps its unit. The columns of 0 and 1 that stand for the levels of a category are one
+    feature: all of them are divided by three times the root of the sum of their variances.
+
+    Parameters
+    ----------
+    standard : FeatureScaler
+        Standardises the rows.
+    normal : array of shape (n, p)
+        Known-normal rows.
+    groups : sequence of sequence of int
+        Columns that belong together. Groups with other values than 0 and 1 are ignored.
+    """
+    peak = standard.peak
+    low, high = (as_host(bound) for bound in (normal.min(axis=0), normal.max(axis=0)))
+    width = high / peak - low / peak
+    deviation = DEVIATION / standard.factor
+    unit = np.where(width > 0.0, np.minimum(width, _DEVIATIONS * deviation), _DEVIATIONS * deviation)
+    for columns in map(list, groups):
+        levels = normal[:, columns]
+        if len(columns) > 1 and bool(((levels == 0.0) | (levels == 1.0)).all()):
+            varies = width[columns] > 0.0
+            total = float(np.sqrt(np.sum(deviation[columns][varies] ** 2)))
+            unit[columns] = _DEVIATIONS * total or 1.0
+    return FeatureScaler(peak, standard.center, 1.0 / unit, _FARTHEST)
+
+
+def learn_distances(
+    scaler: FeatureScaler, normal: Any, dtype: str, rng: np.random.RandomState, n_threads: int
+) -> DistanceView:
+    """Draw references from T, and compute the distances of rows of T to the others."""
+    drawn = rng.permutation(len(normal))[: max(MOST_REFERENCES, MOST_COMPARED)]
+    rows = as_host(scaler.transform(normal[drawn])).astype(dtype)
+    references, compared = rows[:MOST_REFERENCES].copy(), rows[:MOST_COMPARED]
+    places = np.arange(len(compared))
+    itself = np.where(places < len(references), places, -1)
+    distances = mean_log_distances(compared, references, skip=itself, n_threads=n_threads)
+    return DistanceView(scaler, (DistancePart(references, HeldOutScores.of(distances)),))
+
+
+def learn_covariance(
+    scaler: FeatureScaler, scaled: Any, rng: np.random.RandomState
+) -> CovarianceView:
+    """Learn mean and covariance of standardised rows of T.
+
+    The distance of a row of T is computed as if the row had not been learned from. With mean and
+    covariance of n rows and h its squared distance, that of the others is
+    h · n / (n − 1) / (1 − h / (n − 1)), by the formula of Sherman and Morrison; the constant part
+    of the covariance (shrinkage) is taken as the same.
+    """
+    n, n_features = scaled.shape
+    center = as_host(scaled.mean(axis=0))
+    away = scaled - array_module(scaled).asarray(center)
+    covariance = (1.0 - _SHRINKAGE) * as_host(away.T @ away) / n
+    mean_variance = np.trace(covariance) / n_features or DEVIATION**2
+    covariance[np.diag_indices(n_features)] += _SHRINKAGE * mean_variance
+    root = np.linalg.cholesky(covariance)
+    A = solve_triangular(root, np.eye(n_features), lower=True)
+    members = MemberFunctions(A[None], (A @ center)[None], _LEAST_SQUARE)
+    compared = rng.permutation(n)[:MOST_COMPARED]
+    squares = members.values(as_host(scaled[compared]))[:, 0]
+    rest = np.maximum(1.0 - (1.0 - _SHRINKAGE) * squares / max(1, n - 1), _LEAST_SQUARE)
+    alone = squares * n / max(1, n - 1) / rest
+    return CovarianceView(scaler, members, HeldOutScores.of(np.log(alone)))
+
+
+def learn_forest(
+    normal: NDArray[np.float64],
+    batch: NDArray[np.float64],
+    labels: NDArray[np.float64],
+    rng: np.random.RandomState,
+    n_threads: int,
+) -> ForestView:
+    """Grow a forest that tells rows of the batch, as far as their labels say, from T.
+
+    Parameters
+    ----------
+    normal, batch : ndarray
+    labels : ndarray of shape (n_batch,)
+        In [0, 1]: how far a row counts as one to be told from T. The rest of it counts as one of T.
+    rng : RandomState
+    n_threads : int
+    """
+    rows = np.concatenate([normal, batch])
+    forest = fit_forest(
+        rows,
+        np.concatenate([np.zeros(len(normal)), labels]),
+        n_trees=_N_TREES,
+        seed=rng.randint(2**31 - 1),
+        n_threads=n_threads,
+    )
+    learned = LearnedRows.of(rows, forest.oob_scores)
+    return ForestView(forest, learned, HeldOutScores.of(forest.oob_scores[: len(normal)]))
+
+
+def forest_agreement(
+    normal: NDArray[np.float64],
+    batch: NDArray[np.float64],
+    rng: np.random.RandomState,
+    n_threads: int,
+) -> float:
+    """Compute how far forests agree that have no row in common, at least 0.
+
+    T is cut into halves and the batch into thirds. One forest learns from a half and a third, one
+    from the other half and another third, and both score the last third: their rank correlation,
+    averaged over the three choices of it. What is only noise differs between the two.
+    """
+    halves = np.array_split(rng.permutation(len(normal)), 2)
+    thirds = np.array_split(rng.permutation(len(batch)), 3)
+    if len(thirds[2]) < 2:
+        return 0.0
+    correlations = []
+    for last in range(3):
+        scores = []
+        for half, third in zip(halves, (thirds[last - 1], thirds[last - 2]), strict=True):
+            forest = fit_forest(
+                np.concatenate([normal[half], batch[third]]),
+                np.repeat([0.0, 1.0], [len(half), len(third)]),
+                n_trees=_N_TREES_TO_COMPARE,
+                seed=rng.randint(2**31 - 1),
+                n_threads=n_threads,
+            )
+            scores.append(forest.score(batch[thirds[last]], n_threads))
+        correlations.append(rank_correlation(np.array(scores)))
+    return max(0.0, float(np.mean(correlations)))

@@ -1,0 +1,60 @@
+"""How far to trust each view of the ensemble, judged from the batch without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
+
+# Excess counts from here on, in standard deviations. Without outliers about one batch in twenty has
+# more (simulated: 3 to 10 % for batches of 30 to 20,000 rows).
+_CHANCE = 3.0
+
+# The share of the batch in which an excess of suspicious rows is looked for.
+_MOST_SUSPICIOUS = 0.1
+
+# Weight of all excess together; trust adds up to between 1 and 3. KEEL is best with 2 and mixed
+# tables with 4, by 0.001 and 0.007 against the other.
+_EXCESS_WEIGHT = 3.0
+
+
+def rank_correlation(scores: NDArray[np.float64]) -> float:
+    """Compute the mean rank correlation between two rows of `scores`."""
+    ranks = rankdata(scores, axis=1)
+    centered = ranks - ranks.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
+    # Constant scores correlate with nothing.
+    directions = centered / np.where(lengths > 0, lengths, np.inf)
+    n = len(ranks)
+    return float((np.sum(directions.sum(axis=0) ** 2) - np.sum(directions**2)) / (n * (n - 1)))
+
+
+def excess(scores: NDArray[np.float64], n_compared: int) -> float:
+    """Compute by how much the batch has more suspicious rows than chance would give.
+
+    For each of the most suspicious rows: of n rows, n p would be beyond it if all were normal, and
+    k are. The largest difference k − n p, in its standard deviations, is the result (the idea of
+    "higher criticism", Donoho and Jin 2004). The deviation counts that p is an estimate, too, and
+    it is at least 1, so that a single row never counts for much.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n,)
+        −log p of the rows of the batch in one view.
+    n_compared : int
+        Held-out rows behind each p.
+    """
+    n = len(scores)
+    beyond = np.arange(1, max(1, int(_MOST_SUSPICIOUS * n)) + 1)
+    p_values = np.exp(np.sort(-scores)[: len(beyond)])
+    variance = n * p_values * (1.0 - p_values) * (1.0 + n / n_compared)
+    return max(0.0, float(np.max((beyond - n * p_values) / np.sqrt(variance + 1.0))))
+
+
+def view_weights(trust: Mapping[str, float], excesses: Mapping[str, float]) -> dict[str, float]:
+    """Add to the trust in each view its share of all excess beyond chance."""
+    counted = {name: max(0.0, value - _CHANCE) for name, value in excesses.items()}
+    total = 1.0 + sum(counted.values())
+    return {name: trust[name] + _EXCESS_WEIGHT * counted[name] / total for name in trust}
