@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from tasks import random_task
 
-from qms22._cpm.cuda.kernel import MOST_THREADS, choose_shape, kernel_source, source_text
+from qms22._cpm.cuda.kernel import MOST_THREADS, choose_shape, kernel_source
 from qms22._cpm.cuda.memory import bytes_of_fits, columns_of, rows_per_pack
 from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._runtime.devices import Gpu
+from qms22._runtime.kernels import source_text
 
 H200 = Gpu(n_multiprocessors=132, shared_bytes=232_448, has_clusters=True)
 
@@ -65,4 +66,5 @@ def test_reference_is_for_the_cpu() -> None:
 
 
 def test_sources_are_read_once() -> None:
-    assert source_text("rows.hpp", "scores.cu") is source_text("rows.hpp", "scores.cu")
+    names = ("qms22._cpm.cuda", "rows.hpp", "scores.cu")
+    assert source_text(*names) is source_text(*names)

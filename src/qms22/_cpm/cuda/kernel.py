@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
 
 from qms22._cpm.cuda.memory import rows_per_pack
 from qms22._runtime.devices import Gpu, need_cupy
+from qms22._runtime.kernels import compile_kernel, source_text
 
 # Entries that one pass over the rows tries; see rows.hpp.
 DEPTH = 2
@@ -98,14 +97,7 @@ def shape_of(team: str, n_blocks: int, n_rows: int, precision: str, gpu: Gpu) ->
     return Shape(team, n_blocks, n_threads, rows_per_load, shared_bytes)
 
 
-@cache
-def source_text(*names: str) -> str:
-    """Join source files of this package into one text: NVRTC compiles a string."""
-    texts = (resources.files(__package__).joinpath(name).read_text("utf-8") for name in names)
-    lines = (line for text in texts for line in text.splitlines())
-    return "\n".join(line for line in lines if not line.startswith(("#pragma once", '#include "')))
-
-
+_PACKAGE = "qms22._cpm.cuda"
 _SOURCES = ("rows.hpp", "packs.hpp", "teams.hpp", "passes.hpp", "cpm.cu")
 
 _ENTRY_POINT = """
@@ -122,7 +114,7 @@ def kernel_source(
     team: str, precision: str, rows_per_load: int, is_resident: bool, most_threads: int
 ) -> str:
     """Return the source of the kernel for one kind of team."""
-    return source_text(*_SOURCES) + _ENTRY_POINT.format(
+    return source_text(_PACKAGE, *_SOURCES) + _ENTRY_POINT.format(
         cluster=f"__cluster_dims__({CLUSTER}, 1, 1)" if team.startswith("Cluster") else "",
         most_threads=most_threads,
         team=team,
@@ -143,18 +135,3 @@ def kernel_of(shape: Shape, precision: str) -> Any:
     options = ("--fmad=false",) if precision == "float64" else ()
     device = need_cupy().cuda.Device().id
     return compile_kernel(source, "fit", options, shape.team == "Grid", device)
-
-
-@cache
-def compile_kernel(
-    source: str, name: str, options: tuple[str, ...], is_cooperative: bool, device: int
-) -> Any:
-    """Compile a kernel; CuPy caches the machine code on disk."""
-    cupy = need_cupy()
-    with cupy.cuda.Device(device):
-        module = cupy.RawModule(
-            code=source,
-            options=("-std=c++17", *options),
-            enable_cooperative_groups=is_cooperative,
-        )
-        return module.get_function(name)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from qms22._cpm.cuda.kernel import compile_kernel, source_text
 from qms22._cpm.members import MemberFunctions
 from qms22._runtime.devices import need_cupy
+from qms22._runtime.kernels import compile_kernel, source_text
 
 _THREADS = 256
 
@@ -63,7 +63,7 @@ class CudaMembers:
         record = self._record.copy()
         record["x"], record["n_rows"] = X.data.ptr, len(X)
         record["row_stride"], record["column_stride"] = (n // X.itemsize for n in X.strides)
-        source = source_text("rows.hpp", "scores.cu")
+        source = source_text("qms22._cpm.cuda", "rows.hpp", "scores.cu")
         device = self._cupy.cuda.Device().id
         kernel = compile_kernel(source, name, ("--fmad=false",), False, device)
         kernel((-(-len(X) // _THREADS),), (_THREADS,), (record, result))
