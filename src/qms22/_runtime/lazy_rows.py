@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from qms22._runtime.arrays import array_module, is_on_gpu
 from qms22._runtime.chunks import draw_rows
+from qms22._runtime.devices import to_device
 from qms22._runtime.validation import all_finite, check_finite, check_rows
 
 
@@ -54,9 +56,21 @@ class LazyRows:
         """Whether the rows are CuPy's."""
         return is_on_gpu(self.read(slice(0)))
 
-    def read(self, which: slice | NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Return some rows as finite float64 values, copied only if necessary."""
+    def read(
+        self, which: slice | NDArray[np.integer[Any]], device: str = "cpu"
+    ) -> NDArray[np.float64]:
+        """Return some rows as finite float64 values, copied only if necessary.
+
+        Parameters
+        ----------
+        which : slice with a step of 1, or ndarray of int
+        device : {"cpu", "cuda"}
+            With "cuda" rows of the host are copied as they are, and converted and checked there.
+        """
         part = self._rows[which]
+        if device == "cuda":
+            # CuPy has no numbers in a foreign byte order.
+            part = to_device(part.astype(part.dtype.newbyteorder("="), copy=False), device)
         rows: NDArray[np.float64] = array_module(part).asarray(part, dtype=np.float64)
         if not all_finite(rows):
             check_finite(self._rows, self._rows, self._name)
@@ -89,9 +103,11 @@ class SelectedRows(LazyRows):
         """Numbers of rows and of features."""
         return len(self), self._table.shape[1]
 
-    def read(self, which: slice | NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Return some rows as finite float64 values."""
-        return self._table.read(self._positions[which])
+    def read(
+        self, which: slice | NDArray[np.integer[Any]], device: str = "cpu"
+    ) -> NDArray[np.float64]:
+        """Return some rows as finite float64 values; see `LazyRows.read`."""
+        return self._table.read(self._positions[which], device)
 
 
 class StackedRows(LazyRows):
@@ -109,18 +125,37 @@ class StackedRows(LazyRows):
         """Numbers of rows and of features."""
         return len(self), self._first.shape[1]
 
-    def read(self, which: slice | NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """Return some rows as finite float64 values."""
-        positions = np.arange(len(self))[which] if isinstance(which, slice) else which
-        of_first = positions < len(self._first)
+    def read(
+        self, which: slice | NDArray[np.integer[Any]], device: str = "cpu"
+    ) -> NDArray[np.float64]:
+        """Return some rows as finite float64 values; see `LazyRows.read`."""
+        n_first = len(self._first)
+        if isinstance(which, slice):
+            start, stop, _ = which.indices(len(self))
+            parts = [
+                self._first.read(slice(min(start, n_first), min(stop, n_first)), device),
+                self._second.read(
+                    slice(max(start, n_first) - n_first, max(stop, n_first) - n_first), device
+                ),
+            ]
+            return _concatenate(parts)
+        of_first = which < n_first
         parts = [
-            self._first.read(positions[of_first]),
-            self._second.read(positions[~of_first] - len(self._first)),
+            self._first.read(which[of_first], device),
+            self._second.read(which[~of_first] - n_first, device),
         ]
         # Where the rows of both parts, one after the other, belong.
         places = np.argsort(np.argsort(~of_first, kind="stable"))
-        rows: NDArray[np.float64] = array_module(parts[0]).concatenate(parts)[places]
-        return rows
+        return _concatenate(parts)[places]
+
+
+def _concatenate(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Put tables below each other; most chunks of rows are of one table, which is not copied."""
+    filled = [part for part in parts if len(part)]
+    if len(filled) < 2:
+        return filled[0] if filled else parts[0]
+    rows: NDArray[np.float64] = array_module(filled[0]).concatenate(filled)
+    return rows
 
 
 def _is_array_of_numbers(X: Any) -> bool:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, OutlierMixin
 
 from qms22._cpm.backends import Backend, choose_backend
 from qms22._cpm.options import SolverOptions
-from qms22._runtime.arrays import array_module, to_device_of
+from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.threads import in_threads
@@ -36,11 +36,16 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
         """Load the fitted model on a device; return a function from rows to their scores."""
 
     def _scores(self, table: LazyRows, device: str | None = None) -> NDArray[np.float64]:
-        """Score all rows of a table, chunk by chunk; scores are where the rows are.
+        """Score all rows of a table; scores are where the rows are.
 
         `device` is the resolved one, where the caller knows it.
         """
-        backend = choose_backend(device or resolve_device(self.device))
+        scores = self._scores_on(device or resolve_device(self.device), table)
+        return scores if table.is_on_gpu else as_host(scores)
+
+    def _scores_on(self, device: str, table: LazyRows) -> NDArray[np.float64]:
+        """Score all rows of a table; scores stay in the memory of the device."""
+        backend = choose_backend(device)
         return self._score_chunks(self._scorer(backend), table, backend)
 
     def _score_chunks(
@@ -49,8 +54,7 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
         """Call a scorer with the rows of a table, chunk by chunk."""
 
         def score_chunk(chunk: slice) -> NDArray[np.float64]:
-            rows = table.read(chunk)
-            scores: NDArray[np.float64] = to_device_of(score(rows), rows)
+            scores: NDArray[np.float64] = score(table.read(chunk, backend.device))
             return scores
 
         chunks = backend.row_chunks(table.shape, table.is_on_gpu)

@@ -22,9 +22,6 @@ _ROW_TRIALS_PER_LAUNCH = 5e10
 # Rows of the host are copied to the GPU in chunks of about 64 MB; larger ones are not faster.
 _VALUES_FROM_HOST = 2**23
 
-# The ensemble keeps several numbers per row of a chunk on the host.
-_MOST_ROWS_PER_CHUNK = 2**24
-
 
 class CudaBackend:
     """Fits and scores on the current GPU."""
@@ -48,9 +45,9 @@ class CudaBackend:
 
     def row_chunks(self, shape: tuple[int, int], is_on_gpu: bool) -> list[slice]:
         """Cut rows into chunks that take at most half of the free memory of the GPU."""
-        # The rows, a mask of finite values, a scaled copy; scores, or values of some members.
-        bytes_per_row = 8 * (3 * shape[1] + 64)
-        n_rows = min(free_bytes() // 2 // bytes_per_row, _MOST_ROWS_PER_CHUNK)
+        # The rows, a mask of finite values, scaled copies; scores, or values of some members.
+        bytes_per_row = 8 * (5 * shape[1] + 64)
+        n_rows = free_bytes() // 2 // bytes_per_row
         n_values = VALUES_ON_GPU if is_on_gpu else _VALUES_FROM_HOST
         return row_chunks(shape, min(n_values, n_rows * shape[1]))
 
