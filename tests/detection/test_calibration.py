@@ -89,7 +89,7 @@ def test_held_out_rows_cannot_be_told_from_the_batch(detector: QMS22 | QMS22Ense
     order = rng.permutation(len(batch) + len(held_out))
 
     def scores(normal: pd.DataFrame, batch: pd.DataFrame, order: np.ndarray) -> np.ndarray:
-        split = CalibrationSplit(known, held_out, order, np.random.RandomState(2))
+        split = CalibrationSplit(known, held_out, lambda: order, np.random.RandomState(2))
         return _TableSplits(normal, batch, detector, ()).score(split)
 
     expected = scores(normal, batch, order)

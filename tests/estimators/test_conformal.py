@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from qms22.estimators import conformal
 from qms22.estimators.conformal import (
     benjamini_hochberg,
     conformal_p_values,
@@ -64,6 +65,14 @@ outlier_scores = st.lists(st.integers(3, 12), max_size=4)
 def test_p_values_are_ranks() -> None:
     p_values = conformal_p_values(np.array([9.0, 2.5, 2.0, -1.0]), np.array([3.0, 1.0, 2.0]))
     np.testing.assert_array_equal(p_values, [1 / 4, 2 / 4, 3 / 4, 4 / 4])
+
+
+def test_p_values_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores, calibration = np.rint(9 * np.random.RandomState(0).normal(size=(2, 500)))
+    expected = [(1 + np.count_nonzero(calibration >= score)) / 501 for score in scores]
+    for n_at_once in (1, 7, 500, 1_000):
+        monkeypatch.setattr(conformal, "_SEARCHED_AT_ONCE", n_at_once)
+        np.testing.assert_array_equal(conformal_p_values(scores, calibration), expected)
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12))

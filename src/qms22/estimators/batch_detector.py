@@ -23,7 +23,6 @@ from qms22._cpm.fit_log import FitReporting
 from qms22._cpm.options import SolverOptions
 from qms22._cpm.scaling import FeatureScaler
 from qms22._runtime.arrays import array_module, as_host
-from qms22._runtime.chunks import draw_rows
 from qms22._runtime.devices import to_device
 from qms22._runtime.lazy_rows import LazyRows, SelectedRows, StackedRows
 from qms22._runtime.validation import check_count, check_path, check_rows
@@ -155,7 +154,12 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
             raise ValueError(
                 f"k={k} is more than the {len(self.unlabeled_scores_)} unlabeled rows there are"
             )
-        return np.argsort(-as_host(self.unlabeled_scores_), kind="stable")[:k]
+        if k == 0:
+            return np.arange(0)
+        scores = as_host(self.unlabeled_scores_)
+        # Rows below the k-th highest score need not be sorted.
+        candidates = np.flatnonzero(scores >= np.partition(scores, len(scores) - k)[-k])
+        return candidates[np.argsort(-scores[candidates], kind="stable")[:k]]
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:
         """Score rows by what was learned from the batch; higher is more normal.
@@ -343,6 +347,10 @@ def score_mixture(
     split : CalibrationSplit
     groups : sequence of sequence of int
         Columns of features with several.
+
+    Returns
+    -------
+    ndarray of NumPy or, if the detector is on a GPU, of CuPy
     """
     fresh: BatchDetector = clone(detector).set_params(checkpoint=None, log=None)
     options = fresh._check_parameters()
@@ -355,10 +363,9 @@ def score_mixture(
             "the batch with, which leaves too few to learn from; give more of them"
         ) from error
     normal = known.draw(fresh._n_drawn, split.rng)
-    drawn = draw_rows(len(mixture), fresh._n_drawn, split.rng)
-    # In random order, so that nothing distinguishes the held-out rows from the others.
-    fresh._learn(normal, mixture.read(split.order[drawn]), split.rng, options, groups)
-    return fresh._scores(mixture, options.device)
+    batch = mixture.read(split.draw(len(mixture), fresh._n_drawn))
+    fresh._learn(normal, batch, split.rng, options, groups)
+    return fresh._scores_on(options.device, mixture)
 
 
 def fit_scaler_and_stack(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.arrays import as_host
+from qms22._runtime.chunks import draw_rows
 from qms22._runtime.packages import need
 from qms22._runtime.validation import check_count, check_share
 from qms22.estimators.conformal import (
@@ -30,6 +32,7 @@ from qms22.estimators.conformal import (
     flag_rows,
     least_to_flag,
     merge_p_values,
+    random_p_values,
 )
 
 # One known-normal row in three is held out, the others teach. Held-out rows dilute the outliers of
@@ -49,19 +52,35 @@ class CalibrationSplit:
         Positions of the known-normal rows to learn from.
     held_out : ndarray of int
         Positions of the known-normal rows that are mixed into the batch.
-    order : ndarray of int
-        A random order of the mixture, which has the rows of the batch, then the held-out ones.
+    make_order : callable
+        Returns a random order of the mixture, which has the rows of the batch, then the held-out
+        ones.
     rng : RandomState
         For learning.
     """
 
     known: NDArray[np.intp]
     held_out: NDArray[np.intp]
-    order: NDArray[np.intp]
+    make_order: Callable[[], NDArray[np.intp]]
     rng: np.random.RandomState
 
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """A random order of the mixture; made on first use, as a draw does not need it."""
+        return self.make_order()
 
-# Learns from the rows of a split and scores its mixture: the batch, then the held-out rows.
+    def draw(self, n_mixed: int, max_samples: int | None) -> NDArray[np.intp]:
+        """Draw rows of the mixture to learn from; see `draw_rows`.
+
+        They come in random order, so that nothing distinguishes held-out rows from the others.
+        """
+        if max_samples is None or max_samples >= n_mixed:
+            return self.order
+        return self.rng.permutation(draw_rows(n_mixed, max_samples, self.rng))
+
+
+# Learns from the rows of a split and scores its mixture, the batch and then the held-out rows; the
+# scores are NumPy's or CuPy's.
 ScoreSplit = Callable[[CalibrationSplit], NDArray[np.float64]]
 
 
@@ -91,8 +110,7 @@ class Calibration:
         self._n_batch = n_batch
         self._seed = seed
         self._score_split = score_split
-        # Of each split made so far: p-values with ties counted against a row, and broken at random.
-        self._splits: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = []
+        self._splits: list[_ComparedSplit] = []  # those made so far
 
     def p_values(self, *, n_splits: int = 1) -> NDArray[np.float64]:
         """Compute a p-value for every row of the batch; see `QMS22.p_values`."""
@@ -138,29 +156,46 @@ class Calibration:
         check_count("n_splits", n_splits)
         while len(self._splits) < n_splits:
             self._splits.append(self._compare(number=len(self._splits)))
-        return np.stack([split[ties_at_random] for split in self._splits[:n_splits]])
+        splits = self._splits[:n_splits]
+        return np.stack([s.random_p_values if ties_at_random else s.p_values for s in splits])
 
-    def _compare(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _compare(self, number: int) -> _ComparedSplit:
         """Make a split, and compare the batch with its held-out rows."""
         rng = np.random.RandomState((self._seed + number) % 2**32)
         normal = rng.permutation(self._n_normal)
         learning_rng = np.random.RandomState(rng.randint(2**31 - 1))
-        n_mixed = self._n_batch + self.n_held_out
         split = CalibrationSplit(
             normal[self.n_held_out :],
             normal[: self.n_held_out],
-            rng.permutation(n_mixed),
+            partial(rng.permutation, self._n_batch + self.n_held_out),
             learning_rng,
         )
-        scores = as_host(self._score_split(split))
-        # A stable sort of a random order breaks ties at random.
-        ranks = np.empty(n_mixed)
-        ranks[split.order[np.argsort(scores[split.order], kind="stable")]] = np.arange(n_mixed)
-        against, at_random = (
-            conformal_p_values(values[: self._n_batch], values[self._n_batch :])
-            for values in (scores, ranks)
-        )
-        return against, at_random
+        # Compared where they are: sorting millions of them takes a GPU no time.
+        scores = self._score_split(split)
+        p_values = conformal_p_values(scores[: self._n_batch], scores[self._n_batch :])
+        return _ComparedSplit(as_host(p_values), as_host(scores), split)
+
+
+@dataclass(frozen=True, eq=False)
+class _ComparedSplit:
+    """The p-values of the rows of a batch in one split.
+
+    Parameters
+    ----------
+    p_values : ndarray of shape (n_batch,)
+        Ties count against a row.
+    scores : ndarray of shape (n_batch + n_held_out,)
+    split : CalibrationSplit
+    """
+
+    p_values: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    split: CalibrationSplit
+
+    @cached_property
+    def random_p_values(self) -> NDArray[np.float64]:
+        """The p-values with ties broken at random."""
+        return random_p_values(self.scores, len(self.p_values), self.split.order)
 
 
 class CalibratedMixin:

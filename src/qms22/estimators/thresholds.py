@@ -27,9 +27,10 @@ def threshold(scores: NDArray[np.float64], n_flagged: int | None) -> float:
     if n_flagged is None:
         first, third = np.percentile(scores, [25, 75])
         return float(third + 1.5 * (third - first))
-    descending = -np.sort(-scores)
     if n_flagged == 0:
-        return float(descending[0])
+        return float(scores.max())
     if n_flagged == len(scores):
-        return float(np.nextafter(descending[-1], -np.inf))
-    return float(descending[n_flagged - 1] + descending[n_flagged]) / 2
+        return float(np.nextafter(scores.min(), -np.inf))
+    place = len(scores) - n_flagged
+    ascending = np.partition(scores, [place - 1, place])
+    return float(ascending[place - 1] + ascending[place]) / 2
