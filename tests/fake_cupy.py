@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+# Functions that work on its arrays as NumPy's do.
+_NAMES = "zeros empty full sort searchsorted asfortranarray ascontiguousarray"
+
 
 class FakeArray(np.ndarray):
     """A NumPy array that passes for CuPy's: it will not be mixed with others."""
 
     def get(self) -> np.ndarray:
         return np.array(self)
+
+    @property
+    def data(self) -> Any:
+        return SimpleNamespace(ptr=self.ctypes.data)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         arrays = [array for array in inputs if isinstance(array, np.ndarray) and array.ndim]
@@ -38,6 +45,15 @@ def fake_cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
             return array
         return np.array(array, dtype=dtype).view(FakeArray)
 
+    def of_numpy(name: str) -> Any:
+        def function(*arguments: Any, **kwargs: Any) -> FakeArray:
+            if any(type(argument) is np.ndarray for argument in arguments):
+                raise TypeError("Unsupported type <class 'numpy.ndarray'>")
+            plain = (a.get() if isinstance(a, FakeArray) else a for a in arguments)
+            return asarray(getattr(np, name)(*plain, **kwargs))
+
+        return function
+
     def concatenate(arrays: list[Any]) -> FakeArray:
         return asarray(np.concatenate([array.get() for array in arrays]))
 
@@ -46,8 +62,7 @@ def fake_cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
         ndarray=FakeArray,
         asarray=asarray,
         concatenate=concatenate,
-        zeros=lambda shape: asarray(np.zeros(shape)),
-        empty=lambda shape: asarray(np.empty(shape)),
+        **{name: of_numpy(name) for name in _NAMES.split()},
         divide=np.divide,
         clip=np.clip,
         cuda=SimpleNamespace(runtime=runtime),

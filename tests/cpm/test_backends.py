@@ -11,6 +11,7 @@ import pytest
 from fake_cupy import FakeArray
 from rows_on_host import HostFits
 from tasks import random_task
+from views_on_host import launch_on_host
 
 from qms22 import QMS22, QMS22Ensemble, QMSClassifier
 from qms22._cpm.backends import BACKENDS, choose_backend, solve, solve_all
@@ -20,6 +21,7 @@ from qms22._cpm.options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState
 from qms22._cpm.task import Task, classification_task
 from qms22._runtime.arrays import as_host, is_on_gpu
+from qms22.estimators.cuda import views
 
 OPTIONS = SolverOptions(n_components=2, max_iter=9)
 
@@ -162,6 +164,7 @@ class FakeMembers:
 @pytest.fixture
 def fake_gpu(fake_cupy: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(cuda_backend, "CudaMembers", FakeMembers)
+    monkeypatch.setattr(views, "_launch", launch_on_host)
     return fake_cupy
 
 

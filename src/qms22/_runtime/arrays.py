@@ -30,3 +30,10 @@ def as_host(array: Any) -> Any:
 def to_device_of(array: Any, other: object) -> Any:
     """Return an array in the memory of another one, copied only if it is elsewhere."""
     return array_module(other).asarray(array) if is_on_gpu(other) else as_host(array)
+
+
+def address(array: Any) -> int:
+    """Return the address of an array for compiled code; 0, the null pointer, for None."""
+    if array is None:
+        return 0
+    return int(array.data.ptr if is_on_gpu(array) else array.ctypes.data)

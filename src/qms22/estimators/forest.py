@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22 import _core
+from qms22._runtime.arrays import array_module, is_on_gpu, to_device_of
+from qms22._runtime.devices import to_device
+from qms22.estimators.cuda import views
 
 MOST_BINS = 256
 
@@ -50,17 +54,19 @@ class Forest:
     value: NDArray[np.float32]
     oob_scores: NDArray[np.float64]
 
-    def score(self, rows: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.float64]:
-        """Compute the mean value of new rows (n, p) over all trees."""
-        return _core.forest_scores(
-            _bins(rows, self.edges),
-            self.first_node,
-            self.feature,
-            self.threshold,
-            self.child,
-            self.value,
-            n_threads=n_threads,
-        )
+    def load(self, device: str) -> Forest:
+        """Return the forest in the memory of a device, to score many chunks of rows there."""
+        arrays = (getattr(self, field.name) for field in fields(self))
+        return Forest(*(to_device(array, device) for array in arrays))
+
+    def score(self, rows: Any, n_threads: int = 1) -> NDArray[np.float64]:
+        """Compute the mean value of new rows (n, p), of NumPy or CuPy, over all trees."""
+        bins = _bins(rows, self.edges)
+        nodes = (self.first_node, self.feature, self.threshold, self.child, self.value)
+        if is_on_gpu(rows):
+            scores: NDArray[np.float64] = views.forest_scores(bins, *nodes)
+            return scores
+        return _core.forest_scores(bins, *nodes, n_threads=n_threads)
 
 
 def fit_forest(
@@ -136,9 +142,11 @@ def _bin_edges(column: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(below / 2 + above / 2, below, np.nextafter(above, below))
 
 
-def _bins(rows: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.uint8]:
+def _bins(rows: Any, edges: NDArray[np.float64]) -> Any:
     """Return the bins of rows (n, p), one column after the other: an array of shape (p, n)."""
-    bins = np.empty(rows.T.shape, dtype=np.uint8)
-    for column, its_edges, its_bins in zip(rows.T, edges, bins, strict=True):
-        its_bins[:] = np.searchsorted(its_edges, column)
+    xp = array_module(rows)
+    edges = to_device_of(edges, rows)
+    bins = xp.empty(rows.T.shape, dtype=np.uint8)
+    for number in range(len(bins)):
+        bins[number] = xp.searchsorted(edges[number], rows[:, number])
     return bins

@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22 import _core
+from qms22._runtime.arrays import is_on_gpu, to_device_of
 from qms22._runtime.build import forced_instruction_set
+from qms22.estimators.cuda import views
 
 # Known-normal rows to compare with. More would resolve differences smaller than most normal
 # variation, and the time grows in proportion.
@@ -32,12 +34,13 @@ def mean_log_distances(
     is a weighted mean over a few neighbors. It replaces the random bags of rows of `BRM`. For rows
     on a grid, such as categories, the second and third neighbor show how dense a place is.
 
-    A row's result does not depend on the other rows, and up to the last bit of NumPy's logarithm
-    it is the same on every CPU.
+    A row's result does not depend on the other rows, and up to the last bit of the logarithm it is
+    the same on every CPU and on a GPU.
 
     Parameters
     ----------
     rows : ndarray of shape (n, p)
+        Of NumPy or CuPy, as is the result.
     references : ndarray of shape (n_references, p)
         Known-normal rows with the same scaling. Float32 references are compared in single
         precision, which takes half the time.
@@ -54,15 +57,24 @@ def mean_log_distances(
     dtype = np.float32 if references.dtype == np.float32 else np.float64
     # The typical distance between two references, or 1 if they are all equal.
     typical = np.sqrt(2.0 * references.var(axis=0, dtype=np.float64).sum()) or 1.0
-    products = _core.nearest_products(
-        np.ascontiguousarray(rows, dtype),
-        np.ascontiguousarray(references, dtype),
-        skip=None if skip is None else np.ascontiguousarray(skip, np.int64),
-        floor=_FLOOR * typical,
-        n_threads=n_threads,
-        isa=forced_instruction_set(),
-    )
-    n_counted = len(references) - (0 if skip is None else skip >= 0)
+    skipped = None if skip is None else to_device_of(np.ascontiguousarray(skip, np.int64), rows)
+    if is_on_gpu(rows):
+        products = views.nearest_products(
+            rows.astype(dtype, copy=False),
+            references.astype(dtype, copy=False),
+            skip=skipped,
+            floor=_FLOOR * typical,
+        )
+    else:
+        products = _core.nearest_products(
+            np.ascontiguousarray(rows, dtype),
+            np.ascontiguousarray(references, dtype),
+            skip=skipped,
+            floor=_FLOOR * typical,
+            n_threads=n_threads,
+            isa=forced_instruction_set(),
+        )
+    n_counted = len(references) - (0 if skipped is None else skipped >= 0)
     # The weights ½, ¼, ... of the neighbors that there are.
     weight_sum = 1.0 - 0.5 ** np.minimum(n_counted, _core.NEIGHBORS)
     scores: NDArray[np.float64] = np.log(products) / weight_sum

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from qms22._cpm.native import in_unit, unit_of
 from qms22._cpm.options import SolverOptions, cpm_rules
 from qms22._cpm.sweeps import Fit
+from qms22._runtime.arrays import address
 
 # A thread loads up to 16 bytes of a column at once.
 _PACK_BYTES = 16
@@ -146,7 +147,7 @@ class FitMemory:
             "tolerance": rules.tolerance,
             "step_a": rules.step_a,
             "step_b": rules.step_b,
-            **{name: _address(arrays[name]) for name in _POINTERS},
+            **{name: address(arrays[name]) for name in _POINTERS},
         }
         for name, number in numbers.items():
             record[name] = number
@@ -180,9 +181,3 @@ def allocate_fits(
         FitMemory.allocate(fit, options, columns[id(fit.task.X)], n_blocks, most_sweeps, xp)
         for fit in fits
     ]
-
-
-def _address(array: Any) -> int:
-    if array is None:
-        return 0
-    return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)

@@ -1,0 +1,1 @@
+"""Views of the ensemble on a GPU: distances to references, and forests."""
