@@ -287,6 +287,7 @@ def test_wrong_files(files: Path, content: bytes, words: str) -> None:
         ([*EVERYDAY[:3], "--outlier", "1"], "--outlier goes with --label"),
         ([*EVERYDAY, "--only-flagged"], "--only-flagged goes with --output"),
         ([*EVERYDAY, "--n-jobs", "0"], "n_jobs must be a number of threads, or -1"),
+        ([*EVERYDAY, "--device", "tpu"], "'tpu' is not one of 'cpu', 'cuda', 'auto'"),
         (["score", "nothing.skops", "batch.csv"], "nothing.skops"),
         (["score", "m.skops", "batch.csv", "--only-flagged"], "--only-flagged goes with --output"),
     ],

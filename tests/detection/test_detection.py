@@ -372,3 +372,12 @@ def test_a_model_flags_a_whole_number_of_rows(found: Detection, k: Any) -> None:
     model = SavedModel(found.detector, found.encoder, {})
     with pytest.raises(ValueError, match="k must be a whole number of at least 1"):
         score(model, visits(30, 2), k=k)
+
+
+def test_the_device_is_checked_before_anything_is_read(
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+) -> None:
+    with pytest.raises(ValueError, match="device must be one of 'cpu', 'cuda', 'auto'; got 'tpu'"):
+        detect("nothing.csv", "nothing.csv", device="tpu")
+    found = detect(*tables, **FAST, device="auto")
+    assert found.detector.device == "auto"

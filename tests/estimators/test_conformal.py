@@ -20,6 +20,7 @@ from qms22.estimators.conformal import (
     flag_rows,
     least_to_flag,
     merge_p_values,
+    random_p_values,
 )
 
 LEVELS = [0.05, 0.1, 0.2, 0.5, 0.9]
@@ -93,6 +94,18 @@ def test_only_the_order_of_scores_matters(values: list[int]) -> None:
         conformal_p_values(unlabeled, calibration),
         conformal_p_values(np.exp(unlabeled), np.exp(calibration)),
     )
+
+
+@given(st.lists(st.integers(-3, 3), min_size=2, max_size=30), st.data())
+def test_ties_are_broken_by_the_order(values: list[int], data: st.DataObject) -> None:
+    scores, n = np.array(values, dtype=float), len(values)
+    n_unlabeled = data.draw(st.integers(1, n - 1))
+    order = np.array(data.draw(st.permutations(range(n))))
+    place = np.argsort(order)
+    # As if scores differed by less than any difference between them, by their place in the order.
+    apart = scores + place / (2 * n)
+    expected = conformal_p_values(apart[:n_unlabeled], apart[n_unlabeled:])
+    np.testing.assert_array_equal(random_p_values(scores, n_unlabeled, order), expected)
 
 
 @given(st.lists(st.integers(1, 21), min_size=1, max_size=25), st.sampled_from(LEVELS))

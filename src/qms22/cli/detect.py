@@ -101,6 +101,13 @@ if TYPE_CHECKING:
 @click.option(
     "--n-jobs", default=-1, show_default=True, help="Number of threads; -1 means all cores."
 )
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda", "auto"]),
+    default="cpu",
+    show_default=True,
+    help="Where to learn and score; auto means a GPU if there is one.",
+)
 @quiet_option
 def detect(
     normal: Path,

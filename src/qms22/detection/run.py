@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from qms22._runtime.chunks import draw_rows
+from qms22._runtime.devices import resolve_device
 from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.detection.calibration import calibrate_tables
 from qms22.detection.encoding import EncodedTables, encode_tables, errors_named
@@ -74,6 +75,7 @@ def detect(
     max_samples: int | None = None,
     seed: int | None = 0,
     n_jobs: int | None = None,
+    device: str = "cpu",
     verbose: int = 0,
 ) -> Detection:
     """Find the most suspicious rows of a table, given a table of known-normal rows.
@@ -104,6 +106,8 @@ def detect(
         Seed of draws and shuffles; with None the result changes from run to run.
     n_jobs : int or None
         Threads; -1 means all cores.
+    device : {"cpu", "cuda", "auto"}
+        Where to learn and score; see `QMS22`.
     verbose : int
         Above 0 a progress bar is shown on standard error.
 
@@ -118,14 +122,21 @@ def detect(
     and their usual values come from the drawn normal rows.
     """
     _check_options(k, fdr, ignore, preset, max_samples, n_jobs)
+    resolve_device(device)  # raises an error if there is no such device
     tables = _open_tables(normal, batch, max_samples, is_whole=fdr is not None)
     id_name = _check_id(tables.batch, id)
     n_top = _count_top(k, tables.batch.n_rows)
     ignored = [str(name) for name in (*ignore, id) if name is not None]
     encoded = _encode_drawn(tables, seed, ignore=ignored, missing=missing)
     line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
+    options: dict[str, Any] = {} if max_samples is None else {"max_samples": max_samples}
     detector = PRESETS[preset](
-        contamination=line, random_state=seed, n_jobs=n_jobs, verbose=verbose
+        contamination=line,
+        random_state=seed,
+        n_jobs=n_jobs,
+        device=device,
+        verbose=verbose,
+        **options,
     ).fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
     scores = _score_batch(tables, encoded, detector)
     if fdr is None:
