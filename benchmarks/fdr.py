@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +87,7 @@ class NearestNeighbors(QMS22):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
         options: SolverOptions,
+        groups: Sequence[Sequence[int]] = (),
     ) -> None:
         self._knn = KNNDetector().fit(normal)
 

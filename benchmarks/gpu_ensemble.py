@@ -19,8 +19,8 @@ from reporting import console, output_option, write_csv
 
 from qms22 import QMS22Ensemble
 from qms22._runtime.devices import need_cupy
-from qms22.estimators.ensemble import HeldOutScores
 from qms22.estimators.forest import fit_forest
+from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.nearest import mean_log_distances
 
 N_FEATURES = 10

@@ -19,7 +19,7 @@ from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.scaling import DEVIATION, FeatureScaler, range_scaler
 from qms22.datasets import Fold
 from qms22.detectors import BRM
-from qms22.estimators.ensemble import HeldOutScores
+from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.nearest import MOST_REFERENCES, mean_log_distances
 
 # Least variance of whitened directions, as a share of a feature's variance: below it, rounding

@@ -107,14 +107,15 @@ def test_a_variant_that_is_better_everywhere_is_chosen_and_confirmed() -> None:
 @pytest.mark.parametrize("seed", [0, 7])
 def test_the_shipped_variant_is_what_the_package_ships(seed: int) -> None:
     pieces, variants = Pieces(fold(), seed), all_variants()
-    given = {"unlabeled": pieces.fold.unlabeled}
     for name, detector in {
         SHIPPED: QMS22Ensemble(random_state=seed),
         "weight a², 3 splits": QMS22Ensemble(n_splits=3, random_state=seed),
         PAPER: QMS22(random_state=seed),
         PLAIN: QMS22(scaling="standard", max_iter=20, n_restarts=3, random_state=seed),
     }.items():
-        shipped = detector.fit(pieces.fold.normal, **given).unlabeled_scores_
+        shipped = detector.fit(
+            pieces.fold.normal, unlabeled=pieces.fold.unlabeled
+        ).unlabeled_scores_
         np.testing.assert_allclose(variants[name].scores(pieces), shipped, rtol=1e-9)
     for name in ("BRM", "kNN"):
         rival = get_detector(name).build(seed)

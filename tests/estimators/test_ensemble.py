@@ -16,7 +16,7 @@ from sklearn.base import clone
 from qms22 import QMS22, QMS22Ensemble
 from qms22._cpm.task import detection_task
 from qms22.datasets import load_keel
-from qms22.estimators.ensemble import HeldOutScores
+from qms22.estimators.held_out import HeldOutScores
 from qms22.metrics import roc
 
 

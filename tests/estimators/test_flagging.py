@@ -6,6 +6,7 @@ import doctest
 import pickle
 import re
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -48,8 +49,9 @@ class Spy(QMS22):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
         options: SolverOptions,
+        groups: Sequence[Sequence[int]] = (),
     ) -> None:
-        super()._learn(normal, batch, rng, options)
+        super()._learn(normal, batch, rng, options, groups)
         self.seen.append((normal, batch, self))
 
 
@@ -64,8 +66,9 @@ class SpyEnsemble(QMS22Ensemble):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
         options: SolverOptions,
+        groups: Sequence[Sequence[int]] = (),
     ) -> None:
-        super()._learn(normal, batch, rng, options)
+        super()._learn(normal, batch, rng, options, groups)
         self.seen.append((normal, batch, self))
 
 

@@ -22,8 +22,8 @@ from qms22.estimators.cuda.views import (
     pack_references,
     trees_record,
 )
-from qms22.estimators.ensemble import HeldOutScores
 from qms22.estimators.forest import fit_forest
+from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.nearest import mean_log_distances
 
 NEIGHBORS = 16

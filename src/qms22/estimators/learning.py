@@ -62,7 +62,8 @@ def distance_scaler(
     low, high = (as_host(bound) for bound in (normal.min(axis=0), normal.max(axis=0)))
     width = high / peak - low / peak
     deviation = DEVIATION / standard.factor
-    unit = np.where(width > 0.0, np.minimum(width, _DEVIATIONS * deviation), _DEVIATIONS * deviation)
+    unit = _DEVIATIONS * deviation
+    unit = np.where(width > 0.0, np.minimum(unit, width), unit)
     for columns in map(list, groups):
         levels = normal[:, columns]
         if len(columns) > 1 and bool(((levels == 0.0) | (levels == 1.0)).all()):

@@ -196,7 +196,7 @@ class ForestView:
 
     def scorer(self, backend: Backend) -> RowScorer:
         """Load the view on a device; return a function from rows there to −log p."""
-        forest = self.forest
+        forest = self.forest.load(backend.device)
 
         def score(rows: Any) -> Any:
             scores = self.learned.replace(forest.score(rows), rows)
