@@ -265,7 +265,8 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
     @property
     def _n_drawn(self) -> int | None:
         """How many rows of T and of the batch to learn from at most; None for all."""
-        return self.max_samples
+        drawn: int | None = self.max_samples
+        return drawn
 
     def _check_drawn(self, n_normal: int) -> None:
         """Raise ValueError if there are too few known-normal rows, in all or in a draw."""
