@@ -33,7 +33,7 @@ from qms22.estimators.views import MembersPart, MembersView, RowScorer, View
 from qms22.estimators.weights import excess, rank_correlation, view_weights
 
 # What max_samples="auto" means.
-AUTO_SAMPLES = 10_000
+AUTO_SAMPLES = 7_000
 
 
 class QMS22Ensemble(BatchDetector):
@@ -57,8 +57,9 @@ class QMS22Ensemble(BatchDetector):
     weights, none of which needs labels:
 
     - Agreement. QMS22 gets w, the square of the mean rank correlation between the scores of its
-      splits for the batch, and the distance gets 1 − w. The forest and the self-training get the
-      rank correlation of forests that have no row in common. Where there is nothing to learn from
+      splits for the batch, and the distance gets 1 − w. The forest gets a, the rank
+      correlation of forests that have no row in common, and the self-training √a: it knows what
+      the other views know, too. Where there is nothing to learn from
       the batch, each fit finds its own noise, these weights are small and the distance decides.
     - Excess. A view in which the batch has clearly more suspicious rows than chance would give gets
       its share of an additional weight of 3. So the view that sees a few obvious outliers decides,
@@ -72,17 +73,17 @@ class QMS22Ensemble(BatchDetector):
         As of `QMS22`.
     n_components : int, default=10
         As of `QMS22`.
-    max_iter : int, default=20
+    max_iter : int, default=10
         Sweeps, at most. More of them fit the noise of the batch.
-    dtype : {"float64", "float32"}, default="float64"
-        Precision of the fit and of distances.
+    dtype : {"float32", "float64"}, default="float32"
+        Precision of QMS22 and of distances. Scores that are as accurate in half the time.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         As of `QMS22`. Forests are grown on the host; all rows are scored on the device.
     contamination : "auto", float or int, default="auto"
         As of `QMS22`.
     max_samples : "auto", int or None, default="auto"
         Learn from at most this many rows of T and of the batch, drawn at random, and score all.
-        "auto" is 10,000; None takes all rows.
+        "auto" is 7,000; None takes all rows.
     n_jobs : int or None, default=None
         Splits that run side by side or, with many rows, threads of one; -1 means all cores. It
         does not change the result.
@@ -132,8 +133,8 @@ class QMS22Ensemble(BatchDetector):
         n_splits: int = 8,
         n_members: int = 7,
         n_components: int = 10,
-        max_iter: int = 20,
-        dtype: str = "float64",
+        max_iter: int = 10,
+        dtype: str = "float32",
         device: str = "cpu",
         contamination: str | float | int = "auto",
         max_samples: str | int | None = "auto",
@@ -215,7 +216,7 @@ class QMS22Ensemble(BatchDetector):
             # Rounded: the last bits of logarithms depend on the CPU, and must not order rows.
             ranks = rankdata(np.round(fused, 6)) / len(batch)
             self.views_["self_training"] = learn_forest(known, searched, ranks**2, rng, n_threads)
-            self.weights_["self_training"] = between_forests
+            self.weights_["self_training"] = math.sqrt(between_forests)
 
     def _learn_members(
         self,

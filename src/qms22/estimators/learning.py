@@ -36,8 +36,10 @@ _SHRINKAGE = 1e-3
 # Squared distances are at least this, because the logarithm of 0 is infinite.
 _LEAST_SQUARE = 1e-12
 
-_N_TREES = 200
-_N_TREES_TO_COMPARE = 100
+# Trees of a forest: as many as make this number of rows in all, between the two limits. With many
+# rows fewer trees are as good, and the time of a fit stays bounded.
+_ROWS_OF_ALL_TREES = 1_400_000
+_FEWEST_TREES, _MOST_TREES = 100, 200
 
 
 def distance_scaler(
@@ -133,7 +135,7 @@ def learn_forest(
     forest = fit_forest(
         rows,
         np.concatenate([np.zeros(len(normal)), labels]),
-        n_trees=_N_TREES,
+        n_trees=_count_trees(len(rows)),
         seed=rng.randint(2**31 - 1),
         n_threads=n_threads,
     )
@@ -157,6 +159,8 @@ def forest_agreement(
     thirds = np.array_split(rng.permutation(len(batch)), 3)
     if len(thirds[2]) < 2:
         return 0.0
+    # Half as many as a view has: these forests are only compared.
+    n_trees = _count_trees(len(normal) + len(batch)) // 2
     correlations = []
     for last in range(3):
         scores = []
@@ -164,10 +168,14 @@ def forest_agreement(
             forest = fit_forest(
                 np.concatenate([normal[half], batch[third]]),
                 np.repeat([0.0, 1.0], [len(half), len(third)]),
-                n_trees=_N_TREES_TO_COMPARE,
+                n_trees=n_trees,
                 seed=rng.randint(2**31 - 1),
                 n_threads=n_threads,
             )
             scores.append(forest.score(batch[thirds[last]], n_threads))
         correlations.append(rank_correlation(np.array(scores)))
     return max(0.0, float(np.mean(correlations)))
+
+
+def _count_trees(n_rows: int) -> int:
+    return min(max(_ROWS_OF_ALL_TREES // n_rows, _FEWEST_TREES), _MOST_TREES)
