@@ -57,12 +57,12 @@ class QMS22Ensemble(BatchDetector):
     weights, none of which needs labels:
 
     - Agreement. QMS22 gets w, the square of the mean rank correlation between the scores of its
-      splits for the batch, and the distance gets 1 − w. The forest gets a, the rank
-      correlation of forests that have no row in common, and the self-training √a: it knows what
-      the other views know, too. Where there is nothing to learn from
-      the batch, each fit finds its own noise, these weights are small and the distance decides.
+      splits for the batch, and the distance gets 1 − w. The forest gets a, the rank correlation of
+      forests that have no row in common, and the self-training √a, because it knows what the other
+      views know, too. Where there is nothing to learn from the batch, each fit finds its own noise,
+      these weights are small and the distance decides.
     - Excess. A view in which the batch has clearly more suspicious rows than chance would give gets
-      its share of an additional weight of 3. So the view that sees a few obvious outliers decides,
+      its share of an additional weight of 4. So the view that sees a few obvious outliers decides,
       even where the fits do not agree on the other 99 % of the rows.
 
     Parameters
