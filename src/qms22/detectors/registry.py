@@ -215,7 +215,7 @@ _SPECS = (
     DetectorSpec(
         "QMS22Ensemble",
         _Recipe("qms22:QMS22Ensemble"),
-        "the recommended detector: QMS22 and nearest distances, 8 splits",
+        "the recommended detector: QMS22, distances, covariance and forests",
         is_transductive=True,
     ),
     DetectorSpec(
