@@ -50,9 +50,7 @@ def make_rows(n: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 def measure_detector(n: int, repeats: int) -> dict[str, float]:
     normal, batch = make_rows(n)
-    detector = QMS22Ensemble(
-        device="cuda", dtype="float32", n_jobs=-1, random_state=0
-    )
+    detector = QMS22Ensemble(device="cuda", dtype="float32", n_jobs=-1, random_state=0)
     measured = {"fit": seconds(lambda: detector.fit(normal, unlabeled=batch), repeats)}
     measured["score_samples"] = seconds(lambda: detector.score_samples(batch), repeats)
 

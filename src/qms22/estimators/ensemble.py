@@ -22,6 +22,7 @@ from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count
 from qms22.estimators.batch_detector import BatchDetector, fit_scaler_and_stack
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
+from qms22.estimators.learned_rows import hash_rows
 from qms22.estimators.learning import (
     distance_scaler,
     forest_agreement,
@@ -186,6 +187,9 @@ class QMS22Ensemble(BatchDetector):
         groups: Sequence[Sequence[int]] = (),
     ) -> None:
         n_threads = effective_n_jobs(self.n_jobs)
+        # Forests draw rows by their places. In an order that depends on values alone, what is
+        # learned does not depend on the order in which the batch is given.
+        batch = batch[hash_rows(batch).argsort(kind="stable")]
         scaler, rows = fit_scaler_and_stack(normal, batch, "standard", options.device)
         self.views_: dict[str, View] = {}
         self.views_["members"], correlation = self._learn_members(
