@@ -26,6 +26,10 @@ inline Vector<Real> weight(const KernelRows<Real>& rows, std::size_t member, std
     return rows.row_weight ? result * load(rows.row_weight + row) : result;
 }
 
+// The number of vectors that have all lanes.
+template <class Real>
+constexpr std::size_t kParts = kLanes<Real> / kWidth<Real>;
+
 template <class Real>
 struct Interval {
     Vector<Real> s1, s2, slack;
@@ -111,17 +115,23 @@ __attribute__((noinline)) Vector<Real> cross(const KernelRows<Real>& rows, std::
     return crossed ? interval.slack : slack - distance;
 }
 
+// The accepted step that a pass takes before its trial: none, or one on a column of the same row of
+// A_i, on columns of a bundle of the same row, or on the last column (b) of the row before.
+enum class Pending { kNone, kColumn, kBundle, kRowBefore };
+
 // Takes an accepted step on kWidth rows and returns their new state.
-template <class Real>
+template <class Real, Pending kPending>
 inline RowState<Real> accept(const KernelRows<Real>& rows, std::size_t member,
                              const Step<Real>& step, std::size_t row) {
     using V = Vector<Real>;
     Real* const residual2 = rows.residual2 + step.component * rows.stride + row;
     Real* const value = rows.value + member * rows.stride + row;
-    const V x = load(rows.x + step.feature * rows.stride + row);
-    const V e = step.size * x, r2 = load(residual2), slack = load(rows.slack + row);
+    const V size = kPending == Pending::kBundle ? look_up(step.taken, step.bundle->owner + row)
+                                                : fill(step.size);
+    const V x = load(step.x + row);
+    const V e = size * x, r2 = load(residual2), slack = load(rows.slack + row);
     const V d = e * e + e * r2, distance = magnitude<Real>(d);
-    RowState<Real> now = {r2 + (step.size + step.size) * x, load(value) + d, slack - distance};
+    RowState<Real> now = {r2 + (size + size) * x, load(value) + d, slack - distance};
     store(residual2, now.residual2);
     store(value, now.f);
     if (__builtin_expect(any_greater(distance, slack), 0))
@@ -130,28 +140,113 @@ inline RowState<Real> accept(const KernelRows<Real>& rows, std::size_t member,
     return now;
 }
 
+// Adds up the lanes of a block in a fixed order.
 template <class Real>
-inline double sum_lanes(const Vector<Real> (&parts)[kLanes<Real> / kWidth<Real>]) {
-    alignas(kLaneBytes) Real stored[kLanes<Real>];
-    for (std::size_t part = 0; part < kLanes<Real> / kWidth<Real>; ++part)
-        store(stored + part * kWidth<Real>, parts[part]);
+inline double sum_lanes(const Real (&of_lane)[kLanes<Real>]) {
     double lanes[kLanes<Real>];
-    for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) lanes[lane] = double(stored[lane]);
+    for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) lanes[lane] = double(of_lane[lane]);
     for (std::size_t half = kLanes<Real> / 2; half > 0; half /= 2)
         for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
     return lanes[0];
 }
 
-// The accepted step that a pass takes before its trial: none, or one on the same row of A_i (the
-// usual case) or on another one.
-enum class Pending { kNone, kSameComponent, kOtherComponent };
+template <class Real>
+inline double sum_lanes(const Vector<Real> (&parts)[kParts<Real>]) {
+    alignas(kLaneBytes) Real lanes[kLanes<Real>];
+    for (std::size_t part = 0; part < kParts<Real>; ++part)
+        store(lanes + part * kWidth<Real>, parts[part]);
+    return sum_lanes(lanes);
+}
 
-template <class Real, Pending kPending>
-Change attempt_rows(const KernelRows<Real>& rows, std::size_t member, const Step<Real>* accepted,
-                    const Step<Real>& step, std::size_t begin, std::size_t end) {
+// The sums of a pass for a trial on one column.
+template <class Real>
+class ColumnSums {
+  public:
+    explicit ColumnSums(const Bundle<Real>*) {}
+
+    void add(std::size_t, std::size_t part, const Both<Real>& change) {
+        plus_[part] += change.plus;
+        minus_[part] += change.minus;
+    }
+
+    void finish(std::int64_t slow_rows, Change* changes) const {
+        changes[0] = {sum_lanes<Real>(plus_), sum_lanes<Real>(minus_), slow_rows};
+    }
+
+  private:
+    Vector<Real> plus_[kParts<Real>] = {}, minus_[kParts<Real>] = {};
+};
+
+// The sums of a pass for trials on the columns of a bundle. A row's change belongs to the column
+// that is not 0 in it; to the sums of the others, passes of their own would add zeros. This one has
+// sums for kColumns columns in registers and fits where a vector has all lanes.
+template <class Real, std::size_t kColumns>
+class BundleSums {
+  public:
+    explicit BundleSums(const Bundle<Real>* bundle) : owner_(bundle->owner), size_(bundle->size) {}
+
+    void add(std::size_t row, std::size_t, const Both<Real>& change) {
+        const auto owner = *reinterpret_cast<const Mask<Real>*>(owner_ + row);
+#pragma GCC unroll 8  // keeps the sums in registers
+        for (std::size_t k = 0; k < kColumns; ++k) {
+            const auto own = owner == typename Bundle<Real>::Owner(k);
+            plus_[k][0] = own ? plus_[k][0] + change.plus : plus_[k][0];
+            minus_[k][0] = own ? minus_[k][0] + change.minus : minus_[k][0];
+        }
+    }
+
+    void finish(std::int64_t slow_rows, Change* changes) const {
+#pragma GCC unroll 8
+        for (std::size_t k = 0; k < kColumns; ++k)
+            if (k < size_)
+                changes[k] = {sum_lanes<Real>(plus_[k]), sum_lanes<Real>(minus_[k]),
+                              k ? 0 : slow_rows};
+    }
+
+  private:
+    const typename Bundle<Real>::Owner* owner_;
+    std::size_t size_;
+    Vector<Real> plus_[kColumns][1] = {}, minus_[kColumns][1] = {};
+};
+
+// The same in memory, for narrow vectors.
+template <class Real>
+class StoredSums {
+  public:
+    explicit StoredSums(const Bundle<Real>* bundle) : owner_(bundle->owner), size_(bundle->size) {
+        for (std::size_t k = 0; k < size_; ++k)
+            for (Pair& sum : sums_[k]) sum = Pair{};
+    }
+
+    void add(std::size_t row, std::size_t part, const Both<Real>& change) {
+        for (std::size_t lane = 0; lane < kWidth<Real>; ++lane)
+            sums_[owner_[row + lane]][part * kWidth<Real> + lane] +=
+                Pair{change.plus[lane], change.minus[lane]};
+    }
+
+    void finish(std::int64_t slow_rows, Change* changes) const {
+        for (std::size_t k = 0; k < size_; ++k) {
+            Real plus[kLanes<Real>], minus[kLanes<Real>];
+            for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) {
+                plus[lane] = sums_[k][lane][0];
+                minus[lane] = sums_[k][lane][1];
+            }
+            changes[k] = {sum_lanes(plus), sum_lanes(minus), k ? 0 : slow_rows};
+        }
+    }
+
+  private:
+    using Pair __attribute__((vector_size(2 * sizeof(Real)))) = Real;
+    const typename Bundle<Real>::Owner* owner_;
+    std::size_t size_;
+    Pair sums_[kMaxBundle][kLanes<Real>];
+};
+
+template <class Real, class Sums, Pending kPending>
+void attempt_rows(const KernelRows<Real>& rows, std::size_t member, const Step<Real>* accepted,
+                  const Step<Real>& step, std::size_t begin, std::size_t end, Change* changes) {
     using V = Vector<Real>;
-    constexpr std::size_t kParts = kLanes<Real> / kWidth<Real>;
-    const Real* const x = rows.x + step.feature * rows.stride;
+    const Real* const x = step.x;
     const Real* const residual2 = rows.residual2 + step.component * rows.stride;
     const Real* const value = rows.value + member * rows.stride;
     const Real* const s1_of = rows.s1;
@@ -160,17 +255,17 @@ Change attempt_rows(const KernelRows<Real>& rows, std::size_t member, const Step
     const V size = fill(step.size);
     // A copy, so that the compiler can keep it in registers: stores to rows cannot change it.
     const Step<Real> taken = kPending == Pending::kNone ? Step<Real>{} : *accepted;
-    V plus[kParts] = {}, minus[kParts] = {};
+    Sums sums(step.bundle);
     std::int64_t slow_rows = 0;
     for (std::size_t base = begin; base < end; base += kLanes<Real>) {
-        for (std::size_t part = 0; part < kParts; ++part) {
+        for (std::size_t part = 0; part < kParts<Real>; ++part) {
             const std::size_t row = base + part * kWidth<Real>;
             RowState<Real> now;
             if (kPending == Pending::kNone) {
                 now = {load(residual2 + row), load(value + row), load(slack_of + row)};
             } else {
-                now = accept(rows, member, taken, row);
-                if (kPending == Pending::kOtherComponent) now.residual2 = load(residual2 + row);
+                now = accept<Real, kPending>(rows, member, taken, row);
+                if (kPending == Pending::kRowBefore) now.residual2 = load(residual2 + row);
             }
             const V e = size * load(x + row);
             const V square = e * e, cross = e * now.residual2;
@@ -180,22 +275,38 @@ Change attempt_rows(const KernelRows<Real>& rows, std::size_t member, const Step
             Both<Real> change = {d.plus * (s1 - common * um), d.minus * (s1 - common * up)};
             if (__builtin_expect(any_greater(larger(d.plus, d.minus), now.slack), 0))
                 change = exact(rows, member, row, d, change, slow_rows);
-            plus[part] += change.plus;
-            minus[part] += change.minus;
+            sums.add(row, part, change);
         }
     }
-    return {sum_lanes<Real>(plus), sum_lanes<Real>(minus), slow_rows};
+    sums.finish(slow_rows, changes);
+}
+
+template <class Real, class Sums>
+inline void attempt_columns(const KernelRows<Real>& rows, std::size_t member,
+                            const Step<Real>* accepted, const Step<Real>& step, std::size_t begin,
+                            std::size_t end, Change* changes) {
+    const auto run = [&](auto* pass) { pass(rows, member, accepted, step, begin, end, changes); };
+    if (!accepted) return run(attempt_rows<Real, Sums, Pending::kNone>);
+    if (accepted->bundle) return run(attempt_rows<Real, Sums, Pending::kBundle>);
+    if (accepted->component == step.component)
+        return run(attempt_rows<Real, Sums, Pending::kColumn>);
+    return run(attempt_rows<Real, Sums, Pending::kRowBefore>);
 }
 
 template <class Real>
-Change attempt(const KernelRows<Real>& rows, std::size_t member, const Step<Real>* accepted,
-               const Step<Real>& step, std::size_t begin, std::size_t end) {
-    if (!accepted)
-        return attempt_rows<Real, Pending::kNone>(rows, member, accepted, step, begin, end);
-    if (accepted->component == step.component)
-        return attempt_rows<Real, Pending::kSameComponent>(rows, member, accepted, step, begin,
-                                                           end);
-    return attempt_rows<Real, Pending::kOtherComponent>(rows, member, accepted, step, begin, end);
+void attempt(const KernelRows<Real>& rows, std::size_t member, const Step<Real>* accepted,
+             const Step<Real>& step, std::size_t begin, std::size_t end, Change* changes) {
+    const auto run = [&](auto* pass) { pass(rows, member, accepted, step, begin, end, changes); };
+    if (!step.bundle) return run(attempt_columns<Real, ColumnSums<Real>>);
+    if constexpr (kParts<Real> > 1) {
+        run(attempt_columns<Real, StoredSums<Real>>);
+    } else {
+        const std::size_t size = step.bundle->size;
+        if (size <= 3) return run(attempt_columns<Real, BundleSums<Real, 3>>);
+        if (size <= 4) return run(attempt_columns<Real, BundleSums<Real, 4>>);
+        if (size <= 6) return run(attempt_columns<Real, BundleSums<Real, 6>>);
+        run(attempt_columns<Real, BundleSums<Real, kMaxBundle>>);
+    }
 }
 
 // Residuals of kCount components, from `first` on, on kWidth rows. Several at once share the loads
@@ -205,6 +316,20 @@ inline void residuals(const KernelRows<Real>& rows, const Real* coefficients, st
                       std::size_t row, Vector<Real> (&sums)[kCount]) {
     const std::size_t width = rows.n_features + 1;
     const Real* const of_first = coefficients + first * width;
+    if (rows.bundles) {  // adds no zeros of columns that do not own a row
+        for (std::size_t r = 0; r < kCount; ++r) sums[r] = Vector<Real>{};
+        for (std::size_t i = 0; i < rows.n_bundles; ++i) {
+            const Bundle<Real>& bundle = rows.bundles[i];
+            const Vector<Real> next = load(bundle.x + row);
+            const Real* const own = of_first + bundle.first;
+            if (bundle.size == 1)
+                for (std::size_t r = 0; r < kCount; ++r) sums[r] += own[r * width] * next;
+            else
+                for (std::size_t r = 0; r < kCount; ++r)
+                    sums[r] += look_up(own + r * width, bundle.owner + row) * next;
+        }
+        return;
+    }
     const Vector<Real> x = load(rows.x + row);
     for (std::size_t r = 0; r < kCount; ++r) sums[r] = of_first[r * width] * x;
     for (std::size_t c = 1; c < width; ++c) {

@@ -23,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace qms22 {
 
@@ -35,6 +36,20 @@ constexpr std::size_t kLaneBytes = 64;
 template <class Real>
 constexpr std::size_t kLanes = kLaneBytes / sizeof(Real);
 
+// Neighbouring columns no two of which differ from 0 in the same row, as the levels of a category
+// do. A step on one of them does not change the rows of the others. So one pass tries a step on
+// each of them, and the next one takes all that were accepted.
+constexpr std::size_t kMaxBundle = 8;
+
+template <class Real>
+struct Bundle {
+    // As wide as Real, so that a comparison of owners gives a mask for values.
+    using Owner = std::conditional_t<sizeof(Real) == 8, std::int64_t, std::int32_t>;
+    std::size_t first, size;
+    const Real* x;       // (n): the sum of its columns
+    const Owner* owner;  // (n): which of them differs from 0, counted from the first; null if one
+};
+
 // The rows of a task and the state of its fit. Rows are padded to full lanes; padding rows copy a
 // real row and have no weight.
 template <class Real>
@@ -44,7 +59,10 @@ struct KernelRows {
     std::size_t n_components;  // q
     std::size_t n_members;     // m
     std::size_t n_groups;
-    const Real* x;              // (p + 1, stride): the features, then a column of -1 that meets b
+    const Real* x;  // (p + 1, stride): the features, then a column of -1 that meets b
+    const Bundle<Real>*
+        bundles;  // all columns of x as bundles, or null if there is one column in each
+    std::size_t n_bundles;
     const std::int32_t* group;  // (n): in ascending order
     const Real* group_weight;   // (m, n_groups)
     const Real* row_weight;     // (n), or null where all weights are 1
@@ -58,12 +76,14 @@ struct KernelRows {
     Real floor;          // member values below this count as this
 };
 
-// One entry of one member and the step tried on it. Entry n_features of a row is b's.
+// A step on one entry of a member, or on the entries that belong to a bundle.
 template <class Real>
 struct Step {
     std::size_t component;
-    std::size_t feature;
-    Real size;
+    const Real* x;               // (n): the column, or the sum of a bundle's columns
+    Real size;                   // of a bundle: tried on every column
+    const Bundle<Real>* bundle;  // null for one column
+    const Real* taken;           // (kLanes) of a bundle: accepted on every column, or 0
 };
 
 // The change of the loss for +step and for -step, over one block.
@@ -82,10 +102,11 @@ struct Kernel {
     // Computes residuals, S1, S2 and slack of rows [begin, end) for trials on the member.
     void (*enter)(const KernelRows<Real>&, std::size_t member, const Real* coefficients,
                   std::size_t begin, std::size_t end);
-    // Tries a step in both directions on rows [begin, end). In the same pass over memory it first
-    // takes the step that was accepted last (`accepted`, or null).
-    Change (*attempt)(const KernelRows<Real>&, std::size_t member, const Step<Real>* accepted,
-                      const Step<Real>& step, std::size_t begin, std::size_t end);
+    // Tries a step in both directions on rows [begin, end) and returns the change for every column.
+    // In the same pass over memory it first takes the step that was accepted last (`accepted`, or
+    // null). Trials on a bundle have the same bits as trials on one column after the other.
+    void (*attempt)(const KernelRows<Real>&, std::size_t member, const Step<Real>* accepted,
+                    const Step<Real>& step, std::size_t begin, std::size_t end, Change* changes);
 };
 
 }  // namespace qms22

@@ -126,6 +126,8 @@ class PackedRows {
         };
         Real* const x = take(view_.n_features + 1);
         view_.x = x;
+        view_.bundles = nullptr;
+        view_.n_bundles = 0;
         view_.value = take(view_.n_members);
         view_.residual2 = take(view_.n_components);
         view_.s1 = take(1);
@@ -157,7 +159,9 @@ class PackedRows {
     std::vector<Real> of_member(const std::vector<double>& all, std::size_t member) const {
         const std::size_t size = view_.n_components * (view_.n_features + 1);
         const double* from = all.data() + member * size;
-        return std::vector<Real>(from, from + size);
+        std::vector<Real> own(from, from + size);
+        own.resize(size + kLanes<Real>);  // a look-up loads full vectors
+        return own;
     }
 
   private:

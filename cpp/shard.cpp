@@ -67,7 +67,8 @@ class TypedShard final : public Shard {
 
     Step<Real> step_on(std::size_t entry, Decision direction) const {
         const Real size = Real(exact_step(entry));
-        return {entry / width_, entry % width_, direction < 0 ? -size : size};
+        return {entry / width_, rows_.x + entry % width_ * rows_.stride,
+                direction < 0 ? -size : size, nullptr, nullptr};
     }
 
     // Applies a settled decision to the coefficients.
@@ -117,8 +118,9 @@ class TypedShard final : public Shard {
                 const std::size_t entry = confirmed_ + t;
                 const Decision before = t ? decisions[t - 1] : Decision(0);
                 const Step<Real> accepted = before ? step_on(entry - 1, before) : Step<Real>{};
-                const Change change = kernel_.attempt(rows_, member_, before ? &accepted : nullptr,
-                                                      step_on(entry, 1), begin, end);
+                Change change;
+                kernel_.attempt(rows_, member_, before ? &accepted : nullptr, step_on(entry, 1),
+                                begin, end, &change);
                 if (t >= first_new) changes[(t - first_new) * packed_.n_blocks() + block] = change;
                 if (t == first_new)
                     for (std::size_t i = 0; i < to_save.size(); ++i)

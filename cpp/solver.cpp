@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "bundles.hpp"
 #include "team.hpp"
 
 namespace qms22 {
@@ -16,14 +17,15 @@ class TypedSolver final : public Solver {
         : kernel_(kernel),
           coefficients_(std::move(coefficients)),
           packed_(task),
-          rows_(packed_.view()),
+          bundles_(packed_),
+          rows_(bundles_.rows()),
           n_threads_(std::max<std::size_t>(1, std::min(n_threads, packed_.n_blocks()))),
           tolerance_(task.tolerance),
           step_a_(Real(task.step_a)),
           step_b_(Real(task.step_b)),
           exact_step_a_(task.step_a),
           exact_step_b_(task.step_b),
-          partial_(2 * packed_.n_blocks()) {
+          partial_(2 * packed_.n_blocks() * kMaxBundle) {
         run_team(n_threads_, [this](std::size_t rank) {
             for (std::size_t member = 0; member < rows_.n_members; ++member) {
                 const std::vector<Real> own = packed_.of_member(coefficients_, member);
@@ -68,7 +70,8 @@ class TypedSolver final : public Solver {
             for_blocks(rank, [&](std::size_t, std::size_t begin, std::size_t end) {
                 kernel_.enter(rows_, member, own.data(), begin, end);
             });
-            double* const entries = coefficients.data() + member * own.size();
+            double* const entries =
+                coefficients.data() + member * (coefficients.size() / rows_.n_members);
             const SweepResult visit = visit_entries(rank, barrier, member, entries);
             own = packed_.of_member(coefficients, member);
             for_blocks(rank, [&](std::size_t, std::size_t begin, std::size_t end) {
@@ -84,53 +87,56 @@ class TypedSolver final : public Solver {
     SweepResult visit_entries(std::size_t rank, Barrier& barrier, std::size_t member,
                               double* entries) {
         SweepResult result = {0, 0};
-        Step<Real> accepted_step = {0, 0, 0};
+        Change changes[kMaxBundle];
+        Real taken[kLanes<Real>] = {};
+        Step<Real> before;
         const Step<Real>* accepted = nullptr;
         for (std::size_t r = 0; r < rows_.n_components; ++r) {
-            for (std::size_t c = 0; c <= rows_.n_features; ++c) {
-                const bool is_b = c == rows_.n_features;
-                const Step<Real> step = {r, c, is_b ? step_b_ : step_a_};
-                const Change change = attempt(rank, barrier, member, accepted, step);
-                const bool plus = change.plus < -tolerance_;
-                const bool minus = !plus && change.minus < -tolerance_;
+            for (const Bundle<Real>& bundle : bundles_.all()) {
+                const bool is_b = bundle.first == rows_.n_features;
+                const Step<Real> step = {r, bundle.x, is_b ? step_b_ : step_a_,
+                                         bundle.size > 1 ? &bundle : nullptr, taken};
+                attempt(rank, barrier, member, accepted, step, bundle, changes);
                 accepted = nullptr;
-                if (plus || minus) {
+                for (std::size_t k = 0; k < bundle.size; ++k) {
+                    const bool plus = changes[k].plus < -tolerance_;
+                    const bool minus = !plus && changes[k].minus < -tolerance_;
+                    taken[k] = plus ? step.size : minus ? -step.size : 0;
+                    if (!plus && !minus) continue;
                     const double exact_step = is_b ? exact_step_b_ : exact_step_a_;
-                    entries[r * (rows_.n_features + 1) + c] += plus ? exact_step : -exact_step;
-                    result.change += plus ? change.plus : change.minus;
+                    entries[r * (rows_.n_features + 1) + bundle.first + k] +=
+                        plus ? exact_step : -exact_step;
+                    result.change += plus ? changes[k].plus : changes[k].minus;
                     result.accepted += 1;
-                    accepted_step = {r, c, plus ? step.size : -step.size};
-                    accepted = &accepted_step;
+                    before = step;
+                    before.size = taken[k];
+                    accepted = &before;
                 }
             }
         }
         return result;
     }
 
-    // One trial over all rows. The partial sums are double-buffered: a thread is at most one trial
-    // ahead of the slowest reader, so one barrier per trial is enough.
-    Change attempt(std::size_t rank, Barrier& barrier, std::size_t member,
-                   const Step<Real>* accepted, const Step<Real>& step) {
-        if (n_threads_ == 1) {
-            Change total = {0, 0, 0};
-            for_blocks(0, [&](std::size_t, std::size_t begin, std::size_t end) {
-                add(total, kernel_.attempt(rows_, member, accepted, step, begin, end));
-            });
-            slow_row_trials_ += total.slow_rows;
-            return total;
-        }
-        const std::size_t entry = step.component * (rows_.n_features + 1) + step.feature;
-        const std::size_t entries = rows_.n_components * (rows_.n_features + 1);
-        Change* const partial =
-            partial_.data() + (member * entries + entry) % 2 * packed_.n_blocks();
+    // Trials on the columns of a bundle over all rows. The partial sums are double-buffered: a
+    // thread is at most one bundle ahead of the slowest reader, so one barrier per bundle is
+    // enough.
+    void attempt(std::size_t rank, Barrier& barrier, std::size_t member, const Step<Real>* accepted,
+                 const Step<Real>& step, const Bundle<Real>& bundle, Change* totals) {
+        const std::size_t index = std::size_t(&bundle - bundles_.all().data());
+        const std::size_t pass =
+            (member * rows_.n_components + step.component) * bundles_.all().size() + index;
+        Change* const partial = partial_.data() + pass % 2 * packed_.n_blocks() * kMaxBundle;
         for_blocks(rank, [&](std::size_t block, std::size_t begin, std::size_t end) {
-            partial[block] = kernel_.attempt(rows_, member, accepted, step, begin, end);
+            kernel_.attempt(rows_, member, accepted, step, begin, end,
+                            partial + block * bundle.size);
         });
-        barrier.meet();
-        Change total = {0, 0, 0};
-        for (std::size_t block = 0; block < packed_.n_blocks(); ++block) add(total, partial[block]);
-        if (rank == 0) slow_row_trials_ += total.slow_rows;
-        return total;
+        if (n_threads_ > 1) barrier.meet();
+        for (std::size_t k = 0; k < bundle.size; ++k) {
+            totals[k] = {0, 0, 0};
+            for (std::size_t block = 0; block < packed_.n_blocks(); ++block)
+                add(totals[k], partial[block * bundle.size + k]);
+            if (rank == 0) slow_row_trials_ += totals[k].slow_rows;
+        }
     }
 
     static void add(Change& total, const Change& part) {
@@ -142,6 +148,7 @@ class TypedSolver final : public Solver {
     const Kernel<Real>& kernel_;
     std::vector<double> coefficients_;
     PackedRows<Real> packed_;
+    Bundles<Real> bundles_;
     const KernelRows<Real>& rows_;
     std::size_t n_threads_;
     double tolerance_;

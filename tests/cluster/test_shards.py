@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,6 +114,18 @@ def test_bits_of_one_fit(dtype: str, n_shards: int, most_ahead: int, chunk: int)
         assert backend.n_round_trips == n_trials
     else:
         assert backend.n_round_trips < 0.75 * n_trials
+
+
+def test_bits_of_one_fit_on_categories() -> None:
+    # The fit tries the columns of a category together, shards try them one after the other.
+    task, n_unlabeled = detection(9_001, 1)
+    levels = np.random.RandomState(0).randint(0, 5, size=(9_001, 1)) == np.arange(5)
+    task = replace(task, X=np.concatenate([255.0 * levels, task.X], axis=1))
+    options = SolverOptions(n_components=3, alpha=0.9, max_iter=5)
+    backend = InOneProcess(task, n_unlabeled, options, [9_001], 2, 64)
+    found, expected = run_sweeps(backend, Fit.of(task, options), options), solve(task, options)
+    assert found.members.A.tobytes() == expected.members.A.tobytes()
+    assert found.members.b.tobytes() == expected.members.b.tobytes()
 
 
 def test_few_rows_and_many_shards() -> None:
