@@ -7,6 +7,7 @@
 #include "kernel.hpp"
 
 #include "lanes.hpp"
+#include "sums.hpp"
 
 namespace qms22::QMS22_ISA {
 namespace {
@@ -25,10 +26,6 @@ inline Vector<Real> weight(const KernelRows<Real>& rows, std::size_t member, std
     }
     return rows.row_weight ? result * load(rows.row_weight + row) : result;
 }
-
-// The number of vectors that have all lanes.
-template <class Real>
-constexpr std::size_t kParts = kLanes<Real> / kWidth<Real>;
 
 template <class Real>
 struct Interval {
@@ -61,11 +58,6 @@ inline Interval<Real> locate(const KernelRows<Real>& rows, std::size_t member, s
     const V slack = f > rows.floor ? smaller(gap, f - rows.floor) : fill(Real(-1));
     return {own_weight * inverse_sum, s2, slack};
 }
-
-template <class Real>
-struct Both {
-    Vector<Real> plus, minus;
-};
 
 // g(f + d) - g(f) for both directions from the terms of g. Computes the slack again where earlier
 // steps have used it up.
@@ -126,8 +118,9 @@ inline RowState<Real> accept(const KernelRows<Real>& rows, std::size_t member,
     using V = Vector<Real>;
     Real* const residual2 = rows.residual2 + step.component * rows.stride + row;
     Real* const value = rows.value + member * rows.stride + row;
-    const V size = kPending == Pending::kBundle ? look_up(step.taken, step.bundle->owner + row)
-                                                : fill(step.size);
+    V size = fill(step.size);
+    if constexpr (kPending == Pending::kBundle)
+        size = look_up(step.taken, step.bundle->owner + row);
     const V x = load(step.x + row);
     const V e = size * x, r2 = load(residual2), slack = load(rows.slack + row);
     const V d = e * e + e * r2, distance = magnitude<Real>(d);
@@ -139,108 +132,6 @@ inline RowState<Real> accept(const KernelRows<Real>& rows, std::size_t member,
     store(rows.slack + row, now.slack);
     return now;
 }
-
-// Adds up the lanes of a block in a fixed order.
-template <class Real>
-inline double sum_lanes(const Real (&of_lane)[kLanes<Real>]) {
-    double lanes[kLanes<Real>];
-    for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) lanes[lane] = double(of_lane[lane]);
-    for (std::size_t half = kLanes<Real> / 2; half > 0; half /= 2)
-        for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-    return lanes[0];
-}
-
-template <class Real>
-inline double sum_lanes(const Vector<Real> (&parts)[kParts<Real>]) {
-    alignas(kLaneBytes) Real lanes[kLanes<Real>];
-    for (std::size_t part = 0; part < kParts<Real>; ++part)
-        store(lanes + part * kWidth<Real>, parts[part]);
-    return sum_lanes(lanes);
-}
-
-// The sums of a pass for a trial on one column.
-template <class Real>
-class ColumnSums {
-  public:
-    explicit ColumnSums(const Bundle<Real>*) {}
-
-    void add(std::size_t, std::size_t part, const Both<Real>& change) {
-        plus_[part] += change.plus;
-        minus_[part] += change.minus;
-    }
-
-    void finish(std::int64_t slow_rows, Change* changes) const {
-        changes[0] = {sum_lanes<Real>(plus_), sum_lanes<Real>(minus_), slow_rows};
-    }
-
-  private:
-    Vector<Real> plus_[kParts<Real>] = {}, minus_[kParts<Real>] = {};
-};
-
-// The sums of a pass for trials on the columns of a bundle. A row's change belongs to the column
-// that is not 0 in it; to the sums of the others, passes of their own would add zeros. This one has
-// sums for kColumns columns in registers and fits where a vector has all lanes.
-template <class Real, std::size_t kColumns>
-class BundleSums {
-  public:
-    explicit BundleSums(const Bundle<Real>* bundle) : owner_(bundle->owner), size_(bundle->size) {}
-
-    void add(std::size_t row, std::size_t, const Both<Real>& change) {
-        const auto owner = *reinterpret_cast<const Mask<Real>*>(owner_ + row);
-#pragma GCC unroll 8  // keeps the sums in registers
-        for (std::size_t k = 0; k < kColumns; ++k) {
-            const auto own = owner == typename Bundle<Real>::Owner(k);
-            plus_[k][0] = own ? plus_[k][0] + change.plus : plus_[k][0];
-            minus_[k][0] = own ? minus_[k][0] + change.minus : minus_[k][0];
-        }
-    }
-
-    void finish(std::int64_t slow_rows, Change* changes) const {
-#pragma GCC unroll 8
-        for (std::size_t k = 0; k < kColumns; ++k)
-            if (k < size_)
-                changes[k] = {sum_lanes<Real>(plus_[k]), sum_lanes<Real>(minus_[k]),
-                              k ? 0 : slow_rows};
-    }
-
-  private:
-    const typename Bundle<Real>::Owner* owner_;
-    std::size_t size_;
-    Vector<Real> plus_[kColumns][1] = {}, minus_[kColumns][1] = {};
-};
-
-// The same in memory, for narrow vectors.
-template <class Real>
-class StoredSums {
-  public:
-    explicit StoredSums(const Bundle<Real>* bundle) : owner_(bundle->owner), size_(bundle->size) {
-        for (std::size_t k = 0; k < size_; ++k)
-            for (Pair& sum : sums_[k]) sum = Pair{};
-    }
-
-    void add(std::size_t row, std::size_t part, const Both<Real>& change) {
-        for (std::size_t lane = 0; lane < kWidth<Real>; ++lane)
-            sums_[owner_[row + lane]][part * kWidth<Real> + lane] +=
-                Pair{change.plus[lane], change.minus[lane]};
-    }
-
-    void finish(std::int64_t slow_rows, Change* changes) const {
-        for (std::size_t k = 0; k < size_; ++k) {
-            Real plus[kLanes<Real>], minus[kLanes<Real>];
-            for (std::size_t lane = 0; lane < kLanes<Real>; ++lane) {
-                plus[lane] = sums_[k][lane][0];
-                minus[lane] = sums_[k][lane][1];
-            }
-            changes[k] = {sum_lanes(plus), sum_lanes(minus), k ? 0 : slow_rows};
-        }
-    }
-
-  private:
-    using Pair __attribute__((vector_size(2 * sizeof(Real)))) = Real;
-    const typename Bundle<Real>::Owner* owner_;
-    std::size_t size_;
-    Pair sums_[kMaxBundle][kLanes<Real>];
-};
 
 template <class Real, class Sums, Pending kPending>
 void attempt_rows(const KernelRows<Real>& rows, std::size_t member, const Step<Real>* accepted,
@@ -275,10 +166,28 @@ void attempt_rows(const KernelRows<Real>& rows, std::size_t member, const Step<R
             Both<Real> change = {d.plus * (s1 - common * um), d.minus * (s1 - common * up)};
             if (__builtin_expect(any_greater(larger(d.plus, d.minus), now.slack), 0))
                 change = exact(rows, member, row, d, change, slow_rows);
+            if constexpr (Sums::kKeeps) {
+                store(rows.kept_plus + row, change.plus);
+                store(rows.kept_minus + row, change.minus);
+            }
             sums.add(row, part, change);
         }
     }
     sums.finish(slow_rows, changes);
+}
+
+// Trials on a bundle whose rows have the kept changes.
+template <class Real, class Sums>
+void add_kept(const KernelRows<Real>& rows, const Step<Real>& step, std::size_t begin,
+              std::size_t end, Change* changes) {
+    Sums sums(step.bundle);
+    for (std::size_t base = begin; base < end; base += kLanes<Real>) {
+        for (std::size_t part = 0; part < kParts<Real>; ++part) {
+            const std::size_t row = base + part * kWidth<Real>;
+            sums.add(row, part, {load(rows.kept_plus + row), load(rows.kept_minus + row)});
+        }
+    }
+    sums.finish(0, changes);
 }
 
 template <class Real, class Sums>
@@ -286,8 +195,11 @@ inline void attempt_columns(const KernelRows<Real>& rows, std::size_t member,
                             const Step<Real>* accepted, const Step<Real>& step, std::size_t begin,
                             std::size_t end, Change* changes) {
     const auto run = [&](auto* pass) { pass(rows, member, accepted, step, begin, end, changes); };
+    if constexpr (Sums::kKeeps)
+        if (step.kept) return add_kept<Real, Sums>(rows, step, begin, end, changes);
     if (!accepted) return run(attempt_rows<Real, Sums, Pending::kNone>);
-    if (accepted->bundle) return run(attempt_rows<Real, Sums, Pending::kBundle>);
+    if constexpr (kHasBundles<Real>)
+        if (accepted->bundle) return run(attempt_rows<Real, Sums, Pending::kBundle>);
     if (accepted->component == step.component)
         return run(attempt_rows<Real, Sums, Pending::kColumn>);
     return run(attempt_rows<Real, Sums, Pending::kRowBefore>);
@@ -298,14 +210,33 @@ void attempt(const KernelRows<Real>& rows, std::size_t member, const Step<Real>*
              const Step<Real>& step, std::size_t begin, std::size_t end, Change* changes) {
     const auto run = [&](auto* pass) { pass(rows, member, accepted, step, begin, end, changes); };
     if (!step.bundle) return run(attempt_columns<Real, ColumnSums<Real>>);
-    if constexpr (kParts<Real> > 1) {
-        run(attempt_columns<Real, StoredSums<Real>>);
-    } else {
+    if constexpr (kHasBundles<Real> && kParts<Real> > 1) {
+        run(attempt_columns<Real, StoredSums>);
+    } else if constexpr (kHasBundles<Real>) {
         const std::size_t size = step.bundle->size;
-        if (size <= 3) return run(attempt_columns<Real, BundleSums<Real, 3>>);
-        if (size <= 4) return run(attempt_columns<Real, BundleSums<Real, 4>>);
-        if (size <= 6) return run(attempt_columns<Real, BundleSums<Real, 6>>);
-        run(attempt_columns<Real, BundleSums<Real, kMaxBundle>>);
+        if (size <= 3) return run(attempt_columns<Real, BundleSums<3>>);
+        if (size <= 4) return run(attempt_columns<Real, BundleSums<4>>);
+        if (size <= 6) return run(attempt_columns<Real, BundleSums<6>>);
+        run(attempt_columns<Real, BundleSums<kMaxBundle>>);
+    }
+}
+
+// Residuals of kCount components on kWidth rows, with the bits of `residuals`: that one also adds
+// the zeros of columns that do not own a row.
+template <std::size_t kCount>
+inline void residuals_of_bundles(const KernelRows<double>& rows, const double* of_first,
+                                 std::size_t row, Vector<double> (&sums)[kCount]) {
+    const std::size_t width = rows.n_features + 1;
+    for (std::size_t r = 0; r < kCount; ++r) sums[r] = Vector<double>{};
+    for (std::size_t i = 0; i < rows.n_bundles; ++i) {
+        const Bundle<double>& bundle = rows.bundles[i];
+        const double* const own = of_first + bundle.first;
+        const Vector<double> x = load(bundle.x + row);
+        if (bundle.size == 1)
+            for (std::size_t r = 0; r < kCount; ++r) sums[r] += own[r * width] * x;
+        else
+            for (std::size_t r = 0; r < kCount; ++r)
+                sums[r] += look_up(own + r * width, bundle.owner + row) * x;
     }
 }
 
@@ -316,20 +247,8 @@ inline void residuals(const KernelRows<Real>& rows, const Real* coefficients, st
                       std::size_t row, Vector<Real> (&sums)[kCount]) {
     const std::size_t width = rows.n_features + 1;
     const Real* const of_first = coefficients + first * width;
-    if (rows.bundles) {  // adds no zeros of columns that do not own a row
-        for (std::size_t r = 0; r < kCount; ++r) sums[r] = Vector<Real>{};
-        for (std::size_t i = 0; i < rows.n_bundles; ++i) {
-            const Bundle<Real>& bundle = rows.bundles[i];
-            const Vector<Real> next = load(bundle.x + row);
-            const Real* const own = of_first + bundle.first;
-            if (bundle.size == 1)
-                for (std::size_t r = 0; r < kCount; ++r) sums[r] += own[r * width] * next;
-            else
-                for (std::size_t r = 0; r < kCount; ++r)
-                    sums[r] += look_up(own + r * width, bundle.owner + row) * next;
-        }
-        return;
-    }
+    if constexpr (kHasBundles<Real>)
+        if (rows.bundles) return residuals_of_bundles(rows, of_first, row, sums);
     const Vector<Real> x = load(rows.x + row);
     for (std::size_t r = 0; r < kCount; ++r) sums[r] = of_first[r * width] * x;
     for (std::size_t c = 1; c < width; ++c) {

@@ -23,7 +23,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 namespace qms22 {
 
@@ -38,17 +37,20 @@ constexpr std::size_t kLanes = kLaneBytes / sizeof(Real);
 
 // Neighbouring columns no two of which differ from 0 in the same row, as the levels of a category
 // do. A step on one of them does not change the rows of the others. So one pass tries a step on
-// each of them, and the next one takes all that were accepted.
-constexpr std::size_t kMaxBundle = 8;
-
+// each of them, and the next one takes all that were accepted. And until a step is accepted, rows
+// have the same changes in trials on all bundles with the same sum of columns.
 template <class Real>
 struct Bundle {
-    // As wide as Real, so that a comparison of owners gives a mask for values.
-    using Owner = std::conditional_t<sizeof(Real) == 8, std::int64_t, std::int32_t>;
     std::size_t first, size;
-    const Real* x;       // (n): the sum of its columns
-    const Owner* owner;  // (n): which of them differs from 0, counted from the first; null if one
+    const Real* x;              // (n): the sum of its columns
+    const std::int64_t* owner;  // (n): which of them differs from 0, from 0 on; null if it has one
 };
+constexpr std::size_t kMaxBundle = 8;
+
+// In float32 the change of a row near the floor may be NaN, which makes the sums of every column
+// NaN; with bundles it would be the sum of one column, and results would differ.
+template <class Real>
+constexpr bool kHasBundles = sizeof(Real) == sizeof(double);
 
 // The rows of a task and the state of its fit. Rows are padded to full lanes; padding rows copy a
 // real row and have no weight.
@@ -59,10 +61,11 @@ struct KernelRows {
     std::size_t n_components;  // q
     std::size_t n_members;     // m
     std::size_t n_groups;
-    const Real* x;  // (p + 1, stride): the features, then a column of -1 that meets b
-    const Bundle<Real>*
-        bundles;  // all columns of x as bundles, or null if there is one column in each
+    const Real* x;                // (p + 1, stride): the features, then a column of -1 that meets b
+    const Bundle<Real>* bundles;  // of all columns of x, or null if all are of one column
     std::size_t n_bundles;
+    Real* kept_plus;            // (n): the change of the loss per row in the last trial on a bundle
+    Real* kept_minus;           // (n)
     const std::int32_t* group;  // (n): in ascending order
     const Real* group_weight;   // (m, n_groups)
     const Real* row_weight;     // (n), or null where all weights are 1
@@ -84,6 +87,7 @@ struct Step {
     Real size;                   // of a bundle: tried on every column
     const Bundle<Real>* bundle;  // null for one column
     const Real* taken;           // (kLanes) of a bundle: accepted on every column, or 0
+    bool kept;                   // of a bundle: rows have the kept changes in this trial
 };
 
 // The change of the loss for +step and for -step, over one block.

@@ -115,22 +115,16 @@ inline V square_root(V a) {
 }
 #endif
 
-// table[index] for every lane. The table must be as long as a vector; indices are below kMaxBundle.
-#if defined(__AVX512F__)
+// table[index] for every lane. The table must be as long as a vector.
 inline Vector<double> look_up(const double* table, const std::int64_t* index) {
+#if defined(__AVX512F__)
     return _mm512_permutexvar_pd(_mm512_load_si512(index), _mm512_loadu_pd(table));
-}
-inline Vector<float> look_up(const float* table, const std::int32_t* index) {
-    return _mm512_permutexvar_ps(_mm512_load_si512(index), _mm512_loadu_ps(table));
-}
 #else
-template <class Real, class Index>
-inline Vector<Real> look_up(const Real* table, const Index* index) {
-    Vector<Real> result;
-    for (std::size_t lane = 0; lane < kWidth<Real>; ++lane) result[lane] = table[index[lane]];
+    Vector<double> result;
+    for (std::size_t lane = 0; lane < kWidth<double>; ++lane) result[lane] = table[index[lane]];
     return result;
-}
 #endif
+}
 
 // |a|, by clearing the sign bit, which does not occupy the floating-point adders.
 template <class Real>

@@ -128,6 +128,7 @@ class PackedRows {
         view_.x = x;
         view_.bundles = nullptr;
         view_.n_bundles = 0;
+        view_.kept_plus = view_.kept_minus = nullptr;
         view_.value = take(view_.n_members);
         view_.residual2 = take(view_.n_components);
         view_.s1 = take(1);

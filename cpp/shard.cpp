@@ -67,8 +67,12 @@ class TypedShard final : public Shard {
 
     Step<Real> step_on(std::size_t entry, Decision direction) const {
         const Real size = Real(exact_step(entry));
-        return {entry / width_, rows_.x + entry % width_ * rows_.stride,
-                direction < 0 ? -size : size, nullptr, nullptr};
+        return {entry / width_,
+                rows_.x + entry % width_ * rows_.stride,
+                direction < 0 ? -size : size,
+                nullptr,
+                nullptr,
+                false};
     }
 
     // Applies a settled decision to the coefficients.

@@ -92,11 +92,22 @@ class TypedSolver final : public Solver {
         Step<Real> before;
         const Step<Real>* accepted = nullptr;
         for (std::size_t r = 0; r < rows_.n_components; ++r) {
+            // The sum of columns to which the kept changes of rows belong.
+            const Real* kept = nullptr;
             for (const Bundle<Real>& bundle : bundles_.all()) {
                 const bool is_b = bundle.first == rows_.n_features;
-                const Step<Real> step = {r, bundle.x, is_b ? step_b_ : step_a_,
-                                         bundle.size > 1 ? &bundle : nullptr, taken};
+                const Step<Real> step = {r,
+                                         bundle.x,
+                                         is_b ? step_b_ : step_a_,
+                                         bundle.size > 1 ? &bundle : nullptr,
+                                         taken,
+                                         kept == bundle.x && !accepted};
                 attempt(rank, barrier, member, accepted, step, bundle, changes);
+                // Slow rows update their slack, which may change how the next trial computes them.
+                if (changes[0].slow_rows || (accepted && !step.bundle))
+                    kept = nullptr;
+                else if (step.bundle)
+                    kept = bundle.x;
                 accepted = nullptr;
                 for (std::size_t k = 0; k < bundle.size; ++k) {
                     const bool plus = changes[k].plus < -tolerance_;
