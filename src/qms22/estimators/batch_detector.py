@@ -41,7 +41,7 @@ from qms22.estimators.thresholds import count_flagged, threshold
 # are so few that it could only flag more than this share of the batch at once, Tukey's rule sets
 # the threshold. Without a batch, this share of the known-normal rows is beyond the threshold.
 AUTO_FDR = 0.1
-_AUTO_SHARE = 0.05
+AUTO_SHARE = 0.05
 
 
 class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
@@ -116,7 +116,7 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
                 len(normal), len(batch), rng.randint(2**31 - 1), splits.score
             )
         if n_flagged is None and unlabeled is None:
-            n_flagged = math.ceil(_AUTO_SHARE * len(batch))
+            n_flagged = math.ceil(AUTO_SHARE * len(batch))
         if n_flagged is not None:
             self.offset_ = -threshold(as_host(self.unlabeled_scores_), n_flagged)
         self._remove_checkpoint()
@@ -128,7 +128,7 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         check_is_fitted(self)
         n_unlabeled = len(self.unlabeled_scores_)
         least = self._calibrated().least_to_flag(AUTO_FDR)
-        if least > max(1, _AUTO_SHARE * n_unlabeled):
+        if least > max(1, AUTO_SHARE * n_unlabeled):
             return -threshold(as_host(self.unlabeled_scores_), None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # flagging no row is a valid result here
@@ -355,18 +355,22 @@ def score_mixture(
     """
     fresh: BatchDetector = clone(detector).set_params(checkpoint=None, log=None)
     options = fresh._check_parameters()
-    try:
-        fresh._check_drawn(len(known))
-    except ValueError as error:
-        n_held_out = len(split.held_out)
-        raise ValueError(
-            f"of {len(known) + n_held_out} known-normal rows {n_held_out} are held out to compare "
-            "the batch with, which leaves too few to learn from; give more of them"
-        ) from error
+    check_not_held_out(fresh, len(known), len(split.held_out))
     normal = known.draw(fresh._n_drawn, split.rng)
     batch = mixture.read(split.draw(len(mixture), fresh._n_drawn))
     fresh._learn(normal, batch, split.rng, options, groups)
     return fresh._scores_on(options.device, mixture)
+
+
+def check_not_held_out(detector: BatchDetector, n_known: int, n_held_out: int) -> None:
+    """Raise ValueError if the rows that are not held out are too few to learn from."""
+    try:
+        detector._check_drawn(n_known)
+    except ValueError as error:
+        raise ValueError(
+            f"of {n_known + n_held_out} known-normal rows {n_held_out} are held out to compare the "
+            "batch with, which leaves too few to learn from; give more of them"
+        ) from error
 
 
 def fit_scaler_and_stack(

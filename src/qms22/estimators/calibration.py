@@ -79,6 +79,25 @@ class CalibrationSplit:
         return self.rng.permutation(draw_rows(n_mixed, max_samples, self.rng))
 
 
+def count_held_out(n_normal: int, n_batch: int) -> int:
+    """Return how many known-normal rows to hold out in each split."""
+    return max(1, min(n_normal // _ONE_HELD_OUT_IN, _MOST_PER_ROW * n_batch))
+
+
+def warn_if_too_few(n_batch: int, n_held_out: int, fdr: float, n_splits: int) -> None:
+    """Warn that no row is flagged, if more held-out rows might change that."""
+    least = least_to_flag(n_batch, n_held_out, fdr, n_splits)
+    if least > 1:
+        can = f"none or at least {least}" if least <= n_batch else "none"
+        split = "" if n_splits == 1 else "each split at "
+        warnings.warn(
+            "no row is flagged, which may be for want of known-normal rows: with "
+            f"{n_held_out} of them held out, {split}fdr={fdr:g} can flag {can} of {n_batch} rows; "
+            "give more known-normal rows, a smaller batch or a higher fdr",
+            stacklevel=3,
+        )
+
+
 # Learns from the rows of a split and scores its mixture, the batch and then the held-out rows; the
 # scores are NumPy's or CuPy's.
 ScoreSplit = Callable[[CalibrationSplit], NDArray[np.float64]]
@@ -105,7 +124,7 @@ class Calibration:
     """
 
     def __init__(self, n_normal: int, n_batch: int, seed: int, score_split: ScoreSplit) -> None:
-        self.n_held_out = max(1, min(n_normal // _ONE_HELD_OUT_IN, _MOST_PER_ROW * n_batch))
+        self.n_held_out = count_held_out(n_normal, n_batch)
         self._n_normal = n_normal
         self._n_batch = n_batch
         self._seed = seed
@@ -120,17 +139,8 @@ class Calibration:
         """Flag rows of the batch; see `QMS22.flag`."""
         check_share("fdr", fdr)
         flagged = flag_rows(self.p_values_by_split(n_splits), self.n_held_out, fdr)
-        least = self.least_to_flag(fdr, n_splits)
-        if least > 1 and not flagged.any():
-            can = f"none or at least {least}" if least <= self._n_batch else "none"
-            split = "" if n_splits == 1 else "each split at "
-            warnings.warn(
-                "no row is flagged, which may be for want of known-normal rows: with "
-                f"{self.n_held_out} of them held out, {split}fdr={fdr:g} can flag {can} of "
-                f"{self._n_batch} rows; give more known-normal rows, a smaller batch or a higher "
-                "fdr",
-                stacklevel=2,
-            )
+        if not flagged.any():
+            warn_if_too_few(self._n_batch, self.n_held_out, fdr, n_splits)
         return flagged
 
     def least_to_flag(self, fdr: float, n_splits: int = 1) -> int:

@@ -31,7 +31,7 @@ from qms22._runtime.arrays import array_module, is_on_gpu
 from qms22.estimators.beta_binomial import beta_binomial_cdf
 
 # P-values and levels are fractions that may be equal; rounding must not make them differ.
-_SLACK = 1 + 1e-12
+SLACK = 1 + 1e-12
 
 # Scores that are looked up among millions of others at once: as many as stay in a CPU's cache.
 _SEARCHED_AT_ONCE = 2**18
@@ -136,9 +136,9 @@ def benjamini_hochberg(p_values: NDArray[np.float64], level: float) -> NDArray[n
     ndarray of bool of shape (n,)
     """
     # No higher p-value can be flagged: the others need not be sorted.
-    ascending = np.sort(p_values[p_values <= level * _SLACK])
+    ascending = np.sort(p_values[p_values <= level * SLACK])
     lines = level * np.arange(1, len(ascending) + 1) / len(p_values)
-    below = np.flatnonzero(ascending <= lines * _SLACK)
+    below = np.flatnonzero(ascending <= lines * SLACK)
     return p_values <= (ascending[below[-1]] if below.size else 0.0)
 
 
@@ -169,7 +169,7 @@ def e_values(
     if not flagged.any():
         return np.zeros(len(p_values))
     line = level * np.count_nonzero(flagged) / len(p_values)
-    return flagged * (n_calibration + 1) / math.floor(line * (n_calibration + 1) * _SLACK)
+    return flagged * (n_calibration + 1) / math.floor(line * (n_calibration + 1) * SLACK)
 
 
 def e_benjamini_hochberg(values: NDArray[np.float64], level: float) -> NDArray[np.bool_]:
@@ -188,7 +188,7 @@ def e_benjamini_hochberg(values: NDArray[np.float64], level: float) -> NDArray[n
     # Rows without evidence, which are most of them, need not be sorted.
     descending = -np.sort(-values[values > 0])
     rank = np.arange(1, len(descending) + 1)
-    enough = np.flatnonzero(level * rank * descending * _SLACK >= len(values))
+    enough = np.flatnonzero(level * rank * descending * SLACK >= len(values))
     return values >= (descending[enough[-1]] if enough.size else np.inf)
 
 
@@ -209,7 +209,7 @@ def flag_rows(p_values: NDArray[np.float64], n_calibration: int, level: float) -
     -------
     ndarray of bool of shape (n,)
     """
-    cut = _level_of_split(level, len(p_values))
+    cut = level_of_split(level, len(p_values))
     if len(p_values) == 1:
         return benjamini_hochberg(p_values[0], cut)
     values = np.mean([e_values(split, n_calibration, cut) for split in p_values], axis=0)
@@ -234,7 +234,7 @@ def least_to_flag(n_unlabeled: int, n_calibration: int, level: float, n_splits: 
     -------
     int
     """
-    highest = _level_of_split(level, n_splits) * (n_calibration + 1) * _SLACK
+    highest = level_of_split(level, n_splits) * (n_calibration + 1) * SLACK
     return math.ceil(n_unlabeled / highest)
 
 
@@ -277,9 +277,40 @@ def estimate_contamination(
     -------
     ContaminationEstimate
     """
-    n_splits, n_rows = p_values.shape
-    doubt = (1.0 - confidence) / 2 / min(n_splits, 2)
-    counts = [_CountAbove.of(p_values, n_calibration, cut) for cut in _CUTS]
+    n_above = [
+        np.count_nonzero(p_values > rank / (n_calibration + 1), axis=1)
+        for rank in cut_ranks(n_calibration)
+    ]
+    return estimate_from_counts(np.array(n_above), p_values.shape[1], n_calibration, confidence)
+
+
+def cut_ranks(n_calibration: int) -> list[int]:
+    """Return the ranks of the p-values (multiples of 1 / (n + 1)) that rows are counted above."""
+    return [max(1, math.floor(cut * (n_calibration + 1))) for cut in _CUTS]
+
+
+def estimate_from_counts(
+    n_above: NDArray[np.intp], n_rows: int, n_calibration: int, confidence: float
+) -> ContaminationEstimate:
+    """Estimate the share of outliers as `estimate_contamination` does.
+
+    Parameters
+    ----------
+    n_above : ndarray of int of shape (n_cuts, n_splits)
+        How many p-values of each split are above each of the `cut_ranks`.
+    n_rows : int
+    n_calibration : int
+    confidence : float
+
+    Returns
+    -------
+    ContaminationEstimate
+    """
+    doubt = (1.0 - confidence) / 2 / min(n_above.shape[1], 2)
+    counts = [
+        _CountAbove(of_cut, n_calibration + 1 - rank, rank)
+        for of_cut, rank in zip(n_above, cut_ranks(n_calibration), strict=True)
+    ]
     half = counts[0]
     most = -1 + _first(
         n_rows, lambda n: any(count.chance_of_fewer(n) <= doubt / len(_CUTS) for count in counts)
@@ -308,12 +339,6 @@ class _CountAbove:
     a: int
     b: int
 
-    @classmethod
-    def of(cls, p_values: NDArray[np.float64], n_calibration: int, cut: float) -> _CountAbove:
-        rank = max(1, math.floor(cut * (n_calibration + 1)))
-        n_above = np.count_nonzero(p_values > rank / (n_calibration + 1), axis=1)
-        return cls(n_above, n_calibration + 1 - rank, rank)
-
     @property
     def n_normal(self) -> float:
         """The number of normal rows expected from the count, if no outlier is counted."""
@@ -331,7 +356,7 @@ class _CountAbove:
         return beta_binomial_cdf(int(count), n_normal, self.a, self.b)
 
 
-def _level_of_split(level: float, n_splits: int) -> float:
+def level_of_split(level: float, n_splits: int) -> float:
     """Return the level that is applied to each split."""
     return level if n_splits == 1 else level / 2
 
