@@ -8,7 +8,6 @@ from hashlib import blake2b
 from operator import add
 from typing import Any, Self
 
-import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -23,16 +22,15 @@ from qms22._cpm.fit_log import FitPlan
 from qms22._cpm.options import SolverOptions, check_range
 from qms22._cpm.scaling import FeatureScaler, Mean, RowFunction
 from qms22._cpm.sweeps import Fit, Solution, run_sweeps
-from qms22._runtime.chunks import draw_rows
 from qms22._runtime.validation import check_choice
 from qms22.cluster.dask_scoring import (
     Collection,
     check_columns,
     score_by_part,
     score_samples,
-    whole_rows,
 )
-from qms22.cluster.dask_solver import DaskSolver, DistributedTask, TablePart
+from qms22.cluster.dask_solver import DaskSolver, DistributedTask
+from qms22.cluster.dask_table import DaskTable, TablePart, check_sizes, fit_on_draw
 from qms22.cluster.medians import FirstLook, between, bracket, typical_values
 from qms22.estimators.explain import Explanation, Groups, TypicalValues
 from qms22.estimators.qms22 import QMS22
@@ -108,9 +106,12 @@ class DaskQMS22(BaseEstimator):  # type: ignore[misc]
         check_choice("solver", self.solver, ("native",))
         check_columns(detector, X, "X", reset=True)
         check_columns(detector, unlabeled, "unlabeled")
-        normal, batch = _parts(X, "X"), _parts(unlabeled, "unlabeled")
-        fit = _fit_on_workers if self.max_samples is None else _fit_on_draw
-        n_round_trips = fit(detector, options, normal, batch)
+        normal, batch = DaskTable.of(X, "X"), DaskTable.of(unlabeled, "unlabeled")
+        n_round_trips = 0
+        if self.max_samples is None:
+            n_round_trips = _fit_on_workers(detector, options, normal.parts, batch.parts)
+        else:
+            fit_on_draw(detector, options, normal, batch)
         scores = -np.asarray(score_samples(detector, unlabeled).compute())
         detector.unlabeled_scores_ = scores
         detector.offset_ = -threshold(scores, count_flagged(self.contamination, len(scores)))
@@ -165,45 +166,6 @@ class DaskQMS22(BaseEstimator):  # type: ignore[misc]
         return getattr(self.detector_, method)(X)
 
 
-def _fit_on_draw(
-    detector: QMS22,
-    options: SolverOptions,
-    normal: Sequence[TablePart],
-    batch: Sequence[TablePart],
-) -> int:
-    """Fit a detector to rows drawn from T, then S, in memory; return 0, the round trips made."""
-    sizes = dask.compute(*(part.apply(len) for part in [*normal, *batch]))
-    of_normal, of_batch = sizes[: len(normal)], sizes[len(normal) :]
-    _check_sizes(detector, sum(of_normal), sum(of_batch))
-    rng = check_random_state(detector.random_state)
-    known = _draw(normal, of_normal, detector.max_samples, rng)
-    searched = _draw(batch, of_batch, detector.max_samples, rng)
-    _keep_typical(detector, TypicalValues.learn(known))
-    detector._learn(known, searched, rng, options)
-    return 0
-
-
-def _draw(
-    parts: Sequence[TablePart],
-    sizes: Sequence[int],
-    max_samples: int | None,
-    rng: np.random.RandomState,
-) -> NDArray[np.float64]:
-    """Draw rows of a table and bring them into memory."""
-    ends = np.cumsum(sizes)
-    positions = draw_rows(int(ends[-1]), max_samples, rng)
-    of_parts = np.split(positions, np.searchsorted(positions, ends[:-1]))
-    drawn = dask.compute(
-        *(
-            part.apply(np.take, own - (end - size), 0)
-            for part, size, end, own in zip(parts, sizes, ends, of_parts, strict=True)
-            if own.size
-        )
-    )
-    rows: NDArray[np.float64] = np.concatenate(drawn)
-    return rows
-
-
 def _fit_on_workers(
     detector: QMS22,
     options: SolverOptions,
@@ -215,9 +177,10 @@ def _fit_on_workers(
     looks = _compute(client, [part.apply(_look) for part in [*batch, *normal]])
     sizes = [look.n_rows if look else 0 for look in looks]
     n_unlabeled = sum(sizes[: len(batch)])
-    _check_sizes(detector, sum(sizes) - n_unlabeled, n_unlabeled)
+    check_sizes(detector, sum(sizes) - n_unlabeled, n_unlabeled)
     known = [(look, part) for look, part in zip(looks[len(batch) :], normal, strict=True) if look]
-    _keep_typical(detector, _typical_values(client, known))
+    detector._typical = _typical_values(client, known)
+    detector.typical_ = detector._typical.medians
 
     def mean(values: RowFunction) -> Mean:
         means: list[Mean] = _compute(client, [part.apply(Mean.over, values) for _, part in known])
@@ -285,19 +248,6 @@ def _solve_restarts(
     return n_round_trips
 
 
-def _check_sizes(detector: QMS22, n_normal: int, n_unlabeled: int) -> None:
-    """Raise ValueError if there are too few rows to fit a detector to."""
-    for name, n_rows in (("X", n_normal), ("unlabeled", n_unlabeled)):
-        if not n_rows:
-            raise ValueError(f"{name} has no rows; give at least one")
-    detector._check_drawn(n_normal)
-    count_flagged(detector.contamination, n_unlabeled)
-
-
-def _keep_typical(detector: QMS22, typical: TypicalValues) -> None:
-    detector._typical, detector.typical_ = typical, typical.medians
-
-
 def _client() -> Client:
     try:
         return get_client()
@@ -306,14 +256,6 @@ def _client() -> Client:
             "there is no Dask cluster to fit on; make a distributed.Client first, or set "
             "max_samples to learn from a draw"
         ) from error
-
-
-def _parts(X: Collection, name: str) -> list[TablePart]:
-    tables = whole_rows(X) if isinstance(X, da.Array) else X
-    delayed_parts = np.ravel(tables.to_delayed())
-    return [
-        TablePart(table, f"part {number} of {name}") for number, table in enumerate(delayed_parts)
-    ]
 
 
 def _compute(client: Client, tasks: Sequence[Any]) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import zlib
 from typing import Any, TypeAlias
 
 import dask
@@ -9,6 +11,7 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
+from dask.delayed import Delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
@@ -49,14 +52,35 @@ def score_by_part(detector: BaseEstimator, method: str, X: Collection) -> da.Arr
     """Call a method of a fitted detector on every chunk or partition, lazily."""
     light = without_batch(detector, method)
     check_columns(detector, X, "X")
-    shared = dask.delayed(light)  # one node of the graph for all parts
+    shared = share(light)
     dtype = np.dtype(np.int64 if method == "predict" else np.float64)
     if isinstance(X, da.Array):
-        return whole_rows(X).map_blocks(
-            _score_block, shared, method, dtype, drop_axis=1, dtype=dtype, meta=np.empty(0, dtype)
+        rows = whole_rows(X)
+        # Dask makes one task of reading and scoring a chunk if the result has columns too.
+        columns = rows.map_blocks(
+            _score_column,
+            shared,
+            method,
+            dtype,
+            chunks=(rows.chunks[0], (1,)),
+            meta=np.empty((0, 0), dtype),
         )
+        return columns[:, 0]
     meta = pd.Series(np.empty(0, dtype), index=X._meta.index, name=method)
     return X.map_partitions(_score_partition, shared, method, dtype, meta=meta)
+
+
+def share(model: Any) -> Delayed:
+    """Make a model one node of a graph, for all tasks that need it.
+
+    The graph keeps the model, so that no lost worker can lose it. Trees compress to a third; Dask
+    warns of graphs above ten megabytes.
+    """
+    return dask.delayed(_unpack)(zlib.compress(pickle.dumps(model), level=1))
+
+
+def _unpack(packed: bytes) -> Any:
+    return pickle.loads(zlib.decompress(packed))
 
 
 def _score_block(
@@ -64,6 +88,12 @@ def _score_block(
 ) -> NDArray[Any]:
     scores: NDArray[Any] = getattr(detector, method)(block) if len(block) else np.empty(0, dtype)
     return scores
+
+
+def _score_column(
+    block: NDArray[Any], detector: Any, method: str, dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    return _score_block(block, detector, method, dtype)[:, np.newaxis]
 
 
 def _score_partition(partition: Any, detector: Any, method: str, dtype: np.dtype[Any]) -> pd.Series:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from dask import delayed
-from dask.delayed import Delayed
 from distributed import Client, Future, get_worker
 from distributed.comm import get_address_host
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ from qms22._cpm.options import SolverOptions, cpm_rules, starting_point
 from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.sweeps import FitState
 from qms22._cpm.task import Task, detection_task
-from qms22._runtime.validation import check_part
+from qms22.cluster.dask_table import TablePart
 from qms22.cluster.layout import Layout, Route, ShardPiece
 from qms22.cluster.shard import Shard, ShardAddress, ShardRules
 from qms22.cluster.sweep import (
@@ -36,30 +35,6 @@ from qms22.cluster.sweep import (
 
 # A sweep fails after losing shards this many times.
 _MOST_LOSSES = 10
-
-
-@dataclass(frozen=True)
-class TablePart:
-    """Consecutive rows of S or T, in a Dask graph.
-
-    Parameters
-    ----------
-    table : Delayed
-        An array or a data frame.
-    name : str
-        Its name in error messages.
-    """
-
-    table: Delayed
-    name: str
-
-    def apply(self, function: Any, *args: Any) -> Delayed:
-        """Apply a function to the checked rows, on the worker that holds them."""
-        return delayed(_apply)(self.table, self.name, function, *args)
-
-
-def _apply(table: Any, name: str, function: Any, *args: Any) -> Any:
-    return function(check_part(table, name), *args)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,13 @@ def without_batch(detector: BaseEstimator, method: str) -> Any:
     return light
 
 
+def for_workers(detector: BatchDetector) -> BatchDetector:
+    """Copy a fitted detector to score parts of a table: the cluster decides about threads."""
+    light: BatchDetector = without_batch(detector, "score_samples")
+    light.n_jobs = None
+    return light
+
+
 def scorer(
     detector: BaseEstimator, columns: list[str], method: str, output: str
 ) -> Callable[[pd.DataFrame], pd.DataFrame]:

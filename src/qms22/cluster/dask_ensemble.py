@@ -1,0 +1,250 @@
+"""`DaskQMS22Ensemble`: a `QMS22Ensemble` for batches on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from qms22._runtime.validation import check_count
+from qms22.cluster.dask_calibration import DaskCalibration
+from qms22.cluster.dask_ranking import order_statistics, top_positions
+from qms22.cluster.dask_scoring import Collection, check_columns, score_by_part
+from qms22.cluster.dask_table import DaskTable, fit_on_draw
+from qms22.estimators.batch_detector import AUTO_FDR, AUTO_SHARE
+from qms22.estimators.conformal import ContaminationEstimate
+from qms22.estimators.ensemble import QMS22Ensemble
+from qms22.estimators.explain import Explanation, Groups, group_columns
+from qms22.estimators.thresholds import count_flagged, threshold
+
+
+class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
+    """`QMS22Ensemble` for Dask arrays and data frames: it learns from a draw, and scores lazily.
+
+    Rows drawn at random are brought to the client, which learns from them. All other rows stay on
+    their workers, which score them in parallel. Scores are to the bit those of `QMS22Ensemble`
+    with the same parameters and rows.
+
+    Work is done by the default client of Dask, as for all its collections: the last
+    ``distributed.Client`` made, the one chosen by ``with client.as_current():``, or the threads of
+    this process if there is none.
+
+    Parameters
+    ----------
+    **parameters
+        Those of `QMS22Ensemble`. With ``max_samples=None`` all rows are brought to the client.
+
+    Attributes
+    ----------
+    unlabeled_scores_ : dask.array.Array of shape (n_unlabeled,)
+        Scores of the unlabeled rows, in their order, lazily; higher is more suspicious.
+    offset_ : float
+        ``decision_function`` is ``score_samples`` minus this. Computed on first use, by a pass over
+        the batch, and for ``contamination="auto"`` what `flag` needs.
+    detector_ : QMS22Ensemble
+        The fitted detector, with its threshold and without the scores of the batch;
+        `qms22.models.save_model` takes it.
+    weights_, views_, n_iter_, typical_
+        Those of `detector_`, as are `n_features_in_` and `feature_names_in_`.
+
+    See Also
+    --------
+    QMS22Ensemble : For rows in memory; describes the parameters and attributes.
+
+    Notes
+    -----
+    `flag`, `p_values` and `estimate_contamination` hold out known-normal rows as `QMS22Ensemble`
+    does: one in three, no more than twenty per row of the batch, and here no more than 1,000,000.
+    Their scores come to the client; the rows do not. Each split costs a draw, a fit on the client
+    and one pass over the batch; its scores stay with the workers, eight bytes per row. The workers
+    count how many rows have each p-value, and the counts decide.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from distributed import Client
+    >>> from qms22.dask import DaskQMS22Ensemble
+    >>> rng = np.random.default_rng(0)
+    >>> T, S = rng.normal(size=(900, 4)), rng.normal(size=(200, 4))
+    >>> S[:10] += 6
+    >>> with Client(processes=False, n_workers=1, dashboard_address=":0"):
+    ...     detector = DaskQMS22Ensemble(max_samples=500, random_state=0)
+    ...     detector = detector.fit(da.from_array(T, 300), unlabeled=da.from_array(S, 50))
+    ...     flagged = detector.flag(fdr=0.1).compute()
+    >>> np.flatnonzero(flagged)[:10].tolist()
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+
+    __init__ = QMS22Ensemble.__init__  # the same parameters, stored the same way
+
+    def fit(
+        self,
+        X: Collection,
+        y: object = None,
+        *,
+        unlabeled: Collection | None = None,
+        groups: Groups | None = None,
+    ) -> Self:
+        """Learn what distinguishes the unlabeled batch from the known-normal rows.
+
+        Parameters
+        ----------
+        X : dask.array.Array or dask.dataframe.DataFrame of shape (n_normal, n_features)
+            T: known-normal rows.
+        y : Ignored
+        unlabeled : dask.array.Array or dask.dataframe.DataFrame of shape (n_unlabeled, n_features)
+            S: the batch to search, mostly normal.
+        groups : mapping of str to sequence of int, or sequence of sequence of int, optional
+            Columns that are one feature; see `QMS22Ensemble.fit`.
+
+        Returns
+        -------
+        self
+            The fitted detector.
+        """
+        if unlabeled is None:
+            raise ValueError("pass the batch to search as fit(X, unlabeled=batch)")
+        detector = QMS22Ensemble(**self.get_params())
+        options = detector._check_parameters()
+        check_columns(detector, X, "X", reset=True)
+        check_columns(detector, unlabeled, "unlabeled")
+        normal, batch = DaskTable.of(X, "X"), DaskTable.of(unlabeled, "unlabeled")
+        columns = group_columns(groups, detector.n_features_in_)
+        detector._groups = groups
+        rng = fit_on_draw(detector, options, normal, batch, columns)
+        detector._remove_checkpoint()
+        detector.unlabeled_scores_ = np.empty(0)  # those of the batch stay with the workers
+        self.__dict__.pop("offset_", None)
+        self._detector = detector
+        self.unlabeled_scores_ = batch.scores(detector)
+        seed = rng.randint(2**31 - 1)
+        self._calibration = DaskCalibration(detector, normal, batch, columns, seed)
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        # All other fitted attributes are those of the detector.
+        if name.endswith("_") and not name.startswith("_") and "_detector" in vars(self):
+            return getattr(self._detector, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @cached_property
+    def offset_(self) -> float:
+        """The threshold of `predict`; computed on first use."""
+        check_is_fitted(self)
+        n_rows = len(self.unlabeled_scores_)
+        n_flagged = count_flagged(self.contamination, n_rows)
+        if n_flagged is None:
+            least = self._calibration.least_to_flag(AUTO_FDR)
+            if least <= max(1, AUTO_SHARE * n_rows):
+                n_flagged = self._calibration.count_flagged(AUTO_FDR)
+        # Scored once for all passes.
+        return -_threshold(self.unlabeled_scores_.persist(), n_flagged)
+
+    @property
+    def detector_(self) -> QMS22Ensemble:
+        """The fitted detector, with its threshold."""
+        self._detector.offset_ = self.offset_
+        return self._detector
+
+    def flag(self, fdr: float = 0.1, *, n_splits: int = 1) -> da.Array:
+        """Flag unlabeled rows with a bound on the expected share of false alarms.
+
+        See `QMS22Ensemble.flag`, also for the parameters.
+
+        Returns
+        -------
+        dask.array.Array of bool of shape (n_unlabeled,)
+        """
+        check_is_fitted(self)
+        return self._calibration.flag(fdr, n_splits=n_splits)
+
+    def p_values(self, *, n_splits: int = 1) -> da.Array:
+        """Compute a conformal p-value for every unlabeled row; see `QMS22Ensemble.p_values`.
+
+        Returns
+        -------
+        dask.array.Array of shape (n_unlabeled,)
+        """
+        check_is_fitted(self)
+        return self._calibration.p_values(n_splits=n_splits)
+
+    def estimate_contamination(
+        self, *, confidence: float = 0.95, n_splits: int = 1
+    ) -> ContaminationEstimate:
+        """Estimate the share of outliers; see `QMS22Ensemble.estimate_contamination`."""
+        check_is_fitted(self)
+        return self._calibration.estimate_contamination(confidence=confidence, n_splits=n_splits)
+
+    def top_k(self, k: int) -> NDArray[np.intp]:
+        """Return the positions of the k most suspicious unlabeled rows; see `QMS22Ensemble.top_k`.
+
+        It takes a pass over the batch.
+        """
+        check_is_fitted(self)
+        check_count("k", k, least=0)
+        n_rows = len(self.unlabeled_scores_)
+        if k > n_rows:
+            raise ValueError(f"k={k} is more than the {n_rows} unlabeled rows there are")
+        return top_positions(self.unlabeled_scores_, k)
+
+    def score_samples(self, X: ArrayLike | Collection) -> Any:
+        """Score rows by what was learned from the batch; higher is more normal.
+
+        Parameters
+        ----------
+        X : array-like or Dask collection of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or a lazy collection where `X` is one
+        """
+        check_is_fitted(self)
+        return _call(self._detector, "score_samples", X)
+
+    def decision_function(self, X: ArrayLike | Collection) -> Any:
+        """Compute ``score_samples(X) - offset_``; negative values are outliers."""
+        check_is_fitted(self)
+        return _call(self.detector_, "decision_function", X)
+
+    def predict(self, X: ArrayLike | Collection) -> Any:
+        """Compute -1 for outliers and 1 for normal rows, of what `score_samples` takes."""
+        check_is_fitted(self)
+        return _call(self.detector_, "predict", X)
+
+    def explain(
+        self, X: ArrayLike, *, groups: Groups | None = None, typical: ArrayLike | None = None
+    ) -> Explanation:
+        """Compute which features make rows in memory suspicious; see `QMS22Ensemble.explain`."""
+        check_is_fitted(self)
+        return self._detector.explain(X, groups=groups, typical=typical)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_detector" in vars(self)
+
+
+def _call(detector: QMS22Ensemble, method: str, X: ArrayLike | Collection) -> Any:
+    if isinstance(X, da.Array | dd.DataFrame):
+        return score_by_part(detector, method, X)
+    return getattr(detector, method)(X)
+
+
+def _threshold(scores: da.Array, n_flagged: int | None) -> float:
+    """Return what `thresholds.threshold` does, of scores on the workers."""
+    n_rows = len(scores)
+    if n_flagged is None:
+        places = (n_rows - 1) * np.array([0.25, 0.75])
+        ranks = [*np.floor(places).astype(int), *np.ceil(places).astype(int)]
+        ordered = np.array(order_statistics(scores, ranks)).reshape(2, 2)
+        first, third = ordered[0] + (places % 1) * (ordered[1] - ordered[0])
+        return float(third + 1.5 * (third - first))
+    # The lowest flagged score and the highest other one, where there is one.
+    first, last = n_rows - n_flagged, n_rows - n_flagged - 1
+    ranks = [rank for rank in (first, last) if 0 <= rank < n_rows]
+    return threshold(np.array(order_statistics(scores, ranks)), min(n_flagged, 1))
