@@ -1,16 +1,26 @@
-"""QMS22 on a Dask cluster: rows stay on the workers, results are those of one machine.
+"""Detectors on a Dask cluster: rows stay on the workers, results are those of one machine.
 
-``pip install "qms22[cluster]"``. Fit on Dask arrays or data frames, score lazily::
+``pip install "qms22[cluster]"``. Find the suspicious rows of a data frame with columns of any
+kind::
 
     from distributed import Client
-    from qms22.dask import DaskQMS22
+    from qms22.dask import detect
 
     client = Client("scheduler:8786")
-    detector = DaskQMS22(random_state=0).fit(normal, unlabeled=batch)
-    scores = detector.score_samples(more)  # a Dask collection: nothing is computed yet
+    found = detect(normal, batch, fdr=0.1)  # the batch with score, p_value and flagged
+    found[found.flagged].compute()
 
-`score_samples`, `decision_function` and `predict` do the same with any fitted detector: one that
-was fitted in memory, or loaded from a file, can score more rows than fit into memory.
+Where all columns are numbers, `DaskQMS22Ensemble` has the methods of `QMS22Ensemble`::
+
+    detector = DaskQMS22Ensemble(random_state=0)
+    detector.fit(normal, unlabeled=batch)
+    flagged = detector.flag(fdr=0.1)  # a Dask array
+
+Both learn from a draw. `DaskQMS22` learns from all rows, for which workers and a driver exchange
+messages; the notes are about it.
+
+`score_samples`, `decision_function` and `predict` score with any fitted detector: one that was
+fitted in memory, or loaded from a file, can score more rows than fit into memory.
 
 Notes
 -----
@@ -43,7 +53,16 @@ sends 16 bytes per 2,048 rows to the driver. The driver and the shards use ports
 send sums and decisions, not rows, in plain text; a driver must have the fit's secret token.
 """
 
+from qms22.cluster.dask_detect import detect
 from qms22.cluster.dask_detector import DaskQMS22
+from qms22.cluster.dask_ensemble import DaskQMS22Ensemble
 from qms22.cluster.dask_scoring import decision_function, predict, score_samples
 
-__all__ = ["DaskQMS22", "decision_function", "predict", "score_samples"]
+__all__ = [
+    "DaskQMS22",
+    "DaskQMS22Ensemble",
+    "decision_function",
+    "detect",
+    "predict",
+    "score_samples",
+]

@@ -1,8 +1,16 @@
-"""Score a Ray dataset with a fitted detector (``pip install "qms22[cluster]" "ray[data]"``).
+"""Detection on Ray datasets (``pip install "qms22[cluster]" "ray[data]"``).
 
-::
+Find the suspicious rows of a dataset with columns of any kind::
 
     import ray
+    from qms22.ray import detect
+
+    normal, batch = map(ray.data.read_parquet, ("s3://bucket/normal", "s3://bucket/rows"))
+    found = detect(normal, batch, fdr=0.1)  # the batch with score, p_value and flagged
+    found.write_parquet("s3://bucket/found")
+
+Score a dataset with a fitted detector::
+
     from qms22 import QMS22
     from qms22.ray import score_samples
 
@@ -19,6 +27,6 @@ Restarts of a fit can also run on a Ray cluster, through joblib::
         QMS22(n_restarts=8, n_jobs=8).fit(normal, unlabeled=batch)
 """
 
-from qms22.cluster.ray import score_samples
+from qms22.cluster.ray import detect, score_samples
 
-__all__ = ["score_samples"]
+__all__ = ["detect", "score_samples"]

@@ -1,6 +1,14 @@
-"""Score a Spark data frame with a fitted detector (``pip install pyspark``).
+"""Detection on Spark data frames (``pip install pyspark``).
 
-::
+Find the suspicious rows of a data frame with columns of any kind::
+
+    from qms22.spark import detect
+
+    normal, batch = map(spark.read.parquet, ("hdfs:///normal", "hdfs:///rows"))
+    found = detect(normal, batch, fdr=0.1)  # the batch with score, p_value and flagged
+    found.write.parquet("hdfs:///found")
+
+Score a data frame with a fitted detector::
 
     from qms22 import QMS22
     from qms22.spark import score_samples
@@ -12,6 +20,6 @@
 qms22 must be installed on the executors.
 """
 
-from qms22.cluster.spark import score_samples
+from qms22.cluster.spark import detect, score_samples
 
-__all__ = ["score_samples"]
+__all__ = ["detect", "score_samples"]

@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from mixed_tables import check_found, make_tables
 
 from qms22 import QMS22
 
@@ -17,7 +18,7 @@ pytest.importorskip("ray.data", reason="Ray Data is not installed; pip install '
 import ray
 from ray.util.joblib import register_ray
 
-from qms22.ray import score_samples
+from qms22.ray import detect, score_samples
 
 # Ray's own threads and files are none of ours.
 pytestmark = [
@@ -76,3 +77,12 @@ def test_restarts(cluster: None, tables: tuple[pd.DataFrame, pd.DataFrame]) -> N
             normal, unlabeled=batch
         )
     np.testing.assert_array_equal(found.unlabeled_scores_, expected.unlabeled_scores_)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("max_samples", [400, 20_000])
+def test_detect(cluster: None, max_samples: int) -> None:
+    normal, batch = make_tables()
+    datasets = [ray.data.from_pandas([table[:200], table[200:]]) for table in (normal, batch)]
+    found = detect(*datasets, ignore=["id"], max_samples=max_samples)
+    check_found(found.to_pandas(), batch)

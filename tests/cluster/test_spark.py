@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 import pytest
+from mixed_tables import check_found, make_tables
 
 from qms22 import QMS22
 
@@ -17,7 +18,7 @@ pytest.importorskip("pyspark", reason="Spark is not installed; pip install pyspa
 
 from pyspark.sql import SparkSession
 
-from qms22.spark import score_samples
+from qms22.spark import detect, score_samples
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # Spark's own are none of ours
@@ -68,3 +69,12 @@ def test_columns_without_names(spark: SparkSession, tables: tuple[np.ndarray, np
     np.testing.assert_array_equal(scored["score"], detector.score_samples(batch))
     with pytest.raises(ValueError, match="the table has 2 columns, but the detector was fitted on"):
         score_samples(detector, frame.select("a", "b"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("max_samples", [400, 20_000])
+def test_detect(spark: SparkSession, max_samples: int) -> None:
+    normal, batch = make_tables()
+    frames = [spark.createDataFrame(table).repartition(3) for table in (normal, batch)]
+    found = detect(*frames, ignore=["id"], max_samples=max_samples)
+    check_found(found.toPandas(), batch)

@@ -1,11 +1,28 @@
-"""Lazy scores of a Ray dataset."""
+"""Lazy scores of a Ray dataset, and detection on two of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 from ray.data import Dataset
 from sklearn.base import BaseEstimator
 
+from qms22._runtime.chunks import draw_rows
 from qms22.cluster.scoring import scorer
+from qms22.cluster.table_search import (
+    BatchResults,
+    SearchOptions,
+    SplitModel,
+    search_table,
+    share_to_draw,
+    sparse_counts,
+    sum_counts,
+)
+from qms22.estimators.ensemble import AUTO_SAMPLES
 
 
 def score_samples(
@@ -35,3 +52,69 @@ def score_samples(
     """
     add_scores = scorer(detector, dataset.columns() or [], method, output)
     return dataset.map_batches(add_scores, batch_format="pandas")
+
+
+def detect(
+    normal: Dataset,
+    batch: Dataset,
+    *,
+    fdr: float = 0.1,
+    ignore: Sequence[str] = (),
+    missing: str = "error",
+    max_samples: int = AUTO_SAMPLES,
+    seed: int | None = 0,
+    n_jobs: int | None = None,
+) -> Dataset:
+    """Find the suspicious rows of a dataset, given one of known-normal rows.
+
+    Rows drawn at random are brought to the driver, which learns from them; tasks score all rows.
+
+    Parameters
+    ----------
+    normal, batch : ray.data.Dataset
+        The known-normal rows and the rows to search, with the same columns, of any kind.
+    fdr, ignore, missing, max_samples, seed, n_jobs
+        As of `qms22.dask.detect`. A seed makes the result repeatable if Ray reads the rows in the
+        same order each time (``preserve_order``).
+
+    Returns
+    -------
+    ray.data.Dataset
+        The batch with the columns "score" (higher is more suspicious), "p_value" and "flagged".
+        The rows are scored twice: now, to count p-values, and when the result is read.
+    """
+    options = SearchOptions(fdr, ignore, missing, max_samples, seed, n_jobs)
+    return search_table(_RayEngine(), normal, batch, options)
+
+
+class _RayEngine:
+    """What Ray does with datasets; see `TableEngine`."""
+
+    def columns(self, table: Dataset) -> list[str]:
+        return list(table.columns() or [])
+
+    def count_rows(self, table: Dataset) -> int:
+        return int(table.count())
+
+    def draw(
+        self, table: Dataset, n_rows: int, n_drawn: int, rng: np.random.RandomState
+    ) -> pd.DataFrame:
+        share = share_to_draw(n_drawn, n_rows)
+        if share is not None:
+            table = table.random_sample(share, seed=int(rng.randint(2**31 - 1)))
+        rows = table.to_pandas(limit=n_rows)
+        return rows.iloc[draw_rows(len(rows), n_drawn, rng)]
+
+    def count_p_values(self, table: Dataset, split: SplitModel, level: float) -> NDArray[np.int64]:
+        counted = table.map_batches(
+            partial(_count_p_values, split=split, level=level), batch_format="pandas"
+        )
+        parts = counted.iter_batches(batch_size=None, batch_format="pandas")
+        return sum_counts(parts, split.n_counts(level))
+
+    def add_results(self, table: Dataset, results: BatchResults) -> Dataset:
+        return table.map_batches(results.add_to, batch_format="pandas")
+
+
+def _count_p_values(part: pd.DataFrame, split: SplitModel, level: float) -> pd.DataFrame:
+    return sparse_counts(split.count_p_values(part, level))

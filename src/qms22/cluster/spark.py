@@ -1,15 +1,29 @@
-"""Lazy scores of a Spark data frame."""
+"""Lazy scores of a Spark data frame, and detection on two of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
-from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+from pyspark.sql.types import BooleanType, DoubleType, LongType, StructField, StructType
 from sklearn.base import BaseEstimator
 
+from qms22._runtime.chunks import draw_rows
 from qms22.cluster.scoring import scorer
+from qms22.cluster.table_search import (
+    RESULTS,
+    BatchResults,
+    SearchOptions,
+    SplitModel,
+    search_table,
+    share_to_draw,
+    sparse_counts,
+    sum_counts,
+)
+from qms22.estimators.ensemble import AUTO_SAMPLES
 
 
 def score_samples(
@@ -45,3 +59,75 @@ def score_samples(
         return map(add_scores, tables)
 
     return frame.mapInPandas(add_to_all, schema)
+
+
+def detect(
+    normal: DataFrame,
+    batch: DataFrame,
+    *,
+    fdr: float = 0.1,
+    ignore: Sequence[str] = (),
+    missing: str = "error",
+    max_samples: int = AUTO_SAMPLES,
+    seed: int | None = 0,
+    n_jobs: int | None = None,
+) -> DataFrame:
+    """Find the suspicious rows of a data frame, given one of known-normal rows.
+
+    Rows drawn at random are brought to the driver, which learns from them; executors score all
+    rows.
+
+    Parameters
+    ----------
+    normal, batch : pyspark.sql.DataFrame
+        The known-normal rows and the rows to search, with the same columns, of any kind.
+    fdr, ignore, missing, max_samples, seed, n_jobs
+        As of `qms22.dask.detect`. A seed makes the result repeatable if Spark reads the rows in the
+        same order each time.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The batch with the columns "score" (higher is more suspicious), "p_value" and "flagged".
+        The rows are scored twice: now, to count p-values, and when the result is computed.
+    """
+    options = SearchOptions(fdr, ignore, missing, max_samples, seed, n_jobs)
+    return search_table(_SparkEngine(), normal, batch, options)
+
+
+class _SparkEngine:
+    """What Spark does with data frames; see `TableEngine`."""
+
+    def columns(self, table: DataFrame) -> list[str]:
+        return list(table.columns)
+
+    def count_rows(self, table: DataFrame) -> int:
+        return int(table.count())
+
+    def draw(
+        self, table: DataFrame, n_rows: int, n_drawn: int, rng: np.random.RandomState
+    ) -> pd.DataFrame:
+        share = share_to_draw(n_drawn, n_rows)
+        if share is not None:
+            table = table.sample(fraction=share, seed=int(rng.randint(2**31 - 1)))
+        rows = table.toPandas()
+        return rows.iloc[draw_rows(len(rows), n_drawn, rng)]
+
+    def count_p_values(
+        self, table: DataFrame, split: SplitModel, level: float
+    ) -> NDArray[np.int64]:
+        def count(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            return (sparse_counts(split.count_p_values(part, level)) for part in parts)
+
+        counted = table.mapInPandas(count, "rank long, n_rows long")
+        # Executors add, so that the driver gets one row per p-value.
+        added = counted.groupBy("rank").sum("n_rows").toDF("rank", "n_rows")
+        return sum_counts([added.toPandas()], split.n_counts(level))
+
+    def add_results(self, table: DataFrame, results: BatchResults) -> DataFrame:
+        def add(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            return map(results.add_to, parts)
+
+        kinds = (DoubleType(), DoubleType(), BooleanType())
+        added = [StructField(*pair) for pair in zip(RESULTS, kinds, strict=True)]
+        return table.mapInPandas(add, StructType([*table.schema.fields, *added]))

@@ -63,21 +63,32 @@ class _TableSplits:
         """Learn from the rows of a split and score its mixture."""
         normal = self.normal.iloc[split.known]
         mixture = need("pandas").concat([self.batch, self.normal.iloc[split.held_out]])
-        encoded = self._encode(normal, mixture)
+        encoded = encode_split(normal, mixture, self.ignore, n_searched=len(self.batch))
         known, rows = LazyRows(encoded.known), LazyRows(encoded.rows)
         groups = tuple(encoded.encoder.groups_.values())
         return score_mixture(self.detector, known, rows, split, groups)
 
-    def _encode(self, known: pd.DataFrame, mixture: pd.DataFrame) -> EncodedTables:
-        """Encode the rows of a split; a column with values of two kinds is left out.
 
-        A held-out row may be the only normal one with a text in a column of numbers.
-        """
-        ignore = self.ignore
-        while True:
-            try:
-                return encode_tables(
-                    known, mixture, ignore=ignore, missing="impute", n_searched=len(self.batch)
-                )
-            except ColumnValueError as error:
-                ignore = (*ignore, error.column)
+def encode_split(
+    known: pd.DataFrame, mixture: pd.DataFrame, ignore: tuple[str, ...], *, n_searched: int
+) -> EncodedTables:
+    """Encode the rows of a split; a column with values of two kinds is left out.
+
+    A held-out row may be the only normal one with a text in a column of numbers.
+
+    Parameters
+    ----------
+    known, mixture : DataFrame
+        Normal rows that are not held out; rows of the batch and held-out ones.
+    ignore : tuple of str
+        Columns to leave out.
+    n_searched : int
+        How many rows of the mixture are of the batch.
+    """
+    while True:
+        try:
+            return encode_tables(
+                known, mixture, ignore=ignore, missing="impute", n_searched=n_searched
+            )
+        except ColumnValueError as error:
+            ignore = (*ignore, error.column)
