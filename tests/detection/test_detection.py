@@ -169,7 +169,8 @@ def test_it_is_what_the_steps_one_by_one_give(
     normal, batch = tables
     encoder = TabularEncoder(ignore=["visit"]).fit(normal)
     detector = QMS22Ensemble(random_state=0, n_jobs=1, contamination=8)
-    detector.fit(encoder.transform(normal), unlabeled=encoder.transform(batch))
+    rows, searched = encoder.transform(normal), encoder.transform(batch)
+    detector.fit(rows, unlabeled=searched, groups=encoder.groups_)
     found = detect(normal, batch, k=8, id="visit", n_jobs=1)
     np.testing.assert_array_equal(found.scores, detector.unlabeled_scores_)
     np.testing.assert_array_equal(found.top, detector.top_k(8))

@@ -199,8 +199,11 @@ class QMS22Ensemble(BatchDetector):
         near = distance_scaler(scaler, known, groups)
         self.views_["distances"] = learn_distances(near, known, options.dtype, rng, n_threads)
         self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng)
+        # Both are drawn in any case: later draws, such as the splits that calibrate, must not
+        # depend on the rows.
+        seeds = rng.randint(2**31 - 1, size=2).tolist()
         everything = np.ones(len(batch))
-        self.views_["forest"] = learn_forest(known, searched, everything, rng, n_threads)
+        self.views_["forest"] = learn_forest(known, searched, everything, seeds[0], n_threads)
         between_forests = forest_agreement(known, searched, rng, n_threads)
         # Squared, as a correlation is: the share of the variance that two splits have in common.
         weight = max(0.0, correlation) ** 2
@@ -219,7 +222,9 @@ class QMS22Ensemble(BatchDetector):
             fused = sum(self.weights_[name] * scores[name] for name in scores)
             # Rounded: the last bits of logarithms depend on the CPU, and must not order rows.
             ranks = rankdata(np.round(fused, 6)) / len(batch)
-            self.views_["self_training"] = learn_forest(known, searched, ranks**2, rng, n_threads)
+            self.views_["self_training"] = learn_forest(
+                known, searched, ranks**2, seeds[1], n_threads
+            )
             self.weights_["self_training"] = math.sqrt(between_forests)
 
     def _learn_members(

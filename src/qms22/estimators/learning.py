@@ -118,7 +118,7 @@ def learn_forest(
     normal: NDArray[np.float64],
     batch: NDArray[np.float64],
     labels: NDArray[np.float64],
-    rng: np.random.RandomState,
+    seed: int,
     n_threads: int,
 ) -> ForestView:
     """Grow a forest that tells rows of the batch, as far as their labels say, from T.
@@ -128,7 +128,7 @@ def learn_forest(
     normal, batch : ndarray
     labels : ndarray of shape (n_batch,)
         In [0, 1]: how far a row counts as one to be told from T. The rest of it counts as one of T.
-    rng : RandomState
+    seed : int
     n_threads : int
     """
     rows = np.concatenate([normal, batch])
@@ -136,7 +136,7 @@ def learn_forest(
         rows,
         np.concatenate([np.zeros(len(normal)), labels]),
         n_trees=_count_trees(len(rows)),
-        seed=rng.randint(2**31 - 1),
+        seed=seed,
         n_threads=n_threads,
     )
     learned = LearnedRows.of(rows, forest.oob_scores)
