@@ -49,7 +49,8 @@ def distance_scaler(
 
     A column is divided by its range, or by three standard deviations if that is less; a constant
     column keeps its unit. The columns of 0 and 1 that stand for the levels of a category are one
-    feature: all of them are divided by three times the root of the sum of their variances.
+    feature: all of them are divided by three times the root of the sum of their variances, except
+    those of levels that no known-normal row has. A level never seen is farther than the others.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def distance_scaler(
         if len(columns) > 1 and bool(((levels == 0.0) | (levels == 1.0)).all()):
             varies = width[columns] > 0.0
             total = float(np.sqrt(np.sum(deviation[columns][varies] ** 2)))
-            unit[columns] = _DEVIATIONS * total or 1.0
+            unit[np.array(columns)[varies]] = _DEVIATIONS * total
     return FeatureScaler(peak, standard.center, 1.0 / unit, _FARTHEST)
 
 
