@@ -57,11 +57,12 @@ def ensemble_results(dtype: str) -> dict[str, object]:
     normal, unlabeled, is_outlier = breast_cancer()
     detector = QMS22Ensemble(dtype=dtype, random_state=0).fit(normal, unlabeled=unlabeled)
     flagged = detector.flag(0.2)
-    members = [array for split in detector.splits_ for array in (split.members.A, split.members.b)]
+    view: Any = detector.views_["members"]
+    members = [array for part in view.parts for array in (part.members.A, part.members.b)]
     return {
         "members": exact_hash(*members),
         "scores": rounded_hash(detector.unlabeled_scores_),
-        "weight": round(detector.weight_, 10),
+        "weights": {name: round(weight, 10) for name, weight in detector.weights_.items()},
         "p_values": rounded_hash(detector.p_values()),
         "n_flagged": int(flagged.sum()),
         "flagged": exact_hash(flagged),

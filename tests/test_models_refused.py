@@ -63,11 +63,11 @@ def test_foreign_files(data: bytes, tmp_path: Path) -> None:
 
 def test_newer_formats(data: bytes, tmp_path: Path) -> None:
     def change(entries: dict[str, bytes]) -> None:
-        entries["qms22.json"] = b'{"format": 4, "facts": {"version": "7.0"}, "more": 1}'
+        entries["qms22.json"] = b'{"format": 99, "facts": {"version": "7.0"}, "more": 1}'
         entries["schema.json"] = b"not for us"
 
     message = refusal(tmp_path / "model.skops", rezipped(data, change))
-    assert "was saved by qms22 7.0 in format 4, and this is qms22" in message
+    assert "was saved by qms22 7.0 in format 99, and this is qms22" in message
     assert message.endswith(f"reads formats up to {FORMAT}; upgrade qms22")
 
 

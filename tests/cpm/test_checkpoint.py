@@ -52,7 +52,8 @@ def copy_of(detector: BatchDetector, **parameters: Any) -> BatchDetector:
 
 def members_of(detector: Any) -> list[bytes]:
     if isinstance(detector, QMS22Ensemble):
-        members = [split.members for split in detector.splits_]
+        view: Any = detector.views_["members"]
+        members = [part.members for part in view.parts]
     else:
         members = detector.restarts_
     return [one.A.tobytes() + one.b.tobytes() for one in members]

@@ -1,0 +1,133 @@
+"""Ensembles from model files: the translation of earlier formats, and checks of their arrays.
+
+A model file can hold any numbers, and compiled code follows those of a forest from node to node:
+they are checked before a row is scored.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._cpm.members import MemberFunctions
+from qms22.estimators.ensemble import QMS22Ensemble
+from qms22.estimators.forest import MOST_BINS, Forest
+from qms22.estimators.held_out import HeldOutScores
+from qms22.estimators.learned_rows import LearnedRows
+from qms22.estimators.views import (
+    CovarianceView,
+    DistancePart,
+    DistanceView,
+    ForestView,
+    MembersPart,
+    MembersView,
+)
+
+_LAST_BIN = MOST_BINS - 1
+
+
+@dataclass(frozen=True)
+class Split:
+    """What an ensemble of the formats 1 to 3 learned with one part of T held out.
+
+    Parameters
+    ----------
+    members : MemberFunctions
+    of_members : HeldOutScores
+    references : ndarray of shape (n_references, p)
+    of_distances : HeldOutScores
+    """
+
+    members: MemberFunctions
+    of_members: HeldOutScores
+    references: NDArray[Any]
+    of_distances: HeldOutScores
+
+
+def translate_splits(detector: QMS22Ensemble) -> None:
+    """Replace the splits of an ensemble of the formats 1 to 3 by views that score alike."""
+    parts = detector.__dict__
+    splits, weight = parts.pop("splits_"), parts.pop("weight_")
+    members = tuple(MembersPart(split.members, split.of_members) for split in splits)
+    distances = tuple(DistancePart(split.references, split.of_distances) for split in splits)
+    detector.views_ = {
+        "members": MembersView(parts.pop("_scaler"), members),
+        "distances": DistanceView(parts.pop("_distance_scaler"), distances),
+    }
+    detector.weights_ = {"members": weight, "distances": 1.0 - weight}
+
+
+def check_views(detector: QMS22Ensemble) -> None:
+    """Raise ValueError if the views of an ensemble could not have been learned."""
+    n_features = detector.n_features_in_
+    for weight in detector.weights_.values():
+        _require(math.isfinite(weight) and weight >= 0.0)
+    for view in detector.views_.values():
+        if isinstance(view, MembersView | DistanceView):
+            for part in view.parts:
+                _check_held_out(part.held_out)
+                if isinstance(part, DistancePart):
+                    _check_numbers(part.references, (None, n_features))
+        elif isinstance(view, CovarianceView | ForestView):
+            _check_held_out(view.held_out)
+            if isinstance(view, ForestView):
+                check_forest(view.forest, n_features)
+                _check_learned(view.learned)
+        else:
+            raise ValueError(f"a {type(view).__name__} is not a view")
+
+
+def check_forest(forest: Forest, n_features: int) -> None:
+    """Raise ValueError if a row could leave the nodes of a tree or walk in a circle."""
+    first = forest.first_node
+    _check_array(first, np.int64, (None,))
+    n_nodes = len(forest.value)
+    sizes = np.diff(first)
+    _require(len(sizes) > 0 and first[0] == 0 and first[-1] == n_nodes and bool((sizes > 0).all()))
+    _check_array(forest.edges, np.float64, (n_features, _LAST_BIN))
+    _check_array(forest.feature, np.int32, (n_nodes,))
+    _check_array(forest.threshold, np.uint8, (n_nodes,))
+    _check_array(forest.child, np.int32, (n_nodes,))
+    _check_array(forest.value, np.float32, (n_nodes,))
+    _require(bool(((forest.feature >= 0) & (forest.feature < n_features)).all()))
+    _require(bool(((forest.value >= 0.0) & (forest.value <= 1.0)).all()))
+    number = np.arange(n_nodes) - np.repeat(first[:-1], sizes)  # within its tree
+    is_leaf = (forest.child == number) & (forest.threshold == _LAST_BIN)
+    # Both children of a node come after it.
+    has_children = (forest.child > number) & (forest.child < np.repeat(sizes, sizes) - 1)
+    _require(bool((is_leaf | has_children).all()))
+
+
+def _check_learned(learned: LearnedRows) -> None:
+    _check_array(learned.keys, np.uint64, (None,))
+    _check_numbers(learned.scores, learned.keys.shape)
+    _require(bool((learned.keys[1:] > learned.keys[:-1]).all()))
+
+
+def _check_held_out(held_out: HeldOutScores) -> None:
+    _check_numbers(held_out.ascending, (None,))
+    _require(bool((held_out.ascending[1:] >= held_out.ascending[:-1]).all()))
+    _require(math.isfinite(held_out.deviation) and held_out.deviation > 0.0)
+
+
+def _check_numbers(array: NDArray[Any], shape: tuple[int | None, ...]) -> None:
+    """Raise ValueError if an array does not hold finite numbers in this shape."""
+    dtype = np.float32 if array.dtype == np.float32 else np.float64
+    _check_array(array, dtype, shape)
+    _require(bool(np.isfinite(array).all()))
+
+
+def _check_array(array: NDArray[Any], dtype: Any, shape: tuple[int | None, ...]) -> None:
+    """Raise ValueError if an array has another type or shape; None is any length but 0."""
+    _require(type(array) is np.ndarray and array.dtype == dtype and array.ndim == len(shape))
+    for length, expected in zip(array.shape, shape, strict=True):
+        _require(length > 0 and expected in (None, length))
+
+
+def _require(is_valid: bool) -> None:
+    if not is_valid:
+        raise ValueError("the views of the ensemble are damaged")
