@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 # Functions that work on its arrays as NumPy's do.
-_NAMES = "zeros empty full sort searchsorted asfortranarray ascontiguousarray"
+_NAMES = "zeros empty full sort searchsorted where asfortranarray ascontiguousarray"
 
 
 class FakeArray(np.ndarray):
@@ -65,6 +65,7 @@ def fake_cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
         **{name: of_numpy(name) for name in _NAMES.split()},
         divide=np.divide,
         clip=np.clip,
+        minimum=np.minimum,
         cuda=SimpleNamespace(runtime=runtime),
     )
     monkeypatch.setitem(sys.modules, "cupy", fake)

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import pickle
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from keel_files import real_keel
-from scipy.spatial.distance import cdist
+from naive_views import naive_excess, naive_scores
 from scipy.stats import spearmanr
 from sklearn.base import clone
 
 from qms22 import QMS22, QMS22Ensemble
+from qms22._cpm.backends import choose_backend
 from qms22._cpm.task import detection_task
 from qms22.datasets import load_keel
 from qms22.estimators.held_out import HeldOutScores
+from qms22.estimators.weights import _EXCESS_WEIGHT as EXCESS_WEIGHT
 from qms22.metrics import roc
+
+
+@pytest.fixture(scope="module")
+def clustered() -> tuple[np.ndarray, np.ndarray]:
+    """Normal rows, and a batch with a cluster of outliers, which all views learn."""
+    rng = np.random.RandomState(0)
+    batch = rng.normal(size=(90, 3))
+    batch[:30] = 2.5 + 0.3 * rng.normal(size=(30, 3))
+    return rng.normal(size=(120, 3)), batch
 
 
 @pytest.fixture(scope="module")
@@ -33,55 +46,59 @@ def test_scores_have_the_signs_of_scikit_learn(
     fitted: QMS22Ensemble, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
     _, batch = rows
-    np.testing.assert_allclose(fitted.score_samples(batch), -fitted.unlabeled_scores_, rtol=1e-12)
+    np.testing.assert_array_equal(fitted.score_samples(batch), -fitted.unlabeled_scores_)
     decision = fitted.decision_function(batch)
     np.testing.assert_array_equal(decision, fitted.score_samples(batch) - fitted.offset_)
     np.testing.assert_array_equal(fitted.predict(batch), np.where(decision < 0, -1, 1))
     assert (fitted.predict(batch)[:5] == -1).all()
 
 
-def test_score_is_what_the_docstring_says(
-    fitted: QMS22Ensemble, rows: tuple[np.ndarray, np.ndarray]
-) -> None:
+@pytest.mark.parametrize("data", ["rows", "clustered"])
+def test_score_is_what_the_docstring_says(data: str, request: pytest.FixtureRequest) -> None:
     """Compute it from the parts again, by definitions rather than by the code's shortcuts."""
-    normal, batch = rows
-    scaled = (batch - normal.mean(axis=0)) / normal.std(axis=0) * 85
-    near = batch / np.ptp(normal, axis=0)
-    shift = np.median(normal, axis=0) / np.ptp(normal, axis=0)
-
-    def share(score: float, held_out: np.ndarray) -> float:
-        p = (0.5 + np.mean([score < held_out, score <= held_out]) * len(held_out)) / (
-            len(held_out) + 1
-        )
-        return float(p * np.exp(-max(0.0, score - held_out.max()) / held_out.std()))
-
-    p_members, p_distance, ranks = [], [], []
-    for split in fitted.splits_:
-        eta = split.members.outlier_scores(scaled)
-        ranks.append(eta)
-        p_members.append([share(s, split.of_members.ascending) for s in np.log1p(eta)])
-        nearest = np.sort(cdist(near - shift, split.references), axis=1)[:, :16]
-        weights = 0.5 ** np.arange(1, 17)
-        floor = 1e-3 * np.sqrt(2 * split.references.var(axis=0).sum())
-        logs = np.log(nearest + floor) @ weights / weights.sum()
-        p_distance.append([share(s, split.of_distances.ascending) for s in logs])
-    correlation = spearmanr(np.transpose(ranks)).statistic
-    weight = correlation[np.triu_indices(8, 1)].mean() ** 2
-    assert fitted.weight_ == pytest.approx(weight, rel=1e-9)
-    expected = -weight * np.log(np.mean(p_members, axis=0))
-    expected -= (1 - weight) * np.log(np.mean(p_distance, axis=0))
-    np.testing.assert_allclose(fitted.unlabeled_scores_, expected, rtol=1e-6)
+    normal, batch = request.getfixturevalue(data)
+    detector = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch)
+    by_view = naive_scores(detector.views_, normal, batch)
+    assert set(by_view) == set(detector.weights_)
+    assert data == "rows" or len(by_view) == 5
+    expected = sum(detector.weights_[name] * scores for name, scores in by_view.items())
+    np.testing.assert_allclose(detector.unlabeled_scores_, expected, rtol=1e-6)
 
 
-def test_every_known_normal_row_is_held_out_once(
+def test_weights_are_what_the_docstring_says(
     fitted: QMS22Ensemble, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:
-    assert len(fitted.splits_) == 8
-    assert sum(len(split.of_members.ascending) for split in fitted.splits_) == len(rows[0])
+    views: dict[str, Any] = fitted.views_
+    by_view = naive_scores(views, *rows)
+    scaled = (rows[1] - rows[0].mean(axis=0)) / rows[0].std(axis=0) * 85
+    etas = [part.members.outlier_scores(scaled) for part in views["members"].parts]
+    pairs = [spearmanr(one, other).statistic for one, other in combinations(etas, 2)]
+    members = np.mean(pairs) ** 2
+    # What the forests agree on is tested by itself: it depends on how rows are drawn.
+    forests = fitted.weights_.get("self_training", 0.0)
+    trust = {"members": members, "distances": 1 - members, "covariance": 0, "forest": forests}
+    beyond = {
+        name: max(0.0, naive_excess(by_view[name], views[name].n_compared) - 3) for name in trust
+    }
+    total = 1 + sum(beyond.values())
+    assert total > 2  # the five outliers are seen
+    for name in trust:
+        expected = trust[name] + EXCESS_WEIGHT * beyond[name] / total
+        assert fitted.weights_[name] == pytest.approx(expected, rel=1e-6)
 
 
-def test_same_seed_same_scores_whatever_the_jobs(rows: tuple[np.ndarray, np.ndarray]) -> None:
-    normal, batch = rows
+def test_every_known_normal_row_is_compared_with_once(
+    fitted: QMS22Ensemble, rows: tuple[np.ndarray, np.ndarray]
+) -> None:
+    view: Any = fitted.views_["members"]
+    assert len(view.parts) == fitted.n_splits
+    assert {view.n_compared for view in fitted.views_.values()} == {len(rows[0])}
+
+
+def test_same_seed_same_scores_whatever_the_jobs(
+    clustered: tuple[np.ndarray, np.ndarray],
+) -> None:
+    normal, batch = clustered
     detector = QMS22Ensemble(random_state=3, max_iter=3)
     one = detector.fit(normal, unlabeled=batch).unlabeled_scores_
     two = clone(detector).set_params(n_jobs=2).fit(normal, unlabeled=batch).unlabeled_scores_
@@ -105,21 +122,77 @@ def test_explains_by_the_feature_that_is_odd(rows: tuple[np.ndarray, np.ndarray]
     assert detector.explain(batch[7:8]).top(0)[0].name == "x2"
 
 
+def test_explains_by_the_odd_features_of_a_cluster() -> None:
+    """Also where the forests have a say, which score learned rows and changed ones differently."""
+    rng = np.random.RandomState(0)
+    normal, batch = rng.normal(size=(400, 4)), rng.normal(size=(200, 4))
+    batch[:40, 1] = 3 + 0.2 * rng.normal(size=40)
+    detector = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch)
+    assert detector.weights_["forest"] > 1
+    drop = detector.explain(batch[:40]).drop
+    assert (drop.argmax(axis=1) == 1).all()
+    assert np.delete(drop, 1, axis=1).max() < 0.5 * drop[:, 1].mean()
+
+
+def test_values_that_are_typical_are_no_reason(fitted: QMS22Ensemble) -> None:
+    row = fitted.typical_.copy()
+    row[2] = 6.0
+    drop = fitted.explain(row[None]).drop[0]
+    assert drop[2] > 0
+    assert not np.delete(drop, 2).any()
+
+
+def test_the_columns_of_a_category_are_one_feature() -> None:
+    """As columns of their own they would drown the numbers."""
+    rng = np.random.RandomState(0)
+
+    def draw(n_rows: int) -> np.ndarray:
+        levels = [np.eye(12)[rng.randint(12, size=n_rows)] for _ in range(3)]
+        return np.hstack([rng.normal(size=(n_rows, 2)), *levels])
+
+    normal, batch = draw(400), draw(200)
+    batch[:10, 0] = 5
+    groups = [range(2 + 12 * i, 14 + 12 * i) for i in range(3)]
+
+    def least_distance_score(groups: Any) -> float:
+        """The rank of the least suspicious outlier in the view of distances."""
+        detector = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch, groups=groups)
+        scores = detector.views_["distances"].scorer(choose_backend("cpu"))(batch)
+        return float(np.mean(scores[10:] < scores[:10].min()))
+
+    assert least_distance_score(groups) > least_distance_score(None) + 0.05
+    assert least_distance_score(groups) == 1.0
+
+
 def test_nothing_to_learn_gives_no_weight() -> None:
-    """Where all rows are equal, QMS22 has no opinion, and nothing is suspicious."""
+    """Where all rows are equal, only the distance has a weight, and nothing is suspicious."""
     rows = np.ones((30, 2))
     detector = QMS22Ensemble(random_state=0).fit(rows, unlabeled=rows[:10])
-    assert detector.weight_ == 0.0
+    assert {name for name, weight in detector.weights_.items() if weight > 0} == {"distances"}
     assert np.ptp(detector.unlabeled_scores_) == 0.0
 
 
-def test_agreement_is_high_where_outliers_are_alike_and_low_under_the_null() -> None:
+def test_views_that_learn_from_the_batch_have_weight_where_outliers_are_alike() -> None:
     rng = np.random.RandomState(0)
     normal, batch = rng.normal(size=(400, 4)), rng.normal(size=(200, 4))
-    nothing = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch).weight_
+    nothing = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch).weights_
     batch[:60] = 3 + 0.3 * rng.normal(size=(60, 4))
-    much = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch).weight_
-    assert nothing < 0.5 < much
+    much = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch).weights_
+    assert nothing["members"] < 0.5 < much["members"]
+    assert nothing["forest"] < 0.3 < much["self_training"] < much["forest"]
+    assert nothing["distances"] > 0.5
+
+
+def test_a_view_that_sees_a_few_outliers_has_weight() -> None:
+    """Rows whose values do not fit each other: near normal rows, but far in their covariance."""
+    rng = np.random.RandomState(0)
+    first = rng.normal(size=(700, 1))
+    rows = np.hstack([first, first + 0.05 * rng.normal(size=(700, 1)), rng.normal(size=(700, 3))])
+    normal, batch = rows[:400], rows[400:]
+    batch[:6, 1] -= 0.7
+    detector = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch)
+    assert detector.weights_["covariance"] == max(detector.weights_.values())
+    assert set(detector.top_k(6)) == set(range(6))
 
 
 @pytest.mark.parametrize(

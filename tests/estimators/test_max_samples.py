@@ -14,7 +14,9 @@ from sklearn.base import clone
 
 from qms22 import QMS22, QMS22Ensemble
 from qms22._runtime.chunks import draw_rows, row_chunks
+from qms22.estimators import ensemble
 from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.ensemble import AUTO_SAMPLES
 
 QUICK: dict[str, Any] = {"n_members": 3, "n_components": 2, "max_iter": 3, "random_state": 0}
 DETECTORS: list[BatchDetector] = [QMS22(**QUICK), QMS22Ensemble(n_splits=2, **QUICK)]
@@ -55,6 +57,23 @@ def test_everything_is_learned_on_the_draw(detector: BatchDetector, rows: Rows) 
     assert set(found.top_k(30)) == set(range(30))
 
 
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_auto_is_a_number(more: int, monkeypatch: pytest.MonkeyPatch, rows: Rows) -> None:
+    monkeypatch.setattr(ensemble, "AUTO_SAMPLES", len(rows[0]) + more)
+    detector = QMS22Ensemble(n_splits=2, **QUICK)
+    auto = clone(detector).fit(rows[0], unlabeled=rows[1])
+    assert auto.max_samples == "auto"
+    number = detector.set_params(max_samples=len(rows[0]) + more).fit(rows[0], unlabeled=rows[1])
+    np.testing.assert_array_equal(auto.unlabeled_scores_, number.unlabeled_scores_)
+    everything = detector.set_params(max_samples=None).fit(rows[0], unlabeled=rows[1])
+    is_all = (auto.unlabeled_scores_ == everything.unlabeled_scores_).all()
+    assert is_all == (more >= 0)
+
+
+def test_the_docstring_states_what_auto_is() -> None:
+    assert f'"auto" is {AUTO_SAMPLES:,};' in str(QMS22Ensemble.__doc__)
+
+
 @each_detector
 def test_draws_are_seeded(detector: BatchDetector, rows: Rows) -> None:
     def scores(seed: int) -> np.ndarray:
@@ -79,15 +98,16 @@ def test_calibrates_on_draws(detector: BatchDetector, rows: Rows) -> None:
     assert flagged.sum() <= 45
 
 
-def test_p_values_of_normal_rows_are_uniform_on_draws() -> None:
+@each_detector
+def test_p_values_of_normal_rows_are_uniform_on_draws(detector: BatchDetector) -> None:
     rng = np.random.RandomState(0)
     means = []
     for seed in range(100):
-        detector = QMS22(**{**QUICK, "random_state": seed}, max_samples=20)
-        detector.fit(rng.normal(size=(60, 2)), unlabeled=rng.normal(size=(15, 2)))
-        split = detector._calibrated().p_values_by_split(1, ties_at_random=True)
+        drawing = clone(detector).set_params(random_state=seed, max_samples=20)
+        drawing.fit(rng.normal(size=(60, 2)), unlabeled=rng.normal(size=(15, 2)))
+        split = drawing._calibrated().p_values_by_split(1, ties_at_random=True)
         means.append(split.mean())
-    n_held_out = detector._calibrated().n_held_out
+    n_held_out = drawing._calibrated().n_held_out
     expected = (n_held_out + 2) / 2 / (n_held_out + 1)
     assert abs(np.mean(means) - expected) < 4 * np.std(means) / np.sqrt(100)
 
