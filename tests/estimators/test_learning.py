@@ -79,12 +79,12 @@ def test_the_levels_of_a_category_count_as_one_feature(n_levels: int, seed: int)
     assert (alone[1:][np.ptp(levels, axis=0) > 0] >= variance[0] - 1e-9).all()
 
 
-def test_a_level_never_seen_is_as_far_as_the_others() -> None:
+def test_a_level_never_seen_is_farther_than_the_others() -> None:
     rng = np.random.RandomState(0)
     normal = np.eye(4)[rng.randint(3, size=200)]  # the fourth level is not among them
     scaler = fit_distance_scaler(normal, ((0, 1, 2, 3),))
     known = distance(scaler, np.eye(4)[0], np.eye(4)[1])
-    assert distance(scaler, np.eye(4)[0], np.eye(4)[3]) == pytest.approx(known)
+    assert distance(scaler, np.eye(4)[0], np.eye(4)[3]) > max(1.0, 1.5 * known)
 
 
 def test_groups_of_other_numbers_are_columns_of_their_own() -> None:
