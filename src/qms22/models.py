@@ -128,7 +128,7 @@ def save_model(
     was among them. The file of a `QMS22` contains no rows. An encoder contains the names of the
     columns and the levels of categories. Protect the file as you protect the data.
 
-    The forests take most of the space: about 17 MB for an ensemble of 20,000 rows.
+    The forests take most of the space: about 7 MB in all for tables of 20,000 rows or more.
 
     Examples
     --------
