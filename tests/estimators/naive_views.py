@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from qms22.estimators.learned_rows import hash_rows
 from qms22.estimators.learning import _SHRINKAGE as SHRINKAGE
 from qms22.estimators.weights import _MOST_SUSPICIOUS as MOST_SUSPICIOUS
 
@@ -75,8 +76,10 @@ def naive_scores(
         [mean_log_distance(row, np.delete(known, i, axis=0), known) for i, row in enumerate(known)],
     )
     for name in views.keys() & {"forest", "self_training"}:
-        scores = views[name].forest.oob_scores
-        by_view[name] = shares(scores[len(normal) :], scores[: len(normal)])
+        of_normal, of_batch = np.split(views[name].forest.oob_scores, [len(normal)])
+        # The batch is learned from in the order of its hashes.
+        of_batch = of_batch[np.argsort(np.argsort(hash_rows(batch)))]
+        by_view[name] = shares(of_batch, of_normal)
     return {name: -np.log(p) for name, p in by_view.items()}
 
 

@@ -107,6 +107,17 @@ def test_same_seed_same_scores_whatever_the_jobs(
     assert (one != other.unlabeled_scores_).any()
 
 
+def test_the_order_of_the_batch_changes_nothing(
+    clustered: tuple[np.ndarray, np.ndarray],
+) -> None:
+    normal, batch = clustered
+    order = np.random.RandomState(1).permutation(len(batch))
+    expected = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch)
+    found = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch[order])
+    assert found.weights_ == expected.weights_
+    np.testing.assert_array_equal(found.unlabeled_scores_, expected.unlabeled_scores_[order])
+
+
 def test_pickled_detector_scores_alike(
     fitted: QMS22Ensemble, rows: tuple[np.ndarray, np.ndarray]
 ) -> None:

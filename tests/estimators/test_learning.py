@@ -141,7 +141,7 @@ def test_a_row_is_no_reference_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
 def test_forest_view_has_the_out_of_bag_scores() -> None:
     rng = np.random.RandomState(0)
     normal, batch = rng.normal(size=(80, 3)), rng.normal(size=(40, 3))
-    view = learn_forest(normal, batch, np.ones(40), rng, n_threads=1)
+    view = learn_forest(normal, batch, np.ones(40), 0, n_threads=1)
     oob = view.forest.oob_scores
     np.testing.assert_array_equal(view.held_out.ascending, np.sort(oob[:80]))
     score = view.scorer(choose_backend("cpu"))
@@ -155,7 +155,7 @@ def test_rows_without_label_count_as_known_normal() -> None:
     """A forest that is to tell nothing finds nothing."""
     rng = np.random.RandomState(0)
     normal, batch = rng.normal(size=(80, 3)), rng.normal(size=(40, 3)) + 3
-    view = learn_forest(normal, batch, np.zeros(40), rng, n_threads=1)
+    view = learn_forest(normal, batch, np.zeros(40), 0, n_threads=1)
     assert np.ptp(view.forest.oob_scores) == 0.0
 
 
