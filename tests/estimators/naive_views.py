@@ -79,7 +79,7 @@ def naive_scores(
         of_normal, of_batch = np.split(views[name].forest.oob_scores, [len(normal)])
         # The batch is learned from in the order of its hashes.
         of_batch = of_batch[np.argsort(np.argsort(hash_rows(batch)))]
-        by_view[name] = shares(of_batch, of_normal)
+        by_view[name] = shares(of_batch.tolist(), of_normal.tolist())
     return {name: -np.log(p) for name, p in by_view.items()}
 
 
