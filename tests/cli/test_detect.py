@@ -62,9 +62,9 @@ def test_into_a_pipe_goes_csv(files: Path) -> None:
     assert len(lines) == 21
     assert "usually" in lines[1]
     assert "by the labels:" in result.stderr
-    assert auc_of(result) == pytest.approx(0.948, abs=0.02)
+    assert auc_of(result) > 0.93
     assert "numeric" in result.stderr  # the types of the columns are shown
-    assert "160/160" in result.stderr  # and a progress bar
+    assert re.search(r" (\d+)/\1 ", result.stderr)  # and a progress bar
 
 
 def test_quiet(files: Path) -> None:
