@@ -68,7 +68,7 @@ bench: $(READY)
 study: $(READY)
 	PYTHONPATH=benchmarks $(BIN)/python -m study --n-jobs -1 --output docs/benchmark
 
-# Recall of injected anomalies in mixed tables (benchmarks/results/mixed.csv): ten minutes on a core.
+# Recall of injected anomalies in mixed tables (benchmarks/results/mixed.csv): ten minutes on two cores.
 mixed: $(READY)
 	PYTHONPATH=benchmarks $(BIN)/python -m mixed
 

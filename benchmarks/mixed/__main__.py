@@ -13,9 +13,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
+from typing import Any
 
 import click
 import pandas as pd
+from joblib import Parallel, delayed
 from reporting import console, output_option, write_csv
 from rich.console import Console
 from rich.progress import track
@@ -27,8 +29,8 @@ from mixed.tables import all_tables
 
 
 @click.command()
-@click.option("--normal", default=2000, show_default=True, help="Known-normal rows.")
-@click.option("--batch", default=1000, show_default=True, help="Rows of a batch.")
+@click.option("--normal", default=8000, show_default=True, help="Known-normal rows.")
+@click.option("--batch", default=2000, show_default=True, help="Rows of a batch.")
 @click.option("--seeds", default=3, show_default=True, help="Number of seeds.")
 @click.option(
     "-m",
@@ -39,18 +41,27 @@ from mixed.tables import all_tables
     show_default=True,
     help="A detector; may be repeated.",
 )
+@click.option("--n-jobs", default=-1, show_default=True, help="Processes.")
 @click.option("--quick", is_flag=True, help="A smoke test of a minute: few rows, one seed.")
 @output_option("mixed.csv")
 def main(
-    normal: int, batch: int, seeds: int, detectors: Sequence[str], quick: bool, output: Path
+    normal: int,
+    batch: int,
+    seeds: int,
+    detectors: Sequence[str],
+    n_jobs: int,
+    quick: bool,
+    output: Path,
 ) -> None:
     """Measure, print and write."""
     if quick:
         normal, batch, seeds = 400, 200, 1
     jobs = [(table, seed) for table in all_tables() for seed in range(seeds)]
-    found: list[Recall] = []
-    for table, seed in track(jobs, "tables", console=Console(stderr=True)):
-        found += measure_table(table, seed, normal, batch, detectors)
+    parts = Parallel(n_jobs, return_as="generator")(
+        delayed(_measure)(table, seed, normal, batch, detectors) for table, seed in jobs
+    )
+    progress = track(parts, "tables", total=len(jobs), console=Console(stderr=True))
+    found = [result for part in progress for result in part]
     results = pd.DataFrame(found)
     show(results, list(detectors))
     headings = [field.name for field in fields(Recall)]
@@ -71,6 +82,10 @@ def show(results: pd.DataFrame, detectors: list[str]) -> None:
     seconds = results.groupby("detector")["seconds"].sum()[detectors]
     table.add_row("CPU s", *(f"{x:.0f}" for x in seconds))
     console.print(table)
+
+
+def _measure(*job: Any) -> list[Recall]:
+    return list(measure_table(*job))
 
 
 def _rounded(result: Recall) -> list[object]:
