@@ -27,8 +27,12 @@ COLORS = (
     "#1f93a8",
     "#9c7a1b",
     "#7a828c",
+    "#c2528f",
+    "#5f8f1f",
+    "#5a6bd6",
+    "#a8553a",
 )
-MARKERS = "os^Dv<>P"
+MARKERS = "os^Dv<>PX*ph"
 
 
 def color_of(position: int) -> str:
