@@ -58,10 +58,9 @@ class QMS22Ensemble(BatchDetector):
     weights, none of which needs labels:
 
     - Agreement. QMS22 gets w, the square of the mean rank correlation between the scores of its
-      splits for the batch, and the distance gets 1 − w. The forest gets a, the rank correlation of
-      forests that have no row in common, and the self-training √a, because it knows what the other
-      views know, too. Where there is nothing to learn from the batch, each fit finds its own noise,
-      these weights are small and the distance decides.
+      splits for the batch, and the distance gets 1 − w. The forest and the self-training get the
+      rank correlation of forests that have no row in common. Where there is nothing to learn from
+      the batch, each fit finds its own noise, these weights are small and the distance decides.
     - Excess. A view in which the batch has clearly more suspicious rows than chance would give gets
       its share of an additional weight of 4. So the view that sees a few obvious outliers decides,
       even where the fits do not agree on the other 99 % of the rows.
@@ -225,7 +224,7 @@ class QMS22Ensemble(BatchDetector):
             self.views_["self_training"] = learn_forest(
                 known, searched, ranks**2, seeds[1], n_threads
             )
-            self.weights_["self_training"] = math.sqrt(between_forests)
+            self.weights_["self_training"] = between_forests
 
     def _learn_members(
         self,
