@@ -64,7 +64,8 @@ bench: $(READY)
 		--seed 0 --seed 1 --seed 2
 	$(BIN)/qms22 bench report --store $(BENCH_STORE) --output docs/benchmark
 
-# How QMS22Ensemble was chosen (docs/benchmark/study.md): a quarter of an hour on two cores.
+# How QMS22Ensemble was chosen (docs/benchmark/study.md): a quarter of an hour on two cores. ADBench's
+# files come from the directory that QMS22_ADBENCH names; without it, they are left out.
 study: $(READY)
 	PYTHONPATH=benchmarks $(BIN)/python -m study --n-jobs -1 --output docs/benchmark
 

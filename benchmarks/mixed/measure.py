@@ -39,6 +39,26 @@ class Recall:
     seconds: float
 
 
+@dataclass(frozen=True)
+class EncodedBatch:
+    """Encoded rows: known-normal ones, and a batch with anomalies of one kind.
+
+    Parameters
+    ----------
+    kind : str
+    known, searched : ndarray
+    is_anomaly : ndarray
+    groups : tuple of tuple of int
+        The columns of each column of the table.
+    """
+
+    kind: str
+    known: np.ndarray
+    searched: np.ndarray
+    is_anomaly: np.ndarray
+    groups: tuple[tuple[int, ...], ...]
+
+
 class Mahalanobis:
     """The distance from the mean of the normal rows, in units of their covariance."""
 
@@ -74,31 +94,46 @@ def measure_table(
     detectors : sequence of str
         Names as in `qms22.detectors.registry`, or "Mahalanobis".
     """
+    fitted: dict[str, Any] = {}
+    for batch in draw_batches(table, seed, n_normal, n_batch):
+        n_anomalies = int(batch.is_anomaly.sum())
+        for name in detectors:
+            if name not in fitted and not _learns_batch(name):
+                # Those that do not learn from the batch are fitted once.
+                fitted[name] = _build(name, seed).fit(batch.known)
+            begin = time.process_time()
+            if name in fitted:
+                scores = registry.score(fitted[name], batch.searched)
+            else:
+                detector = _build(name, seed)
+                # Rivals take rows as they are; ours are told which columns are one category.
+                groups = {"groups": batch.groups} if name in OURS else {}
+                detector.fit(batch.known, unlabeled=batch.searched, **groups)
+                scores = detector.unlabeled_scores_
+            seconds = time.process_time() - begin
+            recall = true_positive_rate_at(batch.is_anomaly, scores, n_anomalies)
+            auc = roc(batch.is_anomaly, scores).auc
+            yield Recall(table.name, batch.kind, seed, n_anomalies, name, recall, auc, seconds)
+
+
+def draw_batches(
+    table: MixedTable, seed: int, n_normal: int, n_batch: int
+) -> Iterator[EncodedBatch]:
+    """Draw known-normal rows and, for every kind of anomaly, a batch; yield them encoded.
+
+    The parameters are those of `measure_table`.
+    """
     rng = np.random.default_rng(seed)
     n_anomalies = round(SHARES[seed % len(SHARES)] * n_batch)
     rows = table.draw(n_normal + n_batch, rng)
     normal, clean = rows.iloc[:n_normal].reset_index(drop=True), rows.iloc[n_normal:]
     encoder = TabularEncoder(missing="impute").fit(normal)
     known = encoder.transform(normal)
-    # Those that do not learn from the batch are fitted once.
-    fitted = {name: _build(name, seed).fit(known) for name in detectors if not _learns_batch(name)}
+    groups = tuple(tuple(columns) for columns in encoder.groups_.values())
     for kind, change in table.changes.items():
         shuffled = clean.iloc[rng.permutation(n_batch)].reset_index(drop=True)
         batch, is_anomaly = inject(shuffled, change, n_anomalies, rng)
-        searched = encoder.transform(batch)
-        for name in detectors:
-            begin = time.process_time()
-            if name in fitted:
-                scores = registry.score(fitted[name], searched)
-            else:
-                detector = _build(name, seed)
-                # Rivals take rows as they are; ours are told which columns are one category.
-                groups = {"groups": encoder.groups_} if name in OURS else {}
-                scores = detector.fit(known, unlabeled=searched, **groups).unlabeled_scores_
-            seconds = time.process_time() - begin
-            recall = true_positive_rate_at(is_anomaly, scores, n_anomalies)
-            auc = roc(is_anomaly, scores).auc
-            yield Recall(table.name, kind, seed, n_anomalies, name, recall, auc, seconds)
+        yield EncodedBatch(kind, known, encoder.transform(batch), is_anomaly, groups)
 
 
 def recall_by_kind(results: pd.DataFrame) -> pd.DataFrame:

@@ -1,1 +1,1 @@
-"""The study behind `QMS22Ensemble`: every variant that was tried, and how one was chosen."""
+"""The study behind `QMS22Ensemble`: the variants that were tried, and how one was chosen."""

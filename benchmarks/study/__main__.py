@@ -8,14 +8,21 @@ from pathlib import Path
 import click
 
 from qms22._runtime.progress import progress_bar
-from qms22.cli.bench import choose_names, keel_option, show_origins
+from qms22.cli.bench import choose_names, keel_option
 from qms22.cli.shared import explained
-from qms22.datasets import list_keel, load_keel
-from study.elsewhere import sets_elsewhere
+from qms22.datasets import list_keel
 from study.families import halves_of
-from study.measure import measure
+from study.measure import measure, plan
+from study.problems import (
+    ADBENCH,
+    KEEL,
+    MIXED,
+    adbench_problems,
+    keel_problems,
+    mixed_names,
+    mixed_problems,
+)
 from study.report import write_study
-from study.variants import FEW, all_variants
 
 
 @click.command()
@@ -25,19 +32,30 @@ from study.variants import FEW, all_variants
     "patterns",
     multiple=True,
     metavar="NAME",
-    help="A data set of KEEL or scikit-learn, or a pattern such as 'glass*'; may be repeated. "
+    help="A data set, or a pattern such as 'glass*', '*_wine' or 'orders: *'; may be repeated. "
     "The default is all of them.",
 )
-@click.option(
-    "--seed",
-    "seeds",
-    multiple=True,
-    type=click.IntRange(min=0, max=2**32 - 1),
-    default=(0, 1),
-    show_default=True,
-    help="A seed of the variants; may be repeated.",
-)
 @keel_option
+@click.option(
+    "--adbench",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    envvar="QMS22_ADBENCH",
+    help="Folder with ADBench's .npz files. Without it, ADBench is left out.",
+)
+@click.option(
+    "--folds",
+    type=click.IntRange(1, 5),
+    default=5,
+    show_default=True,
+    help="Folds of each data set of KEEL.",
+)
+@click.option("--seeds", default=1, show_default=True, help="Seeds of all variants.")
+@click.option(
+    "--ablation-seeds",
+    default=3,
+    show_default=True,
+    help="Seeds of the shipped variant and of those without one view.",
+)
 @click.option("--n-jobs", default=1, show_default=True, help="Parallel folds; -1 uses all cores.")
 @click.option(
     "-o",
@@ -45,44 +63,42 @@ from study.variants import FEW, all_variants
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("study"),
     show_default=True,
-    help="Directory for study.md, study.png and CSV tables.",
+    help="Directory for study.md, study.csv and study-ablation.csv.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress bar.")
 def main(
     patterns: Sequence[str],
-    seeds: Sequence[int],
     keel: Path | None,
+    adbench: Path | None,
+    folds: int,
+    seeds: int,
+    ablation_seeds: int,
     n_jobs: int,
     output: Path,
     quiet: bool,
 ) -> None:
     """Compare variants of the recommended detector, and check the choice of one.
 
-    The best variant on one half of KEEL's families is confirmed on the other half, and vice versa.
-    The whole study takes a quarter of an hour on two cores.
+    The best variant on one half of the families is confirmed on the other half, and vice versa.
     """
     with explained():
-        others = {dataset.name: dataset for dataset in sets_elsewhere()}
-        chosen = choose_names([*list_keel(), *others], patterns)
-        names = [name for name in chosen if name not in others]
-        halves_of(names)  # raises before the work starts, not after it
-        datasets = [load_keel(name, keel) for name in names]
-        elsewhere = [others[name] for name in chosen if name in others]
-        seeds = list(dict.fromkeys(seeds))
-        n_keel = sum(dataset.n_folds for dataset in datasets) * len(seeds)
-        n_all = n_keel + sum(dataset.n_folds for dataset in elsewhere)
-        if not quiet:
-            show_origins(datasets)
-        with progress_bar("folds", n_all, enabled=not quiet) as show:
-            table = measure(datasets, list(all_variants()), seeds, n_jobs=n_jobs, show=show)
-            few = measure(
-                elsewhere,
-                FEW,
-                seeds[:1],
-                n_jobs=n_jobs,
-                show=lambda done, name: show(n_keel + done, name),
-            )
-        page = write_study(table, few, seeds, output)
+        sets = {problem.name: problem for problem in adbench_problems(adbench)} if adbench else {}
+        names = {KEEL: list_keel(), ADBENCH: list(sets), MIXED: mixed_names()}
+        every = [name for listed in names.values() for name in listed]
+        chosen = set(choose_names(every, patterns))
+        names = {key: [name for name in listed if name in chosen] for key, listed in names.items()}
+        for collection, listed in names.items():
+            if listed:
+                halves_of(collection, listed)  # raises before the work starts, not after it
+        problems = [
+            *keel_problems(names[KEEL], keel, folds),
+            *(sets[name] for name in names[ADBENCH]),
+            *mixed_problems(names[MIXED]),
+        ]
+        jobs = plan(problems, seeds, ablation_seeds)
+        with progress_bar("problems", len(jobs), enabled=not quiet) as show:
+            variants, ablation = measure(jobs, n_jobs=n_jobs, show=show)
+        page = write_study(variants, ablation, max(seeds, ablation_seeds), output)
     click.echo(f"study written to {page}")
 
 

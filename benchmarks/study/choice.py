@@ -1,82 +1,113 @@
-"""Choose a variant on one half of KEEL's families and confirm it on the other.
-
-Every variant is measured on every data set, but a choice sees one half only.
-"""
+"""Choose a variant on one half of the families and confirm it on the other."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
+import numpy as np
 import pandas as pd
 
-from qms22.bench.statistics import signed_ranks
-from study.families import families_of, halves_by_set
-from study.variants import BRM, KNN, PAPER, all_variants
-
-RIVALS = (BRM, PAPER, KNN)
-
-
-def choose(auc: pd.DataFrame) -> str:
-    """Return the variant with the best mean over the data sets."""
-    return str(auc.mean().idxmax())
+from qms22.bench.statistics import LEVEL, signed_ranks
+from study.families import halves_of
+from study.measure import Tables
+from study.variants import RIVALS, SHIPPED
 
 
-def summarize(auc: pd.DataFrame) -> pd.DataFrame:
-    """Return the means of every variant.
-
-    Parameters
-    ----------
-    auc : DataFrame
-        KEEL data sets as rows, variants as columns, including those of `RIVALS`.
-
-    Returns
-    -------
-    DataFrame
-        A row per variant: group, variant, mean (over data sets), family_mean (over families),
-        A and B (over data sets of either half), rank_A and rank_B (1 is the best), gain (over
-        BRM) and p_value (two-sided, of a Wilcoxon test against BRM).
-    """
-    families, halves = families_of(auc), halves_by_set(auc)
-    variants = all_variants()
-    table = pd.DataFrame(
-        {
-            "group": [variants[name].group for name in auc.columns],
-            "variant": auc.columns,
-            "mean": auc.mean().to_numpy(),
-            "family_mean": auc.groupby(families).mean().mean().to_numpy(),
-        }
-    )
-    for half in "AB":
-        table[half] = auc[halves == half].mean().to_numpy()
-        table[f"rank_{half}"] = table[half].rank(ascending=False, method="min").astype(int)
-    table["gain"] = table["mean"] - auc[BRM].mean()
-    table["p_value"] = [signed_ranks(auc[name], auc[BRM]).p_value for name in auc.columns]
-    return table
+def only_half(tables: Tables, half: str) -> Tables:
+    """Return the data sets of one half of each collection."""
+    return {name: table[halves_of(name, table.index) == half] for name, table in tables.items()}
 
 
-def confirm(auc: pd.DataFrame, shipped: str) -> pd.DataFrame:
-    """Choose on each half and confirm on the other; the same for the shipped variant.
+def choose(tables: Tables, variants: Collection[str]) -> str:
+    """Return the variant with the best mean over the collections, each with the same weight."""
+    means = np.mean([table[list(variants)].mean() for table in tables.values()], axis=0)
+    return list(variants)[int(np.argmax(means))]
+
+
+def confirm(tables: Tables, lists: Mapping[str, Collection[str]]) -> pd.DataFrame:
+    """Choose from each list on one half, and compare with the shipped variant on the other.
 
     Returns
     -------
     DataFrame
-        Four rows: role ("chosen" or "shipped"), variant, chosen_on, confirmed_on, mean_there (on
-        the half that chose), mean (on the half that confirms) and, for every rival, its gain
-        there and the two-sided p-value of a Wilcoxon test, as in "gain over BRM", "p of BRM".
+        Two rows for each list: list, halves, chosen, and for every collection the gain over the
+        shipped variant ("gain on KEEL") with the p-value of Wilcoxon's test ("p on KEEL").
     """
-    halves = halves_by_set(auc)
     rows = []
-    for chosen_on, confirmed_on in ("AB", "BA"):
-        seen, unseen = auc[halves == chosen_on], auc[halves == confirmed_on]
-        for role, variant in (("chosen", choose(seen)), ("shipped", shipped)):
-            row = {
-                "role": role,
-                "variant": variant,
-                "chosen_on": chosen_on,
-                "confirmed_on": confirmed_on,
-                "mean_there": seen[variant].mean(),
-                "mean": unseen[variant].mean(),
+    for title, variants in lists.items():
+        for first, second in ("AB", "BA"):
+            chosen = choose(only_half(tables, first), [SHIPPED, *variants])
+            row: dict[str, object] = {
+                "list": title,
+                "halves": f"{first} → {second}",
+                "chosen": chosen,
             }
-            for rival in RIVALS:
-                row[f"gain over {rival}"] = (unseen[variant] - unseen[rival]).mean()
-                row[f"p of {rival}"] = signed_ranks(unseen[variant], unseen[rival]).p_value
+            for collection, table in only_half(tables, second).items():
+                row |= _compared(collection, table[chosen], table[SHIPPED])
             rows.append(row)
     return pd.DataFrame(rows)
+
+
+def compare(tables: Tables, variants: Collection[str]) -> pd.DataFrame:
+    """Compare variants with the shipped one on all data sets.
+
+    Returns
+    -------
+    DataFrame
+        A row per variant, first the shipped one: variant, and for every collection its mean
+        ("KEEL"), its gain over the shipped one and the p-value, as in `confirm`.
+    """
+    rows = []
+    for variant in [SHIPPED, *variants]:
+        row: dict[str, object] = {"variant": variant}
+        for collection, table in tables.items():
+            row[collection] = table[variant].mean()
+            if variant != SHIPPED:
+                row |= _compared(collection, table[variant], table[SHIPPED])
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def best_rivals(tables: Tables) -> pd.DataFrame:
+    """Compare the shipped variant with the best rival on each half of each collection.
+
+    Returns
+    -------
+    DataFrame
+        Columns collection, half, n_sets, shipped, rival, of_rival (its mean), gain and p_value.
+    """
+    rows = []
+    for half in "AB":
+        for collection, table in only_half(tables, half).items():
+            best = str(table[list(RIVALS)].mean().idxmax())
+            rows.append(
+                {
+                    "collection": collection,
+                    "half": half,
+                    "n_sets": len(table),
+                    "shipped": table[SHIPPED].mean(),
+                    "rival": best,
+                    "of_rival": table[best].mean(),
+                    "gain": (table[SHIPPED] - table[best]).mean(),
+                    "p_value": signed_ranks(table[SHIPPED], table[best]).p_value,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def significantly_better(tables: Tables, variants: Collection[str]) -> list[str]:
+    """Describe every variant that is better than the shipped one at p < 0.05, and where."""
+    found = []
+    for variant in variants:
+        for collection, table in tables.items():
+            test = signed_ranks(table[variant], table[SHIPPED])
+            if test.r_plus > test.r_minus and test.p_value < LEVEL:
+                found.append(f"{variant} on {collection} (p = {test.p_value:.3f})")
+    return found
+
+
+def _compared(collection: str, variant: pd.Series, shipped: pd.Series) -> dict[str, float]:
+    return {
+        f"gain on {collection}": (variant - shipped).mean(),
+        f"p on {collection}": signed_ranks(variant, shipped).p_value,
+    }

@@ -1,90 +1,85 @@
-"""Measure the variants of the study on data sets."""
+"""Measure the variants of the study on problems."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
-from scipy.stats import rankdata
 
-from qms22.datasets import Dataset, Fold
 from study.pieces import Pieces
-from study.variants import all_variants
+from study.problems import COLLECTIONS, MIXED, Problem
+from study.variants import ABLATION, ALL
+
+# By collection: AUC or recall, data sets as rows and variants as columns.
+Tables = dict[str, pd.DataFrame]
 
 
 @dataclass(frozen=True)
-class FoldJob:
-    """One fold of a data set, to score by variants with one seed."""
+class Job:
+    """One problem to score with one seed, by all variants or by those of the ablation."""
 
-    dataset: str
-    fold: Fold
+    problem: Problem
     seed: int
-    variants: Sequence[str]
+    is_full: bool
+
+
+def plan(problems: Iterable[Problem], n_seeds: int, n_ablation: int) -> list[Job]:
+    """Return the jobs, long ones first, so that no core is idle at the end.
+
+    Mixed tables have no more seeds in the ablation: there are several batches of each kind already.
+    """
+    jobs = [
+        Job(problem, seed, seed < n_seeds)
+        for problem in problems
+        for seed in range(n_seeds if problem.collection == MIXED else max(n_seeds, n_ablation))
+    ]
+    return sorted(jobs, key=lambda job: -job.problem.normal.size)
+
+
+def run_job(job: Job) -> dict[str, float]:
+    """Compute the quality of every variant on one problem."""
+    pieces = Pieces(job.problem, job.seed)
+    variants = ALL if job.is_full else ABLATION
+    return {name: job.problem.quality(variant(pieces)) for name, variant in variants.items()}
 
 
 def measure(
-    datasets: Sequence[Dataset],
-    variants: Sequence[str],
-    seeds: Sequence[int],
+    jobs: Sequence[Job],
     *,
     n_jobs: int = 1,
     show: Callable[[int, str], None] = lambda done, name: None,
-) -> pd.DataFrame:
-    """Measure variants on data sets.
+) -> tuple[Tables, Tables]:
+    """Measure variants.
 
     Parameters
     ----------
-    datasets : sequence of Dataset
-    variants : sequence of str
-        Names of `all_variants`.
-    seeds : sequence of int
+    jobs : sequence of Job
     n_jobs : int
-        Parallel folds; -1 uses all cores.
+        Parallel jobs; -1 uses all cores.
     show : callable, optional
-        Called after each fold and seed with the number done and the name of the data set.
+        Called after each job with the number done and the name of the data set.
 
     Returns
     -------
-    DataFrame
-        Raw AUC, mean over folds and seeds: data sets as rows, variants as columns.
+    variants, ablation : dict of str to DataFrame
+        Means over folds and seeds. The ablation has its own variants only, with all its seeds.
     """
-    jobs = [
-        FoldJob(dataset.name, fold, seed, variants)
-        for dataset in datasets
-        for fold in dataset.folds()
-        for seed in seeds
-    ]
-    # Long ones first, so that no core is idle at the end.
-    jobs.sort(key=lambda job: -job.fold.normal.size)
+    found = Parallel(n_jobs, return_as="generator")(delayed(run_job)(job) for job in jobs)
     rows = []
-    for job, auc in zip(jobs, _execute(jobs, n_jobs), strict=True):
-        rows.append([job.dataset, *auc])
-        show(len(rows), job.dataset)
-    table = pd.DataFrame(rows, columns=["dataset", *variants])
-    return table.groupby("dataset").mean().loc[[dataset.name for dataset in datasets]]
+    for job, result in zip(jobs, found, strict=True):
+        key = {"collection": job.problem.collection, "dataset": job.problem.name}
+        rows.append({**key, "is_full": job.is_full, **result})
+        show(len(rows), job.problem.name)
+    table = pd.DataFrame(rows)
+    full = table[table["is_full"]]
+    return _by_collection(full, list(ALL)), _by_collection(table, list(ABLATION))
 
 
-def run_job(job: FoldJob) -> NDArray[np.float64]:
-    """Compute the AUC of every variant on one fold."""
-    pieces, known = Pieces(job.fold, job.seed), all_variants()
-    scores = np.array([known[name].scores(pieces) for name in job.variants])
-    return auc_of_rows(job.fold.is_outlier, scores)
-
-
-def auc_of_rows(is_outlier: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the AUC of every row of `scores`; ties count half."""
-    n_outliers = int(is_outlier.sum())
-    ranks = rankdata(scores, axis=1)[:, is_outlier].mean(axis=1)
-    auc: NDArray[np.float64] = (ranks - (n_outliers + 1) / 2) / (len(is_outlier) - n_outliers)
-    return auc
-
-
-def _execute(jobs: Sequence[FoldJob], n_jobs: int) -> Iterator[NDArray[np.float64]]:
-    if n_jobs == 1:
-        yield from map(run_job, jobs)
-    else:
-        yield from Parallel(n_jobs, return_as="generator")(delayed(run_job)(job) for job in jobs)
+def _by_collection(table: pd.DataFrame, variants: list[str]) -> Tables:
+    return {
+        collection: part.groupby("dataset")[variants].mean()
+        for collection in COLLECTIONS
+        if len(part := table[table["collection"] == collection])
+    }

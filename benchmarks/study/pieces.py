@@ -1,276 +1,185 @@
-"""Fits and distances of one fold, which the variants share; each is computed once."""
+"""What one fit of the ensemble consists of, so that variants can put it together in other ways."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
-from scipy.stats import rankdata
-from sklearn.covariance import ledoit_wolf
 
-from qms22._cpm.members import MemberFunctions
-from qms22._cpm.options import SolverOptions
-from qms22._cpm.restarts import solve_restarts
+from qms22 import QMS22Ensemble
+from qms22._cpm.backends import choose_backend
 from qms22._cpm.scaling import DEVIATION, FeatureScaler, range_scaler
-from qms22.datasets import Fold
-from qms22.detectors import BRM
-from qms22.estimators.held_out import HeldOutScores
-from qms22.estimators.nearest import MOST_REFERENCES, mean_log_distances
-
-# Least variance of whitened directions, as a share of a feature's variance: below it, rounding
-# errors would dominate.
-_LEAST_VARIANCE = 1e-6
+from qms22.estimators.batch_detector import fit_scaler_and_stack
+from qms22.estimators.forest import fit_forest
+from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
+from qms22.estimators.learned_rows import LearnedRows
+from qms22.estimators.learning import (
+    distance_scaler,
+    forest_agreement,
+    learn_covariance,
+    learn_distances,
+    learn_forest,
+)
+from qms22.estimators.nearest import mean_log_distances
+from qms22.estimators.views import DistancePart, DistanceView, ForestView, View
+from study.problems import Problem
 
 Array = NDArray[np.float64]
-Piece = TypeVar("Piece")
+
+# As in version 0.1.0.
+_EARLIER_SPLITS, _EARLIER_REFERENCES = 8, 512
+
+_N_TREES = 200
 
 
 @dataclass(frozen=True)
-class Search:
-    """Settings of QMS22.
-
-    Parameters
-    ----------
-    space : {"maxabs", "standard", "whitened"}
-        How features are scaled.
-    n_members : int
-    options : SolverOptions
-    """
-
-    space: str = "standard"
-    n_members: int = 7
-    options: SolverOptions = field(default_factory=lambda: SolverOptions(max_iter=20))
-
-    @classmethod
-    def standard(cls, n_members: int = 7, **options: Any) -> Search:
-        """Search in standardized features, with 20 sweeps by default."""
-        return cls("standard", n_members, SolverOptions(**{"max_iter": 20, **options}))
-
-
-@dataclass(frozen=True)
-class HoldOut:
-    """How rows of T are held out.
-
-    Parameters
-    ----------
-    n_splits : int
-    share : float or None
-        Share of T to draw for each split. None cuts T into parts: every row is held out once.
-    """
-
-    n_splits: int = 8
-    share: float | None = None
-
-    def draw(self, n_normal: int, rng: np.random.RandomState) -> list[NDArray[np.intp]]:
-        """Return the positions of the held-out rows of every split."""
-        if self.share is None:
-            return np.array_split(rng.permutation(n_normal), min(self.n_splits, n_normal))
-        n_held_out = round(self.share * n_normal)
-        return [rng.permutation(n_normal)[:n_held_out] for _ in range(self.n_splits)]
-
-
-@dataclass(frozen=True)
-class HeldOutSplit:
-    """One split: the held-out rows, the others in random order, and a seed for what is fitted."""
-
-    held_out: NDArray[np.intp]
-    others: NDArray[np.intp]
-    seed: int
-
-
-@dataclass(frozen=True)
-class View:
-    """Scores of the batch in several splits, and those of the rows held out in each.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n_splits, n_unlabeled)
-    held_out : tuple of ndarray
-    """
+class Scored:
+    """−log p of the batch in one view, and the number of held-out rows behind each p."""
 
     scores: Array
-    held_out: tuple[Array, ...]
-
-    @classmethod
-    def of(cls, splits: Iterable[tuple[Array, Array]]) -> View:
-        """Gather (scores of the batch, scores of the held-out rows) of every split."""
-        scores, held_out = zip(*splits, strict=True)
-        return cls(np.array(scores), held_out)
-
-    @cached_property
-    def log_p(self) -> Array:
-        """Logarithm of the share of held-out rows that score higher, by split."""
-        pairs = zip(self.scores, self.held_out, strict=True)
-        return np.array([HeldOutScores.of(held_out).log_p_values(row) for row, held_out in pairs])
-
-    @cached_property
-    def log_mean_p(self) -> Array:
-        """Logarithm of the mean share over the splits."""
-        mean: Array = logsumexp(self.log_p, axis=0) - np.log(len(self.log_p))
-        return mean
-
-    @cached_property
-    def agreement(self) -> float:
-        """Mean rank correlation between two splits."""
-        return agreement(self.scores)
-
-    @property
-    def separation(self) -> float:
-        """How much higher the batch scores than held-out rows, in [0, 1]."""
-        return max(0.0, 1.0 - 2.0 * float(np.exp(self.log_mean_p).mean()))
+    n_compared: int
 
 
 @dataclass(frozen=True)
-class ScaledRows:
-    """Known-normal rows and the batch, scaled in the same way."""
-
-    normal: Array
-    batch: Array
-
-
-class Pieces:
-    """Fits and distances of one fold and seed, computed on first use.
+class Distances:
+    """How distances are computed; the default is what is shipped.
 
     Parameters
     ----------
-    fold : Fold
-    seed : int
+    unit : {"capped", "range", "deviation", "quantiles"}
+        What a number is divided by: its range or `times` standard deviations, whichever is less;
+        the range alone; the standard deviation alone; or the range between the quantiles
+        `times` and 1 − `times`.
+    times : float
+    n_references : int
+    grouped : bool
+        Whether the columns of one category count as one feature.
     """
 
-    def __init__(self, fold: Fold, seed: int) -> None:
-        self.fold = fold
-        self.seed = seed
-        self._made: dict[Hashable, Any] = {}
+    unit: str = "capped"
+    times: float = 3.0
+    n_references: int = 2048
+    grouped: bool = True
 
-    def rows(self, space: str) -> ScaledRows:
-        """Scale the rows: "range", "maxabs", "standard" or "whitened"."""
-        return self.once(("rows", space), lambda: self._scale(space))
+    def scaler(self, problem: Problem, standard: FeatureScaler) -> FeatureScaler:
+        """Learn to scale rows for distances."""
+        groups = problem.groups if self.grouped else ()
+        shipped = distance_scaler(standard, problem.normal, groups)
+        width = np.ptp(problem.normal / standard.peak, axis=0)
+        deviation = DEVIATION / standard.factor
+        if self.unit == "range":
+            unit = width
+        elif self.unit == "deviation":
+            unit = deviation
+        elif self.unit == "quantiles":
+            ends = np.quantile(problem.normal, [self.times, 1.0 - self.times], axis=0)
+            unit = np.ptp(ends / standard.peak, axis=0)
+        else:
+            unit = np.minimum(width, self.times * deviation)
+        # Columns without such a unit, and categories, as shipped.
+        unit = np.where(unit > 0.0, unit, 1.0 / shipped.factor)
+        times = {"capped": self.times, "deviation": 1.0}.get(self.unit, 3.0)
+        for columns in map(list, groups):
+            if len(columns) > 1 and np.isin(problem.normal[:, columns], (0.0, 1.0)).all():
+                unit[columns] = times / 3.0 / shipped.factor[columns]
+        return FeatureScaler(shipped.peak, shipped.center, 1.0 / unit, shipped.limit)
 
-    def shuffles(self, search: Search, n_shuffles: int) -> list[MemberFunctions]:
-        """Fit QMS22 without held-out rows, with the seeds that `QMS22` uses."""
-        seeds = np.random.RandomState(self.seed).randint(2**31 - 1, size=n_shuffles)
-        return [
-            self.once(("shuffle", search, seed), partial(self._fit, search, seed))
-            for seed in seeds.tolist()
-        ]
 
-    def member_scores(self, search: Search, n_shuffles: int) -> Array:
-        """Compute η of the batch: an array of shape (n_shuffles, n_unlabeled)."""
-        batch = self.rows(search.space).batch
-        fits = self.shuffles(search, n_shuffles)
-        return np.array([members.outlier_scores(batch) for members in fits])
+@dataclass
+class Pieces:
+    """The views of the ensemble on one problem, learned in the order in which the package does.
 
-    def distances(self, space: str, n_references: int = MOST_REFERENCES) -> Array:
-        """Compute the distance view of the batch, without held-out rows."""
-        rows = self.rows(space)
-        order = np.random.RandomState(self.seed).permutation(len(rows.normal))
-        return mean_log_distances(rows.batch, rows.normal[order[:n_references]])
+    Parameters
+    ----------
+    problem : Problem
+    seed : int
 
-    def members_view(self, search: Search, hold_out: HoldOut) -> View:
-        """Fit QMS22 with held-out rows."""
-        return self.once(("members", search, hold_out), lambda: self._fit_splits(search, hold_out))
+    Attributes
+    ----------
+    views : dict of str to Scored
+        All but "self_training", which depends on the weights of the others.
+    correlation : float
+        Mean rank correlation between the splits of QMS22, at least 0.
+    agreement : float
+        That of forests without a row in common.
+    """
 
-    def distance_view(
-        self, space: str, hold_out: HoldOut, n_references: int = MOST_REFERENCES
-    ) -> View:
-        """Compute the distance view of the batch and of held-out rows."""
-        rows = self.rows(space)
+    problem: Problem
+    seed: int
+    _distances: dict[Distances, Scored] = field(default_factory=dict)
+    _self_training: dict[tuple[bytes, int], Scored] = field(default_factory=dict)
 
-        def measure(split: HeldOutSplit) -> tuple[Array, Array]:
-            references = rows.normal[split.others[:n_references]]
-            held_out = rows.normal[split.held_out]
-            return (
-                mean_log_distances(rows.batch, references),
-                mean_log_distances(held_out, references),
-            )
-
-        key = "distance", space, hold_out, n_references
-        return self.once(key, lambda: View.of(map(measure, self.splits(hold_out))))
-
-    def brm_view(self, hold_out: HoldOut) -> View:
-        """Score the batch and held-out rows by BRM."""
-        normal, batch = self.fold.normal, self.fold.unlabeled
-
-        def measure(split: HeldOutSplit) -> tuple[Array, Array]:
-            brm = BRM(random_state=split.seed).fit(normal[split.others])
-            return -brm.score_samples(batch), -brm.score_samples(normal[split.held_out])
-
-        return self.once(("brm", hold_out), lambda: View.of(map(measure, self.splits(hold_out))))
-
-    def splits(self, hold_out: HoldOut) -> list[HeldOutSplit]:
-        """Draw the splits, in the order in which `QMS22Ensemble` draws."""
-        n_normal = len(self.fold.normal)
-        rng = np.random.RandomState(self.seed)
-        held_out = hold_out.draw(n_normal, rng)
-        seeds = rng.randint(2**31 - 1, size=len(held_out)).tolist()
-        return [
-            HeldOutSplit(out, rng.permutation(np.delete(np.arange(n_normal), out)), seed)
-            for out, seed in zip(held_out, seeds, strict=True)
-        ]
-
-    def once(self, key: Hashable, make: Callable[[], Piece]) -> Piece:
-        """Return the piece of a key, and compute it first if it is new."""
-        if key not in self._made:
-            self._made[key] = make()
-        piece: Piece = self._made[key]
-        return piece
-
-    def _scale(self, space: str) -> ScaledRows:
-        normal, batch = self.fold.normal, self.fold.unlabeled
-        if space == "whitened":
-            return _whiten(self.rows("standard"))
-        scaler = range_scaler(normal) if space == "range" else FeatureScaler.learn(normal, space)
-        return ScaledRows(scaler.transform(normal), scaler.transform(batch))
-
-    def _fit(self, search: Search, seed: int) -> MemberFunctions:
-        return self._solve(search, [seed])[0]
-
-    def _fit_splits(self, search: Search, hold_out: HoldOut) -> View:
-        rows, splits = self.rows(search.space), self.splits(hold_out)
-        fits = self._solve(search, [split.seed for split in splits], splits)
-        return View.of(
-            (
-                np.log1p(members.outlier_scores(rows.batch)),
-                np.log1p(members.outlier_scores(rows.normal[split.held_out])),
-            )
-            for members, split in zip(fits, splits, strict=True)
+    def __post_init__(self) -> None:
+        problem, rng = self.problem, np.random.RandomState(self.seed)
+        known, batch = problem.normal, problem.batch
+        detector = QMS22Ensemble()
+        options = detector._check_parameters()
+        self._standard, rows = fit_scaler_and_stack(known, batch, "standard", "cpu")
+        members, correlation = detector._learn_members(
+            self._standard, rows, len(batch), rng, options
         )
+        self._rng_of_distances = deepcopy(rng)
+        near = distance_scaler(self._standard, known, problem.groups)
+        learned: dict[str, View] = {
+            "members": members,
+            "distances": learn_distances(near, known, "float64", rng, 1),
+            "covariance": learn_covariance(self._standard, rows[len(batch) :], rng),
+            "forest": learn_forest(known, batch, np.ones(len(batch)), rng, 1),
+        }
+        self.views = {name: self._score(view) for name, view in learned.items()}
+        self.correlation = max(0.0, correlation)
+        self.agreement = forest_agreement(known, batch, rng, 1)
+        self._forest_seed = rng.randint(2**31 - 1)
+        self._distances[Distances()] = self.views["distances"]
 
-    def _solve(
-        self, search: Search, seeds: list[int], splits: list[HeldOutSplit] | None = None
-    ) -> list[MemberFunctions]:
-        rows = self.rows(search.space)
-        solutions = solve_restarts(
-            np.concatenate([rows.batch, rows.normal]),
-            len(rows.batch),
-            search.n_members,
-            search.options,
-            seeds,
-            held_out=None if splits is None else [split.held_out for split in splits],
-        )
-        return [solution.members for solution in solutions]
+    def distances(self, settings: Distances) -> Scored:
+        """Compute the distance view with other settings and the same draw of references."""
+        if settings not in self._distances:
+            known, rng = self.problem.normal, deepcopy(self._rng_of_distances)
+            scaler = settings.scaler(self.problem, self._standard)
+            drawn = rng.permutation(len(known))[: max(settings.n_references, MOST_COMPARED)]
+            rows = scaler.transform(known[drawn])
+            references, compared = rows[: settings.n_references].copy(), rows[:MOST_COMPARED]
+            places = np.arange(len(compared))
+            itself = np.where(places < len(references), places, -1)
+            held_out = HeldOutScores.of(mean_log_distances(compared, references, skip=itself))
+            view = DistanceView(scaler, (DistancePart(references, held_out),))
+            self._distances[settings] = self._score(view)
+        return self._distances[settings]
 
+    def earlier_distances(self) -> Scored:
+        """Compute the distance view of version 0.1.0: range scaling, a part of T held out."""
+        known, rng = self.problem.normal, deepcopy(self._rng_of_distances)
+        scaler = range_scaler(known)
+        rows = scaler.transform(known)
+        parts = []
+        for out in np.array_split(rng.permutation(len(rows)), min(_EARLIER_SPLITS, len(rows))):
+            others = rng.permutation(np.delete(np.arange(len(rows)), out))
+            references = rows[others[:_EARLIER_REFERENCES]]
+            held_out = HeldOutScores.of(mean_log_distances(rows[out], references))
+            parts.append(DistancePart(references, held_out))
+        return self._score(DistanceView(scaler, tuple(parts)))
 
-def agreement(scores: Array) -> float:
-    """Compute the mean rank correlation between two rows of `scores`; 0 if it is negative."""
-    ranks = rankdata(scores, axis=1)
-    ranks -= ranks.mean(axis=1, keepdims=True)
-    lengths = np.linalg.norm(ranks, axis=1, keepdims=True)
-    # Scores that are all equal agree with nothing.
-    ranks /= np.where(lengths > 0, lengths, np.inf)
-    correlations = (ranks @ ranks.T)[np.triu_indices(len(ranks), k=1)]
-    return float(np.clip(correlations.mean(), 0.0, 1.0))
+    def self_training(self, labels: Array, min_leaf: int = 5) -> Scored:
+        """Learn a forest from labels of the batch; equal labels give the same forest."""
+        key = labels.tobytes(), min_leaf
+        if key not in self._self_training:
+            known, batch = self.problem.normal, self.problem.batch
+            rows = np.concatenate([known, batch])
+            forest = fit_forest(
+                rows,
+                np.concatenate([np.zeros(len(known)), labels]),
+                n_trees=_N_TREES,
+                min_leaf=min_leaf,
+                seed=self._forest_seed,
+            )
+            held_out = HeldOutScores.of(forest.oob_scores[: len(known)])
+            view = ForestView(forest, LearnedRows.of(rows, forest.oob_scores), held_out)
+            self._self_training[key] = self._score(view)
+        return self._self_training[key]
 
-
-def _whiten(rows: ScaledRows) -> ScaledRows:
-    """Transform standardized rows so that normal rows have the same variance in every direction."""
-    center = rows.normal.mean(axis=0)
-    covariance = ledoit_wolf((rows.normal - center) / DEVIATION, assume_centered=True)[0]
-    variances, directions = np.linalg.eigh(covariance)
-    turn = directions / np.sqrt(np.maximum(variances, _LEAST_VARIANCE))
-    return ScaledRows((rows.normal - center) @ turn, (rows.batch - center) @ turn)
+    def _score(self, view: View) -> Scored:
+        score = view.scorer(choose_backend("cpu"))
+        return Scored(score(self.problem.batch), view.n_compared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -12,221 +13,310 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from keel_files import fake_files, write_files
+from mixed.measure import draw_batches
+from mixed.tables import ORDERS
 from study.__main__ import main
-from study.choice import RIVALS, confirm, summarize
-from study.elsewhere import sets_elsewhere, source_of
-from study.families import FAMILIES, families_of, family_of, halves_by_set, halves_of
-from study.measure import auc_of_rows, measure
-from study.pieces import HoldOut, Pieces, Search, View, agreement
+from study.choice import best_rivals, choose, compare, confirm, only_half, significantly_better
+from study.families import ADBENCH_FAMILIES, KEEL_FAMILIES, family_of, halves_of
+from study.measure import Tables, measure, plan
+from study.pieces import Distances, Pieces, Scored
+from study.problems import ADBENCH, KEEL, MIXED, Problem, mixed_names
 from study.report import write_study
-from study.variants import FEW, PAPER, PLAIN, SHIPPED, all_variants
+from study.variants import ABLATION, ALL, LEFT_OUT, LISTS, RIVALS, SHIPPED, Fusion, excess
 
 from qms22 import QMS22, QMS22Ensemble
-from qms22.datasets import Fold, list_keel
-from qms22.detectors.registry import get_detector, outlier_scores
+from qms22.datasets import list_keel
+from qms22.detectors.knn import KNNDetector
+from qms22.estimators import weights
+from qms22.estimators.learning import distance_scaler
 from qms22.metrics import roc
 
 FAKE_SETS = ("iris0", "zoo-3")
 
+ADBENCH_SETS = ["2_annthyroid", "38_thyroid", "45_wine", "47_yeast", "29_Pima"]
 
-def fold(n_normal: int = 90, n_unlabeled: int = 40, n_features: int = 3) -> Fold:
+
+def problem(
+    name: str = "iris0", n_normal: int = 90, n_batch: int = 60, shift: float = 2.5
+) -> Problem:
     rng = np.random.default_rng(0)
-    normal = rng.normal(size=(n_normal, n_features))
-    unlabeled = rng.normal(size=(n_unlabeled, n_features))
-    is_outlier = np.arange(n_unlabeled) < n_unlabeled // 8
-    unlabeled[is_outlier] += 2.5
-    names = tuple(f"x{number}" for number in range(n_features))
-    return Fold(1, names, normal, unlabeled, is_outlier)
+    normal, batch = rng.normal(size=(n_normal, 3)), rng.normal(size=(n_batch, 3))
+    is_outlier = np.arange(n_batch) < n_batch // 8
+    batch[is_outlier] += shift
+    return Problem(KEEL, name, normal, batch, is_outlier)
 
 
-def made_up(seed: int = 0) -> pd.DataFrame:
-    """AUC of every variant on every KEEL data set."""
+@cache
+def mixed_problem() -> Problem:
+    batch = next(draw_batches(ORDERS, 1, 300, 150))
+    return Problem(
+        MIXED, "orders: spike", batch.known, batch.searched, batch.is_anomaly, batch.groups
+    )
+
+
+@cache
+def pieces(is_mixed: bool, seed: int) -> Pieces:
+    return Pieces(mixed_problem() if is_mixed else problem(), seed)
+
+
+def made_up(seed: int = 0) -> Tables:
+    """Results of every variant on many data sets."""
     rng = np.random.default_rng(seed)
-    shape = len(list_keel()), len(all_variants())
-    return pd.DataFrame(rng.uniform(size=shape), list_keel(), list(all_variants()))
+    names = {KEEL: list_keel(), ADBENCH: ADBENCH_SETS, MIXED: mixed_names()}
+    return {
+        collection: pd.DataFrame(rng.uniform(size=(len(sets), len(ALL))), sets, list(ALL))
+        for collection, sets in names.items()
+    }
 
 
 def test_every_keel_set_has_one_family() -> None:
     for name in list_keel():
-        assert [name.startswith(family) for family in FAMILIES].count(True) == 1, name
-    assert {family_of(name) for name in list_keel()} == set(FAMILIES)
-    assert family_of("winequality-red-4") == family_of("winequality-white-3_vs_7")
+        assert [name.startswith(family) for family in KEEL_FAMILIES].count(True) == 1, name
+    assert {family_of(KEEL, name) for name in list_keel()} == set(KEEL_FAMILIES)
     with pytest.raises(ValueError, match="'digits' belongs to none of the families"):
-        family_of("digits")
+        family_of(KEEL, "digits")
 
 
-def test_halves_are_balanced_and_hold_whole_families() -> None:
-    halves = halves_of(list_keel())
-    assert set(halves) == set(FAMILIES)
-    sizes = Counter(halves[family_of(name)] for name in list_keel())
-    assert set(sizes) == {"A", "B"}
-    assert abs(sizes["A"] - sizes["B"]) <= 1
+def test_families_of_other_collections() -> None:
+    assert family_of(ADBENCH, "2_annthyroid") == family_of(ADBENCH, "38_thyroid")
+    assert family_of(ADBENCH, "31_satimage-2") == "landsat"
+    assert family_of(ADBENCH, "45_wine") == "wine"
+    # No name of a family is that of a member of another one.
+    assert not set(ADBENCH_FAMILIES.values()) & set(ADBENCH_FAMILIES)
+    assert {family_of(MIXED, name) for name in mixed_names()} >= {"orders", "sensors", "patients"}
+
+
+@pytest.mark.parametrize(
+    ("collection", "names"), [(KEEL, list_keel()), (MIXED, mixed_names()), (ADBENCH, ADBENCH_SETS)]
+)
+def test_halves_are_balanced_and_hold_whole_families(collection: str, names: list[str]) -> None:
+    halves = halves_of(collection, names)
+    assert halves.index.tolist() == names
+    assert set(halves) == {"A", "B"}
+    families = [family_of(collection, name) for name in names]
+    assert (halves.groupby(families).nunique() == 1).all()
+    sizes = Counter(halves)
+    assert abs(sizes["A"] - sizes["B"]) <= max(1, len(names) // 4)
     # The order of the names does not matter.
-    assert halves_of(reversed(list_keel())) == halves
+    assert halves_of(collection, names[::-1]).to_dict() == halves.to_dict()
 
 
 def test_one_family_is_not_enough() -> None:
-    with pytest.raises(ValueError, match="at least two families, not of 1"):
-        halves_of(["glass1", "glass2"])
+    with pytest.raises(ValueError, match="at least two families of KEEL, not of 1"):
+        halves_of(KEEL, ["glass1", "glass2"])
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.sampled_from("AB"))
 def test_a_choice_sees_its_own_half_only(seed: int, confirming: str) -> None:
-    auc = made_up()
-    is_confirming = (halves_by_set(auc) == confirming).to_numpy()
-    changed = auc.copy()
-    rng = np.random.default_rng(seed)
-    changed.loc[is_confirming] = rng.permuted(changed.loc[is_confirming].to_numpy(), axis=1)
+    tables, other = made_up(), made_up(seed)
+    changed = {
+        name: table.where(halves_of(name, table.index) != confirming, other[name])
+        for name, table in tables.items()
+    }
 
-    def chosen(table: pd.DataFrame) -> pd.Series:
-        rows = confirm(table, SHIPPED)
-        rows = rows[rows["confirmed_on"] == confirming]
-        return rows.loc[rows["role"] == "chosen", ["variant", "mean_there"]].iloc[0]
+    def chosen(tables: Tables) -> list[str]:
+        rows = confirm(tables, LISTS)
+        return list(rows.loc[rows["halves"].str.endswith(confirming), "chosen"])
 
-    assert chosen(auc).equals(chosen(changed))
+    assert chosen(tables) == chosen(changed)
 
 
 def test_a_variant_that_is_better_everywhere_is_chosen_and_confirmed() -> None:
-    auc = made_up() * 0.5
-    auc[PLAIN] = 0.6 + auc[PLAIN] / 10
-    rows = confirm(auc, SHIPPED)
-    chosen = rows[rows["role"] == "chosen"]
-    assert chosen["variant"].tolist() == [PLAIN, PLAIN]
-    assert (chosen["mean"] > 0.6).all()
-    for rival in RIVALS:
-        assert (chosen[f"gain over {rival}"] > 0.2).all()
-        assert (chosen[f"p of {rival}"] < 1e-6).all()
-    row = summarize(auc).set_index("variant").loc[PLAIN]
-    assert (row["rank_A"], row["rank_B"]) == (1, 1)
-    families = families_of(auc)
-    by_family = [auc.loc[families == family, PLAIN].mean() for family in FAMILIES]
-    assert row["family_mean"] == pytest.approx(np.mean(by_family))
+    best = "excess weight 4"
+    tables = {name: table * 0.5 for name, table in made_up().items()}
+    for table in tables.values():
+        table[best] = 0.6 + table[best] / 10
+    rows = confirm(tables, {"Weights": LISTS["Weights"]})
+    assert rows["chosen"].tolist() == [best, best]
+    assert (rows["gain on KEEL"] > 0.1).all()
+    assert (rows["p on KEEL"] < 1e-6).all()
+    row = compare(tables, [best]).iloc[1]
+    assert row["KEEL"] == pytest.approx(tables[KEEL][best].mean())
+    assert row["gain on mixed"] == pytest.approx(
+        (tables[MIXED][best] - tables[MIXED][SHIPPED]).mean()
+    )
+    assert np.isnan(compare(tables, [best]).iloc[0]["gain on KEEL"])
+
+
+def test_collections_have_the_same_weight_in_a_choice() -> None:
+    tables = {
+        KEEL: pd.DataFrame({"a": [0.5, 0.5, 0.5], "b": [0.6, 0.6, 0.6]}),
+        ADBENCH: pd.DataFrame({"a": [0.8], "b": [0.6]}),
+    }
+    assert choose(tables, ["a", "b"]) == "a"
+
+
+def test_best_rival_of_each_half() -> None:
+    tables = made_up()
+    rows = best_rivals(tables)
+    assert len(rows) == 2 * len(tables)
+    for row in rows.to_dict("records"):
+        table = only_half(tables, row["half"])[row["collection"]]
+        means = table[list(RIVALS)].mean()
+        assert row["of_rival"] == means.max()
+        assert means[row["rival"]] == means.max()
+        assert row["n_sets"] == len(table)
+
+
+def test_views_that_had_better_be_left_out_are_named() -> None:
+    tables = {name: table.copy() for name, table in made_up().items()}
+    for table in tables.values():
+        for name in LEFT_OUT:
+            table[name] = table[SHIPPED] - 0.01
+    assert not significantly_better(tables, LEFT_OUT)
+    tables[KEEL]["without forest"] = tables[KEEL][SHIPPED] + 0.01
+    (found,) = significantly_better(tables, LEFT_OUT)
+    assert found.startswith("without forest on KEEL (p = ")
 
 
 @pytest.mark.parametrize("seed", [0, 7])
-def test_the_shipped_variant_is_what_the_package_ships(seed: int) -> None:
-    pieces, variants = Pieces(fold(), seed), all_variants()
-    for name, detector in {
-        SHIPPED: QMS22Ensemble(random_state=seed),
-        "weight a², 3 splits": QMS22Ensemble(n_splits=3, random_state=seed),
-        PAPER: QMS22(random_state=seed),
-        PLAIN: QMS22(scaling="standard", max_iter=20, n_restarts=3, random_state=seed),
-    }.items():
-        shipped = detector.fit(
-            pieces.fold.normal, unlabeled=pieces.fold.unlabeled
-        ).unlabeled_scores_
-        np.testing.assert_allclose(variants[name].scores(pieces), shipped, rtol=1e-9)
-    for name in ("BRM", "kNN"):
-        rival = get_detector(name).build(seed)
-        scores = outlier_scores(rival, pieces.fold.normal, pieces.fold.unlabeled)
-        np.testing.assert_array_equal(variants[name].scores(pieces), scores)
+@pytest.mark.parametrize("is_mixed", [False, True])
+def test_the_shipped_variant_is_what_the_package_ships(is_mixed: bool, seed: int) -> None:
+    made = pieces(is_mixed, seed)
+    detector = QMS22Ensemble(random_state=seed)
+    detector.fit(
+        made.problem.normal, unlabeled=made.problem.batch, groups=made.problem.groups or None
+    )
+    scores = Fusion()(made)
+    np.testing.assert_allclose(scores, detector.unlabeled_scores_, rtol=1e-9, atol=1e-9)
+    for name, view in made.views.items():
+        np.testing.assert_allclose(
+            excess(view), weights.excess(view.scores, view.n_compared), err_msg=name
+        )
+    factors = Distances().scaler(made.problem, made._standard).factor
+    expected = distance_scaler(made._standard, made.problem.normal, made.problem.groups).factor
+    np.testing.assert_allclose(factors, expected, rtol=1e-12)
+
+
+def test_self_training_takes_part_in_the_comparison() -> None:
+    """Otherwise the test above would not cover it."""
+    assert pieces(False, 0).agreement > 0.0
+
+
+def test_rivals_are_those_of_the_package() -> None:
+    made = pieces(False, 0)
+    normal, batch = made.problem.normal, made.problem.batch
+    scores = QMS22(random_state=0).fit(normal, unlabeled=batch).unlabeled_scores_
+    np.testing.assert_array_equal(RIVALS["QMS22"](made), scores)
+    np.testing.assert_array_equal(
+        RIVALS["kNN"](made), -KNNDetector().fit(normal).score_samples(batch)
+    )
 
 
 def test_every_variant_scores_every_row() -> None:
-    pieces = Pieces(fold(), seed=0)
-    for name, variant in all_variants().items():
-        scores = variant.scores(pieces)
-        assert scores.shape == (len(pieces.fold.unlabeled),), name
+    made = pieces(False, 0)
+    for name, variant in ALL.items():
+        scores = variant(made)
+        assert scores.shape == (len(made.problem.batch),), name
         assert np.isfinite(scores).all(), name
-        assert roc(pieces.fold.is_outlier, scores).auc > 0.6, name
+        assert made.problem.quality(scores) > 0.6, name
 
 
-def test_variants_have_names_of_their_own() -> None:
-    assert set(FEW) <= set(all_variants())
-    assert {SHIPPED, *RIVALS} <= set(FEW)
+def test_a_view_that_is_left_out_plays_no_part() -> None:
+    made = Pieces(problem(), seed=0)
+    before = {name: Fusion(without=name)(made) for name in made.views}
+    for name, scores in before.items():
+        changed = Pieces(problem(), seed=0)
+        # Large, so that the view has an excess of suspicious rows.
+        changed.views[name] = Scored(10.0 * changed.views[name].scores[::-1], 90)
+        if name == "distances":
+            changed._distances[Distances()] = changed.views[name]
+        np.testing.assert_array_equal(Fusion(without=name)(changed), scores, err_msg=name)
+        assert not np.array_equal(Fusion()(changed), Fusion()(made)), name
 
 
-def test_whitening_bears_constant_and_equal_columns() -> None:
-    plain = fold()
-    normal = np.column_stack([plain.normal, plain.normal[:, 0], np.ones(len(plain.normal))])
-    batch = np.column_stack([plain.unlabeled, plain.unlabeled[:, 0], np.ones(len(plain.unlabeled))])
-    awkward = Fold(1, tuple("abcde"), normal, batch, plain.is_outlier)
-    rows = Pieces(awkward, seed=0).rows("whitened")
-    assert np.isfinite(rows.normal).all()
-    assert np.isfinite(rows.batch).all()
-    whitened = Pieces(plain, seed=0).rows("whitened").normal
-    correlations = np.corrcoef(whitened.T) - np.eye(whitened.shape[1])
-    assert np.abs(correlations).max() < 0.1
+def test_weights_of_a_fusion_by_hand() -> None:
+    made = pieces(False, 0)
+    views = made.views
+    weight = made.correlation**2
+    expected = (
+        weight * views["members"].scores
+        + (1 - weight) * views["distances"].scores
+        + 0.25 * views["covariance"].scores
+        + made.agreement * views["forest"].scores
+    )
+    fusion = Fusion(without="self_training", excess_weight=0.0, fixed={"covariance": 0.25})
+    np.testing.assert_allclose(fusion(made), expected)
+    equal = Fusion(without="self_training", trust="equal", excess_weight=0.0)
+    np.testing.assert_allclose(equal(made), sum(view.scores for view in views.values()))
+    # Without excess above a threshold that nothing reaches, "none" is the same.
+    none = Fusion(without="self_training", trust="none", chance=1e9)
+    np.testing.assert_allclose(none(made), equal(made))
 
 
-@pytest.mark.parametrize("hold_out", [HoldOut(4), HoldOut(3, 1 / 2), HoldOut(200)])
-def test_held_out_rows_and_the_others_make_up_the_normal_ones(hold_out: HoldOut) -> None:
-    pieces = Pieces(fold(), seed=3)
-    splits = pieces.splits(hold_out)
-    for split in splits:
-        assert sorted([*split.held_out, *split.others]) == list(range(90))
-    if hold_out.share is None:
-        assert sorted(np.concatenate([split.held_out for split in splits])) == list(range(90))
+@pytest.mark.parametrize(
+    "chosen",
+    [Distances("range"), Distances("deviation"), Distances(times=2.5), Distances("quantiles", 0.1)],
+)
+def test_units_of_distances(chosen: Distances) -> None:
+    made = pieces(False, 0)
+    normal = made.problem.normal
+    scaler = chosen.scaler(made.problem, made._standard)
+    quantiles = np.quantile(normal, [0.1, 0.9], axis=0)
+    unit = {
+        "range": np.ptp(normal, axis=0),
+        "deviation": normal.std(axis=0),
+        "capped": np.minimum(np.ptp(normal, axis=0), 2.5 * normal.std(axis=0)),
+        "quantiles": quantiles[1] - quantiles[0],
+    }[chosen.unit]
+    np.testing.assert_allclose(
+        np.diff(scaler.transform(normal), axis=0), np.diff(normal, axis=0) / unit
+    )
 
 
-def test_pieces_are_made_once() -> None:
-    pieces, search = Pieces(fold(), seed=0), Search.standard(max_iter=2)
-    assert pieces.members_view(search, HoldOut(2)) is pieces.members_view(search, HoldOut(2))
-    one, three = pieces.shuffles(search, 1), pieces.shuffles(search, 3)
-    assert one[0] is three[0]
-    assert three[0] is not three[1]
+def test_categories_count_as_one_feature_or_not() -> None:
+    made = pieces(True, 0)
+    together, apart = made.distances(Distances()), made.distances(Distances(grouped=False))
+    assert not np.array_equal(together.scores, apart.scores)
 
 
-def test_agreement() -> None:
+def test_quality_is_auc_or_recall() -> None:
     rng = np.random.default_rng(0)
-    scores = rng.normal(size=(2, 30))
-    assert agreement(np.array([scores[0], np.exp(scores[0])])) == pytest.approx(1)
-    assert agreement(np.array([scores[0], -scores[0]])) == 0
-    assert agreement(np.zeros((3, 30))) == 0
-
-
-def test_separation_is_that_of_the_batch_from_held_out_rows() -> None:
-    held_out = np.arange(100.0)
-    apart = View(np.full((2, 10), 1e6), (held_out, held_out))
-    alike = View(np.linspace(-0.5, 99.5, 10)[None].repeat(2, axis=0), (held_out, held_out))
-    assert apart.separation > 0.95
-    assert alike.separation < 0.05
-
-
-def test_auc_is_that_of_the_metrics() -> None:
-    rng = np.random.default_rng(0)
-    is_outlier = rng.uniform(size=50) < 0.3
-    scores = rng.integers(0, 6, size=(4, 50)).astype(float)
-    expected = [roc(is_outlier, row).auc for row in scores]
-    np.testing.assert_allclose(auc_of_rows(is_outlier, scores), expected)
-
-
-def test_sets_elsewhere() -> None:
-    datasets = sets_elsewhere()
-    counts = Counter(source_of(dataset.name) for dataset in datasets)
-    assert counts == {"digits": 10, "wine": 3, "breast-cancer": 1, "iris": 3}
-    assert not {dataset.name for dataset in datasets} & set(list_keel())
-    assert all(0 < dataset.n_outliers < dataset.n_rows / 2 for dataset in datasets)
+    one, many = problem(), mixed_problem()
+    scores = rng.normal(size=len(one.batch))
+    assert one.quality(scores) == pytest.approx(roc(one.is_outlier, scores).auc)
+    assert many.quality(many.is_outlier.astype(float)) == 1.0
+    assert many.quality(-many.is_outlier.astype(float)) == 0.0
 
 
 def test_processes_measure_the_same() -> None:
-    iris = [dataset for dataset in sets_elsewhere() if dataset.name.startswith("iris")]
+    jobs = plan([problem("iris0"), problem("zoo-3", 50, 30), problem("zoo-3", 40)], 1, 2)
+    assert [len(job.problem.normal) for job in jobs] == [90, 90, 50, 50, 40, 40]
+    assert [job.seed for job in plan([mixed_problem()], 1, 3)] == [0]
     told: list[tuple[int, str]] = []
-    few = ["kNN", "mean of −log(1 − rank), none held out"]
-    one = measure(iris, few, [0, 1], show=lambda done, name: told.append((done, name)))
-    assert [done for done, _ in told] == list(range(1, 31))
-    assert list(one.index) == [dataset.name for dataset in iris]
-    pd.testing.assert_frame_equal(one, measure(iris, few, [0, 1], n_jobs=2))
+    one = measure(jobs, show=lambda done, name: told.append((done, name)))
+    assert [done for done, _ in told] == list(range(1, 7))
+    variants, ablation = one
+    assert list(variants) == [KEEL]
+    assert variants[KEEL].index.tolist() == ["iris0", "zoo-3"]
+    assert variants[KEEL].columns.tolist() == list(ALL)
+    assert ablation[KEEL].columns.tolist() == list(ABLATION)
+    for first, second in zip(one, measure(jobs, n_jobs=2), strict=True):
+        pd.testing.assert_frame_equal(first[KEEL], second[KEEL])
 
 
 def test_report_of_made_up_numbers(tmp_path: Path) -> None:
-    auc = made_up()
-    elsewhere = pd.DataFrame(0.75, ["digits-0", "wine-class_0", "iris-setosa"], list(FEW))
-    elsewhere.loc["iris-setosa", SHIPPED] = 0.5
-    page = write_study(auc, elsewhere, [0, 1], tmp_path / "study").read_text("utf-8")
-    for name in all_variants():
-        assert page.count(name) >= 1, name
-    best = auc[halves_by_set(auc) == "A"].mean().idxmax()
-    assert f"below the best, “{best}”" in page
-    assert "| −0.2500 |" in page
-    assert "](study.png)" in page
+    tables = made_up()
+    ablation = {name: table[list(ABLATION)] * 0.5 for name, table in tables.items()}
+    for table in ablation.values():
+        table[SHIPPED] = 0.75
+    page = write_study(tables, ablation, 3, tmp_path / "study").read_text("utf-8")
+    for name in ALL:
+        assert name.replace("*", "\\*") in page, name
+    assert "no collection on which leaving a view out is significantly better" in page
+    assert "| shipped | 0.7500 | – |" in page
     assert "nan" not in page.lower()
-    names = {path.name for path in (tmp_path / "study").iterdir()}
-    assert names == {"study.md", "study.csv", "study.png", "study-elsewhere.csv"}
+    assert {path.name for path in (tmp_path / "study").iterdir()} == {
+        "study.md",
+        "study.csv",
+        "study-ablation.csv",
+    }
     kept = pd.read_csv(tmp_path / "study" / "study.csv", index_col="dataset")
-    assert kept.columns.tolist() == ["family", "half", *all_variants()]
-    np.testing.assert_allclose(kept[SHIPPED], auc[SHIPPED], atol=1e-6)
+    assert kept.columns.tolist() == ["collection", "family", "half", *ALL]
+    np.testing.assert_allclose(
+        kept.loc["glass1", SHIPPED], tables[KEEL].loc["glass1", SHIPPED], atol=1e-6
+    )
 
 
 @pytest.mark.slow
@@ -234,31 +324,33 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in FAKE_SETS:
         write_files(tmp_path / "keel" / name, fake_files(name))
-    chosen = [option for name in (*FAKE_SETS, "iris-setosa") for option in ("-d", name)]
-    arguments = [*chosen, "--keel", "keel", "--seed", "3"]
+    (tmp_path / "adbench").mkdir()
+    for name in ("1_first", "2_second"):
+        made = problem(n_normal=60)
+        np.savez(
+            tmp_path / "adbench" / f"{name}.npz",
+            X=np.concatenate([made.normal, made.batch]),
+            y=np.concatenate([np.zeros(60), made.is_outlier]).astype(int),
+        )
+    chosen = [part for name in (*FAKE_SETS, "[12]_*") for part in ("-d", name)]
+    arguments = [*chosen, "--keel", "keel", "--adbench", "adbench", "--folds", "1"]
+    arguments += ["--ablation-seeds", "2", "-q"]
     monkeypatch.setattr("sys.argv", ["study", *arguments])
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
     assert "study written to study/study.md" in result.stdout
-    assert "data sets: 2 from" in result.stderr
-    assert "folds: official" in result.stderr
     page = (tmp_path / "study" / "study.md").read_text("utf-8")
-    assert "2 data sets, " in page
-    assert "seeds 3." in page
+    assert "Data sets: KEEL 2, ADBench 2." in page
+    assert "Means over 2 seeds" in page
     assert "python -m study -d iris0" in page
-    kept = pd.read_csv(tmp_path / "study" / "study.csv", index_col="dataset")
-    assert sorted(kept.index) == sorted(FAKE_SETS)
-    assert kept["half"].nunique() == 2
-    elsewhere = pd.read_csv(tmp_path / "study" / "study-elsewhere.csv", index_col="dataset")
-    assert elsewhere.columns.tolist() == list(FEW)
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["-d", "nonsense*"], "no data set is called 'nonsense*'"),
-        (["-d", "glass*"], "at least two families, not of 1"),
-        (["-d", "digits-*"], "at least two families, not of 0"),
+        (["-d", "glass*"], "at least two families of KEEL, not of 1"),
+        (["-d", "orders: *"], "at least two families of mixed, not of 1"),
         (["--keel", "nowhere"], "'nowhere' does not exist"),
     ],
 )

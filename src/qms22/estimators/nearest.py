@@ -12,10 +12,6 @@ from qms22._runtime.arrays import is_on_gpu, to_device_of
 from qms22._runtime.build import forced_instruction_set
 from qms22.estimators.cuda import views
 
-# Known-normal rows to compare with. More would resolve differences smaller than most normal
-# variation, and the time grows in proportion.
-MOST_REFERENCES = 512
-
 # Added to distances, as a share of a typical one: the logarithm of 0 is infinite.
 _FLOOR = 1e-3
 
