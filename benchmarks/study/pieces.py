@@ -120,11 +120,11 @@ class Pieces:
         members, correlation = detector._learn_members(
             self._standard, rows, len(batch), rng, options
         )
-        self._rng_of_distances = deepcopy(rng)
+        self._dtype, self._rng_of_distances = options.dtype, deepcopy(rng)
         near = distance_scaler(self._standard, known, problem.groups)
         learned: dict[str, View] = {
             "members": members,
-            "distances": learn_distances(near, known, "float64", rng, 1),
+            "distances": learn_distances(near, known, options.dtype, rng, 1),
             "covariance": learn_covariance(self._standard, rows[len(batch) :], rng),
             "forest": learn_forest(known, batch, np.ones(len(batch)), rng, 1),
         }
@@ -140,7 +140,7 @@ class Pieces:
             known, rng = self.problem.normal, deepcopy(self._rng_of_distances)
             scaler = settings.scaler(self.problem, self._standard)
             drawn = rng.permutation(len(known))[: max(settings.n_references, MOST_COMPARED)]
-            rows = scaler.transform(known[drawn])
+            rows = scaler.transform(known[drawn]).astype(self._dtype)
             references, compared = rows[: settings.n_references].copy(), rows[:MOST_COMPARED]
             places = np.arange(len(compared))
             itself = np.where(places < len(references), places, -1)
