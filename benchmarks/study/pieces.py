@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from qms22._cpm.scaling import DEVIATION, FeatureScaler, range_scaler
 from qms22.estimators.batch_detector import fit_scaler_and_stack
 from qms22.estimators.forest import fit_forest
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
-from qms22.estimators.learned_rows import LearnedRows
+from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.learning import (
     distance_scaler,
     forest_agreement,
@@ -30,8 +31,6 @@ Array = NDArray[np.float64]
 
 # As in version 0.1.0.
 _EARLIER_SPLITS, _EARLIER_REFERENCES = 8, 512
-
-_N_TREES = 200
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,8 @@ class Distances:
         times = {"capped": self.times, "deviation": 1.0}.get(self.unit, 3.0)
         for columns in map(list, groups):
             if len(columns) > 1 and np.isin(problem.normal[:, columns], (0.0, 1.0)).all():
-                unit[columns] = times / 3.0 / shipped.factor[columns]
+                seen = [column for column in columns if width[column] > 0.0]
+                unit[seen] = times / 3.0 / shipped.factor[seen]
         return FeatureScaler(shipped.peak, shipped.center, 1.0 / unit, shipped.limit)
 
 
@@ -113,7 +113,9 @@ class Pieces:
 
     def __post_init__(self) -> None:
         problem, rng = self.problem, np.random.RandomState(self.seed)
-        known, batch = problem.normal, problem.batch
+        known = problem.normal
+        self._order = hash_rows(problem.batch).argsort(kind="stable")
+        self._batch = batch = problem.batch[self._order]
         detector = QMS22Ensemble()
         options = detector._check_parameters()
         self._standard, rows = fit_scaler_and_stack(known, batch, "standard", "cpu")
@@ -122,17 +124,29 @@ class Pieces:
         )
         self._dtype, self._rng_of_distances = options.dtype, deepcopy(rng)
         near = distance_scaler(self._standard, known, problem.groups)
-        learned: dict[str, View] = {
-            "members": members,
-            "distances": learn_distances(near, known, options.dtype, rng, 1),
-            "covariance": learn_covariance(self._standard, rows[len(batch) :], rng),
-            "forest": learn_forest(known, batch, np.ones(len(batch)), rng, 1),
+        distances = learn_distances(near, known, options.dtype, rng, 1)
+        covariance = learn_covariance(self._standard, rows[len(batch) :], rng)
+        seeds = rng.randint(2**31 - 1, size=2).tolist()
+        forest = learn_forest(known, batch, np.ones(len(batch)), seeds[0], 1)
+        self.views = {
+            "members": self._score(members),
+            "distances": self._score(distances),
+            "covariance": self._score(covariance),
+            "forest": self._score(forest),
         }
-        self.views = {name: self._score(view) for name, view in learned.items()}
         self.correlation = max(0.0, correlation)
         self.agreement = forest_agreement(known, batch, rng, 1)
-        self._forest_seed = rng.randint(2**31 - 1)
+        self._forest_seed, self._n_trees = seeds[1], len(forest.forest.first_node) - 1
         self._distances[Distances()] = self.views["distances"]
+
+    @cached_property
+    def earlier_members(self) -> tuple[Scored, float]:
+        """QMS22 with 20 sweeps in double precision, as in 0.1.0, and the correlation of splits."""
+        detector = QMS22Ensemble(max_iter=20, dtype="float64")
+        options, rng = detector._check_parameters(), np.random.RandomState(self.seed)
+        scaler, rows = fit_scaler_and_stack(self.problem.normal, self._batch, "standard", "cpu")
+        view, correlation = detector._learn_members(scaler, rows, len(self._batch), rng, options)
+        return self._score(view), max(0.0, correlation)
 
     def distances(self, settings: Distances) -> Scored:
         """Compute the distance view with other settings and the same draw of references."""
@@ -166,12 +180,12 @@ class Pieces:
         """Learn a forest from labels of the batch; equal labels give the same forest."""
         key = labels.tobytes(), min_leaf
         if key not in self._self_training:
-            known, batch = self.problem.normal, self.problem.batch
-            rows = np.concatenate([known, batch])
+            known = self.problem.normal
+            rows = np.concatenate([known, self._batch])
             forest = fit_forest(
                 rows,
-                np.concatenate([np.zeros(len(known)), labels]),
-                n_trees=_N_TREES,
+                np.concatenate([np.zeros(len(known)), labels[self._order]]),
+                n_trees=self._n_trees,
                 min_leaf=min_leaf,
                 seed=self._forest_seed,
             )

@@ -50,12 +50,12 @@ _ABLATION = (
 _ALONE = "What each view finds alone. “Forest” is what a plain out-of-bag forest finds."
 _WEIGHTS = (
     "Shipped: QMS22 has weight w = r², with r the mean rank correlation between its splits; "
-    "distances have 1 − w, the forest and self-training have a, the rank correlation of forests "
-    "without a row in common. Views share a weight of 3 by their excess of suspicious rows above 3 "
-    "standard deviations in the top 10 % of the batch."
+    "distances have 1 − w, the forest has a, the rank correlation of forests without a row in "
+    "common. Views share a weight of 4 by their excess of suspicious rows above 3 standard "
+    "deviations in the top 10 % of the batch. QMS22 makes 10 sweeps in single precision."
 )
 _TRAINING = (
-    "Shipped: weight a, the squared rank r² of the fused score as label, leaves of 5 rows, and the "
+    "Shipped: weight √a, the squared rank r² of the fused score as label, leaves of 5 rows; the "
     "excess of self-training does not count. Weight 0 is “without self-training” above."
 )
 _DISTANCES = (

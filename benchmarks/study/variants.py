@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,8 +36,8 @@ class Fusion:
     excess_weight, chance, most_suspicious : float
         The weight of all excess together, the excess that does not count, and the share of the
         batch in which it is looked for.
-    self_slope, self_constant : float
-        The weight of self-training: slope times the agreement of forests, plus a constant.
+    self_weight : callable
+        The weight of self-training, from the agreement of forests.
     label_power : float
         Labels of self-training are ranks to this power.
     min_leaf : int
@@ -44,29 +45,34 @@ class Fusion:
     self_excess : bool
         Whether the excess of self-training counts, too.
     distances : Distances
+    earlier_members : bool
+        Whether QMS22 has 20 sweeps in double precision.
     """
 
     without: str | None = None
     trust: str = "agreement"
     power: float = 2.0
     fixed: Mapping[str, float] = field(default_factory=dict)
-    excess_weight: float = 3.0
+    excess_weight: float = 4.0
     chance: float = 3.0
     most_suspicious: float = 0.1
-    self_slope: float = 1.0
-    self_constant: float = 0.0
+    self_weight: Callable[[float], float] = math.sqrt
     label_power: float = 2.0
     min_leaf: int = 5
     self_excess: bool = False
     distances: Distances = field(default_factory=Distances)
+    earlier_members: bool = False
 
     def __call__(self, pieces: Pieces) -> Array:
         """Compute the scores of the batch."""
         views = {**pieces.views, "distances": pieces.distances(self.distances)}
+        correlation = pieces.correlation
+        if self.earlier_members:
+            views["members"], correlation = pieces.earlier_members
         views.pop(self.without or "", None)
-        trust = self._trust(pieces)
+        trust = self._trust(correlation, pieces.agreement)
         fused = self._fuse(views, trust)
-        weight = self.self_slope * pieces.agreement + self.self_constant
+        weight = self.self_weight(pieces.agreement)
         if self.without == SELF_TRAINING or weight == 0.0:
             return fused
         trained = self.train(pieces, fused)
@@ -94,18 +100,16 @@ class Fusion:
         fused: Array = np.sum(weighted, axis=0)
         return fused
 
-    def _trust(self, pieces: Pieces) -> dict[str, float]:
-        if self.trust != "agreement":
-            return dict.fromkeys(pieces.views, 1.0 if self.trust == "equal" else 0.0)
-        weight = {"members": 0.0, "distances": 1.0}.get(
-            self.without or "", pieces.correlation**self.power
-        )
+    def _trust(self, correlation: float, agreement: float) -> dict[str, float]:
+        weight = {"members": 0.0, "distances": 1.0}.get(self.without or "", correlation**self.power)
         trust = {
             "members": weight,
             "distances": 1.0 - weight,
             "covariance": 0.0,
-            "forest": pieces.agreement,
+            "forest": agreement,
         }
+        if self.trust != "agreement":
+            return dict.fromkeys(trust, 1.0 if self.trust == "equal" else 0.0)
         return {**trust, **self.fixed}
 
 
@@ -133,9 +137,10 @@ def distances_alone(settings: Distances, pieces: Pieces) -> Array:
 
 def earlier_ensemble(pieces: Pieces) -> Array:
     """Compute the scores of the ensemble of version 0.1.0: QMS22 and distances."""
-    weight = pieces.correlation**2
+    members, correlation = pieces.earlier_members
+    weight = correlation**2
     near = pieces.earlier_distances().scores
-    scores: Array = weight * pieces.views["members"].scores + (1.0 - weight) * near
+    scores: Array = weight * members.scores + (1.0 - weight) * near
     return scores
 
 
@@ -176,18 +181,20 @@ ALONE: dict[str, Variant] = {
 WEIGHTS: dict[str, Variant] = {
     "agreement only": Fusion(excess_weight=0.0),
     "excess only": Fusion(trust="none"),
-    "all weights 1": Fusion(trust="equal", excess_weight=0.0, self_slope=0.0, self_constant=1.0),
+    "all weights 1": Fusion(trust="equal", excess_weight=0.0, self_weight=lambda a: 1.0),
     "w = r, not r²": Fusion(power=1.0),
-    **{f"excess weight {x:g}": Fusion(excess_weight=x) for x in (1.0, 2.0, 4.0, 6.0)},
+    **{f"excess weight {x:g}": Fusion(excess_weight=x) for x in (1.0, 2.0, 3.0, 6.0)},
     **{f"excess above {x:g}": Fusion(chance=x) for x in (2.0, 4.0)},
     **{f"excess in the top {x:.0%}": Fusion(most_suspicious=x) for x in (0.05, 0.5)},
     **{f"covariance {x:g} fixed": Fusion(fixed={"covariance": x}) for x in (0.25, 0.5)},
     "forest 0.5 fixed": Fusion(fixed={"forest": 0.5}),
+    "QMS22 with 20 sweeps, float64": Fusion(earlier_members=True),
 }
 
 TRAINING: dict[str, Variant] = {
-    "weight 2a": Fusion(self_slope=2.0),
-    "weight 0.5": Fusion(self_slope=0.0, self_constant=0.5),
+    "weight a": Fusion(self_weight=lambda a: a),
+    "weight 2a": Fusion(self_weight=lambda a: 2.0 * a),
+    "weight 0.5": Fusion(self_weight=lambda a: 0.5),
     "labels r": Fusion(label_power=1.0),
     "labels r⁴": Fusion(label_power=4.0),
     "leaves of 3": Fusion(min_leaf=3),

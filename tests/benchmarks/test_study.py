@@ -41,7 +41,7 @@ def problem(
 ) -> Problem:
     rng = np.random.default_rng(0)
     normal, batch = rng.normal(size=(n_normal, 3)), rng.normal(size=(n_batch, 3))
-    is_outlier = np.arange(n_batch) < n_batch // 8
+    is_outlier = np.arange(n_batch) < n_batch // 4
     batch[is_outlier] += shift
     return Problem(KEEL, name, normal, batch, is_outlier)
 
@@ -123,7 +123,7 @@ def test_a_choice_sees_its_own_half_only(seed: int, confirming: str) -> None:
 
 
 def test_a_variant_that_is_better_everywhere_is_chosen_and_confirmed() -> None:
-    best = "excess weight 4"
+    best = "excess weight 3"
     tables = {name: table * 0.5 for name, table in made_up().items()}
     for table in tables.values():
         table[best] = 0.6 + table[best] / 10
