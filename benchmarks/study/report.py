@@ -36,8 +36,9 @@ _PURPOSE = (
 _MEASURES = (
     "KEEL: mean raw AUC over the folds of the paper's data sets. ADBench: mean raw AUC, one split "
     "of each data set. Mixed: recall among the top k in batches of 1000 rows with one kind of "
-    "injected anomalies each (see benchmarks/mixed), three batches of each kind. Gains are over "
-    "the shipped variant, and p is that of Wilcoxon's two-sided signed-rank test over data sets."
+    "injected anomalies each, with 2000 known-normal rows and three batches of each kind; `make "
+    "mixed` has larger ones. Gains are over the shipped variant, and p is that of Wilcoxon's "
+    "two-sided signed-rank test over data sets."
 )
 _RIVALS = (
     "QMS22Ensemble 0.1.0 had two views: QMS22 in eight splits, and the distance to 512 references "
