@@ -56,7 +56,7 @@ _WEIGHTS = (
     "deviations in the top 10 % of the batch. QMS22 makes 10 sweeps in single precision."
 )
 _TRAINING = (
-    "Shipped: weight √a, the squared rank r² of the fused score as label, leaves of 5 rows; the "
+    "Shipped: weight a, the squared rank r² of the fused score as label, leaves of 5 rows; the "
     "excess of self-training does not count. Weight 0 is “without self-training” above."
 )
 _DISTANCES = (

@@ -56,7 +56,7 @@ class Fusion:
     excess_weight: float = 4.0
     chance: float = 3.0
     most_suspicious: float = 0.1
-    self_weight: Callable[[float], float] = math.sqrt
+    self_weight: Callable[[float], float] = float
     label_power: float = 2.0
     min_leaf: int = 5
     self_excess: bool = False
@@ -192,7 +192,7 @@ WEIGHTS: dict[str, Variant] = {
 }
 
 TRAINING: dict[str, Variant] = {
-    "weight a": Fusion(self_weight=lambda a: a),
+    "weight √a": Fusion(self_weight=math.sqrt),
     "weight 2a": Fusion(self_weight=lambda a: 2.0 * a),
     "weight 0.5": Fusion(self_weight=lambda a: 0.5),
     "labels r": Fusion(label_power=1.0),

@@ -75,7 +75,7 @@ def test_weights_are_what_the_docstring_says(
     pairs = [spearmanr(one, other).statistic for one, other in combinations(etas, 2)]
     members = np.mean(pairs) ** 2
     # What the forests agree on is tested by itself: it depends on how rows are drawn.
-    forests = fitted.weights_.get("self_training", 0.0) ** 2
+    forests = fitted.weights_.get("self_training", 0.0)
     trust = {"members": members, "distances": 1 - members, "covariance": 0, "forest": forests}
     beyond = {
         name: max(0.0, naive_excess(by_view[name], views[name].n_compared) - 3) for name in trust
