@@ -137,7 +137,7 @@ def write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
 @click.option("--workers", default=4, show_default=True, help="Worker processes, of one thread.")
 @click.option("--rows", multiple=True, type=int, default=(1_000_000, 3_000_000, 10_000_000))
 @click.option("--batches", default=200, show_default=True, help="Small batches for the level.")
-@click.option("--draw", default=10_000, show_default=True, help="Rows of each table to learn from.")
+@click.option("--draw", default=7_000, show_default=True, help="Rows of each table to learn from.")
 @click.option(
     "-o",
     "--output",
