@@ -1,8 +1,9 @@
-"""Measure the loss of AUC for small `max_samples`, on KEEL's larger sets and on synthetic rows.
+"""Measure the loss of AUC for small `max_samples`, on large real sets and on synthetic rows.
 
     python benchmarks/max_samples.py --output benchmarks/results
 
-The KEEL sets are read from the directory that QMS22_KEEL names; without it that part is skipped.
+Sets of KEEL and of ADBench are read from the directories that QMS22_KEEL and QMS22_ADBENCH name;
+without them these parts are skipped.
 """
 
 from __future__ import annotations
@@ -24,7 +25,11 @@ from qms22.metrics import roc
 DETECTORS = {"QMS22": QMS22, "QMS22Ensemble": QMS22Ensemble}
 
 KEEL_LIMITS = (None, 1000, 500, 250, 100)
+ADBENCH_LIMITS = (None, 14_000, 7_000, 3_500, 1_750)
 MADE_LIMITS = (None, 100_000, 30_000, 10_000, 3_000, 1_000)
+
+# Of ADBench's sets those with at least so many rows, and no more rows of each.
+LEAST_ROWS, MOST_ROWS = 40_000, 60_000
 
 # Shift of the outliers in synthetic rows, in standard deviations.
 SHIFTS = {"made, faint outliers": 1.5, "made, clear outliers": 4.0}
@@ -43,6 +48,19 @@ class Case(NamedTuple):
 
 def keel_cases(name: str) -> list[Case]:
     return [Case(fold.normal, fold.unlabeled, fold.is_outlier) for fold in load_keel(name).folds()]
+
+
+def adbench_case(path: Path) -> Case | None:
+    """Return half of the normal rows, and the others with the outliers; None for small sets."""
+    with np.load(path, allow_pickle=True) as file:
+        rows, is_outlier = file["X"].astype(float), file["y"] == 1
+    if len(rows) < LEAST_ROWS:
+        return None
+    rng = np.random.RandomState(0)
+    drawn = rng.permutation(len(rows))[:MOST_ROWS]
+    rows, is_outlier = rows[drawn], is_outlier[drawn]
+    known = np.flatnonzero(~is_outlier)[: np.count_nonzero(~is_outlier) // 2]
+    return Case(rows[known], np.delete(rows, known, axis=0), np.delete(is_outlier, known))
 
 
 def made_case(n_rows: int, shift: float, n_features: int = 10) -> Case:
@@ -85,6 +103,22 @@ def measure(
         }
 
 
+def show_changes(
+    source: str, lines: list[dict[str, object]], detector: str, limits: Sequence[int | None]
+) -> None:
+    """Print the mean and the worst change of AUC over data sets, by limit."""
+    for limit in limits[1:]:
+        changes = [
+            float(str(line["change"]))
+            for line in lines
+            if (line["detector"], line["max_samples"]) == (detector, limit)
+        ]
+        console.print(
+            f"{detector}, {len(changes)} sets of {source}, max_samples={limit}: AUC "
+            f"{np.mean(changes):+.4f} on average, {min(changes):+.4f} at worst"
+        )
+
+
 @click.command()
 @click.option("--rows", multiple=True, type=int, default=(100_000, 1_000_000), show_default=True)
 @output_option("max_samples.csv")
@@ -98,16 +132,17 @@ def main(rows: tuple[int, ...], output: Path) -> None:
             for detector in DETECTORS:
                 found += measure(name, cases, detector, KEEL_LIMITS)
         for detector in DETECTORS:
-            for limit in KEEL_LIMITS[1:]:
-                changes = [
-                    float(str(line["change"]))
-                    for line in found
-                    if (line["detector"], line["max_samples"]) == (detector, limit)
-                ]
-                console.print(
-                    f"{detector}, {len(changes)} KEEL sets, max_samples={limit}: AUC "
-                    f"{np.mean(changes):+.4f} on average, {min(changes):+.4f} at worst"
-                )
+            show_changes("KEEL", found, detector, KEEL_LIMITS)
+    if "QMS22_ADBENCH" in os.environ:
+        measured: list[dict[str, object]] = []
+        for path in sorted(Path(os.environ["QMS22_ADBENCH"]).glob("*.npz")):
+            large_case = adbench_case(path)
+            if large_case is not None:
+                for line in measure(path.stem, [large_case], "QMS22Ensemble", ADBENCH_LIMITS):
+                    console.print(*line.values())
+                    measured.append(line)
+        show_changes("ADBench", measured, "QMS22Ensemble", ADBENCH_LIMITS)
+        found += measured
     for n_rows in rows:
         for data, shift in SHIFTS.items():
             case = made_case(n_rows, shift)
