@@ -169,8 +169,8 @@ def test_it_is_what_the_steps_one_by_one_give(
     normal, batch = tables
     encoder = TabularEncoder(ignore=["visit"]).fit(normal)
     detector = QMS22Ensemble(random_state=0, n_jobs=1, contamination=8)
-    rows, searched = encoder.transform(normal), encoder.transform(batch)
-    detector.fit(rows, unlabeled=searched, groups=encoder.groups_)
+    rows = encoder.transform(batch)
+    detector.fit(encoder.transform(normal), unlabeled=rows, groups=encoder.groups_)
     found = detect(normal, batch, k=8, id="visit", n_jobs=1)
     np.testing.assert_array_equal(found.scores, detector.unlabeled_scores_)
     np.testing.assert_array_equal(found.top, detector.top_k(8))
@@ -330,7 +330,7 @@ def test_later_dates_alone_are_no_reason() -> None:
         ({"fdr": 1.0}, r"fdr must be a share in \(0, 1\)"),
         ({"preset": "best"}, "preset must be one of"),
         ({"ignore": "sick"}, r"ignore must be a sequence of columns; write \['sick'\]"),
-        ({"id": "name"}, "no column 'name' to name the rows"),
+        ({"id": "name"}, "no column 'name' to name rows"),
         ({"missing": "guess"}, "missing must be one of"),
     ],
 )
@@ -399,5 +399,4 @@ def test_the_device_is_checked_before_anything_is_read(
 ) -> None:
     with pytest.raises(ValueError, match="device must be one of 'cpu', 'cuda', 'auto'; got 'tpu'"):
         detect("nothing.csv", "nothing.csv", device="tpu")
-    found = detect(*tables, **FAST, device="auto")
-    assert found.detector.device == "auto"
+    assert detect(*tables, **FAST, device="auto").detector.device == "auto"

@@ -187,7 +187,7 @@ def test_models(files: Path) -> None:
     for k in (-1, 0, 2.5):
         with pytest.raises(ValueError, match=rf"k must be a whole number of at least 1; got {k}"):
             score(model, files / "batch.parquet", k=k)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no column 'name' to name the rows"):
+    with pytest.raises(ValueError, match="no column 'name' to name rows"):
         score(model, files / "batch.parquet", id="name")
     pd.DataFrame({"x": [1]}).to_csv(files / "x.csv", index=False)
     with pytest.raises(ValueError, match="lacks columns 'age'"):

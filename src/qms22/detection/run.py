@@ -101,7 +101,8 @@ def detect(
         `QMS22Ensemble`, or `QMS22` with the settings of the paper.
     max_samples : int, optional
         Learn from at most this many rows of each table, drawn at random, and score the batch chunk
-        by chunk. By default all rows are used; of files too large for memory at most 100,000.
+        by chunk. By default the detector decides: `QMS22Ensemble` learns from 7,000, `QMS22` from
+        all. Of files too large for memory at most 100,000 rows are drawn.
     seed : int or None
         Seed of draws and shuffles; with None the result changes from run to run.
     n_jobs : int or None
@@ -129,15 +130,12 @@ def detect(
     ignored = [str(name) for name in (*ignore, id) if name is not None]
     encoded = _encode_drawn(tables, seed, ignore=ignored, missing=missing)
     line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
-    options: dict[str, Any] = {} if max_samples is None else {"max_samples": max_samples}
     detector = PRESETS[preset](
-        contamination=line,
-        random_state=seed,
-        n_jobs=n_jobs,
-        device=device,
-        verbose=verbose,
-        **options,
-    ).fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
+        contamination=line, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
+    )
+    if max_samples is not None:
+        detector.set_params(max_samples=max_samples)
+    detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
     scores = _score_batch(tables, encoded, detector)
     if fdr is None:
         flags = _Flags(_flag_top(scores, _count_top(k, _count_scored(scores))))
@@ -226,10 +224,7 @@ class _Tables(NamedTuple):
 def _open_tables(
     normal: Table, batch: Table, max_samples: int | None, *, is_whole: bool
 ) -> _Tables:
-    """Open two tables; read them if they fit into memory, or limit the rows to learn from.
-
-    Raise ValueError if `is_whole` and not all rows of the batch can be learned from.
-    """
+    """Open two tables; read them if they fit into memory, or limit the rows (not if `is_whole`)."""
     tables = _Tables(open_table(normal), open_table(batch), max_samples)
     if max_samples is None and is_large(*tables[:2]):
         max_samples = rows_to_draw(len(tables.batch.names))
@@ -282,9 +277,7 @@ def _check_id(source: TableSource, id: str | int | None) -> str | None:  # noqa:
     if id is None or str(id) in source.names:
         return None if id is None else str(id)
     there = list_some([repr(name) for name in source.names])
-    raise ValueError(
-        f"{source.name} has no column {id!r} to name the rows; its columns are {there}"
-    )
+    raise ValueError(f"{source.name} has no column {id!r} to name rows; its columns are {there}")
 
 
 def _count_top(k: int | None, n_rows: int) -> int:
