@@ -163,9 +163,7 @@ def test_frames_and_files_of_any_kind_agree(tmp_path: Path) -> None:
         pd.testing.assert_frame_equal(found.table(), expected.table(), check_dtype=False)
 
 
-def test_it_is_what_the_steps_one_by_one_give(
-    tables: tuple[pd.DataFrame, pd.DataFrame],
-) -> None:
+def test_it_is_what_the_steps_one_by_one_give(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     normal, batch = tables
     encoder = TabularEncoder(ignore=["visit"]).fit(normal)
     detector = QMS22Ensemble(random_state=0, n_jobs=1, contamination=8)
