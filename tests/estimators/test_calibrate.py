@@ -57,7 +57,8 @@ def test_a_pipeline_is_fitted_as_one_in_each_split() -> None:
     again = calibrate(steps, normal, unlabeled=batch, random_state=0)
     np.testing.assert_array_equal(again.p_values(n_splits=2), p_values)
     share, low, high = calibration.estimate_contamination()
-    assert 0 < low <= share <= high < 1
+    assert 0 <= low <= share <= high < 1
+    assert high > 6 / 60
 
 
 def test_frames_of_two_libraries_get_the_same_answer() -> None:
