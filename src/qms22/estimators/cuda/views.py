@@ -13,7 +13,7 @@ from qms22._runtime.kernels import compile_kernel, source_text
 
 _THREADS = 128
 
-# Shared memory for references : more would leave room for fewer blocks.
+# Shared memory for references: more would leave room for fewer blocks.
 _TILE_BYTES = 32 * 1024
 
 # kGroup of views.hpp.
@@ -26,8 +26,9 @@ def nearest_products(rows: Any, references: Any, *, skip: Any = None, floor: flo
     Parameters
     ----------
     rows : CuPy array of shape (n, p)
-    In float64 or float32.references : array of shape(n_references, p)
-    Of NumPy or CuPy, in the precision of the rows.
+        In float64 or float32.
+    references : array of shape (n_references, p)
+        Of NumPy or CuPy, in the precision of the rows.
     skip : array of shape (n,) or None
         For every row a reference that does not count, or -1.
     floor : float
@@ -38,7 +39,7 @@ def nearest_products(rows: Any, references: Any, *, skip: Any = None, floor: flo
     CuPy array of shape (n,)
     """
     cupy = need_cupy()
-    # Threads read neighboring rows at the same time : column by column they are side by side.
+    # Threads read neighboring rows at the same time: column by column they are side by side.
     rows = cupy.asfortranarray(rows)
     packed = cupy.asarray(pack_references(references))
     skip = None if skip is None else cupy.asarray(skip, dtype=np.int64)
@@ -128,6 +129,6 @@ def trees_record(nodes: Any, value: Any, first_node: Any) -> NDArray[np.void]:
 
 def _launch(name: str, n_rows: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
     source = source_text("qms22.estimators.cuda", "views.hpp", "views.cu")
-    # Results are rounded as on the CPU : no fused multiply - add.
+    # Results are rounded as on the CPU: no fused multiply-add.
     kernel = compile_kernel(source, name, ("--fmad=false",), False, need_cupy().cuda.Device().id)
     kernel((-(-n_rows // _THREADS),), (_THREADS,), arguments, shared_mem=shared_bytes)
