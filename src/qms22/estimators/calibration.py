@@ -245,8 +245,8 @@ class CalibratedMixin:
             False discovery rate, in (0, 1).
         n_splits : int, default=1
             How many times to hold out known-normal rows. One split finds most outliers. With
-            five, merged by their e-values, the answer depends less on the split, and about half
-            as many outliers are found.
+            five, merged by their e-values, the answer depends less on the split, and fewer
+            outliers are found.
 
         Returns
         -------

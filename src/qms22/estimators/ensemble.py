@@ -55,7 +55,7 @@ class QMS22Ensemble(BatchDetector):
 
     The share p of held-out normal rows that score higher puts the views on one scale. A row's score
     is the sum over the views of −log p, each times a weight. Two kinds of evidence make the
-    weights, none of which needs labels:
+    weights, neither of which needs labels:
 
     - Agreement. QMS22 gets w, the square of the mean rank correlation between the scores of its
       splits for the batch, and the distance gets 1 − w. The forest and the self-training get the
@@ -76,7 +76,7 @@ class QMS22Ensemble(BatchDetector):
     max_iter : int, default=10
         Sweeps, at most. More of them fit the noise of the batch.
     dtype : {"float32", "float64"}, default="float32"
-        Precision of QMS22 and of distances. Scores that are as accurate in half the time.
+        Precision of QMS22 and of distances. Scores in float32 are as accurate and take less time.
     device : {"cpu", "cuda", "auto"}, default="cpu"
         As of `QMS22`. Forests are grown on the host; all rows are scored on the device.
     contamination : "auto", float or int, default="auto"
