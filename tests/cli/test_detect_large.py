@@ -68,7 +68,7 @@ def test_large_files_are_read_part_by_part_by_themselves(
     assert result.exit_code == 0, result.output
     words = words_of(result.stderr)
     assert "note: normal.parquet and batch.parquet would take much of the memory" in words
-    assert "at most 1000 rows of each are learned from (max_samples)" in words
+    assert "at most 1000 rows of each are drawn to learn from (max_samples)" in words
     names = read_table(files / "batch.csv")["visit"].tolist()
     assert pd.read_csv(files / "o.csv")["visit"].tolist() == names
     result = run("score", "m.skops", "batch.csv", "--id", "visit", "-o", "s.csv", cwd=files)

@@ -175,25 +175,6 @@ def test_it_is_what_the_steps_one_by_one_give(tables: tuple[pd.DataFrame, pd.Dat
     assert found.detector.offset_ == detector.offset_
 
 
-def test_the_groups_of_the_encoder_reach_the_detector(
-    tables: tuple[pd.DataFrame, pd.DataFrame], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In the fit and in each split of the calibration, where the encoder learns again."""
-    learn, seen = QMS22Ensemble._learn, []
-
-    def noted(detector: Any, normal: Any, *arguments: Any) -> None:
-        seen.append((normal.shape[1], arguments[-1]))
-        learn(detector, normal, *arguments)
-
-    monkeypatch.setattr(QMS22Ensemble, "_learn", noted)
-    found = detect(*tables, fdr=0.3, ignore=["visit"])
-    assert seen[0][1] == tuple(map(tuple, found.encoder.groups_.values()))
-    assert len(seen) > 1
-    for n_columns, groups in seen:
-        assert sorted(column for group in groups for column in group) == list(range(n_columns))
-        assert max(map(len, groups)) > 1
-
-
 def test_a_short_text_for_terminals_and_notebooks(found: Detection, by_rate: Detection) -> None:
     assert repr(found) == "Detection: 8 of 150 rows flagged"
     n_flagged = len(by_rate.top)
@@ -390,11 +371,3 @@ def test_a_model_flags_a_whole_number_of_rows(found: Detection, k: Any) -> None:
     model = SavedModel(found.detector, found.encoder, {})
     with pytest.raises(ValueError, match="k must be a whole number of at least 1"):
         score(model, visits(30, 2), k=k)
-
-
-def test_the_device_is_checked_before_anything_is_read(
-    tables: tuple[pd.DataFrame, pd.DataFrame],
-) -> None:
-    with pytest.raises(ValueError, match="device must be one of 'cpu', 'cuda', 'auto'; got 'tpu'"):
-        detect("nothing.csv", "nothing.csv", device="tpu")
-    assert detect(*tables, **FAST, device="auto").detector.device == "auto"

@@ -90,7 +90,7 @@ def detect(
         How many rows to flag: by default 50, or all if there are fewer.
     fdr : float, optional
         Instead of `k`: flag rows so that at most this share of them is expected to be normal. It
-        takes one more fit, and every row of the batch has to be among those learned from.
+        takes one more fit, and no row of the batch may be left out by `max_samples`.
     id : str or int, optional
         A column of the batch that names the rows; it is not learned from.
     ignore : sequence of str or int
@@ -209,7 +209,7 @@ class _Flags(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """Known-normal rows, rows to search, and how many of each to learn from at most."""
+    """Known-normal rows, rows to search, and how many of each to draw at most."""
 
     normal: TableSource
     batch: TableSource
@@ -217,7 +217,7 @@ class _Tables(NamedTuple):
 
     @property
     def is_batch_whole(self) -> bool:
-        """Whether every row of the batch is learned from."""
+        """Whether every row of the batch is drawn."""
         return self.max_samples is None or self.batch.n_rows <= self.max_samples
 
 
@@ -230,8 +230,8 @@ def _open_tables(
         max_samples = rows_to_draw(len(tables.batch.names))
         warnings.warn(
             f"{tables.normal.name} and {tables.batch.name} would take much of the memory there is, "
-            f"and are read part by part; at most {max_samples} rows of each are learned from "
-            "(max_samples)",
+            f"and are read part by part; at most {max_samples} rows of each are drawn to learn "
+            "from (max_samples)",
             stacklevel=3,
         )
         tables = tables._replace(max_samples=max_samples)
@@ -242,7 +242,7 @@ def _open_tables(
     if is_whole and not tables.is_batch_whole:
         raise ValueError(
             f"a false discovery rate needs all {tables.batch.n_rows} rows of {tables.batch.name} "
-            f"in the fit, and only {max_samples} are drawn; set the number of rows to flag "
+            f"in memory, and only {max_samples} are drawn; set the number of rows to flag "
             "instead, or draw all rows"
         )
     return tables
@@ -341,7 +341,7 @@ def _result(
         contamination=flags.contamination,
         fdr=fdr,
         id=id_name,
-        n_drawn=len(encoded.rows),
+        n_drawn=min(len(encoded.rows), detector._n_drawn or len(encoded.rows)),
     )
 
 
@@ -372,7 +372,7 @@ def _flag_by_rate(
     ignore: Sequence[str],
     n_rows: int,
 ) -> _Flags:
-    """Flag rows of a batch, all of which were learned from, by a false discovery rate."""
+    """Flag rows of a batch, all of which were read, by a false discovery rate."""
     seed = check_random_state(detector.random_state).randint(2**31 - 1)
     calibration = calibrate_tables(
         encoded.normal, encoded.batch, detector, ignore=ignore, seed=seed
