@@ -212,6 +212,7 @@ def test_extreme_values_stay_finite() -> None:
         ({"groups": {"a": [-1]}}, r"group 'a' of groups holds -1, which is not a column"),
         ({"groups": [["x0"]]}, r"holds 'x0', which is not a column position from 0 to 3"),
         ({"groups": [[0], [1, 0]]}, r"column 0 is twice in groups, in group 0 and in group 1;"),
+        ({"groups": [0, 1]}, r"group 0 of groups is 0; it must be a sequence of columns"),
         ({"groups": {"a": []}}, r"group 'a' of groups has no columns; leave it out"),
         ({"typical": [1.0, 2.0]}, r"one row of 4 values, one per column; got shape \(2,\)"),
         ({"typical": [1, 2, np.nan, 4]}, r"typical holds nan at column 2; it must be finite"),

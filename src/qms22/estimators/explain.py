@@ -235,6 +235,8 @@ def _name_groups(columns: Sequence[str], groups: Groups) -> list[tuple[str, tupl
     named = []
     for label, group in entries:
         name = f"group {label!r}"
+        if not hasattr(group, "__len__"):
+            raise ValueError(f"{name} of groups is {group!r}; it must be a sequence of columns")
         if len(group) == 0:
             raise ValueError(f"{name} of groups has no columns; leave it out")
         for column in group:
