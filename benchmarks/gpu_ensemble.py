@@ -25,7 +25,7 @@ from qms22.estimators.nearest import mean_log_distances
 
 N_FEATURES = 10
 N_REFERENCES = 512
-N_DRAWN = 10_000  # rows of either kind that the fit learns from
+N_DRAWN = 10_000  # rows of either kind that the measured forest learns from
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:

@@ -60,7 +60,7 @@ levels = (0.05, 0.1, 0.2)
 shares = np.zeros((40, 3))
 for seed in range(40):
     known, other = draw(seed)
-    each = QMS22Ensemble(max_iter=10, random_state=seed).fit(known, unlabeled=other)
+    each = QMS22Ensemble(random_state=seed).fit(known, unlabeled=other)
     for at, fdr in enumerate(levels):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some batches have nothing to flag
