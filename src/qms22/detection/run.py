@@ -10,7 +10,7 @@ Detection: 6 of 16 rows flagged
 >>> sorted(found.top.tolist())
 [10, 11, 12, 13, 14, 15]
 >>> found.reasons[found.top[0]][0].name
-'petal length'
+'petal width'
 """
 
 from __future__ import annotations
