@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     "--save-model",
     type=FILE,
     help="Save the model for 'qms22 score': a .skops file. It contains known-normal rows, up to "
-    "4096 of them.",
+    "2048 of them.",
 )
 @click.option(
     "--seed",
