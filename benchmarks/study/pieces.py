@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from qms22 import QMS22Ensemble
 from qms22._cpm.backends import choose_backend
-from qms22._cpm.scaling import DEVIATION, FeatureScaler, range_scaler
-from qms22.estimators.batch_detector import fit_scaler_and_stack
+from qms22._cpm.scaling import DEVIATION, FeatureScaler, fit_scaler_and_stack, range_scaler
 from qms22.estimators.forest import fit_forest
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
 from qms22.estimators.learned_rows import LearnedRows, hash_rows

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from qms22._runtime.arrays import array_module, as_host, to_device_of
+from qms22._runtime.devices import to_device
 
 # The paper's unit: the largest absolute value among the known-normal rows becomes 255. A standard
 # deviation becomes a third of it, so that most of a standardised column stays within ±255 as well.
@@ -223,3 +224,15 @@ def range_scaler(normal: NDArray[np.float64]) -> FeatureScaler:
     with np.errstate(over="ignore"):
         width = np.where(width == 0.0, 1.0 / peak, width)
     return FeatureScaler(peak, np.median(in_peaks, axis=0), 1.0 / width, UNSCALED_LIMIT)
+
+
+def fit_scaler_and_stack(
+    normal: NDArray[np.float64], batch: NDArray[np.float64], scaling: str | None, device: str
+) -> tuple[FeatureScaler, NDArray[np.float64]]:
+    """Learn the scaling of T; return it and the scaled rows of S, then T, on the device."""
+    known, sought = to_device(normal, device), to_device(batch, device)
+    scaler = FeatureScaler.learn(known, scaling)
+    rows = array_module(known).empty((len(sought) + len(known), known.shape[1]))
+    scaler.transform(sought, out=rows[: len(sought)])
+    scaler.transform(known, out=rows[len(sought) :])
+    return scaler, rows

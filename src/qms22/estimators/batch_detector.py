@@ -21,9 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qms22._cpm.fit_log import FitReporting
 from qms22._cpm.options import SolverOptions
-from qms22._cpm.scaling import FeatureScaler
-from qms22._runtime.arrays import array_module, as_host
-from qms22._runtime.devices import to_device
+from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows, SelectedRows, StackedRows
 from qms22._runtime.validation import check_count, check_path, check_rows
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
@@ -371,15 +369,3 @@ def check_not_held_out(detector: BatchDetector, n_known: int, n_held_out: int) -
             f"of {n_known + n_held_out} known-normal rows {n_held_out} are held out to compare the "
             "batch with, which leaves too few to learn from; give more of them"
         ) from error
-
-
-def fit_scaler_and_stack(
-    normal: NDArray[np.float64], batch: NDArray[np.float64], scaling: str | None, device: str
-) -> tuple[FeatureScaler, NDArray[np.float64]]:
-    """Learn the scaling of T; return it and the scaled rows of S, then T, on the device."""
-    known, sought = to_device(normal, device), to_device(batch, device)
-    scaler = FeatureScaler.learn(known, scaling)
-    rows = array_module(known).empty((len(sought) + len(known), known.shape[1]))
-    scaler.transform(sought, out=rows[: len(sought)])
-    scaler.transform(known, out=rows[len(sought) :])
-    return scaler, rows
