@@ -13,11 +13,12 @@ __version__ = "0.2.0.dev0"
 if TYPE_CHECKING:
     from qms22._runtime.build import build_info, show_build
     from qms22.detection import Detection, detect
-    from qms22.estimators.calibration import Calibration, calibrate
+    from qms22.estimators.calibration import Calibration
     from qms22.estimators.classifier import QMSClassifier
     from qms22.estimators.conformal import ContaminationEstimate
     from qms22.estimators.ensemble import QMS22Ensemble
     from qms22.estimators.explain import Explanation
+    from qms22.estimators.pipelines import calibrate
     from qms22.estimators.qms22 import QMS22
     from qms22.tables import TabularEncoder
 
@@ -47,7 +48,7 @@ _HOMES = {
     "QMSClassifier": "qms22.estimators.classifier",
     "TabularEncoder": "qms22.tables",
     "build_info": "qms22._runtime.build",
-    "calibrate": "qms22.estimators.calibration",
+    "calibrate": "qms22.estimators.pipelines",
     "detect": "qms22.detection.run",
     "show_build": "qms22._runtime.build",
 }

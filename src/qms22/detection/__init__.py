@@ -10,7 +10,8 @@ from qms22._runtime.lazy import lazy_names
 if TYPE_CHECKING:
     from qms22.detection.reasons import RowReason
     from qms22.detection.result import Detection
-    from qms22.detection.run import detect, score
+    from qms22.detection.run import detect
+    from qms22.detection.scoring import score
 
 __all__ = ["Detection", "RowReason", "detect", "score"]
 
@@ -18,7 +19,7 @@ _HOMES = {
     "Detection": "qms22.detection.result",
     "RowReason": "qms22.detection.reasons",
     "detect": "qms22.detection.run",
-    "score": "qms22.detection.run",
+    "score": "qms22.detection.scoring",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -1,4 +1,4 @@
-"""`detect` finds the suspicious rows of a table, `score` applies a saved model to one.
+"""`detect` finds the suspicious rows of a table.
 
 >>> from sklearn.datasets import load_iris
 >>> import qms22
@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +27,9 @@ from qms22._runtime.chunks import draw_rows
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.detection.calibration import calibrate_tables
-from qms22.detection.encoding import EncodedTables, encode_tables, errors_named
-from qms22.detection.reasons import RowReason, find_reasons
+from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.result import Detection
+from qms22.detection.rows import Table, check_id, count_scored, explain_rows, flag_top
 from qms22.detection.streaming import (
     in_memory,
     is_large,
@@ -43,21 +42,12 @@ from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.qms22 import QMS22
 from qms22.estimators.thresholds import threshold
-from qms22.tables import TableSource, TabularEncoder, open_table
-from qms22.tables.words import list_some
-
-if TYPE_CHECKING:
-    from qms22.models import SavedModel
-
-# A file, an open table, or a data frame of any library.
-Table: TypeAlias = "str | Path | TableSource | Any"
+from qms22.tables import TableSource, open_table
 
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
 DEFAULT_TOP = 50
 
-# To explain a row it is scored once per column, and few readers need the reasons of more rows.
-MOST_EXPLAINED = 1000
 # A false discovery rate may flag few rows or none; at least this many are explained.
 _LEAST_EXPLAINED = 10
 
@@ -125,7 +115,7 @@ def detect(
     _check_options(k, fdr, ignore, preset, max_samples, n_jobs)
     resolve_device(device)  # raises an error if there is no such device
     tables = _open_tables(normal, batch, max_samples, is_whole=fdr is not None)
-    id_name = _check_id(tables.batch, id)
+    id_name = check_id(tables.batch, id)
     n_top = _count_top(k, tables.batch.n_rows)
     ignored = [str(name) for name in (*ignore, id) if name is not None]
     encoded = _encode_drawn(tables, seed, ignore=ignored, missing=missing)
@@ -138,66 +128,10 @@ def detect(
     detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
     scores = _score_batch(tables, encoded, detector)
     if fdr is None:
-        flags = _Flags(_flag_top(scores, _count_top(k, _count_scored(scores))))
+        flags = _Flags(flag_top(scores, _count_top(k, count_scored(scores))))
     else:
         flags = _flag_by_rate(encoded, detector, fdr, ignored, len(scores))
     return _result(tables.batch, encoded, detector, scores, flags, fdr, id_name)
-
-
-def score(
-    model: SavedModel,
-    table: Table,
-    *,
-    k: int | None = None,
-    id: str | int | None = None,  # noqa: A002
-    verbose: int = 0,
-) -> Detection:
-    """Score the rows of a table by a saved model.
-
-    Parameters
-    ----------
-    model : SavedModel
-        With an encoder, as `qms22 detect --save-model` writes it.
-    table : path, TableSource or data frame
-        As in `detect`. A file too large for memory is read chunk by chunk.
-    k : int, optional
-        How many rows to flag; by default those beyond the threshold set when the model was made.
-    id : str or int, optional
-        A column that names the rows.
-    verbose : int
-        Above 0 a progress bar is shown on standard error.
-
-    Returns
-    -------
-    Detection
-        Without known-normal rows.
-    """
-    if k is not None:
-        check_count("k", k)
-    encoder, detector = model.encoder, model.detector
-    if encoder is None:
-        raise ValueError("the model has no encoder for tables; save one by 'qms22 detect'")
-    source = open_table(table)
-    if is_large(source):
-        warnings.warn(
-            f"{source.name} would take much of the memory there is, and is read part by part",
-            stacklevel=2,
-        )
-    else:
-        source = in_memory(source)
-    source.check()
-    id_name = _check_id(source, id)
-    with errors_named(source.name):
-        encoder.check_columns(source.names)
-    scores = score_rows(source, encoder, detector, verbose)
-    if k is None:
-        flagged = -scores - detector.offset_ < 0
-    elif k > _count_scored(scores):
-        raise ValueError(f"k={k} is more than the {_count_scored(scores)} rows there are")
-    else:
-        flagged = _flag_top(scores, k)
-    reasons = _explain(source, encoder, detector, scores, flagged)
-    return Detection(source, encoder, detector, scores, flagged, reasons, id=id_name)
 
 
 class _Flags(NamedTuple):
@@ -272,14 +206,6 @@ def _check_options(
         raise ValueError("n_jobs must be a number of threads, or -1 for all cores; got 0")
 
 
-def _check_id(source: TableSource, id: str | int | None) -> str | None:  # noqa: A002
-    """Return the name of the column `id`; raise ValueError if there is none."""
-    if id is None or str(id) in source.names:
-        return None if id is None else str(id)
-    there = list_some([repr(name) for name in source.names])
-    raise ValueError(f"{source.name} has no column {id!r} to name rows; its columns are {there}")
-
-
 def _count_top(k: int | None, n_rows: int) -> int:
     """Return how many rows to flag."""
     if k is not None and k > n_rows:
@@ -326,16 +252,16 @@ def _result(
     """Set the threshold for new rows, explain rows, and build the result."""
     n_flagged = int(np.count_nonzero(flags.flagged))
     # The threshold for new rows is the one that flags as many of these.
-    first = most_suspicious(scores, min(n_flagged + 1, _count_scored(scores)))
+    first = most_suspicious(scores, min(n_flagged + 1, count_scored(scores)))
     detector.offset_ = -threshold(scores[first], n_flagged)
-    explained = flags.flagged | _flag_top(scores, 0 if fdr is None else _LEAST_EXPLAINED)
+    explained = flags.flagged | flag_top(scores, 0 if fdr is None else _LEAST_EXPLAINED)
     return Detection(
         source,
         encoded.encoder,
         detector,
         scores,
         flags.flagged,
-        _explain(source, encoded.encoder, detector, scores, explained),
+        explain_rows(source, encoded.encoder, detector, scores, explained),
         normal=encoded.normal,
         p_values=flags.p_values,
         contamination=flags.contamination,
@@ -354,17 +280,6 @@ def _placed(
     return placed
 
 
-def _count_scored(scores: NDArray[np.float64]) -> int:
-    return int(np.count_nonzero(~np.isnan(scores)))
-
-
-def _flag_top(scores: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
-    """Flag the k most suspicious rows, or all that have a score."""
-    flagged = np.zeros(len(scores), dtype=bool)
-    flagged[most_suspicious(scores, min(k, _count_scored(scores)))] = True
-    return flagged
-
-
 def _flag_by_rate(
     encoded: EncodedTables,
     detector: BatchDetector,
@@ -381,19 +296,3 @@ def _flag_by_rate(
     flagged[encoded.positions] = calibration.flag(fdr)
     p_values = _placed(calibration.p_values(), encoded.positions, n_rows)
     return _Flags(flagged, p_values, calibration.estimate_contamination())
-
-
-def _explain(
-    source: TableSource,
-    encoder: TabularEncoder,
-    detector: BatchDetector,
-    scores: NDArray[np.float64],
-    explained: NDArray[np.bool_],
-) -> dict[int, list[RowReason]]:
-    """Return the reasons of the most suspicious of some rows, by position."""
-    rows = np.flatnonzero(explained)
-    rows = rows[np.argsort(-scores[rows], kind="stable")[:MOST_EXPLAINED]]
-    if not len(rows):
-        return {}
-    reasons = find_reasons(detector, encoder, source.take(rows))
-    return dict(zip(rows.tolist(), reasons, strict=True))

@@ -25,7 +25,8 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows, SelectedRows, StackedRows
 from qms22._runtime.validation import check_count, check_path, check_rows
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
-from qms22.estimators.calibration import CalibratedMixin, Calibration, CalibrationSplit
+from qms22.estimators.calibration import Calibration, CalibrationSplit
+from qms22.estimators.decisions import CalibratedMixin
 from qms22.estimators.explain import (
     Explanation,
     Groups,

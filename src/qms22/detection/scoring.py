@@ -1,0 +1,72 @@
+"""`score` applies a saved model to a table."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from qms22._runtime.validation import check_count
+from qms22.detection.encoding import errors_named
+from qms22.detection.result import Detection
+from qms22.detection.rows import Table, check_id, count_scored, explain_rows, flag_top
+from qms22.detection.streaming import in_memory, is_large, score_rows
+from qms22.tables import open_table
+
+if TYPE_CHECKING:
+    from qms22.models import SavedModel
+
+
+def score(
+    model: SavedModel,
+    table: Table,
+    *,
+    k: int | None = None,
+    id: str | int | None = None,  # noqa: A002
+    verbose: int = 0,
+) -> Detection:
+    """Score the rows of a table by a saved model.
+
+    Parameters
+    ----------
+    model : SavedModel
+        With an encoder, as `qms22 detect --save-model` writes it.
+    table : path, TableSource or data frame
+        As in `detect`. A file too large for memory is read chunk by chunk.
+    k : int, optional
+        How many rows to flag; by default those beyond the threshold set when the model was made.
+    id : str or int, optional
+        A column that names the rows.
+    verbose : int
+        Above 0 a progress bar is shown on standard error.
+
+    Returns
+    -------
+    Detection
+        Without known-normal rows.
+    """
+    if k is not None:
+        check_count("k", k)
+    encoder, detector = model.encoder, model.detector
+    if encoder is None:
+        raise ValueError("the model has no encoder for tables; save one by 'qms22 detect'")
+    source = open_table(table)
+    if is_large(source):
+        warnings.warn(
+            f"{source.name} would take much of the memory there is, and is read part by part",
+            stacklevel=2,
+        )
+    else:
+        source = in_memory(source)
+    source.check()
+    id_name = check_id(source, id)
+    with errors_named(source.name):
+        encoder.check_columns(source.names)
+    scores = score_rows(source, encoder, detector, verbose)
+    if k is None:
+        flagged = -scores - detector.offset_ < 0
+    elif k > count_scored(scores):
+        raise ValueError(f"k={k} is more than the {count_scored(scores)} rows there are")
+    else:
+        flagged = flag_top(scores, k)
+    reasons = explain_rows(source, encoder, detector, scores, flagged)
+    return Detection(source, encoder, detector, scores, flagged, reasons, id=id_name)
