@@ -78,17 +78,24 @@ struct Split {
     double purity = -1;  // below that of every split
 };
 
+Weights balanced(const BinnedRows& rows, const std::uint16_t* labels) {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < rows.n_rows; ++i) sum += labels[i];
+    const double batch = static_cast<double>(sum) / kOne;
+    const double normal = static_cast<double>(rows.n_rows * kOne - sum) / kOne;
+    return {normal > 0 ? 1 / normal : 0, batch > 0 ? 1 / batch : 0};
+}
+
 // Grows one tree after the other, and adds up the values of rows out of the bag.
 class Grower {
   public:
-    Grower(const BinnedRows& rows, const std::uint16_t* labels, const ForestOptions& options,
-           const Weights& weights)
+    Grower(const BinnedRows& rows, const std::uint16_t* labels, const ForestOptions& options)
         : total(rows.n_rows),
           n_out(rows.n_rows),
           rows_(rows),
           labels_(labels),
           options_(options),
-          weights_(weights),
+          weights_(labels == nullptr ? Weights{0, 0} : balanced(rows, labels)),
           drawn_(rows.n_rows),
           bag_(rows.n_rows),
           out_(rows.n_rows),
@@ -99,12 +106,28 @@ class Grower {
           best_bins_(rows.n_rows),
           features_(rows.n_features) {}
 
+    // A tree on a bootstrap sample of the rows.
     TreeNodes grow(std::size_t tree) {
         Random random(options_.seed, tree);
+        return grow_from(draw_bag(random), random);
+    }
+
+    // A tree on the rows that have a role in it. Writes the values of the others.
+    void grow_by_roles(std::size_t tree, const std::uint8_t* roles, float* values) {
+        Random random(options_.seed, tree);
+        values_ = values;
+        grow_from(take_roles(roles), random);
+    }
+
+    std::vector<double> total;
+    std::vector<std::uint32_t> n_out;
+
+  private:
+    TreeNodes grow_from(const Node& root, Random& random) {
         TreeNodes nodes;
         add_leaf(nodes);
         std::iota(features_.begin(), features_.end(), std::size_t{0});
-        std::vector<Node> open = {draw_bag(random)};
+        std::vector<Node> open = {root};
         while (!open.empty()) {
             const Node node = open.back();
             open.pop_back();
@@ -131,10 +154,6 @@ class Grower {
         return nodes;
     }
 
-    std::vector<double> total;
-    std::vector<std::uint32_t> n_out;
-
-  private:
     static void add_leaf(TreeNodes& nodes) {
         nodes.feature.push_back(0);
         nodes.child.push_back(static_cast<std::int32_t>(nodes.child.size()));
@@ -161,6 +180,26 @@ class Grower {
         return root;
     }
 
+    // Takes the rows with a role, each once; both classes weigh the same. Returns the root.
+    Node take_roles(const std::uint8_t* roles) {
+        Node root = {0, 0, 0, 0, 0, 0, 0};
+        double normal = 0, batch = 0;
+        for (std::size_t i = 0; i < rows_.n_rows; ++i) {
+            const auto row = static_cast<std::uint32_t>(i);
+            if (roles[i] == kOutOfBag) {
+                out_[root.out_end++] = row;
+                continue;
+            }
+            const bool is_batch = roles[i] == kBatch;
+            (is_batch ? batch : normal) += 1;
+            bag_[root.end] = row;
+            sums_[root.end] = (Sums{1} << kLabelBits) + (is_batch ? kOne : 0);
+            root.sums += sums_[root.end++];
+        }
+        weights_ = {normal > 0 ? 1 / normal : 0, batch > 0 ? 1 / batch : 0};
+        return root;
+    }
+
     bool may_be_split(const Node& node) const {
         const ClassSums classes(node.sums, weights_);
         return node.end - node.begin >= 2 * options_.min_leaf && classes.normal > 0 &&
@@ -169,12 +208,14 @@ class Grower {
 
     void set_value(TreeNodes& nodes, const Node& node) {
         const ClassSums classes(node.sums, weights_);
-        const double share = classes.batch / (classes.normal + classes.batch);
+        const double weight = classes.normal + classes.batch;
+        const double share = weight > 0 ? classes.batch / weight : 0.5;
         const double value = std::round(share / kValueUnit) * kValueUnit;
         nodes.value[node.number] = static_cast<float>(value);
         for (std::size_t i = node.out_begin; i < node.out_end; ++i) {
             total[out_[i]] += value;
             ++n_out[out_[i]];
+            if (values_ != nullptr) values_[out_[i]] = static_cast<float>(value);
         }
     }
 
@@ -266,21 +307,14 @@ class Grower {
     const BinnedRows& rows_;
     const std::uint16_t* labels_;
     const ForestOptions& options_;
-    const Weights weights_;
+    Weights weights_;
+    float* values_ = nullptr;           // of the rows out of the bag, where they are wanted
     std::vector<std::uint16_t> drawn_;  // how often the tree has drawn a row
     std::vector<std::uint32_t> bag_, out_, scratch_;
     std::vector<Sums> sums_, scratch_sums_;  // of the rows in bag_
     std::vector<std::uint8_t> bins_, best_bins_;
     std::vector<std::size_t> features_;
 };
-
-Weights balanced(const BinnedRows& rows, const std::uint16_t* labels) {
-    std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < rows.n_rows; ++i) sum += labels[i];
-    const double batch = static_cast<double>(sum) / kOne;
-    const double normal = static_cast<double>(rows.n_rows * kOne - sum) / kOne;
-    return {normal > 0 ? 1 / normal : 0, batch > 0 ? 1 / batch : 0};
-}
 
 // Calls work(rank) in every thread and throws the first error again, if there was one.
 template <class Work>
@@ -331,14 +365,13 @@ void add_values(const BinnedRows& rows, std::size_t first, std::size_t size,
 
 Forest grow_forest(const BinnedRows& rows, const std::uint16_t* labels,
                    const ForestOptions& options) {
-    const Weights weights = balanced(rows, labels);
     std::vector<TreeNodes> trees(options.n_trees);
     std::vector<double> total(rows.n_rows);
     std::vector<std::uint32_t> n_out(rows.n_rows);
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
     run_or_throw(std::min(options.n_threads, options.n_trees), [&](std::size_t) {
-        Grower grower(rows, labels, options, weights);
+        Grower grower(rows, labels, options);
         for (std::size_t tree = next++; tree < trees.size(); tree = next++)
             trees[tree] = grower.grow(tree);
         const std::scoped_lock lock(mutex);
@@ -360,6 +393,16 @@ Forest grow_forest(const BinnedRows& rows, const std::uint16_t* labels,
     for (std::size_t i = 0; i < rows.n_rows; ++i)
         forest.out_of_bag[i] = n_out[i] > 0 ? total[i] / n_out[i] : 0.5;
     return forest;
+}
+
+void grow_by_roles(const BinnedRows& rows, const std::uint8_t* roles, const ForestOptions& options,
+                   float* values) {
+    std::atomic<std::size_t> next{0};
+    run_or_throw(std::min(options.n_threads, options.n_trees), [&](std::size_t) {
+        Grower grower(rows, nullptr, options);
+        for (std::size_t tree = next++; tree < options.n_trees; tree = next++)
+            grower.grow_by_roles(tree, roles + tree * rows.n_rows, values + tree * rows.n_rows);
+    });
 }
 
 void forest_scores(const BinnedRows& rows, const ForestView& forest, std::size_t n_threads,

@@ -106,10 +106,7 @@ def fit_forest(
     -------
     Forest
     """
-    edges = np.full((rows.shape[1], MOST_BINS - 1), np.inf)
-    for column, its_edges in zip(rows.T, edges, strict=True):
-        found = _bin_edges(column)
-        its_edges[: len(found)] = found
+    edges = _all_edges(rows)
     grown = _core.grow_forest(
         _bins(rows, edges),
         np.rint(labels * _core.LABEL_ONE).astype(np.uint16),
@@ -120,6 +117,21 @@ def fit_forest(
         n_threads=n_threads,
     )
     return Forest(edges, *grown)
+
+
+def bin_rows(rows: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Cut the columns of rows (n, p) into bins: an array of shape (p, n)."""
+    bins: NDArray[np.uint8] = _bins(rows, _all_edges(rows))
+    return bins
+
+
+def _all_edges(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the edges of all columns, infinite after the last one of a column."""
+    edges = np.full((rows.shape[1], MOST_BINS - 1), np.inf)
+    for column, its_edges in zip(rows.T, edges, strict=True):
+        found = _bin_edges(column)
+        its_edges[: len(found)] = found
+    return edges
 
 
 def _bin_edges(column: NDArray[np.float64]) -> NDArray[np.float64]:
