@@ -25,6 +25,7 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows, SelectedRows, StackedRows
 from qms22._runtime.validation import check_count, check_path, check_rows
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
+from qms22.estimators.batch_columns import BatchColumns
 from qms22.estimators.calibration import Calibration, CalibrationSplit
 from qms22.estimators.decisions import CalibratedMixin
 from qms22.estimators.explain import (
@@ -107,13 +108,14 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         self._groups = groups
         self._learn(known, searched, rng, options, columns)
         self.unlabeled_scores_ = self._scores(batch, options.device)
-        self._calibration = None
+        self._calibration = self._columns = None
         self.__dict__.pop("offset_", None)
         if unlabeled is not None:
             splits = _Splits(clone(self), normal, batch, columns)
             self._calibration = Calibration(
                 len(normal), len(batch), rng.randint(2**31 - 1), splits.score
             )
+            self._columns = BatchColumns(normal, batch, self._column_names())
         if n_flagged is None and unlabeled is None:
             n_flagged = math.ceil(AUTO_SHARE * len(batch))
         if n_flagged is not None:
@@ -219,14 +221,18 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         """
         check_is_fitted(self)
         rows = as_host(check_rows(self, X))
-        columns = getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.shape[1])])
         return explain_rows(
             rows,
-            [str(column) for column in columns],
+            self._column_names(),
             self._groups if groups is None else groups,
             self._typical if typical is None else typical,
             lambda changed: self._scores(LazyRows(changed)),
         )
+
+    def _column_names(self) -> list[str]:
+        """Return the names of the columns; x0, x1, … if they have none."""
+        unnamed = [f"x{column}" for column in range(self.n_features_in_)]
+        return [str(name) for name in getattr(self, "feature_names_in_", unnamed)]
 
     def _check_parameters(self) -> SolverOptions:
         """Return the options of the solver; raise ValueError if a parameter is not valid."""
@@ -301,7 +307,7 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         check_is_fitted(self)
         detector = copy(self)
         detector.offset_ = self.offset_
-        detector._calibration = None
+        detector._calibration = detector._columns = None
         detector.checkpoint = detector.log = None
         return detector
 

@@ -29,6 +29,7 @@ from qms22.estimators.conformal import (
     merge_p_values,
     random_p_values,
 )
+from qms22.estimators.outlier_bound import OutlierBound, bound_outliers, counts_by_split
 
 # One known-normal row in three is held out, the others teach. Held-out rows dilute the outliers of
 # the batch: with one in two fewer outliers are found. With more than this many for each row of the
@@ -149,6 +150,26 @@ class Calibration:
         check_share("confidence", confidence)
         p_values = self.p_values_by_split(n_splits, ties_at_random=True)
         return estimate_contamination(p_values, self.n_held_out, confidence)
+
+    def bound_outliers(self, *, confidence: float = 0.95, n_splits: int = 1) -> OutlierBound:
+        """Compute how many rows of the batch are outliers at least.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            Of the bound, in (0, 1).
+        n_splits : int, default=1
+            As in `p_values`.
+
+        Returns
+        -------
+        OutlierBound
+            A tuple (fewest, p_value).
+        """
+        check_share("confidence", confidence)
+        p_values = self.p_values_by_split(n_splits, ties_at_random=True)
+        n_above = counts_by_split(p_values, self.n_held_out)
+        return bound_outliers(n_above, self._n_batch, self.n_held_out, confidence)
 
     def p_values_by_split(
         self, n_splits: int, *, ties_at_random: bool = False

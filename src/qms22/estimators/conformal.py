@@ -20,24 +20,24 @@ conformal e-values", NeurIPS 2023.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.arrays import array_module, is_on_gpu
-from qms22.estimators.beta_binomial import beta_binomial_cdf
+from qms22.estimators.outlier_bound import (
+    counts_above,
+    counts_by_split,
+    first_number,
+    most_normal,
+)
 
 # P-values and levels are fractions that may be equal; rounding must not make them differ.
 SLACK = 1 + 1e-12
 
 # Scores that are looked up among millions of others at once: as many as stay in a CPU's cache.
 _SEARCHED_AT_ONCE = 2**18
-
-# Rows with a p-value above a cut are compared with the number of normal rows there.
-_CUTS = (1 / 2, 1 / 8, 1 / 32)
 
 
 class ContaminationEstimate(NamedTuple):
@@ -262,7 +262,8 @@ def estimate_contamination(
     About half of the normal rows have such a p-value, and few outliers do. The number of them among
     n₀ normal rows follows a beta-binomial distribution exactly. The interval contains all shares
     for which the observed number is not too unlikely. Few normal rows have low p-values, so that
-    outliers stand out there: the lower end also uses the numbers of p-values above 1/8 and 1/32.
+    outliers stand out there: the lower end, that of `bound_outliers`, also uses the numbers of
+    p-values above lower cuts.
 
     Parameters
     ----------
@@ -277,16 +278,8 @@ def estimate_contamination(
     -------
     ContaminationEstimate
     """
-    n_above = [
-        np.count_nonzero(p_values > rank / (n_calibration + 1), axis=1)
-        for rank in cut_ranks(n_calibration)
-    ]
-    return estimate_from_counts(np.array(n_above), p_values.shape[1], n_calibration, confidence)
-
-
-def cut_ranks(n_calibration: int) -> list[int]:
-    """Return the ranks of the p-values (multiples of 1 / (n + 1)) that rows are counted above."""
-    return [max(1, math.floor(cut * (n_calibration + 1))) for cut in _CUTS]
+    n_above = counts_by_split(p_values, n_calibration)
+    return estimate_from_counts(n_above, p_values.shape[1], n_calibration, confidence)
 
 
 def estimate_from_counts(
@@ -306,68 +299,17 @@ def estimate_from_counts(
     -------
     ContaminationEstimate
     """
-    doubt = (1.0 - confidence) / 2 / min(n_above.shape[1], 2)
-    counts = [
-        _CountAbove(of_cut, n_calibration + 1 - rank, rank)
-        for of_cut, rank in zip(n_above, cut_ranks(n_calibration), strict=True)
-    ]
-    half = counts[0]
-    most = -1 + _first(
-        n_rows, lambda n: any(count.chance_of_fewer(n) <= doubt / len(_CUTS) for count in counts)
-    )
-    fewest = min(_first(n_rows, lambda n: half.chance_of_more(n) > doubt), most)
+    doubt = (1.0 - confidence) / 2
+    counts = counts_above(n_above, n_calibration)
+    half, n_merged = counts[0], min(n_above.shape[1], 2)
+    most = most_normal(counts, n_rows, doubt)
+    fewest = first_number(n_rows, lambda n: half.chance_of_more(n) > doubt / n_merged)
+    fewest = min(fewest, most)
     n_normal = np.clip(half.n_normal, fewest, most)
     share, low, high = (float(1.0 - n / n_rows) for n in (n_normal, most, fewest))
     return ContaminationEstimate(share, low, high)
 
 
-@dataclass(frozen=True)
-class _CountAbove:
-    """The number of p-values above a cut, in each split.
-
-    A normal row is counted if it scores lower than the calibration row of a certain rank, so the
-    number of normal rows counted is beta-binomial.
-
-    Parameters
-    ----------
-    n_above : ndarray of int of shape (n_splits,)
-    a, b : int
-        Parameters of the beta distribution.
-    """
-
-    n_above: NDArray[np.intp]
-    a: int
-    b: int
-
-    @property
-    def n_normal(self) -> float:
-        """The number of normal rows expected from the count, if no outlier is counted."""
-        return float(np.mean(self.n_above) * (self.a + self.b) / self.a)
-
-    def chance_of_fewer(self, n_normal: int) -> float:
-        """Return the probability of this count or a lower one: the mean over the splits."""
-        return float(np.mean([self._cdf(count, n_normal) for count in self.n_above]))
-
-    def chance_of_more(self, n_normal: int) -> float:
-        """Return the probability of this count or a higher one: the mean over the splits."""
-        return float(np.mean([1.0 - self._cdf(count - 1, n_normal) for count in self.n_above]))
-
-    def _cdf(self, count: np.intp, n_normal: int) -> float:
-        return beta_binomial_cdf(int(count), n_normal, self.a, self.b)
-
-
 def level_of_split(level: float, n_splits: int) -> float:
     """Return the level that is applied to each split."""
     return level if n_splits == 1 else level / 2
-
-
-def _first(last: int, holds: Callable[[int], bool]) -> int:
-    """Return the first number in 0 … last from which a condition holds; last + 1 if none."""
-    low, high = 0, last + 1
-    while low < high:
-        middle = (low + high) // 2
-        if holds(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low

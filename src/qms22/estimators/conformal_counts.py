@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.estimators.conformal import SLACK, cut_ranks
+from qms22.estimators.conformal import SLACK
+from qms22.estimators.outlier_bound import cut_ranks
 
 
 @dataclass(frozen=True, eq=False)

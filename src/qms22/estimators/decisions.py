@@ -1,17 +1,28 @@
-"""Decisions of a detector about its batch: p-values, flags, the share of outliers."""
+"""Decisions of a detector about its batch: p-values, flags, the share of outliers, a verdict."""
 
 from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from qms22.estimators.batch_columns import BatchColumns
 from qms22.estimators.calibration import Calibration
 from qms22.estimators.conformal import ContaminationEstimate
+from qms22.estimators.moved_columns import MovedColumn
+from qms22.estimators.verdict import Verdict, judge_batch, lost_columns, outlier_confidence
 
 
 class CalibratedMixin:
     """The decisions of a detector that keeps a `Calibration` of its batch."""
+
+    # The columns of the batch, to be compared with those of the known-normal rows.
+    _columns: BatchColumns | None = None
+    unlabeled_scores_: Any
 
     def p_values(self, *, n_splits: int = 1) -> NDArray[np.float64]:
         """Compute a conformal p-value for every unlabeled row.
@@ -65,7 +76,50 @@ class CalibratedMixin:
         >>> np.flatnonzero(detector.flag(fdr=0.1)).tolist()
         [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
         """
-        return self._calibrated().flag(fdr, n_splits=n_splits)
+        flagged = self._calibrated().flag(fdr, n_splits=n_splits)
+        if flagged.any() and self._columns is not None:
+            _warn_if_drifted(lost_columns(self._columns.compared))
+        return flagged
+
+    def verdict(self, *, confidence: float = 0.95, n_splits: int = 1) -> Verdict:
+        """Decide whether the batch is fine, contains anomalies, or has drifted as a whole.
+
+        The scores of the batch are compared with those of held-out rows, as in `flag`. This gives a
+        test of the hypothesis that the batch is drawn as the known-normal rows were, and the number
+        of outliers that there are at least, for any data. The columns of both are compared as well.
+        A batch with anomalies still has its normal rows. It has drifted if normal rows are missing
+        in some range of a column, or if more than a fifth of all rows are unlike the known-normal
+        ones. Of large tables 20,000 rows are drawn to compare columns.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+            If the batch is drawn as the known-normal rows were, it is found to be fine with at
+            least this probability, in (0, 1).
+        n_splits : int, default=1
+            As in `p_values`.
+
+        Returns
+        -------
+        Verdict
+            Its text is a sentence about the batch.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from qms22 import QMS22
+        >>> rng = np.random.default_rng(0)
+        >>> T, S = rng.normal(size=(600, 3)), rng.normal(size=(200, 3))
+        >>> S[:, 1] += 1
+        >>> verdict = QMS22(random_state=0).fit(T, unlabeled=S).verdict()
+        >>> verdict.decision, verdict.moved[0].name
+        ('drift', 'x1')
+        """
+        level = outlier_confidence(confidence)
+        bound = self._calibrated().bound_outliers(confidence=level, n_splits=n_splits)
+        compared = () if self._columns is None else self._columns.compared
+        n_rows = len(self.unlabeled_scores_)
+        return judge_batch(compared, n_rows, bound=bound, confidence=confidence)
 
     def estimate_contamination(
         self, *, confidence: float = 0.95, n_splits: int = 1
@@ -95,3 +149,13 @@ class CalibratedMixin:
                 "from a file; fit it with fit(X, unlabeled=batch)"
             )
         return calibration
+
+
+def _warn_if_drifted(lost: Sequence[MovedColumn]) -> None:
+    """Warn that flags may be due to a drift of the whole batch."""
+    if lost:
+        warnings.warn(
+            f"the batch has drifted as a whole ({lost[0].name}: {lost[0].change}), so that most "
+            "flags may be due to the drift; see verdict()",
+            stacklevel=3,
+        )

@@ -8,14 +8,18 @@ still has its normal rows, so that the second question distinguishes drift from 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import bdtr, betainc, betaln, kolmogorov
+from scipy.integrate import trapezoid
+from scipy.special import betainc, betaln, expit, kolmogorov, log_expit
 
 from qms22.estimators.beta_binomial import beta_binomial_cdf
+from qms22.estimators.change_text import change_of_numbers, change_of_share
 
 # A batch of which less than this share is like the normal rows has drifted.
 LEAST_NORMAL = 0.8
@@ -28,6 +32,18 @@ MOST_COMPARED = 20_000
 # difference between two shares of missing cells.
 LEAST_MOVE = 0.1
 LEAST_MISSING_MOVE = 0.05
+
+# Ranges of numbers are unions of bins that hold the same number of normal rows.
+_N_BINS = 20
+
+# Levels that are compared one by one; the others are taken together. Only levels that this share
+# of the normal rows has can be lost, which are hardly ever more than `_MOST_TESTED`.
+_MOST_LEVELS = 40
+_LEAST_SHARE = 0.05
+_MOST_TESTED = 40
+
+# Where a beta distribution is integrated, in standard deviations.
+_DEVIATIONS = np.linspace(-8.0, 8.0, 257)
 
 # A column looks like a period or a counter if this share of the batch is where no normal row is.
 _OUTSIDE = 0.9
@@ -74,8 +90,12 @@ class MovedColumn:
         Of the hypothesis that at least four fifths of the batch are like the normal rows, adjusted
         for the number of comparisons by Bonferroni's.
     is_period : bool
-        Whether it looks like a period or a counter: nearly all values of the batch are whole numbers
-        outside the range of the normal ones, or levels that no normal row has.
+        Whether it looks like a period or a counter: nearly all values of the batch are whole
+        numbers outside the range of the normal ones, or levels that no normal row has.
+    n_outside : int
+        Numbers of the batch that are above all normal ones, or below all, if those are more.
+    n_compared : tuple of int
+        How many numbers of the normal rows and of the batch this is counted among.
     """
 
     name: str
@@ -84,6 +104,21 @@ class MovedColumn:
     p_value: float
     p_lost: float
     is_period: bool = False
+    n_outside: int = 0
+    n_compared: tuple[int, int] = (0, 0)
+
+
+def _ranges() -> NDArray[np.int64]:
+    """Return which bins are in each range: tails, centers, what is outside them, and pairs."""
+    bins = np.arange(_N_BINS)
+    lower = [bins < n for n in (1, 2, 4, 6, 8, 10)]
+    centers = [(bins >= n) & (bins < _N_BINS - n) for n in (4, 6, 8)]
+    pairs = [bins // 2 == n for n in range(1, _N_BINS // 2 - 1)]
+    sets = [*lower, *(tail[::-1] for tail in lower), *centers, *(~c for c in centers), *pairs]
+    return np.array(sets).astype(np.int64)
+
+
+_RANGES = _ranges()
 
 
 def compare_columns(columns: Sequence[ColumnPair]) -> tuple[MovedColumn, ...]:
@@ -103,4 +138,192 @@ def compare_columns(columns: Sequence[ColumnPair]) -> tuple[MovedColumn, ...]:
         All columns, whether they moved or not, strongest effect first. A column with missing cells
         has two entries, one of its values and one of its missing cells.
     """
-    raise NotImplementedError
+    found = [aspect for pair in columns for aspect in _compare(pair)]
+    adjusted = _holm([aspect.p_value for aspect in found])
+    moved = [
+        replace(aspect, p_value=p_value, p_lost=min(1.0, aspect.p_lost * len(found)))
+        for aspect, p_value in zip(found, adjusted, strict=True)
+    ]
+    return tuple(sorted(moved, key=lambda column: -column.effect))
+
+
+def _compare(pair: ColumnPair) -> Iterator[MovedColumn]:
+    """Compare the values of a column, and its missing cells if there are any; not adjusted."""
+    sizes = _Sizes(len(pair.normal), len(pair.batch))
+    present = [~_is_missing(values, pair.levels) for values in (pair.normal, pair.batch)]
+    n_present = _Sizes(*(int(np.count_nonzero(rows)) for rows in present))
+    if n_present != sizes:
+        yield _compare_missing(pair.name, sizes, n_present)
+    if not min(n_present):
+        return
+    normal, batch = pair.normal[present[0]], pair.batch[present[1]]
+    if pair.levels:
+        yield _compare_levels(pair, normal, batch, sizes)
+    else:
+        yield _compare_numbers(pair.name, normal, batch, sizes)
+
+
+class _Sizes(NamedTuple):
+    """Numbers of known-normal rows and of rows of the batch."""
+
+    normal: int
+    batch: int
+
+
+def _is_missing(values: NDArray[Any], levels: tuple[str, ...]) -> NDArray[np.bool_]:
+    return values < 0 if levels else np.isnan(values)
+
+
+def _compare_missing(name: str, sizes: _Sizes, n_present: _Sizes) -> MovedColumn:
+    there = np.array(n_present)
+    missing = np.array(sizes) - there
+    shares = missing / sizes
+    lost = _chance_of_lost(np.column_stack([missing, there]), sizes)
+    return MovedColumn(
+        name,
+        change_of_share("missing", *shares),
+        float(abs(shares[1] - shares[0])),
+        _chance_of_shares(missing[:, np.newaxis], sizes),
+        min(1.0, 2 * float(lost.min())),
+    )
+
+
+def _compare_levels(
+    pair: ColumnPair, normal: NDArray[Any], batch: NDArray[Any], sizes: _Sizes
+) -> MovedColumn:
+    """Compare the levels of a category where it is not missing."""
+    counts = np.array([np.bincount(v, minlength=len(pair.levels)) for v in (normal, batch)])
+    is_new = (counts[0] == 0)[batch]
+    order = np.argsort(-counts.sum(axis=0), kind="stable")
+    common, rare = counts[:, order[:_MOST_LEVELS]], counts[:, order[_MOST_LEVELS:]]
+    grouped = np.column_stack([common, rare.sum(axis=1)]) if rare.size else common
+    n_present = _Sizes(len(normal), len(batch))
+    change = grouped[1] / n_present.batch - grouped[0] / n_present.normal
+    most = int(np.argmax(np.abs(change[: common.shape[1]])))
+    shares = common[:, most] / n_present
+    # Rare levels come and go without a drift of the whole.
+    is_tested = counts[0] >= _LEAST_SHARE * sizes.normal
+    lost = _chance_of_lost(counts[:, is_tested], sizes)
+    return MovedColumn(
+        pair.name,
+        change_of_share(f"share of {pair.levels[order[most]]!r}", *shares),
+        float(np.abs(change).sum() / 2),
+        _chance_of_shares(grouped, n_present),
+        min(1.0, _MOST_TESTED * float(lost.min(initial=1.0))),
+        bool(is_new.mean() > _OUTSIDE),
+    )
+
+
+def _compare_numbers(
+    name: str, normal: NDArray[Any], batch: NDArray[Any], sizes: _Sizes
+) -> MovedColumn:
+    """Compare numbers where they are not missing."""
+    normal, batch = np.sort(normal), np.sort(batch)
+    both = np.concatenate([normal, batch])
+    shares = [np.searchsorted(v, both, side="right") / len(v) for v in (normal, batch)]
+    effect = float(np.abs(shares[0] - shares[1]).max())
+    n_present = _Sizes(len(normal), len(batch))
+    size = n_present.normal * n_present.batch / len(both)
+    lost = _chance_of_lost(_counts_in_ranges(normal, batch, sizes), sizes)
+    n_below = int(np.count_nonzero(batch < normal[0]))
+    n_above = int(np.count_nonzero(batch > normal[-1]))
+    is_whole = bool((both == np.rint(both)).all())
+    return MovedColumn(
+        name,
+        change_of_numbers(normal, batch),
+        effect,
+        # For finite samples, and with ties, the limit is too high: the safe side.
+        float(kolmogorov(math.sqrt(size) * effect)),
+        min(1.0, len(_RANGES) * float(lost.min())),
+        is_whole and n_below + n_above > _OUTSIDE * len(batch),
+        max(n_below, n_above),
+        (len(normal), len(batch)),
+    )
+
+
+def _counts_in_ranges(
+    normal: NDArray[np.float64], batch: NDArray[np.float64], sizes: _Sizes
+) -> NDArray[np.int64]:
+    """Count the rows of both tables in each of the `_RANGES`, in an array of shape (2, n_ranges).
+
+    The edges are normal rows of fixed ranks. Equal values are in random order and missing ones
+    come last, so that the counts have the same distribution as those of different numbers.
+
+    Parameters
+    ----------
+    normal, batch : ndarray
+        Without missing values.
+    sizes : _Sizes
+        Rows, those with missing values included.
+    """
+    rng = np.random.default_rng(0)
+    missing = [np.full(n - len(v), np.inf) for v, n in zip((normal, batch), sizes, strict=True)]
+    values = np.concatenate([normal, missing[0], batch, missing[1]])
+    is_normal = np.lexsort((rng.random(len(values)), values)) < sizes.normal
+    n_lower = np.cumsum(is_normal)[~is_normal]
+    edges = np.rint(np.arange(1, _N_BINS) * sizes.normal / _N_BINS)
+    n_normal = np.diff([0, *edges, sizes.normal]).astype(np.int64)
+    n_batch = np.bincount(np.searchsorted(edges, n_lower, side="right"), minlength=_N_BINS)
+    counts: NDArray[np.int64] = np.array([n_normal, n_batch]) @ _RANGES.T
+    return counts
+
+
+def _chance_of_lost(counts: NDArray[np.int64], sizes: _Sizes) -> NDArray[np.float64]:
+    """Compute how probable so few rows of the batch are in each of some sets, or fewer.
+
+    Under the hypothesis that a share `LEAST_NORMAL` of the batch is drawn as the normal rows were,
+    and that the others are elsewhere. A set with x of n normal rows has a probability that follows
+    a Beta(x, n - x + 1) distribution if its edges are normal rows of fixed ranks, and the count of
+    the batch is binomial given that probability. For fixed sets, such as levels, a share of 1
+    gives Fisher's exact test, so that lower shares are on the safe side of it.
+
+    Parameters
+    ----------
+    counts : ndarray of int of shape (2, n_sets)
+        Normal rows and rows of the batch in each set.
+    sizes : _Sizes
+        All rows.
+
+    Returns
+    -------
+    ndarray of shape (n_sets,)
+    """
+    n_normal, n_batch = counts
+    chances = np.ones(len(n_normal))
+    is_few = n_batch * sizes.normal < LEAST_NORMAL * n_normal * sizes.batch
+    if not is_few.any():
+        return chances
+    a = n_normal[is_few, np.newaxis].astype(np.float64)
+    b = sizes.normal + 1 - a
+    count = n_batch[is_few, np.newaxis]
+    # The trapezoidal rule on the scale of log-odds, where the beta distribution is almost normal.
+    odds = np.log(a / b) + np.sqrt(1 / a + 1 / b) * _DEVIATIONS
+    share = expit(odds)
+    density = np.exp(a * log_expit(odds) + b * log_expit(-odds) - betaln(a, b))
+    at_most = betainc(sizes.batch - count, count + 1, 1 - LEAST_NORMAL * share)
+    below = betainc(a[:, 0], b[:, 0], share[:, 0])
+    chances[is_few] = np.minimum(1.0, trapezoid(density * at_most, odds, axis=1) + below)
+    return chances
+
+
+def _chance_of_shares(counts: NDArray[np.int64], sizes: _Sizes) -> float:
+    """Compare shares by Fisher's exact test, on both sides, with Bonferroni's correction."""
+    lowest = 1.0
+    for x, y in counts.T.tolist():
+        fewer = beta_binomial_cdf(y, sizes.batch, x, sizes.normal - x + 1) if x else 1.0
+        more = beta_binomial_cdf(x, sizes.normal, y, sizes.batch - y + 1) if y else 1.0
+        lowest = min(lowest, fewer, more)
+    # The shares of two levels are one comparison.
+    n_sets = 1 if counts.shape[1] == 2 else counts.shape[1]
+    return min(1.0, 2 * n_sets * lowest)
+
+
+def _holm(p_values: Sequence[float]) -> list[float]:
+    """Adjust p-values for their number by Holm's method."""
+    values = np.array(p_values)
+    order = np.argsort(values)
+    adjusted = np.empty(len(values))
+    factors = np.arange(len(values), 0, -1)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * factors))
+    adjusted_list: list[float] = adjusted.tolist()
+    return adjusted_list

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from qms22.estimators.moved_columns import MovedColumn
+from qms22._runtime.validation import check_share
+from qms22.estimators.moved_columns import (
+    LEAST_MISSING_MOVE,
+    LEAST_MOVE,
+    LEAST_NORMAL,
+    MovedColumn,
+)
+from qms22.estimators.outlier_bound import OutlierBound
 
 Decision = Literal["fine", "anomalies", "drift"]
 
+# How the doubt, one minus the confidence, is shared among the tests: that of the rows, and those of
+# the columns, which ask for values outside the normal range, for moves and for lost rows.
+_OF_ROWS = 0.7
+_OF_COLUMNS = 0.1
 
-class OutlierBound(NamedTuple):
-    """How many rows of a batch are outliers at least, even if none of them can be named.
-
-    Parameters
-    ----------
-    fewest : int
-        There are at least so many, with the confidence asked for, for any data.
-    p_value : float
-        Of the hypothesis that there are none.
-    """
-
-    fewest: int
-    p_value: float
+# How many columns a sentence names.
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,14 @@ class Verdict:
         Of the hypothesis that the batch is drawn as the known-normal rows were.
     fewest_outliers : int or None
         At least so many rows of the batch are unlike the known-normal rows, with the confidence
-        asked for. None if only columns were compared.
+        asked for, even if none of them can be named. None if the rows were not tested.
     confidence : float
         If the batch is drawn as the known-normal rows were, the decision is "fine" with at least
         this probability.
     n_rows : int
         Rows of the batch.
     moved : tuple of MovedColumn
-        Columns that differ between the batch and the known-normal rows, strongest first; empty if
-        the decision is "fine".
+        Columns that differ between the batch and the known-normal rows, strongest first.
     advice : tuple of str
         What to do, one sentence each.
     """
@@ -59,7 +59,7 @@ class Verdict:
     advice: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        raise NotImplementedError
+        return _SENTENCES[self.decision](self)
 
 
 def outlier_confidence(confidence: float) -> float:
@@ -67,7 +67,8 @@ def outlier_confidence(confidence: float) -> float:
 
     Part of the doubt is left for the comparison of columns.
     """
-    raise NotImplementedError
+    check_share("confidence", confidence)
+    return 1.0 - _OF_ROWS * (1.0 - confidence)
 
 
 def judge_batch(
@@ -79,6 +80,9 @@ def judge_batch(
 ) -> Verdict:
     """Decide whether a batch is fine, contains anomalies, or has drifted as a whole.
 
+    It has drifted if normal rows are missing in some range or level of a column, if more than a
+    fifth of its rows are outliers, or if a column moved without rows that are outliers.
+
     Parameters
     ----------
     columns : sequence of MovedColumn
@@ -86,12 +90,137 @@ def judge_batch(
     n_rows : int
         Rows of the batch.
     bound : OutlierBound, optional
-        From `Calibration.bound_outliers`, with `outlier_confidence`. Without it single anomalies
-        are not looked for: the decision is "fine" or "drift".
+        From `Calibration.bound_outliers`, with `outlier_confidence`. Without it, only values
+        outside the normal range of a column are found to be anomalies.
     confidence : float, default=0.95
 
     Returns
     -------
     Verdict
     """
-    raise NotImplementedError
+    check_share("confidence", confidence)
+    # Without the test of the rows, its part of the doubt goes to the others.
+    weight = _OF_COLUMNS if bound else 1 / 3
+    doubt = weight * (1.0 - confidence)
+    outside = _bound_outside(columns, doubt)
+    fewest = max(outside.fewest, bound.fewest if bound else 0)
+    p_lost = min((column.p_lost for column in columns), default=1.0)
+    p_moved = min((column.p_value for column in columns if _is_large(column)), default=1.0)
+    p_values = [p / weight for p in (outside.p_value, p_lost, p_moved)]
+    if bound:
+        p_values.append(bound.p_value / _OF_ROWS)
+
+    is_drift = p_lost <= doubt or fewest > (1 - LEAST_NORMAL) * n_rows
+    decision: Decision = "fine"
+    if is_drift or (p_moved <= doubt and not fewest):
+        decision = "drift"
+    elif fewest:
+        decision = "anomalies"
+    moved = tuple(
+        column
+        for column in columns
+        if column.p_lost <= doubt or (_is_large(column) and column.p_value <= doubt)
+    )
+    return Verdict(
+        decision,
+        min(1.0, *p_values),
+        fewest if bound or fewest else None,
+        confidence,
+        n_rows,
+        moved,
+        _advice(decision, moved),
+    )
+
+
+def lost_columns(columns: Sequence[MovedColumn], level: float = 0.01) -> list[MovedColumn]:
+    """Return the columns in which normal rows are missing: the batch has drifted as a whole.
+
+    In a batch of which at least four fifths are drawn as the known-normal rows were, there are none
+    with probability 1 − `level` or more.
+    """
+    return [column for column in columns if column.p_lost <= level]
+
+
+def _is_large(column: MovedColumn) -> bool:
+    """Return whether a move is worth naming, if it is certain."""
+    least = LEAST_MISSING_MOVE if column.change.startswith("missing") else LEAST_MOVE
+    return column.effect >= least
+
+
+def _bound_outside(columns: Sequence[MovedColumn], doubt: float) -> OutlierBound:
+    """Compute a lower bound for the number of outliers by the values outside the normal range.
+
+    If j normal rows of the batch are above all n known-normal ones, they are the j highest of both
+    together: among m rows of the batch the probability is at most (m / (m + n))ʲ. Every column has
+    two sides.
+    """
+    fewest, lowest = 0, 1.0
+    n_sides = 2 * len(columns)
+    for column in columns:
+        n_normal, n_batch = column.n_compared
+        if column.n_outside:
+            chance = math.log(n_batch / (n_batch + n_normal))
+            lowest = min(lowest, n_sides * math.exp(column.n_outside * chance))
+            n_explained = math.ceil(math.log(doubt / n_sides) / chance)
+            fewest = max(fewest, column.n_outside - n_explained + 1)
+    return OutlierBound(fewest, lowest)
+
+
+def _advice(decision: Decision, moved: Sequence[MovedColumn]) -> tuple[str, ...]:
+    """Return what to do about a batch."""
+    if decision != "drift":
+        return ()
+    periods = [column for column in moved if column.is_period]
+    advice = [
+        f"leave out {column.name!r} ({column.change}): it looks like a period or a counter, which "
+        "says when a row was made and not whether it is normal"
+        for column in periods
+    ]
+    if len(periods) < len(moved) or not moved:
+        advice.append(
+            "add recent rows that are known to be normal to the known-normal ones, or renew these"
+        )
+    return tuple(advice)
+
+
+def _show_fine(verdict: Verdict) -> str:
+    tested = "its columns" if verdict.fewest_outliers is None else "its rows and columns"
+    return (
+        f"The batch of {_rows(verdict.n_rows)} is fine: {tested} look like the known-normal ones "
+        f"({_chance(verdict.p_value)})."
+    )
+
+
+def _show_anomalies(verdict: Verdict) -> str:
+    n_outliers = verdict.fewest_outliers or 0
+    are = "is" if n_outliers == 1 else "are"
+    return (
+        f"The batch contains anomalies: at least {n_outliers:,} of its {_rows(verdict.n_rows)} "
+        f"{are} unlike the known-normal rows ({_chance(verdict.p_value)})."
+    )
+
+
+def _show_drift(verdict: Verdict) -> str:
+    shown = [f"{column.name} ({column.change})" for column in verdict.moved[:_MOST_NAMED]]
+    n_more = len(verdict.moved) - len(shown)
+    if n_more:
+        shown.append(f"{n_more} more column{'s' * (n_more > 1)}")
+    if not shown:
+        shown = ["too many rows are unlike the known-normal ones, though no single column moved"]
+    where = ", ".join(shown[:-1]) + " and " * (len(shown) > 1) + shown[-1]
+    return f"The batch has drifted as a whole: {where} ({_chance(verdict.p_value)})."
+
+
+_SENTENCES: dict[Decision, Callable[[Verdict], str]] = {
+    "fine": _show_fine,
+    "anomalies": _show_anomalies,
+    "drift": _show_drift,
+}
+
+
+def _rows(n_rows: int) -> str:
+    return f"{n_rows:,} row{'s' * (n_rows != 1)}"
+
+
+def _chance(p_value: float) -> str:
+    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
