@@ -9,6 +9,7 @@ import numpy as np
 
 from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
+from qms22.estimators.extremes import ExtremeRows
 from qms22.estimators.moved_columns import (
     MOST_COMPARED,
     ColumnPair,
@@ -33,15 +34,20 @@ class BatchColumns:
         self._names = names
 
     @cached_property
-    def compared(self) -> tuple[MovedColumn, ...]:
+    def moved(self) -> tuple[MovedColumn, ...]:
         """The columns, compared on first use; see `compare_columns`."""
+        return compare_columns(self._pairs())
+
+    @cached_property
+    def extremes(self) -> ExtremeRows:
+        """The extreme rows of the batch, counted on first use."""
+        return ExtremeRows(self._pairs())
+
+    def _pairs(self) -> list[ColumnPair]:
+        """Draw rows of both tables, the same ones each time."""
         rng = np.random.RandomState(0)
         normal, batch = (
             as_host(rows.draw(MOST_COMPARED, rng)) for rows in (self._normal, self._batch)
         )
-        return compare_columns(
-            [
-                ColumnPair(name, *columns)
-                for name, *columns in zip(self._names, normal.T, batch.T, strict=True)
-            ]
-        )
+        columns = zip(self._names, normal.T, batch.T, strict=True)
+        return [ColumnPair(*column) for column in columns]

@@ -29,7 +29,12 @@ from qms22.estimators.conformal import (
     merge_p_values,
     random_p_values,
 )
-from qms22.estimators.outlier_bound import OutlierBound, bound_outliers, counts_by_split
+from qms22.estimators.outlier_bound import (
+    OutlierBound,
+    bound_outliers,
+    counts_by_split,
+    cut_ranks,
+)
 
 # One known-normal row in three is held out, the others teach. Held-out rows dilute the outliers of
 # the batch: with one in two fewer outliers are found. With more than this many for each row of the
@@ -168,8 +173,9 @@ class Calibration:
         """
         check_share("confidence", confidence)
         p_values = self.p_values_by_split(n_splits, ties_at_random=True)
-        n_above = counts_by_split(p_values, self.n_held_out)
-        return bound_outliers(n_above, self._n_batch, self.n_held_out, confidence)
+        ranks = cut_ranks(self.n_held_out)
+        n_above = counts_by_split(p_values, self.n_held_out, ranks)
+        return bound_outliers(n_above, self._n_batch, self.n_held_out, confidence, ranks)
 
     def p_values_by_split(
         self, n_splits: int, *, ties_at_random: bool = False

@@ -29,6 +29,7 @@ from qms22._runtime.arrays import array_module, is_on_gpu
 from qms22.estimators.outlier_bound import (
     counts_above,
     counts_by_split,
+    cut_ranks,
     first_number,
     most_normal,
 )
@@ -278,7 +279,7 @@ def estimate_contamination(
     -------
     ContaminationEstimate
     """
-    n_above = counts_by_split(p_values, n_calibration)
+    n_above = counts_by_split(p_values, n_calibration, cut_ranks(n_calibration))
     return estimate_from_counts(n_above, p_values.shape[1], n_calibration, confidence)
 
 
@@ -300,7 +301,7 @@ def estimate_from_counts(
     ContaminationEstimate
     """
     doubt = (1.0 - confidence) / 2
-    counts = counts_above(n_above, n_calibration)
+    counts = counts_above(n_above, n_calibration, cut_ranks(n_calibration))
     half, n_merged = counts[0], min(n_above.shape[1], 2)
     most = most_normal(counts, n_rows, doubt)
     fewest = first_number(n_rows, lambda n: half.chance_of_more(n) > doubt / n_merged)

@@ -78,7 +78,7 @@ class CalibratedMixin:
         """
         flagged = self._calibrated().flag(fdr, n_splits=n_splits)
         if flagged.any() and self._columns is not None:
-            _warn_if_drifted(lost_columns(self._columns.compared))
+            _warn_if_drifted(lost_columns(self._columns.moved))
         return flagged
 
     def verdict(self, *, confidence: float = 0.95, n_splits: int = 1) -> Verdict:
@@ -117,9 +117,14 @@ class CalibratedMixin:
         """
         level = outlier_confidence(confidence)
         bound = self._calibrated().bound_outliers(confidence=level, n_splits=n_splits)
-        compared = () if self._columns is None else self._columns.compared
-        n_rows = len(self.unlabeled_scores_)
-        return judge_batch(compared, n_rows, bound=bound, confidence=confidence)
+        columns = self._columns
+        return judge_batch(
+            () if columns is None else columns.moved,
+            len(self.unlabeled_scores_),
+            bound=bound,
+            extremes=None if columns is None else columns.extremes,
+            confidence=confidence,
+        )
 
     def estimate_contamination(
         self, *, confidence: float = 0.95, n_splits: int = 1

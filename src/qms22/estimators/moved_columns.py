@@ -92,10 +92,6 @@ class MovedColumn:
     is_period : bool
         Whether it looks like a period or a counter: nearly all values of the batch are whole
         numbers outside the range of the normal ones, or levels that no normal row has.
-    n_outside : int
-        Numbers of the batch that are above all normal ones, or below all, if those are more.
-    n_compared : tuple of int
-        How many numbers of the normal rows and of the batch this is counted among.
     """
 
     name: str
@@ -104,8 +100,6 @@ class MovedColumn:
     p_value: float
     p_lost: float
     is_period: bool = False
-    n_outside: int = 0
-    n_compared: tuple[int, int] = (0, 0)
 
 
 def _ranges() -> NDArray[np.int64]:
@@ -222,11 +216,9 @@ def _compare_numbers(
     both = np.concatenate([normal, batch])
     shares = [np.searchsorted(v, both, side="right") / len(v) for v in (normal, batch)]
     effect = float(np.abs(shares[0] - shares[1]).max())
-    n_present = _Sizes(len(normal), len(batch))
-    size = n_present.normal * n_present.batch / len(both)
+    size = len(normal) * len(batch) / len(both)
     lost = _chance_of_lost(_counts_in_ranges(normal, batch, sizes), sizes)
-    n_below = int(np.count_nonzero(batch < normal[0]))
-    n_above = int(np.count_nonzero(batch > normal[-1]))
+    is_outside = (batch < normal[0]) | (batch > normal[-1])
     is_whole = bool((both == np.rint(both)).all())
     return MovedColumn(
         name,
@@ -235,9 +227,7 @@ def _compare_numbers(
         # For finite samples, and with ties, the limit is too high: the safe side.
         float(kolmogorov(math.sqrt(size) * effect)),
         min(1.0, len(_RANGES) * float(lost.min())),
-        is_whole and n_below + n_above > _OUTSIDE * len(batch),
-        max(n_below, n_above),
-        (len(normal), len(batch)),
+        is_whole and bool(is_outside.mean() > _OUTSIDE),
     )
 
 

@@ -13,7 +13,7 @@ of six between them little is lost: counts above neighboring ranks have much in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -86,32 +86,35 @@ def cut_ranks(n_calibration: int) -> list[int]:
     return ranks
 
 
-def counts_by_split(p_values: NDArray[np.float64], n_calibration: int) -> NDArray[np.intp]:
-    """Count the p-values above each of the `cut_ranks` in each split.
+def counts_by_split(
+    p_values: NDArray[np.float64], n_calibration: int, ranks: Sequence[int]
+) -> NDArray[np.intp]:
+    """Count the p-values above each of some ranks in each split.
 
     Parameters
     ----------
     p_values : ndarray of shape (n_splits, n)
         Computed from ranks without ties: tied rows would all be above a cut, or none.
     n_calibration : int
+    ranks : sequence of int
+        Chosen before the scores are seen, such as `cut_ranks`.
 
     Returns
     -------
     ndarray of int of shape (n_cuts, n_splits)
     """
     return np.array(
-        [
-            np.count_nonzero(p_values > rank / (n_calibration + 1), axis=1)
-            for rank in cut_ranks(n_calibration)
-        ]
+        [np.count_nonzero(p_values > rank / (n_calibration + 1), axis=1) for rank in ranks]
     )
 
 
-def counts_above(n_above: NDArray[np.intp], n_calibration: int) -> list[CountAbove]:
+def counts_above(
+    n_above: NDArray[np.intp], n_calibration: int, ranks: Sequence[int]
+) -> list[CountAbove]:
     """Return the counts of `counts_by_split` with their distributions."""
     return [
         CountAbove(of_cut, n_calibration + 1 - rank, rank)
-        for of_cut, rank in zip(n_above, cut_ranks(n_calibration), strict=True)
+        for of_cut, rank in zip(n_above, ranks, strict=True)
     ]
 
 
@@ -133,7 +136,11 @@ def most_normal(counts: list[CountAbove], n_rows: int, doubt: float) -> int:
 
 
 def bound_outliers(
-    n_above: NDArray[np.intp], n_rows: int, n_calibration: int, confidence: float
+    n_above: NDArray[np.intp],
+    n_rows: int,
+    n_calibration: int,
+    confidence: float,
+    ranks: Sequence[int],
 ) -> OutlierBound:
     """Compute a lower confidence bound for the number of outliers.
 
@@ -144,12 +151,14 @@ def bound_outliers(
     n_rows : int
     n_calibration : int
     confidence : float
+    ranks : sequence of int
+        Those of the counts.
 
     Returns
     -------
     OutlierBound
     """
-    counts = counts_above(n_above, n_calibration)
+    counts = counts_above(n_above, n_calibration, ranks)
     lowest = min(count.chance_of_fewer(n_rows) for count in counts)
     most = most_normal(counts, n_rows, 1.0 - confidence)
     return OutlierBound(n_rows - most, min(1.0, lowest * _n_chances(counts)))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from qms22._runtime.validation import check_share
+from qms22.estimators.extremes import ExtremeRows
 from qms22.estimators.moved_columns import (
     LEAST_MISSING_MOVE,
     LEAST_MOVE,
@@ -18,10 +18,14 @@ from qms22.estimators.outlier_bound import OutlierBound
 
 Decision = Literal["fine", "anomalies", "drift"]
 
-# How the doubt, one minus the confidence, is shared among the tests: that of the rows, and those of
-# the columns, which ask for values outside the normal range, for moves and for lost rows.
-_OF_ROWS = 0.7
-_OF_COLUMNS = 0.1
+# How the doubt, one minus the confidence, is shared among the tests: scores against those of
+# held-out rows, extreme rows, lost rows and moved columns.
+_OF_SCORES = 0.6
+_OF_EXTREMES = 0.2
+_OF_LOST = 0.1
+_OF_MOVED = 0.1
+
+_NO_OUTLIERS = OutlierBound(0, 1.0)
 
 # How many columns a sentence names.
 _MOST_NAMED = 3
@@ -38,7 +42,8 @@ class Verdict:
         Of the hypothesis that the batch is drawn as the known-normal rows were.
     fewest_outliers : int or None
         At least so many rows of the batch are unlike the known-normal rows, with the confidence
-        asked for, even if none of them can be named. None if the rows were not tested.
+        asked for, even if none of them can be named. None if only columns and extreme values were
+        looked at, and there was nothing to see.
     confidence : float
         If the batch is drawn as the known-normal rows were, the decision is "fine" with at least
         this probability.
@@ -68,7 +73,7 @@ def outlier_confidence(confidence: float) -> float:
     Part of the doubt is left for the comparison of columns.
     """
     check_share("confidence", confidence)
-    return 1.0 - _OF_ROWS * (1.0 - confidence)
+    return 1.0 - _OF_SCORES * (1.0 - confidence)
 
 
 def judge_batch(
@@ -76,6 +81,7 @@ def judge_batch(
     n_rows: int,
     *,
     bound: OutlierBound | None = None,
+    extremes: ExtremeRows | None = None,
     confidence: float = 0.95,
 ) -> Verdict:
     """Decide whether a batch is fine, contains anomalies, or has drifted as a whole.
@@ -90,8 +96,10 @@ def judge_batch(
     n_rows : int
         Rows of the batch.
     bound : OutlierBound, optional
-        From `Calibration.bound_outliers`, with `outlier_confidence`. Without it, only values
-        outside the normal range of a column are found to be anomalies.
+        From `Calibration.bound_outliers`, with `outlier_confidence`. Without it only extreme rows
+        are found to be anomalies.
+    extremes : ExtremeRows, optional
+        They need no fit.
     confidence : float, default=0.95
 
     Returns
@@ -99,31 +107,36 @@ def judge_batch(
     Verdict
     """
     check_share("confidence", confidence)
-    # Without the test of the rows, its part of the doubt goes to the others.
-    weight = _OF_COLUMNS if bound else 1 / 3
-    doubt = weight * (1.0 - confidence)
-    outside = _bound_outside(columns, doubt)
-    fewest = max(outside.fewest, bound.fewest if bound else 0)
+    doubt = 1.0 - confidence
+    far = extremes.bound(1.0 - _OF_EXTREMES * doubt) if extremes else _NO_OUTLIERS
+    by_score = bound or _NO_OUTLIERS
+    fewest = max(by_score.fewest, far.fewest)
     p_lost = min((column.p_lost for column in columns), default=1.0)
     p_moved = min((column.p_value for column in columns if _is_large(column)), default=1.0)
-    p_values = [p / weight for p in (outside.p_value, p_lost, p_moved)]
-    if bound:
-        p_values.append(bound.p_value / _OF_ROWS)
-
-    is_drift = p_lost <= doubt or fewest > (1 - LEAST_NORMAL) * n_rows
+    p_value = min(
+        1.0,
+        by_score.p_value / _OF_SCORES,
+        far.p_value / _OF_EXTREMES,
+        p_lost / _OF_LOST,
+        p_moved / _OF_MOVED,
+    )
+    is_lost = p_lost <= _OF_LOST * doubt
+    is_moved = p_moved <= _OF_MOVED * doubt
+    is_drift = is_lost or fewest > (1 - LEAST_NORMAL) * n_rows
     decision: Decision = "fine"
-    if is_drift or (p_moved <= doubt and not fewest):
+    if is_drift or (is_moved and not fewest):
         decision = "drift"
     elif fewest:
         decision = "anomalies"
     moved = tuple(
         column
         for column in columns
-        if column.p_lost <= doubt or (_is_large(column) and column.p_value <= doubt)
+        if column.p_lost <= _OF_LOST * doubt
+        or (_is_large(column) and column.p_value <= _OF_MOVED * doubt)
     )
     return Verdict(
         decision,
-        min(1.0, *p_values),
+        p_value,
         fewest if bound or fewest else None,
         confidence,
         n_rows,
@@ -147,25 +160,6 @@ def _is_large(column: MovedColumn) -> bool:
     return column.effect >= least
 
 
-def _bound_outside(columns: Sequence[MovedColumn], doubt: float) -> OutlierBound:
-    """Compute a lower bound for the number of outliers by the values outside the normal range.
-
-    If j normal rows of the batch are above all n known-normal ones, they are the j highest of both
-    together: among m rows of the batch the probability is at most (m / (m + n))ʲ. Every column has
-    two sides.
-    """
-    fewest, lowest = 0, 1.0
-    n_sides = 2 * len(columns)
-    for column in columns:
-        n_normal, n_batch = column.n_compared
-        if column.n_outside:
-            chance = math.log(n_batch / (n_batch + n_normal))
-            lowest = min(lowest, n_sides * math.exp(column.n_outside * chance))
-            n_explained = math.ceil(math.log(doubt / n_sides) / chance)
-            fewest = max(fewest, column.n_outside - n_explained + 1)
-    return OutlierBound(fewest, lowest)
-
-
 def _advice(decision: Decision, moved: Sequence[MovedColumn]) -> tuple[str, ...]:
     """Return what to do about a batch."""
     if decision != "drift":
@@ -184,10 +178,10 @@ def _advice(decision: Decision, moved: Sequence[MovedColumn]) -> tuple[str, ...]
 
 
 def _show_fine(verdict: Verdict) -> str:
-    tested = "its columns" if verdict.fewest_outliers is None else "its rows and columns"
+    tested = "rows and columns" if verdict.fewest_outliers is not None else "columns"
     return (
-        f"The batch of {_rows(verdict.n_rows)} is fine: {tested} look like the known-normal ones "
-        f"({_chance(verdict.p_value)})."
+        f"The batch of {_rows(verdict.n_rows)} is fine: its {tested} look like the known-normal "
+        f"ones ({_chance(verdict.p_value)})."
     )
 
 

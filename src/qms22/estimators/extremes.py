@@ -1,0 +1,70 @@
+"""How many rows of a batch have values far outside: a bound that needs no fit.
+
+The score of a row is its most extreme value: the largest distance from the median of a column, in
+units of a distance that most rows stay within. Medians and units come from the normal rows and the
+batch together, so that the scores do not depend on which rows are which, and the bound of
+`outlier_bound` holds with all normal rows as calibration rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.estimators.conformal import random_p_values
+from qms22.estimators.moved_columns import ColumnPair
+from qms22.estimators.outlier_bound import OutlierBound, bound_outliers, counts_by_split
+
+# Few ranks are enough for rows that are far outside. The first alone would trust the most extreme
+# normal row too much.
+_RANKS = (1, 5)
+
+# The unit of distances in a column: a tenth of all rows may be outliers without a change of it.
+_INNER_SHARE = 0.9
+
+
+class ExtremeRows:
+    """The rows of a batch that are more extreme than normal rows.
+
+    Parameters
+    ----------
+    columns : sequence of ColumnPair
+        Those with numbers count.
+    """
+
+    def __init__(self, columns: Sequence[ColumnPair]) -> None:
+        scores = [_extremeness(pair) for pair in columns if not pair.levels]
+        self._n_normal = len(columns[0].normal) if columns else 0
+        self._n_batch = len(columns[0].batch) if columns else 0
+        self._n_above = np.zeros((0, 1), dtype=np.intp)
+        if scores:
+            highest = np.max(scores, axis=0)
+            order = np.random.RandomState(0).permutation(len(highest))
+            p_values = random_p_values(highest, self._n_batch, order)
+            self._n_above = counts_by_split(p_values[np.newaxis], self._n_normal, self._ranks)
+
+    @property
+    def _ranks(self) -> list[int]:
+        return [rank for rank in _RANKS if rank <= self._n_normal]
+
+    def bound(self, confidence: float) -> OutlierBound:
+        """Return how many rows of the batch are outliers at least."""
+        if not self._n_above.size:
+            return OutlierBound(0, 1.0)
+        return bound_outliers(self._n_above, self._n_batch, self._n_normal, confidence, self._ranks)
+
+
+def _extremeness(pair: ColumnPair) -> NDArray[np.float64]:
+    """Return the distances of the batch and of the normal rows from the median of a column."""
+    values = np.concatenate([pair.batch, pair.normal]).astype(np.float64)
+    is_there = ~np.isnan(values)
+    distances = np.zeros(len(values))
+    if is_there.any():
+        distances[is_there] = np.abs(values[is_there] - np.median(values[is_there]))
+        unit = float(np.quantile(distances[is_there], _INNER_SHARE))
+        if not unit and distances.any():
+            unit = float(distances[distances > 0].mean())  # most values are equal
+        distances /= unit or 1.0
+    return distances
