@@ -42,8 +42,8 @@ _MOST_LEVELS = 40
 _LEAST_SHARE = 0.05
 _MOST_TESTED = 40
 
-# Where a beta distribution is integrated, in standard deviations.
-_DEVIATIONS = np.linspace(-8.0, 8.0, 257)
+# Where a beta distribution is integrated, in standard deviations. The lower tail is the longer one.
+_DEVIATIONS = np.linspace(-16.0, 8.0, 385)
 
 # A column looks like a period or a counter if this share of the batch is where no normal row is.
 _OUTSIDE = 0.9

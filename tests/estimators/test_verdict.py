@@ -1,0 +1,217 @@
+"""The verdict on a batch: fine, contains anomalies, or has drifted as a whole."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qms22 import QMS22, QMS22Ensemble
+from qms22.estimators.extremes import ExtremeRows
+from qms22.estimators.moved_columns import ColumnPair, MovedColumn
+from qms22.estimators.outlier_bound import OutlierBound
+from qms22.estimators.verdict import judge_batch, lost_columns, outlier_confidence
+
+STILL = MovedColumn("still", "median 1 → 1", 0.02, 1.0, 1.0)
+MOVED = MovedColumn("heat", "median 12.3 → 15.1", 0.4, 1e-6, 0.3)
+LOST = MovedColumn("heat", "median 12.3 → 15.1", 0.4, 1e-6, 1e-6)
+SLIGHT = MovedColumn("heat", "median 12.3 → 12.4", 0.06, 1e-9, 1.0)
+MISSING = MovedColumn("heat", "missing 1.0 % → 8.0 %", 0.07, 1e-9, 1.0)
+MONTH = MovedColumn("month", "1 to 2 → 3", 1.0, 0.0, 1e-9, is_period=True)
+SOME = OutlierBound(12, 1e-4)
+NONE = OutlierBound(0, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("column", "bound", "decision"),
+    [
+        (STILL, NONE, "fine"),
+        (STILL, None, "fine"),
+        (STILL, SOME, "anomalies"),
+        (LOST, NONE, "drift"),
+        (LOST, SOME, "drift"),
+        (LOST, None, "drift"),
+        (MOVED, SOME, "anomalies"),  # the outliers move it, and the normal rows are there
+        (MOVED, NONE, "drift"),
+        (SLIGHT, NONE, "fine"),
+        (MISSING, NONE, "drift"),
+        (STILL, OutlierBound(250, 1e-9), "drift"),  # more than a fifth of all rows
+    ],
+)
+def test_decision(column: MovedColumn, bound: OutlierBound | None, decision: str) -> None:
+    verdict = judge_batch([column, STILL], 1000, bound=bound)
+    assert verdict.decision == decision
+    assert (verdict.p_value <= 0.05) == (decision != "fine")
+    assert STILL not in verdict.moved
+    assert (column in verdict.moved) == (column in (LOST, MOVED, MISSING))
+    assert verdict.fewest_outliers == (None if bound is None else bound.fewest)
+
+
+def test_sentences() -> None:
+    def sentence(columns: list[MovedColumn], bound: OutlierBound | None = NONE) -> str:
+        return str(judge_batch(columns, 2000, bound=bound))
+
+    assert sentence([STILL]) == (
+        "The batch of 2,000 rows is fine: its rows and columns look like the known-normal ones "
+        "(p = 1)."
+    )
+    assert "its columns look like" in sentence([STILL], None)
+    assert sentence([STILL], SOME) == (
+        "The batch contains anomalies: at least 12 of its 2,000 rows are unlike the known-normal "
+        "rows (p < 0.001)."
+    )
+    assert sentence([MONTH, LOST]) == (
+        "The batch has drifted as a whole: month (1 to 2 → 3) and heat (median 12.3 → 15.1) "
+        "(p < 0.001)."
+    )
+    assert "and 2 more columns" in sentence([LOST] * 5)
+    assert "no single column moved" in sentence([STILL], OutlierBound(900, 0.0))
+
+
+def test_advice() -> None:
+    assert judge_batch([STILL], 100, bound=SOME).advice == ()
+    (leave_out,) = judge_batch([MONTH], 100).advice
+    assert leave_out.startswith("leave out 'month' (1 to 2 → 3)")
+    assert len(judge_batch([MONTH, LOST], 100).advice) == 2
+    (renew,) = judge_batch([LOST], 100).advice
+    assert "known-normal" in renew
+
+
+def test_lost_columns() -> None:
+    assert lost_columns([MONTH, MOVED, LOST]) == [MONTH, LOST]
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, -0.5, float("nan"), "0.9"])
+def test_confidence_is_a_share(confidence: float) -> None:
+    for ask in (outlier_confidence, lambda value: judge_batch([STILL], 10, confidence=value)):
+        with pytest.raises(ValueError, match=r"confidence must be a share in \(0, 1\)"):
+            ask(confidence)
+
+
+def column_pairs(normal: np.ndarray, batch: np.ndarray) -> list[ColumnPair]:
+    columns = enumerate(zip(normal.T, batch.T, strict=True))
+    return [ColumnPair(f"x{at}", *column) for at, column in columns]
+
+
+def test_extreme_rows_are_found_without_a_fit() -> None:
+    rng = np.random.default_rng(1)
+    normal, batch = rng.normal(size=(1000, 5)), rng.normal(size=(500, 5))
+    batch[np.arange(10), rng.integers(0, 5, 10)] = 99.0
+    verdict = judge_batch([STILL], 500, extremes=ExtremeRows(column_pairs(normal, batch)))
+    assert verdict.decision == "anomalies"
+    assert 4 <= (verdict.fewest_outliers or 0) <= 10
+
+
+def test_extreme_rows_hold_their_level() -> None:
+    rng = np.random.default_rng(0)
+    n_runs, level = 300, 0.2
+    p_values = []
+    for _ in range(n_runs):
+        rows = rng.standard_t(2, size=(90, 3))
+        rows[rng.random(rows.shape) < 0.2] = np.nan
+        rows[:, 2] = rng.random(90) < 0.03
+        p_values.append(ExtremeRows(column_pairs(rows[:50], rows[50:])).bound(0.9).p_value)
+    share = np.mean(np.array(p_values) <= level)
+    assert 0 < share <= level + 3 * np.sqrt(level * (1 - level) / n_runs)
+
+
+def test_extreme_rows_of_tables_without_numbers() -> None:
+    levels = ColumnPair("c", np.zeros(9, int), np.ones(9, int), ("a", "b"))
+    constant = ColumnPair("x", np.ones(9), np.ones(9))
+    missing = ColumnPair("x", np.full(3, np.nan), np.full(2, np.nan))
+    for columns in ([], [levels], [constant], [missing]):
+        assert ExtremeRows(columns).bound(0.9).fewest == 0
+
+
+def draw_tables(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(600, 4)), rng.normal(size=(300, 4))
+
+
+@pytest.mark.parametrize("detector", [QMS22(random_state=0), QMS22Ensemble(random_state=0)])
+def test_verdicts_of_detectors(detector: QMS22 | QMS22Ensemble) -> None:
+    T, S = draw_tables(0)
+    fine = detector.fit(T, unlabeled=S).verdict()
+    assert fine.decision == "fine"
+    assert fine.fewest_outliers == 0
+    assert fine.moved == ()
+
+    S[:30] += 5
+    anomalies = detector.fit(T, unlabeled=S).verdict()
+    assert anomalies.decision == "anomalies"
+    assert 15 <= (anomalies.fewest_outliers or 0) <= 30
+    assert anomalies.p_value < 0.001
+
+    T, S = draw_tables(1)
+    S[:, 2] += 1
+    named = [pd.DataFrame(rows, columns=list("abcd")) for rows in (T, S)]
+    drift = detector.fit(named[0], unlabeled=named[1]).verdict()
+    assert drift.decision == "drift"
+    assert [column.name for column in drift.moved] == ["c"]
+    assert drift.moved[0].change.startswith("median ")
+
+
+def test_clean_batches_are_fine() -> None:
+    n_runs, level = 40, 0.2
+    n_alarms = 0
+    for seed in range(n_runs):
+        T, S = draw_tables(seed)
+        fitted = QMS22(random_state=seed, contamination=1).fit(T[:150], unlabeled=S[:80])
+        n_alarms += fitted.verdict(confidence=1 - level).decision != "fine"
+    assert n_alarms / n_runs <= level + 3 * np.sqrt(level * (1 - level) / n_runs)
+
+
+def test_a_correlation_that_is_lost_shows_in_the_rows() -> None:
+    rng = np.random.default_rng(0)
+    shared = rng.normal(size=(1500, 1))
+    T = shared + 0.1 * rng.normal(size=(1500, 3))
+    S = rng.normal(size=(500, 3)) * T.std()
+    verdict = QMS22Ensemble(random_state=0).fit(T, unlabeled=S).verdict()
+    assert verdict.decision == "drift"
+    assert verdict.moved == ()
+
+
+def test_flags_in_a_drifted_batch_come_with_a_warning() -> None:
+    T, S = draw_tables(0)
+    S[:, 1] += 3
+    detector = QMS22(random_state=0).fit(T, unlabeled=S)
+    with pytest.warns(UserWarning, match=r"drifted as a whole \(x1: median .*see verdict\(\)"):
+        assert detector.flag(0.1).any()
+    T, S = draw_tables(0)
+    S[:20] += 6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert QMS22(random_state=0).fit(T, unlabeled=S).flag(0.1).any()
+
+
+def test_the_same_verdict_each_time_and_with_several_splits() -> None:
+    T, S = draw_tables(0)
+    S[:30] += 5
+    detector = QMS22(random_state=0).fit(T, unlabeled=S)
+    assert detector.verdict() == detector.verdict()
+    assert detector.verdict(n_splits=3).decision == "anomalies"
+
+
+def test_large_tables_are_drawn_from(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    T = np.lib.format.open_memmap(tmp_path / "T.npy", "w+", np.float32, (30_000, 3))
+    T[:] = rng.normal(size=T.shape)
+    S = rng.normal([0, 0, 1], size=(25_000, 3))
+    detector = QMS22(random_state=0, max_samples=500, max_iter=2).fit(T, unlabeled=S)
+    verdict = detector.verdict()
+    assert verdict.decision == "drift"
+    assert verdict.n_rows == 25_000
+    assert [column.name for column in verdict.moved] == ["x2"]
+
+
+def test_there_is_no_verdict_without_a_batch() -> None:
+    T, S = draw_tables(0)
+    with pytest.warns(UserWarning, match="no unlabeled rows"):
+        alone = QMS22(random_state=0).fit(T)
+    without = QMS22(random_state=0).fit(T, unlabeled=S).without_rows()
+    for detector in (alone, without):
+        with pytest.raises(ValueError, match="there is no batch"):
+            detector.verdict()
