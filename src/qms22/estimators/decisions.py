@@ -160,7 +160,8 @@ def _warn_if_drifted(lost: Sequence[MovedColumn]) -> None:
     """Warn that flags may be due to a drift of the whole batch."""
     if lost:
         warnings.warn(
-            f"the batch has drifted as a whole ({lost[0].name}: {lost[0].change}), so that most "
-            "flags may be due to the drift; see verdict()",
+            f"rows like the known-normal ones are missing in the batch ({lost[0].name}: "
+            f"{lost[0].change}): it has drifted as a whole, so that most flags may be due to the "
+            "drift, or more than a fifth of it are anomalies; see verdict()",
             stacklevel=3,
         )
