@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from qms22.estimators.conformal import ContaminationEstimate
     from qms22.estimators.ensemble import QMS22Ensemble
     from qms22.estimators.explain import Explanation
+    from qms22.estimators.moved_columns import MovedColumn
+    from qms22.estimators.outlier_bound import OutlierBound
     from qms22.estimators.pipelines import calibrate
     from qms22.estimators.qms22 import QMS22
+    from qms22.estimators.verdict import Verdict
     from qms22.tables import TabularEncoder
 
 __all__ = [
@@ -28,9 +31,12 @@ __all__ = [
     "ContaminationEstimate",
     "Detection",
     "Explanation",
+    "MovedColumn",
+    "OutlierBound",
     "QMS22Ensemble",
     "QMSClassifier",
     "TabularEncoder",
+    "Verdict",
     "__version__",
     "build_info",
     "calibrate",
@@ -43,10 +49,13 @@ _HOMES = {
     "ContaminationEstimate": "qms22.estimators.conformal",
     "Detection": "qms22.detection.result",
     "Explanation": "qms22.estimators.explain",
+    "MovedColumn": "qms22.estimators.moved_columns",
+    "OutlierBound": "qms22.estimators.outlier_bound",
     "QMS22": "qms22.estimators.qms22",
     "QMS22Ensemble": "qms22.estimators.ensemble",
     "QMSClassifier": "qms22.estimators.classifier",
     "TabularEncoder": "qms22.tables",
+    "Verdict": "qms22.estimators.verdict",
     "build_info": "qms22._runtime.build",
     "calibrate": "qms22.estimators.pipelines",
     "detect": "qms22.detection.run",

@@ -56,7 +56,7 @@ def test_ranks_from_the_middle_to_the_first() -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_bound_is_the_naive_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n_batch, n_calibration = rng.integers(2, 60), rng.integers(1, 120)
+    n_batch, n_calibration = int(rng.integers(2, 60)), int(rng.integers(1, 120))
     p_values = draw(rng, n_batch, n_batch // 3, n_calibration)
     for confidence in (0.5, 0.9, 0.99):
         found = bound(p_values, n_calibration, confidence)

@@ -14,20 +14,21 @@ _CLEAR_RATIO = 1.25
 _MOST_DIGITS = 1e9
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def change_of_numbers(normal: NDArray[np.float64], batch: NDArray[np.float64]) -> str:
     """Return what changed most visibly: a share, all values, the median, the spread or the mean.
 
     Both arrays are sorted.
     """
     ends = normal[0], normal[-1], batch[0], batch[-1]
+    if batch[0] > normal[-1] or batch[-1] < normal[0]:
+        return _change_of_range(*ends)
     levels = np.unique(ends)
     if len(levels) == 2 and all(np.isin(values, levels).all() for values in (normal, batch)):
         shares = (float(np.mean(values == levels[1])) for values in (normal, batch))
         return change_of_share(f"share of {_numbers(*levels)[1]}", *shares)
-    if batch[0] > normal[-1] or batch[-1] < normal[0]:
-        return _change_of_range(*ends)
     (low, middle, high), (low_after, after, high_after) = (
-        np.quantile(values, [0.25, 0.5, 0.75]) for values in (normal, batch)
+        np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf") for values in (normal, batch)
     )
     widths = high - low, high_after - low_after
     is_wider = max(widths) > _CLEAR_RATIO * min(widths)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +21,7 @@ class CalibratedMixin:
 
     # The columns of the batch, to be compared with those of the known-normal rows.
     _columns: BatchColumns | None = None
-    unlabeled_scores_: Any
+    unlabeled_scores_: NDArray[np.float64]
 
     def p_values(self, *, n_splits: int = 1) -> NDArray[np.float64]:
         """Compute a conformal p-value for every unlabeled row.

@@ -59,12 +59,13 @@ class ExtremeRows:
 def _extremeness(pair: ColumnPair) -> NDArray[np.float64]:
     """Return the distances of the batch and of the normal rows from the median of a column."""
     values = np.concatenate([pair.batch, pair.normal]).astype(np.float64)
-    is_there = ~np.isnan(values)
-    distances = np.zeros(len(values))
-    if is_there.any():
-        distances[is_there] = np.abs(values[is_there] - np.median(values[is_there]))
-        unit = float(np.quantile(distances[is_there], _INNER_SHARE))
-        if not unit and distances.any():
-            unit = float(distances[distances > 0].mean())  # most values are equal
-        distances /= unit or 1.0
+    is_finite = np.isfinite(values)
+    distances = np.where(np.isinf(values), np.inf, 0.0)
+    if is_finite.any():
+        with np.errstate(over="ignore"):
+            finite = np.abs(values[is_finite] - np.median(values[is_finite]))
+        unit = float(np.quantile(finite, _INNER_SHARE))
+        if not unit and finite.any():
+            unit = float(finite[finite > 0].mean())  # most values are equal
+        distances[is_finite] = finite / (unit or 1.0)
     return distances

@@ -64,8 +64,8 @@ class ColumnPair:
     """
 
     name: str
-    normal: NDArray[np.float64] | NDArray[np.integer]
-    batch: NDArray[np.float64] | NDArray[np.integer]
+    normal: NDArray[Any]
+    batch: NDArray[Any]
     levels: tuple[str, ...] = ()
 
 
@@ -92,6 +92,8 @@ class MovedColumn:
     is_period : bool
         Whether it looks like a period or a counter: nearly all values of the batch are whole
         numbers outside the range of the normal ones, or levels that no normal row has.
+    is_missing : bool
+        Whether missing cells were compared, and not values.
     """
 
     name: str
@@ -100,6 +102,12 @@ class MovedColumn:
     p_value: float
     p_lost: float
     is_period: bool = False
+    is_missing: bool = False
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the move is worth naming, if it is certain."""
+        return self.effect >= (LEAST_MISSING_MOVE if self.is_missing else LEAST_MOVE)
 
 
 def _ranges() -> NDArray[np.int64]:
@@ -179,6 +187,7 @@ def _compare_missing(name: str, sizes: _Sizes, n_present: _Sizes) -> MovedColumn
         float(abs(shares[1] - shares[0])),
         _chance_of_shares(missing[:, np.newaxis], sizes),
         min(1.0, 2 * float(lost.min())),
+        is_missing=True,
     )
 
 

@@ -8,12 +8,7 @@ from typing import Literal
 
 from qms22._runtime.validation import check_share
 from qms22.estimators.extremes import ExtremeRows
-from qms22.estimators.moved_columns import (
-    LEAST_MISSING_MOVE,
-    LEAST_MOVE,
-    LEAST_NORMAL,
-    MovedColumn,
-)
+from qms22.estimators.moved_columns import LEAST_NORMAL, MovedColumn
 from qms22.estimators.outlier_bound import OutlierBound
 
 Decision = Literal["fine", "anomalies", "drift"]
@@ -38,6 +33,8 @@ class Verdict:
     Parameters
     ----------
     decision : {"fine", "anomalies", "drift"}
+        Whether the batch looks like the known-normal rows, contains anomalies, or has drifted as a
+        whole. A batch with more than a fifth of anomalies counts as drifted.
     p_value : float
         Of the hypothesis that the batch is drawn as the known-normal rows were.
     fewest_outliers : int or None
@@ -112,7 +109,7 @@ def judge_batch(
     by_score = bound or _NO_OUTLIERS
     fewest = max(by_score.fewest, far.fewest)
     p_lost = min((column.p_lost for column in columns), default=1.0)
-    p_moved = min((column.p_value for column in columns if _is_large(column)), default=1.0)
+    p_moved = min((column.p_value for column in columns if column.is_large), default=1.0)
     p_value = min(
         1.0,
         by_score.p_value / _OF_SCORES,
@@ -132,7 +129,7 @@ def judge_batch(
         column
         for column in columns
         if column.p_lost <= _OF_LOST * doubt
-        or (_is_large(column) and column.p_value <= _OF_MOVED * doubt)
+        or (column.is_large and column.p_value <= _OF_MOVED * doubt)
     )
     return Verdict(
         decision,
@@ -152,12 +149,6 @@ def lost_columns(columns: Sequence[MovedColumn], level: float = 0.01) -> list[Mo
     with probability 1 − `level` or more.
     """
     return [column for column in columns if column.p_lost <= level]
-
-
-def _is_large(column: MovedColumn) -> bool:
-    """Return whether a move is worth naming, if it is certain."""
-    least = LEAST_MISSING_MOVE if column.change.startswith("missing") else LEAST_MOVE
-    return column.effect >= least
 
 
 def _advice(decision: Decision, moved: Sequence[MovedColumn]) -> tuple[str, ...]:
