@@ -109,6 +109,10 @@ class MovedColumn:
         """Whether the move is worth naming, if it is certain."""
         return self.effect >= (LEAST_MISSING_MOVE if self.is_missing else LEAST_MOVE)
 
+    def is_certain(self, level: float) -> bool:
+        """Return whether normal rows are missing, or a large move cannot be chance."""
+        return self.p_lost <= level or (self.is_large and self.p_value <= level)
+
 
 def _ranges() -> NDArray[np.int64]:
     """Return which bins are in each range: tails, centers, what is outside them, and pairs."""

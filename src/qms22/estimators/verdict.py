@@ -83,8 +83,11 @@ def judge_batch(
 ) -> Verdict:
     """Decide whether a batch is fine, contains anomalies, or has drifted as a whole.
 
+    It is fine with probability `confidence`, or more, if it is drawn as the known-normal rows were.
     It has drifted if normal rows are missing in some range or level of a column, if more than a
-    fifth of its rows are outliers, or if a column moved without rows that are outliers.
+    fifth of its rows are outliers, or if a column moved and there need not be any. If at least four
+    fifths of it are drawn as the known-normal rows were, it is found to have lost normal rows with
+    probability 1 − `confidence` at most.
 
     Parameters
     ----------
@@ -117,20 +120,13 @@ def judge_batch(
         p_lost / _OF_LOST,
         p_moved / _OF_MOVED,
     )
-    is_lost = p_lost <= _OF_LOST * doubt
-    is_moved = p_moved <= _OF_MOVED * doubt
-    is_drift = is_lost or fewest > (1 - LEAST_NORMAL) * n_rows
     decision: Decision = "fine"
-    if is_drift or (is_moved and not fewest):
-        decision = "drift"
-    elif fewest:
-        decision = "anomalies"
-    moved = tuple(
-        column
-        for column in columns
-        if column.p_lost <= _OF_LOST * doubt
-        or (column.is_large and column.p_value <= _OF_MOVED * doubt)
-    )
+    moved: tuple[MovedColumn, ...] = ()
+    if p_value <= doubt:
+        # Something is wrong; what it is may be wrong with the same probability.
+        is_drift = p_lost <= doubt or not 0 < fewest <= (1 - LEAST_NORMAL) * n_rows
+        decision = "drift" if is_drift else "anomalies"
+        moved = tuple(column for column in columns if column.is_certain(doubt))
     return Verdict(
         decision,
         p_value,
