@@ -162,11 +162,10 @@ def _compare(pair: ColumnPair) -> Iterator[MovedColumn]:
         yield _compare_missing(pair.name, sizes, n_present)
     if not min(n_present):
         return
-    normal, batch = pair.normal[present[0]], pair.batch[present[1]]
     if pair.levels:
-        yield _compare_levels(pair, normal, batch, sizes)
+        yield _compare_levels(pair, pair.normal[present[0]], pair.batch[present[1]], sizes)
     else:
-        yield _compare_numbers(pair.name, normal, batch, sizes)
+        yield _compare_numbers(pair, sizes, n_present)
 
 
 class _Sizes(NamedTuple):
@@ -221,20 +220,26 @@ def _compare_levels(
     )
 
 
-def _compare_numbers(
-    name: str, normal: NDArray[Any], batch: NDArray[Any], sizes: _Sizes
-) -> MovedColumn:
+def _compare_numbers(pair: ColumnPair, sizes: _Sizes, n_present: _Sizes) -> MovedColumn:
     """Compare numbers where they are not missing."""
-    normal, batch = np.sort(normal), np.sort(batch)
-    both = np.concatenate([normal, batch])
-    shares = [np.searchsorted(v, both, side="right") / len(v) for v in (normal, batch)]
-    effect = float(np.abs(shares[0] - shares[1]).max())
-    size = len(normal) * len(batch) / len(both)
-    lost = _chance_of_lost(_counts_in_ranges(normal, batch, sizes), sizes)
+    values = np.concatenate([pair.normal, pair.batch])
+    # A stable sort of a random order breaks ties at random; missing values come last.
+    order = np.random.RandomState(0).permutation(len(values))
+    order = order[np.argsort(values[order], kind="stable")]
+    is_normal = order < sizes.normal
+    values, is_known = values[order[: sum(n_present)]], is_normal[: sum(n_present)]
+    normal, batch = values[is_known], values[~is_known]
+
+    n_lower = np.cumsum(is_known)
+    shares = n_lower / n_present.normal, (np.arange(1, len(values) + 1) - n_lower) / n_present.batch
+    is_last = np.append(values[1:] > values[:-1], True)  # of those that are equal
+    effect = float(np.abs(shares[0] - shares[1])[is_last].max())
+    size = n_present.normal * n_present.batch / len(values)
+    lost = _chance_of_lost(_counts_in_ranges(is_normal, sizes), sizes)
     is_outside = (batch < normal[0]) | (batch > normal[-1])
-    is_whole = bool((both == np.rint(both)).all())
+    is_whole = bool((values == np.rint(values)).all())
     return MovedColumn(
-        name,
+        pair.name,
         change_of_numbers(normal, batch),
         effect,
         # For finite samples, and with ties, the limit is too high: the safe side.
@@ -244,25 +249,18 @@ def _compare_numbers(
     )
 
 
-def _counts_in_ranges(
-    normal: NDArray[np.float64], batch: NDArray[np.float64], sizes: _Sizes
-) -> NDArray[np.int64]:
+def _counts_in_ranges(is_normal: NDArray[np.bool_], sizes: _Sizes) -> NDArray[np.int64]:
     """Count the rows of both tables in each of the `_RANGES`, in an array of shape (2, n_ranges).
 
-    The edges are normal rows of fixed ranks. Equal values are in random order and missing ones
-    come last, so that the counts have the same distribution as those of different numbers.
+    The edges are normal rows of fixed ranks.
 
     Parameters
     ----------
-    normal, batch : ndarray
-        Without missing values.
+    is_normal : ndarray of bool
+        Which rows are normal, in ascending order of their values. As equal ones are in random
+        order, the counts have the same distribution as those of different values.
     sizes : _Sizes
-        Rows, those with missing values included.
     """
-    rng = np.random.default_rng(0)
-    missing = [np.full(n - len(v), np.inf) for v, n in zip((normal, batch), sizes, strict=True)]
-    values = np.concatenate([normal, missing[0], batch, missing[1]])
-    is_normal = np.lexsort((rng.random(len(values)), values)) < sizes.normal
     n_lower = np.cumsum(is_normal)[~is_normal]
     edges = np.rint(np.arange(1, _N_BINS) * sizes.normal / _N_BINS)
     n_normal = np.diff([0, *edges, sizes.normal]).astype(np.int64)
