@@ -62,9 +62,9 @@ def detect(
 
     Notes
     -----
-    As in `qms22.detect`, a date column is left out if most rows of the batch are before or after
-    all normal ones. The kinds of columns, their levels and usual values come from drawn rows; an
-    error on a worker names a column that does not fit, to correct or to ignore.
+    As in `qms22.detect`, columns that only say when rows were made are left out. The kinds of
+    columns, their levels and usual values come from drawn rows; an error on a worker names a column
+    that does not fit, to correct or to ignore.
     """
     options = SearchOptions(fdr, ignore, missing, max_samples, seed, n_jobs)
     for name, frame in (("normal", normal), ("batch", batch)):

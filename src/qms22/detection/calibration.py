@@ -31,7 +31,7 @@ def calibrate_tables(
     """Calibrate a detector of encoded tables together with their encoder.
 
     In each split the encoder learns kinds, levels, pools and usual values from the normal rows that
-    are not held out, and what depends on the batch (the rule for dates) looks at the mixture. A
+    are not held out, and what depends on the batch (the rules for periods) looks at the mixture. A
     held-out row can have a level that no other normal row has, just as a row of the batch can.
 
     Parameters

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.detection.periods import find_periods
 from qms22.tables import TabularEncoder
 
 if TYPE_CHECKING:
@@ -48,8 +49,7 @@ def encode_tables(
 ) -> EncodedTables:
     """Learn an encoder from the normal table, and encode both tables.
 
-    A date column is left out if most rows of the batch are before or after all normal ones: a later
-    date alone is no reason to suspect a row.
+    A column that only says when rows were made is left out; see `find_periods`.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def encode_tables(
     missing : {"error", "impute", "drop"}
         What to do with missing values; see `TabularEncoder`.
     n_searched : int, optional
-        How many rows of `batch` are to be searched, if it has others as well. The rule for dates
-        uses this number.
+        How many rows of `batch` are to be searched, if it has others as well. The rules for
+        periods use this number.
     names : tuple of str
         The names of the two tables in messages.
     """
@@ -77,9 +77,9 @@ def encode_tables(
             positions = _complete_rows(encoder, batch)
             batch = batch.iloc[positions]
         rows = encoder.transform(batch)
-    beyond = _dates_beyond(encoder, known, rows, len(rows) if n_searched is None else n_searched)
-    if beyond:
-        encoder.leave_out(beyond, "most of the batch is outside the normal dates; ignored")
+    n_searched = len(rows) if n_searched is None else n_searched
+    if periods := find_periods(encoder, normal, known, rows, n_searched):
+        encoder.leave_out(periods)
         known, rows = encoder.transform(normal), encoder.transform(batch)
     return EncodedTables(encoder, normal, batch, positions, known, rows)
 
@@ -100,21 +100,3 @@ def _complete_rows(encoder: TabularEncoder, table: pd.DataFrame) -> NDArray[np.i
     if not len(usable):
         raise ValueError("every row has missing values; impute them instead")
     return usable
-
-
-def _dates_beyond(
-    encoder: TabularEncoder,
-    known: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    n_searched: int,
-) -> list[str]:
-    """Return the date columns in which more than half of `n_searched` rows are out of range."""
-    beyond = []
-    for column in encoder.columns_:
-        if column.kind == "date" and column.outputs:
-            days = column.outputs[0]
-            first, last = known[:, days].min(), known[:, days].max()
-            n_outside = np.count_nonzero((rows[:, days] < first) | (rows[:, days] > last))
-            if n_outside > n_searched / 2:
-                beyond.append(column.name)
-    return beyond

@@ -108,9 +108,11 @@ def detect(
 
     Notes
     -----
-    A date column is left out if most rows of the batch are before or after all normal ones: a later
-    date alone is no reason to suspect a row. If rows are drawn, the kinds of columns, their levels
-    and their usual values come from the drawn normal rows.
+    A column that only says when rows were made is no reason to suspect a row, and is left out: a
+    date, if most rows of the batch are before or after all normal ones; whole numbers (a month, a
+    counter), if nearly all rows are above or below all normal ones; a category, if nearly all rows
+    have levels that no normal row has. A note in ``encoder.columns_`` says so. If rows are drawn,
+    the kinds of columns, their levels and their usual values come from the drawn normal rows.
     """
     _check_options(k, fdr, ignore, preset, max_samples, n_jobs)
     resolve_device(device)  # raises an error if there is no such device

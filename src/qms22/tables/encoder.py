@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, TypeAlias
 
@@ -116,16 +116,17 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._plans = tuple(asdict(plan) for plan in plans)
         return self
 
-    def leave_out(self, names: Sequence[str], note: str) -> None:
-        """Stop using some columns, with a note why; raise ValueError if no other is used."""
+    def leave_out(self, notes: Mapping[str, str]) -> None:
+        """Stop using some columns, with notes why; raise ValueError if no other is used."""
         check_is_fitted(self)
-        self.ignore = (*self.ignore, *names)
+        self.ignore = (*self.ignore, *notes)
         self._plans = tuple(
-            {**plan, "outputs": (), "note": note} if plan["name"] in names else plan
+            {**plan, "outputs": (), "note": notes[plan["name"]]} if plan["name"] in notes else plan
             for plan in self._plans
         )
         if not self.groups_:
-            raise ValueError(f"no column is of use but {_quoted(list(names))}: {note}")
+            note = next(iter(notes.values()))
+            raise ValueError(f"no column is of use but {_quoted(list(notes))}: {note}")
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return a table as a matrix.

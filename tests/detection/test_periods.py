@@ -1,0 +1,136 @@
+"""Columns that only say when rows were made are left out, and nothing else is."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qms22 import QMS22Ensemble
+from qms22.detection.calibration import _TableSplits, calibrate_tables, encode_split
+from qms22.detection.encoding import encode_tables
+from qms22.estimators.calibration import CalibrationSplit
+
+QUICK = QMS22Ensemble(n_splits=2, n_members=3, n_components=2, max_iter=2, random_state=0)
+
+
+def rows(n_rows: int, seed: int = 0, **columns: object) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"x": rng.normal(size=n_rows), **columns})
+
+
+def notes(normal: pd.DataFrame, batch: pd.DataFrame, missing: str = "error") -> dict[str, str]:
+    """Return the notes of the columns that are left out."""
+    encoded = encode_tables(normal, batch, missing=missing)
+    return {column.name: column.note for column in encoded.encoder.columns_ if not column.outputs}
+
+
+def test_months_counters_and_new_levels_are_left_out() -> None:
+    normal = rows(
+        200,
+        month=np.repeat([1, 2], 100),
+        quarter=["Q1", "Q2"] * 100,
+        ticket=np.arange(1000, 1200),
+        text_month=np.repeat(["01", "02"], 100),
+    )
+    batch = rows(
+        50, month=3, quarter="Q3", ticket=np.arange(7000, 7050)[::-1].copy(), text_month="03"
+    )
+    left_out = notes(normal, batch)
+    assert set(left_out) == {"month", "quarter", "ticket", "text_month"}
+    assert "period or a counter" in left_out["month"]
+    assert "levels that no normal row has" in left_out["quarter"]
+
+
+@pytest.mark.parametrize(
+    ("usual", "new"),
+    [
+        pytest.param([1.5, 2.0], 30.0, id="measurements of the normal rows"),
+        pytest.param([1.0, 2.0], 30.5, id="measurements of the batch"),
+        pytest.param([True, False], True, id="booleans"),
+    ],
+)
+def test_measurements_are_never_left_out(usual: list[float], new: float) -> None:
+    assert not notes(rows(200, level=usual * 100), rows(50, level=new))
+
+
+@pytest.mark.parametrize("n_new", [40, 45])
+@pytest.mark.parametrize(("usual", "new"), [([1, 2], 9), (["a", "b"], "z")])
+def test_many_anomalies_do_not_hide_their_column(usual: list[int], new: int, n_new: int) -> None:
+    normal = rows(200, level=usual * 100)
+    batch = rows(50, level=[new] * n_new + usual[:1] * (50 - n_new))
+    assert not notes(normal, batch)
+    assert notes(normal, batch.assign(level=[new] * 46 + usual[:1] * 4))
+
+
+def test_numbers_on_both_sides_are_no_period() -> None:
+    assert not notes(rows(200, level=[5, 6] * 100), rows(50, level=[1, 9] * 25))
+
+
+def test_a_small_batch_keeps_its_columns() -> None:
+    normal = rows(200, age=np.arange(200) % 70 + 18)
+    assert not notes(normal, rows(9, age=999))
+    assert notes(normal, rows(10, age=999))
+
+
+def test_a_table_of_periods_only_keeps_them() -> None:
+    normal, batch = rows(200, month=[1, 2] * 100), rows(50, month=3)
+    assert not notes(normal[["month"]], batch[["month"]])
+
+
+def test_imputed_months_do_not_matter() -> None:
+    """The median of the months, which is imputed, is no whole number."""
+    normal = rows(200, month=np.repeat([1.0, 2.0], 100))
+    normal.loc[[0, 199], "month"] = np.nan
+    batch = rows(100, month=3.0)
+    batch.loc[:4, "month"] = np.nan
+    assert set(notes(normal, batch, missing="impute")) == {"month"}
+    assert set(notes(normal, batch, missing="drop")) == {"month"}
+
+
+@pytest.mark.parametrize("exponent", [1.7, 2.2])
+def test_rare_levels_of_held_out_rows_do_not_hide_a_column(exponent: float) -> None:
+    """Twenty held-out rows for each of the batch have many levels that the known rows lack."""
+    rng = np.random.default_rng(0)
+    table = rows(4200, name=[f"level {level}" for level in rng.zipf(exponent, size=4200)])
+    for n_searched in (10, 30, 60):
+        known, mixture = table[: 40 * n_searched], table[-21 * n_searched :]
+        encoded = encode_split(known, mixture, (), n_searched=n_searched)
+        name = encoded.encoder.columns_[1]
+        assert name.outputs or name.kind == "text"
+
+
+def test_a_later_month_is_no_reason_to_flag() -> None:
+    """The rules work in the split as well, where most of the mixture is not later."""
+    winter = rows(900, 1, month=np.repeat([1, 2], 450), quarter=np.repeat(["w1", "w2"], 450))
+    march = rows(60, 2, month=3, quarter="w3")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        flagged = calibrate_tables(winter, march, QUICK, seed=0).flag(0.1)
+    assert flagged.sum() < 10
+
+
+def test_held_out_rows_cannot_be_told_from_the_batch() -> None:
+    """Rows of the mixture change places, and take their scores along to the bit."""
+    normal = rows(180, 1, month=np.arange(180) % 3, level=list("abcdef") * 30)
+    batch = rows(60, 2, month=[5] * 55 + [1] * 5, level=["y"] * 30 + ["z"] * 26 + ["a"] * 4)
+    held_out, known = np.arange(60), np.arange(60, 180)
+    order = np.random.RandomState(0).permutation(120)
+
+    def scores(normal: pd.DataFrame, batch: pd.DataFrame, order: np.ndarray) -> np.ndarray:
+        split = CalibrationSplit(known, held_out, lambda: order, np.random.RandomState(2))
+        return _TableSplits(normal, batch, QUICK, ()).score(split)
+
+    expected = scores(normal, batch, order)
+    place = np.arange(120)
+    swapped_normal, swapped_batch = normal.copy(), batch.copy()
+    for of_batch, of_held_out in [(0, 0), (7, 31), (58, 5)]:
+        swapped_batch.iloc[of_batch] = normal.iloc[of_held_out]
+        swapped_normal.iloc[of_held_out] = batch.iloc[of_batch]
+        place[[of_batch, 60 + of_held_out]] = place[[60 + of_held_out, of_batch]]
+    np.testing.assert_array_equal(
+        scores(swapped_normal, swapped_batch, place[order])[place], expected
+    )
+    assert set(notes(normal, batch)) == {"month", "level"}
