@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qms22.cli.labels import print_evaluation, read_truth
-from qms22.cli.output import print_columns, print_flagged, print_written, write_tables
+from qms22.cli.output import (
+    print_columns,
+    print_flagged,
+    print_verdict,
+    print_written,
+    write_tables,
+)
 from qms22.cli.shared import (
     FILE,
     check_goes_with,
@@ -131,7 +137,10 @@ def detect(
     rows. Numbers, truth values, categories and dates are used; identifiers, free text and columns
     with one value are left out.
 
-    On a terminal the flagged rows are shown with their reasons; in a pipe they are CSV.
+    On a terminal the flagged rows are shown with their reasons; in a pipe they are CSV. Before them
+    comes, on standard error, the verdict on the batch: whether it is fine, contains anomalies or
+    has drifted as a whole, which columns moved, and what to do. Without --fdr it rests on the
+    columns alone.
 
     \b
     Example:
@@ -173,6 +182,8 @@ def detect(
         if save_model is not None:
             about = {name: options[name] for name in ("preset", "id")}
             write_model(save_model, found.detector, encoder=found.encoder, **about)
+    if not quiet:
+        print_verdict(found)
     print_flagged(found)
     if truth is not None:
         print_evaluation(found, truth)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # Spreadsheets take a text that begins with one of these for a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
+# Columns that moved; of a batch that is unlike the normal rows all may have moved.
+_MOST_MOVED = 10
+
 
 def write_tables(tables: Iterable[pd.DataFrame], path: Path) -> None:
     """Write the parts of a table, at least one and all with the same columns, into one file."""
@@ -60,6 +63,27 @@ def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         for at, table in enumerate(tables):
             without_formulas(table).to_csv(file, index=False, header=at == 0)
+
+
+def print_verdict(found: Detection) -> None:
+    """Print the verdict on the batch to standard error: a sentence, what moved, what to do."""
+    from qms22.detection.verdict import unnamed_moves
+    from qms22.report.text import visible
+
+    verdict = found.verdict
+    if verdict is None:
+        return
+    lines = [str(verdict)]
+    moved = unnamed_moves(verdict)
+    lines += [f"  moved: {column.name}: {column.change}" for column in moved[:_MOST_MOVED]]
+    if n_more := len(moved[_MOST_MOVED:]):
+        lines.append(f"  moved: {n_more} more")
+    lines += [f"  advice: {advice}" for advice in verdict.advice]
+    # Of flags by a false discovery rate in a drifted batch, `detect` has warned.
+    if found.remark and not (found.fdr is not None and verdict.decision == "drift"):
+        lines.append(found.remark)
+    for line in lines:
+        click.echo(visible(line), err=True)
 
 
 def print_flagged(found: Detection) -> None:

@@ -15,13 +15,15 @@ from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22.detection.reasons import RowReason
 from qms22.detection.streaming import rows_per_chunk
+from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import ContaminationEstimate
+from qms22.estimators.verdict import Verdict
 from qms22.report import PageContent
 from qms22.report.text import visible
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.frame_source import FrameSource
-from qms22.tables.words import number_text
+from qms22.tables.words import list_some, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,13 +57,18 @@ class Detection:
     p_values : ndarray of shape (n_rows,) or None
         P-values, if rows were flagged by a false discovery rate.
     contamination : ContaminationEstimate or None
-        The estimated share of outliers in the batch, if so.
+        The estimated share of outliers in the batch, if so. It is not below the share of flagged
+        rows that are expected to be outliers, nor below the bound of the verdict.
     fdr : float or None
         The false discovery rate, if so.
     id : str or None
         The column of the batch that names the rows.
     n_drawn : int
         How many rows of the batch were learned from.
+    verdict : Verdict or None
+        Whether the batch is fine, contains anomalies or has drifted, and which columns moved; None
+        where a saved model was applied. Without a false discovery rate only columns and
+        their extreme values are compared.
     """
 
     source: TableSource
@@ -76,6 +83,7 @@ class Detection:
     fdr: float | None = None
     id: str | None = None
     n_drawn: int = 0
+    verdict: Verdict | None = None
 
     @property
     def n_scored(self) -> int:
@@ -91,6 +99,28 @@ class Detection:
     def top(self) -> NDArray[np.intp]:
         """Positions of the flagged rows, most suspicious first."""
         return self._ranked_flagged()[0]
+
+    @property
+    def remark(self) -> str:
+        """What the verdict means for the flagged rows, or does not cover; may be empty."""
+        if self.verdict is None:
+            return ""
+        if self.verdict.decision == "drift" and self.flagged.any():
+            return (
+                "The flagged rows may only show that the batch has drifted; follow the advice of "
+                "the verdict before you look at them."
+            )
+        if self.fdr is None:
+            return (
+                "Only columns and their extreme values were compared; a false discovery rate (fdr) "
+                "tests the rows too."
+            )
+        if self.verdict.decision == "fine" and self.flagged.any():
+            return (
+                "The flagged rows are weaker evidence than the verdict asks for: they are worth a "
+                "look, but may all be normal."
+            )
+        return ""
 
     def table(self, *, only_flagged: bool = False) -> pd.DataFrame:
         """Return the rows in order of rank: results, then the columns of the batch.
@@ -157,6 +187,8 @@ class Detection:
         facts["unlabeled rows"] = str(self.n_scored)
         if 0 < self.n_drawn < self.n_scored:
             facts["unlabeled rows learned from"] = str(self.n_drawn)
+        if self.verdict is not None:
+            facts["verdict"] = str(self.verdict)
         facts["detector"] = type(self.detector).__name__
         facts["settings"] = ", ".join(f"{n} {parameters[n]}" for n in names if n in parameters)
         if self.contamination is not None:
@@ -234,6 +266,9 @@ class Detection:
             truth=None if truth is None else np.asarray(truth, dtype=bool)[ranking],
             columns=encoder.describe(),
             facts=facts,
+            verdict=self.verdict,
+            moved=() if self.verdict is None else unnamed_moves(self.verdict),
+            remark=self.remark,
         )
 
     def _rule(self) -> str:
@@ -280,7 +315,8 @@ class Detection:
         rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"
         share = "" if self.contamination is None else f", {_share(self.contamination)} outliers"
         n_flagged = np.count_nonzero(self.flagged)
-        return f"Detection: {n_flagged:,} of {self.n_scored:,} rows flagged{rate}{share}"
+        verdict = "" if self.verdict is None else f"; {_short(self.verdict)}"
+        return f"Detection: {n_flagged:,} of {self.n_scored:,} rows flagged{rate}{share}{verdict}"
 
     def _repr_html_(self) -> str:
         """Return the first flagged rows for a notebook; text of the table stays text."""
@@ -332,3 +368,11 @@ def _without_clashes(
 
 def _share(estimate: ContaminationEstimate) -> str:
     return f"{estimate.share:.1%} (95 % interval: {estimate.low:.1%} to {estimate.high:.1%})"
+
+
+def _short(verdict: Verdict) -> str:
+    """Return a verdict in a few words."""
+    if verdict.decision == "drift":
+        names = dict.fromkeys(column.name for column in verdict.moved)
+        return f"drifted: {list_some(list(names))}" if names else "drifted"
+    return "contains anomalies" if verdict.decision == "anomalies" else "no alarm"

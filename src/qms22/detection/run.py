@@ -3,21 +3,21 @@
 >>> from sklearn.datasets import load_iris
 >>> import qms22
 >>> iris = load_iris(as_frame=True).data.rename(columns=lambda name: name.removesuffix(" (cm)"))
->>> normal, batch = iris[:40], iris[40:56]  # setosas; ten more of them, and six others
->>> found = qms22.detect(normal, batch, k=6)
+>>> normal, batch = iris[:40], iris[40:54]  # setosas; ten more of them, and four others
+>>> found = qms22.detect(normal, batch, k=4)
 >>> found
-Detection: 6 of 16 rows flagged
+Detection: 4 of 14 rows flagged; contains anomalies
 >>> sorted(found.top.tolist())
-[10, 11, 12, 13, 14, 15]
+[10, 11, 12, 13]
 >>> found.reasons[found.top[0]][0].name
-'petal width'
+'petal length'
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +37,18 @@ from qms22.detection.streaming import (
     rows_to_draw,
     score_rows,
 )
+from qms22.detection.verdict import CONFIDENCE, judge_tables
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.ensemble import QMS22Ensemble
+from qms22.estimators.outlier_bound import OutlierBound
 from qms22.estimators.qms22 import QMS22
 from qms22.estimators.thresholds import threshold
+from qms22.estimators.verdict import Verdict, outlier_confidence
 from qms22.tables import TableSource, open_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
@@ -120,7 +126,8 @@ def detect(
     id_name = check_id(tables.batch, id)
     n_top = _count_top(k, tables.batch.n_rows)
     ignored = [str(name) for name in (*ignore, id) if name is not None]
-    encoded = _encode_drawn(tables, seed, ignore=ignored, missing=missing)
+    drawn = _draw(tables, seed)
+    encoded = _encode_drawn(tables, drawn, ignore=ignored, missing=missing)
     line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
     detector = PRESETS[preset](
         contamination=line, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
@@ -129,11 +136,16 @@ def detect(
         detector.set_params(max_samples=max_samples)
     detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
     scores = _score_batch(tables, encoded, detector)
+    n_scored = count_scored(scores)
     if fdr is None:
-        flags = _Flags(flag_top(scores, _count_top(k, count_scored(scores))))
+        flags = _Flags(flag_top(scores, _count_top(k, n_scored)))
     else:
         flags = _flag_by_rate(encoded, detector, fdr, ignored, len(scores))
-    return _result(tables.batch, encoded, detector, scores, flags, fdr, id_name)
+    verdict = judge_tables(encoded.encoder, *drawn, ignored, n_scored, flags.bound)
+    found = _result(tables.batch, encoded, detector, scores, flags, fdr, id_name, verdict)
+    if fdr is not None and verdict.decision == "drift" and found.flagged.any():
+        warnings.warn(found.remark, stacklevel=2)
+    return found
 
 
 class _Flags(NamedTuple):
@@ -142,6 +154,7 @@ class _Flags(NamedTuple):
     flagged: NDArray[np.bool_]
     p_values: NDArray[np.float64] | None = None
     contamination: ContaminationEstimate | None = None
+    bound: OutlierBound | None = None
 
 
 class _Tables(NamedTuple):
@@ -215,20 +228,32 @@ def _count_top(k: int | None, n_rows: int) -> int:
     return min(DEFAULT_TOP, n_rows) if k is None else k
 
 
-def _encode_drawn(
-    tables: _Tables, seed: int | None, *, ignore: Sequence[str], missing: str
-) -> EncodedTables:
-    """Draw rows of two tables, or take all if there are few, and encode them."""
+class _Drawn(NamedTuple):
+    """Rows of two tables, as they were read."""
+
+    normal: pd.DataFrame
+    batch: pd.DataFrame
+
+
+def _draw(tables: _Tables, seed: int | None) -> _Drawn:
+    """Draw rows of two tables, or take all if there are few."""
     rng = check_random_state(seed)
     drawn = []
     for table in (tables.normal, tables.batch):
         rows = draw_rows(table.n_rows, tables.max_samples, rng)
         drawn.append(table.read() if len(rows) == table.n_rows else table.take(rows))
+    return _Drawn(*drawn)
+
+
+def _encode_drawn(
+    tables: _Tables, drawn: _Drawn, *, ignore: Sequence[str], missing: str
+) -> EncodedTables:
+    """Encode the rows that were drawn."""
     names = (f"{tables.normal.name} (normal)", f"{tables.batch.name} (unlabeled)")
     try:
         return encode_tables(*drawn, ignore=ignore, missing=missing, names=names)
     except ValueError as error:
-        if tables.normal.n_rows == len(drawn[0]) and tables.is_batch_whole:
+        if tables.normal.n_rows == len(drawn.normal) and tables.is_batch_whole:
             raise
         raise ValueError(f"among the rows drawn, {error}") from error
 
@@ -250,6 +275,7 @@ def _result(
     flags: _Flags,
     fdr: float | None,
     id_name: str | None,
+    verdict: Verdict,
 ) -> Detection:
     """Set the threshold for new rows, explain rows, and build the result."""
     n_flagged = int(np.count_nonzero(flags.flagged))
@@ -266,10 +292,11 @@ def _result(
         explain_rows(source, encoded.encoder, detector, scores, explained),
         normal=encoded.normal,
         p_values=flags.p_values,
-        contamination=flags.contamination,
+        contamination=_share_of_outliers(flags, fdr, verdict),
         fdr=fdr,
         id=id_name,
         n_drawn=min(len(encoded.rows), detector._n_drawn or len(encoded.rows)),
+        verdict=verdict,
     )
 
 
@@ -297,4 +324,22 @@ def _flag_by_rate(
     flagged = np.zeros(n_rows, dtype=bool)
     flagged[encoded.positions] = calibration.flag(fdr)
     p_values = _placed(calibration.p_values(), encoded.positions, n_rows)
-    return _Flags(flagged, p_values, calibration.estimate_contamination())
+    bound = calibration.bound_outliers(confidence=outlier_confidence(CONFIDENCE))
+    return _Flags(flagged, p_values, calibration.estimate_contamination(), bound)
+
+
+def _share_of_outliers(
+    flags: _Flags, fdr: float | None, verdict: Verdict
+) -> ContaminationEstimate | None:
+    """Return the estimated share of outliers, not less than what flags and verdict say.
+
+    The estimate comes from the rows with high p-values, and may be too low by chance. Most of the
+    flagged rows are expected to be outliers, and the verdict has a bound of its own. That of a
+    drift says nothing here: it may come from a column that scores leave out.
+    """
+    estimate = flags.contamination
+    if estimate is None or fdr is None:
+        return None
+    fewest = (verdict.fewest_outliers or 0) if verdict.decision == "anomalies" else 0
+    share = max((1 - fdr) * np.count_nonzero(flags.flagged), fewest) / verdict.n_rows
+    return estimate._replace(share=max(estimate.share, share), high=max(estimate.high, share))

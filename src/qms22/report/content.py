@@ -14,6 +14,9 @@ from qms22.tables.cells import Cells
 if TYPE_CHECKING:
     import pandas as pd
 
+    from qms22.estimators.moved_columns import MovedColumn
+    from qms22.estimators.verdict import Verdict
+
 # Positions of the columns of `PageContent.results`; their names may differ.
 RANK, NAME, SCORE, FLAGGED, _, P_VALUE = range(6)
 
@@ -51,6 +54,12 @@ class PageContent:
         How each column was treated: "column", "kind" and "note".
     facts : mapping of str to str
         How the scores were made.
+    verdict : Verdict, optional
+        On the batch as a whole.
+    moved : sequence of MovedColumn
+        Columns that moved and that the sentence of the verdict does not name.
+    remark : str
+        What the verdict means for the flagged rows, or does not cover.
     """
 
     title: str
@@ -65,6 +74,9 @@ class PageContent:
     truth: NDArray[np.bool_] | None = None
     columns: Sequence[Mapping[str, str]] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
+    verdict: Verdict | None = None
+    moved: Sequence[MovedColumn] = ()
+    remark: str = ""
 
     @property
     def flagged(self) -> NDArray[np.bool_]:

@@ -1,0 +1,118 @@
+"""The verdict on a batch of a table: its columns are compared with those of known-normal rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.chunks import draw_rows
+from qms22.estimators.extremes import ExtremeRows
+from qms22.estimators.moved_columns import MOST_COMPARED, ColumnPair, MovedColumn, compare_columns
+from qms22.estimators.outlier_bound import OutlierBound
+from qms22.estimators.verdict import Verdict, judge_batch
+from qms22.tables import TabularEncoder
+from qms22.tables.cells import Cells, show_value
+from qms22.tables.kinds import Kind
+from qms22.tables.words import number_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONFIDENCE = 0.95
+
+# What else a column can be says nothing about the rows: a later date, another name, other words.
+_COMPARED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "constant"})
+
+
+def judge_tables(
+    encoder: TabularEncoder,
+    normal: pd.DataFrame,
+    batch: pd.DataFrame,
+    ignore: Collection[str],
+    n_scored: int,
+    bound: OutlierBound | None,
+) -> Verdict:
+    """Judge a batch of a table; see `judge_batch`.
+
+    Parameters
+    ----------
+    encoder : TabularEncoder
+        Fitted to the known-normal rows.
+    normal, batch : DataFrame
+        As they were read, with missing cells.
+    ignore : collection of str
+        Columns that the user has asked to leave out.
+    n_scored : int
+        Rows of the batch with a score.
+    bound : OutlierBound or None
+        How many of them are outliers, if they were calibrated with `outlier_confidence`.
+    """
+    pairs = pair_columns(encoder, normal, batch, ignore)
+    return judge_batch(
+        compare_columns(pairs),
+        n_scored,
+        bound=bound,
+        extremes=ExtremeRows(pairs),
+        confidence=CONFIDENCE,
+    )
+
+
+def pair_columns(
+    encoder: TabularEncoder, normal: pd.DataFrame, batch: pd.DataFrame, ignore: Collection[str]
+) -> list[ColumnPair]:
+    """Return the columns of two tables that can be compared.
+
+    Columns that the encoder left out as periods or counters are among them: that they moved is
+    worth knowing. Of long tables, rows are drawn at random.
+    """
+    kinds = {column.name: column.kind for column in encoder.columns_}
+    names = [name for name in kinds if kinds[name] in _COMPARED and name not in ignore]
+    rng = np.random.RandomState(0)
+    cells = []
+    for table in (normal, batch):
+        columns = {str(name): at for at, name in enumerate(table.columns)}
+        rows = draw_rows(len(table), MOST_COMPARED, rng)
+        part = table.iloc[rows, [columns[name] for name in names]]
+        cells.append(encoder.typed_cells(part) if names else {})
+    pairs = (_pair(cells[0][name], cells[1][name]) for name in names)
+    return [pair for pair in pairs if pair is not None]
+
+
+def unnamed_moves(verdict: Verdict) -> tuple[MovedColumn, ...]:
+    """Return the columns that moved and that the sentence of a verdict does not name."""
+    sentence = str(verdict)
+    return tuple(
+        column for column in verdict.moved if f"{column.name} ({column.change})" not in sentence
+    )
+
+
+def _pair(normal: Cells, batch: Cells) -> ColumnPair | None:
+    """Return a column of two tables as numbers or as levels; None if it has dates."""
+    forms = {normal.form, batch.form}
+    if forms & {"date", "other"}:
+        return None
+    if forms == {"number"}:
+        return ColumnPair(normal.name, normal.values, batch.values)
+    codes: dict[str, int] = {}
+    of_normal, of_batch = _codes(normal, codes), _codes(batch, codes)
+    return ColumnPair(normal.name, of_normal, of_batch, tuple(codes))
+
+
+def _codes(cells: Cells, codes: dict[str, int]) -> NDArray[np.intp]:
+    """Return the levels of a column as positions in `codes`, to which new levels are added."""
+    present = ~cells.missing
+    different, places = np.unique(cells.values[present], return_inverse=True)
+    found = [codes.setdefault(_level(cells, value), len(codes)) for value in different.tolist()]
+    result = np.full(len(cells.values), -1)
+    result[present] = np.array(found, dtype=np.intp)[places]
+    return result
+
+
+def _level(cells: Cells, value: float) -> str:
+    """Return a value of a column as text."""
+    if cells.is_text:
+        return cells.levels[int(value)]
+    return show_value("boolean", value) if cells.form == "boolean" else number_text(value)

@@ -1,0 +1,94 @@
+"""The verdict that `qms22 detect` prints, and where."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import run, words_of
+
+DETECT = ("detect", "normal.csv", "batch.csv", "--preset", "paper", "--n-jobs", "1")
+
+
+def readings(n_rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "month": rng.integers(1, 3, n_rows),
+            **{f"sensor {at}": rng.normal(10, 2, n_rows) for at in range(15)},
+            "mode": rng.choice(["run", "idle"], n_rows),
+        }
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    readings(400, 1).to_csv(tmp_path / "normal.csv", index=False)
+    readings(200, 2).to_csv(tmp_path / "batch.csv", index=False)
+    return tmp_path
+
+
+def test_the_verdict_comes_before_the_rows_on_standard_error(files: Path) -> None:
+    readings(200, 2).assign(month=3).to_csv(files / "batch.csv", index=False)
+    result = run(*DETECT, "--top", "5", cwd=files)
+    assert result.exit_code == 0, result.stderr
+    assert len(list(csv.reader(result.stdout.splitlines()))) == 6
+    assert result.stdout.startswith("rank,")
+    said = words_of(result.stderr)
+    assert "The batch has drifted as a whole: month" in said
+    assert "advice: leave out 'month'" in said
+    assert said.count("may only show that the batch has drifted") == 1
+    columns = words_of(result.stderr.replace("│", " "))
+    assert "looks like a period" in columns
+    assert columns.index("looks like a period") < columns.index("The batch has drifted")
+
+
+def test_flags_in_a_drifted_batch_come_with_one_warning(files: Path) -> None:
+    batch = readings(200, 2)
+    batch.iloc[:, 1:16] += 4.0
+    batch.to_csv(files / "batch.csv", index=False)
+    result = run(*DETECT, "--fdr", "0.2", cwd=files)
+    assert result.exit_code == 0, result.stderr
+    assert len(result.stdout.splitlines()) > 20
+    assert result.stderr.count("note: The flagged rows may only show") == 1
+    assert result.stderr.count("may only show") == 1
+    # The sentence names three columns; ten of the others are listed, and the rest counted.
+    assert result.stderr.count("  moved: sensor") == 10
+    assert "  moved: 2 more" in result.stderr
+
+
+def test_a_fine_batch(files: Path) -> None:
+    result = run(*DETECT, "--top", "5", cwd=files)
+    assert "The batch of 200 rows is fine: its columns" in result.stderr
+    assert "Only columns and their extreme values" in result.stderr
+    result = run(*DETECT, "--fdr", "0.2", cwd=files)
+    assert "The batch of 200 rows is fine: its rows and columns" in result.stderr
+
+
+def test_quiet_says_nothing(files: Path) -> None:
+    result = run(*DETECT, "--top", "5", "--quiet", cwd=files)
+    assert result.exit_code == 0
+    assert not result.stderr
+    assert len(result.stdout.splitlines()) == 6
+
+
+def test_texts_of_a_table_cannot_control_the_terminal(files: Path) -> None:
+    for name, mode in (("normal", ["run", "idle"]), ("batch", ["\x1b[31mred\u202e", "run"])):
+        table = readings(200, 3).assign(mode=mode[0])
+        table.loc[::40, "mode"] = mode[1]
+        table.to_csv(files / f"{name}.csv", index=False)
+    result = run(*DETECT, "--top", "5", cwd=files)
+    verdict = next(line for line in result.stderr.splitlines() if "drifted as a whole" in line)
+    assert "mode" in verdict
+    assert "\x1b" not in verdict
+    assert "\u202e" not in verdict
+
+
+def test_a_saved_model_prints_no_verdict(files: Path) -> None:
+    assert run(*DETECT, "--save-model", "model.skops", cwd=files).exit_code == 0
+    result = run("score", "model.skops", "batch.csv", cwd=files)
+    assert result.exit_code == 0
+    assert "The batch" not in result.stderr

