@@ -60,6 +60,14 @@ def test_mixed_tables(max_samples: int) -> None:
     check_found(computed, batch)
 
 
+def test_a_later_month_is_no_reason_to_flag() -> None:
+    normal, batch = make_tables()
+    normal, batch = normal.assign(month=normal["day"].dt.month), batch.assign(month=3, quarter="Q2")
+    normal["quarter"] = np.where(normal["month"] == 1, "Q0", "Q1")
+    found = detect(lazily(normal), lazily(batch), ignore=["id"], max_samples=400).compute()
+    check_found(found, batch)
+
+
 def test_decisions_are_those_of_all_p_values() -> None:
     """Without partitions: from the same draws, every p-value at once."""
     normal, batch = make_tables(n_outliers=30)
