@@ -14,7 +14,7 @@ from promise import CASES, Case
 from sklearn.base import clone
 
 from qms22 import QMS22Ensemble
-from qms22.estimators.conformal import benjamini_hochberg, conformal_p_values
+from qms22.estimators.conformal import adaptive_benjamini_hochberg, conformal_p_values
 
 pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[cluster]'")
 
@@ -76,9 +76,11 @@ def test_decisions_are_those_of_all_p_values() -> None:
     scores = split.model.scores(batch)
     p_values = conformal_p_values(scores, split.model.scores(normal[:300]))
     np.testing.assert_array_equal(split.held_out.p_values(scores), p_values)
-    counts = sum(split.count_p_values(batch[at : at + 70], 0.1) for at in range(0, 300, 70))
+    counts = sum(split.count_p_values(batch[at : at + 70]) for at in range(0, 300, 70))
     line = split.held_out.line(np.asarray(counts), len(batch), 0.1)
-    np.testing.assert_array_equal(scores > line.above, benjamini_hochberg(p_values, 0.1))
+    np.testing.assert_array_equal(
+        scores > line.above, adaptive_benjamini_hochberg(p_values, 300, 0.1)
+    )
 
 
 def test_the_encoder_of_the_split_sees_no_held_out_row() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from qms22.estimators import conformal
 from qms22.estimators.conformal import (
+    adaptive_benjamini_hochberg,
     benjamini_hochberg,
     conformal_p_values,
     e_benjamini_hochberg,
@@ -121,6 +122,23 @@ def test_e_benjamini_hochberg_is_its_definition(values: list[int], level: float)
     )
 
 
+@given(st.lists(st.integers(1, 21), min_size=1, max_size=25), st.sampled_from(LEVELS))
+def test_adaptive_benjamini_hochberg_is_its_definition(steps: list[int], level: float) -> None:
+    p_values = np.array(steps) / 21
+    # 20 calibration rows: K = 10, and p-values from 10/21 on count.
+    share = (1 + sum(step >= 10 for step in steps)) / (len(steps) * 11 / 21)
+    low = np.where(np.array(steps) < 10, p_values, 2.0)
+    flagged = adaptive_benjamini_hochberg(p_values, 20, level)
+    assert np.flatnonzero(flagged).tolist() == naive_bh(low, level / share)
+
+
+def test_the_estimated_share_of_normal_rows_is_what_lets_more_rows_be_flagged() -> None:
+    p_values = np.concatenate([np.full(60, 0.02), np.arange(1, 41) / 40]).round(2)
+    assert np.count_nonzero(benjamini_hochberg(p_values, 0.1)) == 62
+    # 21 rows are at least 0.5, so that 44 of 100 rows are taken for normal ones.
+    assert np.count_nonzero(adaptive_benjamini_hochberg(p_values, 99, 0.1)) == 66
+
+
 def test_rounding_does_not_keep_a_row_from_its_line() -> None:
     # 0.1 · 3 > 0.3 in floating point, and so on: at the line means flagged.
     for n_steps in range(1, 200):
@@ -131,20 +149,21 @@ def test_rounding_does_not_keep_a_row_from_its_line() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(pools, st.integers(1, 4), outlier_scores, st.sampled_from(LEVELS))
-def test_e_values_of_normal_rows_add_up_to_their_number(
+def test_e_values_of_normal_rows_add_up_to_the_number_of_rows(
     pool: list[int], n_normal: int, outliers: list[int], level: float
 ) -> None:
     cases = roles(pool, n_normal, outliers)
     sums = [e_values(p, n_calibration, level)[:n_normal].sum() for p, n_calibration in cases]
-    assert np.mean(sums) <= n_normal * (1 + 1e-9)
+    assert np.mean(sums) <= (n_normal + len(outliers)) * (1 + 1e-9)
 
 
 def test_e_values_need_the_line_not_the_highest_flagged_p_value() -> None:
-    # One normal row among 20 calibration scores, flagged where its p-value is at most 1/2.
+    # One normal row and 19 calibration rows. Where its p-value is low, the share of normal rows is
+    # estimated as 2, so that it is flagged up to a p-value of 1/4.
     cases = roles(list(range(20)), 1, [])
-    assert np.mean([e_values(p, n, 0.5)[0] for p, n in cases]) == pytest.approx(1.0)
-    by_own_p_value = np.mean([benjamini_hochberg(p, 0.5)[0] / p[0] for p, _ in cases])
-    assert by_own_p_value > 2.9
+    assert np.mean([e_values(p, n, 0.5)[0] for p, n in cases]) == pytest.approx(0.5)
+    flagged = [adaptive_benjamini_hochberg(p, n, 0.5)[0] / (2 * p[0]) for p, n in cases]
+    assert np.mean(flagged) > 1.1
 
 
 @settings(max_examples=60, deadline=None)
@@ -156,7 +175,7 @@ def test_false_discovery_rate_of_one_split(
     for p_values, n_calibration in roles(pool, n_normal, outliers):
         flagged = flag_rows(p_values[np.newaxis], n_calibration, level)
         shares.append(flagged[:n_normal].sum() / max(1, flagged.sum()))
-    assert np.mean(shares) <= level * n_normal / (n_normal + len(outliers)) + 1e-9
+    assert np.mean(shares) <= level + 1e-9
 
 
 def one_batch(
@@ -227,7 +246,9 @@ def test_with_several_splits_each_must_flag_more() -> None:
         least = least_to_flag(50, 99, 0.1, n_splits)
         assert least == 10 > least_to_flag(50, 99, 0.1)
         for n_agreed, flags in ((least, True), (least - 1, False)):
-            p_values = np.where(np.arange(50) < n_agreed, 0.01, 1.0)
+            # Of the other rows so many are above a half that all of them are taken for normal ones.
+            p_values = np.where(np.arange(50) < n_agreed, 0.01, 0.49)
+            p_values[26:] = 1.0
             flagged = flag_rows(np.tile(p_values, (n_splits, 1)), 99, 0.1)
             assert flagged.any() == flags
 

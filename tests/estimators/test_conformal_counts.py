@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qms22.estimators.conformal import (
-    benjamini_hochberg,
+    adaptive_benjamini_hochberg,
     conformal_p_values,
     e_benjamini_hochberg,
     e_values,
@@ -34,9 +34,9 @@ def test_one_split(scores: np.ndarray, held_out: np.ndarray, level: float) -> No
     ranks = HeldOutRanks.of(held_out, np.random.RandomState(0))
     p_values = conformal_p_values(scores, held_out)
     np.testing.assert_array_equal(ranks.p_values(scores), p_values)
-    counts = np.sum([ranks.count_p_values(part, level) for part in in_parts(scores)], axis=0)
+    counts = np.sum([ranks.count_p_values(part) for part in in_parts(scores)], axis=0)
     line = ranks.line(counts, len(scores), level)
-    expected = benjamini_hochberg(p_values, level)
+    expected = adaptive_benjamini_hochberg(p_values, len(held_out), level)
     np.testing.assert_array_equal(scores > line.above, expected)
     assert line.n_flagged == expected.sum()
     np.testing.assert_array_equal(

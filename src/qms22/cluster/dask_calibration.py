@@ -61,7 +61,7 @@ class LazySplit:
         """Find the score above which rows are flagged."""
         shared = delayed(self.ranks)
         counts = add_up(
-            [delayed(_count_p_values)(block, shared, level) for block in self.scores.to_delayed()]
+            [delayed(_count_p_values)(block, shared) for block in self.scores.to_delayed()]
         )
         return self.ranks.line(counts, len(self.scores), level)
 
@@ -216,10 +216,8 @@ def _p_values(scores: NDArray[np.float64], ranks: HeldOutRanks) -> NDArray[np.fl
     return ranks.p_values(scores)
 
 
-def _count_p_values(
-    scores: NDArray[np.float64], ranks: HeldOutRanks, level: float
-) -> NDArray[np.int64]:
-    return ranks.count_p_values(scores, level)
+def _count_p_values(scores: NDArray[np.float64], ranks: HeldOutRanks) -> NDArray[np.int64]:
+    return ranks.count_p_values(scores)
 
 
 def _count_above(

@@ -98,12 +98,10 @@ class _DaskEngine:
         drawn = dask.compute(*(delayed(_take)(part, own) for part, own in pairs if own.size))
         return pd.concat(drawn)
 
-    def count_p_values(
-        self, table: dd.DataFrame, split: SplitModel, level: float
-    ) -> NDArray[np.int64]:
+    def count_p_values(self, table: dd.DataFrame, split: SplitModel) -> NDArray[np.int64]:
         shared = share(split)
         counts: NDArray[np.int64] = add_up(
-            [delayed(_count_p_values)(part, shared, level) for part in table.to_delayed()]
+            [delayed(_count_p_values)(part, shared) for part in table.to_delayed()]
         )
         return counts
 
@@ -116,8 +114,8 @@ def _take(part: pd.DataFrame, positions: NDArray[np.int64]) -> pd.DataFrame:
     return part.iloc[positions]
 
 
-def _count_p_values(part: pd.DataFrame, split: SplitModel, level: float) -> NDArray[np.int64]:
-    return split.count_p_values(part, level)
+def _count_p_values(part: pd.DataFrame, split: SplitModel) -> NDArray[np.int64]:
+    return split.count_p_values(part)
 
 
 def _add_results(part: pd.DataFrame, results: BatchResults) -> pd.DataFrame:

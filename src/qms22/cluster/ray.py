@@ -105,16 +105,14 @@ class _RayEngine:
         rows = table.to_pandas(limit=n_rows)
         return rows.iloc[draw_rows(len(rows), n_drawn, rng)]
 
-    def count_p_values(self, table: Dataset, split: SplitModel, level: float) -> NDArray[np.int64]:
-        counted = table.map_batches(
-            partial(_count_p_values, split=split, level=level), batch_format="pandas"
-        )
+    def count_p_values(self, table: Dataset, split: SplitModel) -> NDArray[np.int64]:
+        counted = table.map_batches(partial(_count_p_values, split=split), batch_format="pandas")
         parts = counted.iter_batches(batch_size=None, batch_format="pandas")
-        return sum_counts(parts, split.n_counts(level))
+        return sum_counts(parts, split.held_out.n_counts)
 
     def add_results(self, table: Dataset, results: BatchResults) -> Dataset:
         return table.map_batches(results.add_to, batch_format="pandas")
 
 
-def _count_p_values(part: pd.DataFrame, split: SplitModel, level: float) -> pd.DataFrame:
-    return sparse_counts(split.count_p_values(part, level))
+def _count_p_values(part: pd.DataFrame, split: SplitModel) -> pd.DataFrame:
+    return sparse_counts(split.count_p_values(part))

@@ -113,16 +113,14 @@ class _SparkEngine:
         rows = table.toPandas()
         return rows.iloc[draw_rows(len(rows), n_drawn, rng)]
 
-    def count_p_values(
-        self, table: DataFrame, split: SplitModel, level: float
-    ) -> NDArray[np.int64]:
+    def count_p_values(self, table: DataFrame, split: SplitModel) -> NDArray[np.int64]:
         def count(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-            return (sparse_counts(split.count_p_values(part, level)) for part in parts)
+            return (sparse_counts(split.count_p_values(part)) for part in parts)
 
         counted = table.mapInPandas(count, "rank long, n_rows long")
         # Executors add, so that the driver gets one row per p-value.
         added = counted.groupBy("rank").sum("n_rows").toDF("rank", "n_rows")
-        return sum_counts([added.toPandas()], split.n_counts(level))
+        return sum_counts([added.toPandas()], split.held_out.n_counts)
 
     def add_results(self, table: DataFrame, results: BatchResults) -> DataFrame:
         def add(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -53,7 +53,7 @@ class TableEngine(Protocol[TableT]):
         """Bring rows into memory that are drawn without replacement, in any order."""
         ...
 
-    def count_p_values(self, table: TableT, split: SplitModel, level: float) -> NDArray[np.int64]:
+    def count_p_values(self, table: TableT, split: SplitModel) -> NDArray[np.int64]:
         """Add up what ``split.count_p_values`` counts in all parts."""
         ...
 
@@ -104,13 +104,9 @@ class SplitModel:
     model: TableModel
     held_out: HeldOutRanks
 
-    def count_p_values(self, part: pd.DataFrame, level: float) -> NDArray[np.int64]:
-        """Count the rows with each p-value up to a level; see `HeldOutRanks`."""
-        return self.held_out.count_p_values(self.model.scores(part), level)
-
-    def n_counts(self, level: float) -> int:
-        """Return how many p-values are counted."""
-        return self.held_out.n_counts(level)
+    def count_p_values(self, part: pd.DataFrame) -> NDArray[np.int64]:
+        """Count the rows with each p-value up to a half; see `HeldOutRanks`."""
+        return self.held_out.count_p_values(self.model.scores(part))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +151,7 @@ def search_table(
     )
     model = drawn.learn(options)
     split = drawn.learn_split(options, rng)
-    counts = engine.count_p_values(batch, split, options.fdr)
+    counts = engine.count_p_values(batch, split)
     line = split.held_out.line(counts, n_batch, options.fdr)
     if not line.n_flagged:
         warn_if_too_few(n_batch, n_held_out, options.fdr, n_splits=1)

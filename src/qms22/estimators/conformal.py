@@ -143,15 +143,62 @@ def benjamini_hochberg(p_values: NDArray[np.float64], level: float) -> NDArray[n
     return p_values <= (ascending[below[-1]] if below.size else 0.0)
 
 
+def storey_rank(n_calibration: int) -> int:
+    """Return the rank K of the p-value K / (n + 1) from which on rows are taken for normal ones.
+
+    With fewer than three calibration rows it is n + 1, and nothing is estimated.
+    """
+    return (n_calibration + 1) // 2 if n_calibration >= 3 else n_calibration + 1
+
+
+def share_of_normal(n_high: int, n_rows: int, n_calibration: int) -> float:
+    """Estimate the share of normal rows by the number of p-values of at least K / (n + 1).
+
+    This is Storey's estimate with one row added, which makes the bound on false discoveries exact.
+    It may exceed 1.
+
+    Parameters
+    ----------
+    n_high : int
+        Rows with such a p-value.
+    n_rows, n_calibration : int
+    """
+    n_steps = n_calibration + 1 - storey_rank(n_calibration)
+    return (1 + n_high) * (n_calibration + 1) / (n_rows * n_steps) if n_steps else 1.0
+
+
+def adaptive_benjamini_hochberg(
+    p_values: NDArray[np.float64], n_calibration: int, level: float
+) -> NDArray[np.bool_]:
+    """Flag rows so that the false discovery rate is at most `level`.
+
+    The procedure of Benjamini and Hochberg at the level divided by the estimated share of normal
+    rows (Marandon et al. 2024). Only p-values below those that the estimate counts are flagged.
+
+    Parameters
+    ----------
+    p_values : ndarray of shape (n,)
+        Conformal p-values, multiples of 1 / (n_calibration + 1).
+    n_calibration : int
+    level : float
+
+    Returns
+    -------
+    ndarray of bool of shape (n,)
+    """
+    return _adapted(p_values, n_calibration, level)[0]
+
+
 def e_values(
     p_values: NDArray[np.float64], n_calibration: int, level: float
 ) -> NDArray[np.float64]:
     """Convert the p-values of one split to e-values.
 
-    Where the procedure of Benjamini and Hochberg flags k rows, each of them gets 1 / u, where u
-    is the highest value at or below level · k / n that a p-value can take; any other row gets 0.
-    The expected sum of the e-values of the normal rows is at most their number. This is what
-    `e_benjamini_hochberg` needs, and, unlike p-values, averages of e-values have the same property.
+    Where `adaptive_benjamini_hochberg` flags k rows and estimates a share π of normal ones, each of
+    the k rows gets 1 / (π u), where u is the highest value at or below level · k / (π n) that a
+    flagged p-value can take; any other row gets 0. The expected sum of the e-values of the normal
+    rows is at most n. This is what `e_benjamini_hochberg` needs, and, unlike p-values, averages of
+    e-values have the same property.
 
     The highest p-value that is flagged cannot take the place of u: it is often lower by chance, and
     the expected sum would be too high.
@@ -166,11 +213,32 @@ def e_values(
     -------
     ndarray of shape (n,)
     """
-    flagged = benjamini_hochberg(p_values, level)
-    if not flagged.any():
-        return np.zeros(len(p_values))
-    line = level * np.count_nonzero(flagged) / len(p_values)
-    return flagged * (n_calibration + 1) / math.floor(line * (n_calibration + 1) * SLACK)
+    flagged, share = _adapted(p_values, n_calibration, level)
+    n_flagged = int(np.count_nonzero(flagged))
+    value = e_value_of(n_flagged, len(p_values), n_calibration, level, share)
+    return np.where(flagged, value, 0.0)
+
+
+def e_value_of(
+    n_flagged: int, n_rows: int, n_calibration: int, level: float, share: float
+) -> float:
+    """Return the e-value of each of the rows that a split flags; see `e_values`."""
+    if not n_flagged:
+        return 0.0
+    line = level / share * n_flagged / n_rows
+    highest = min(math.floor(line * (n_calibration + 1) * SLACK), storey_rank(n_calibration) - 1)
+    return (n_calibration + 1) / (highest * share)
+
+
+def _adapted(
+    p_values: NDArray[np.float64], n_calibration: int, level: float
+) -> tuple[NDArray[np.bool_], float]:
+    """Return what `adaptive_benjamini_hochberg` flags, and the estimated share of normal rows."""
+    first_high = storey_rank(n_calibration) / (n_calibration + 1)
+    is_high = p_values * SLACK >= first_high
+    share = share_of_normal(int(np.count_nonzero(is_high)), len(p_values), n_calibration)
+    flagged = benjamini_hochberg(np.where(is_high, np.inf, p_values), level / share)
+    return flagged, share
 
 
 def e_benjamini_hochberg(values: NDArray[np.float64], level: float) -> NDArray[np.bool_]:
@@ -196,7 +264,7 @@ def e_benjamini_hochberg(values: NDArray[np.float64], level: float) -> NDArray[n
 def flag_rows(p_values: NDArray[np.float64], n_calibration: int, level: float) -> NDArray[np.bool_]:
     """Flag rows by the p-values of one split or of several.
 
-    For one split this is the procedure of Benjamini and Hochberg. Several splits are merged by the
+    For one split this is `adaptive_benjamini_hochberg`. Several splits are merged by the
     mean of their e-values, whose guarantee holds for any dependence. Twice the mean p-value is a
     p-value again, but the guarantee on false discoveries needs more than valid p-values.
 
@@ -212,7 +280,7 @@ def flag_rows(p_values: NDArray[np.float64], n_calibration: int, level: float) -
     """
     cut = level_of_split(level, len(p_values))
     if len(p_values) == 1:
-        return benjamini_hochberg(p_values[0], cut)
+        return adaptive_benjamini_hochberg(p_values[0], n_calibration, cut)
     values = np.mean([e_values(split, n_calibration, cut) for split in p_values], axis=0)
     return e_benjamini_hochberg(values, level)
 
@@ -222,7 +290,7 @@ def least_to_flag(n_unlabeled: int, n_calibration: int, level: float, n_splits: 
 
     No p-value is below 1 / (n_calibration + 1), and k rows are flagged only if all their p-values
     are at most level · k / n_unlabeled. A result above `n_unlabeled` means that no row can be
-    flagged.
+    flagged. Where fewer rows of the batch are estimated to be normal, fewer rows may do.
 
     Parameters
     ----------

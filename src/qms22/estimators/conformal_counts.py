@@ -1,19 +1,18 @@
 """The decisions of `conformal` for a batch in parts, which no machine needs to hold in full.
 
-P-values are multiples of 1 / (n + 1), where n is the number of held-out rows. So the procedure of
-Benjamini and Hochberg needs how many rows have each of them: parts are counted, counts are added,
+P-values are multiples of 1 / (n + 1), where n is the number of held-out rows. So flagging
+needs how many rows have each of them: parts are counted, counts are added,
 and the rows stay where they are.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.estimators.conformal import SLACK
+from qms22.estimators.conformal import SLACK, e_value_of, share_of_normal, storey_rank
 from qms22.estimators.outlier_bound import cut_ranks
 
 
@@ -49,21 +48,21 @@ class HeldOutRanks:
         p_values: NDArray[np.float64] = (1 + self._n_as_high(scores)) / (len(self) + 1)
         return p_values
 
-    def count_p_values(self, scores: NDArray[np.float64], level: float) -> NDArray[np.int64]:
-        """Count the rows that have each of the p-values 1 / (n + 1), 2 / (n + 1), … up to `level`.
+    def count_p_values(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Count the rows that have each of the p-values 1 / (n + 1), 2 / (n + 1), … up to a half.
 
-        Rows with higher ones are flagged by no procedure of that level.
+        Rows with higher ones are never flagged.
         """
-        size = self.n_counts(level)
         n_as_high = self._n_as_high(scores)
-        return np.bincount(n_as_high[n_as_high < size], minlength=size)
+        return np.bincount(n_as_high[n_as_high < self.n_counts], minlength=self.n_counts)
 
-    def n_counts(self, level: float) -> int:
-        """Return how many different p-values are at most `level`."""
-        return math.floor(level * (len(self) + 1) * SLACK)
+    @property
+    def n_counts(self) -> int:
+        """How many different p-values are counted."""
+        return storey_rank(len(self)) - 1
 
     def line(self, counts: NDArray[np.int64], n_rows: int, level: float) -> FlagLine:
-        """Apply the procedure of Benjamini and Hochberg to what `count_p_values` counted.
+        """Apply `adaptive_benjamini_hochberg` to what `count_p_values` counted.
 
         Parameters
         ----------
@@ -74,15 +73,16 @@ class HeldOutRanks:
         level : float
         """
         n_below = np.cumsum(counts)
+        n_high = n_rows - int(counts.sum())
+        share = share_of_normal(n_high, n_rows, len(self))
         p_values = np.arange(1, len(counts) + 1) / (len(self) + 1)
-        enough = np.flatnonzero(p_values <= level * n_below / n_rows * SLACK)
+        enough = np.flatnonzero(p_values <= level / share * n_below / n_rows * SLACK)
         if not enough.size or not n_below[enough[-1]]:
             return FlagLine(np.inf, 0, 0.0)
         n_flagged = int(n_below[enough[-1]])
-        highest = math.floor(level * n_flagged / n_rows * (len(self) + 1) * SLACK)
         # A p-value of at most k / (n + 1) means a score above the k-th highest held-out one.
         above = float(self.ascending[-1 - enough[-1]])
-        return FlagLine(above, n_flagged, (len(self) + 1) / highest)
+        return FlagLine(above, n_flagged, e_value_of(n_flagged, n_rows, len(self), level, share))
 
     def count_above(
         self, scores: NDArray[np.float64], rng: np.random.RandomState
