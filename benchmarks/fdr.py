@@ -35,6 +35,7 @@ from qms22._runtime.progress import progress_bar
 from qms22.datasets import load_keel
 from qms22.detectors import KNNDetector
 from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.marks import NO_MARKS, Marks
 
 LEVELS = (0.05, 0.1, 0.2)
 CONFIDENCE = 0.9
@@ -88,6 +89,7 @@ class NearestNeighbors(QMS22):
         rng: np.random.RandomState,
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),
+        marks: Marks = NO_MARKS,
     ) -> None:
         self._knn = KNNDetector().fit(normal)
 

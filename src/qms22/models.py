@@ -54,6 +54,7 @@ TRUSTED = (
     "qms22.estimators.views.ForestView",
     "qms22.estimators.views.MembersPart",
     "qms22.estimators.views.MembersView",
+    "qms22.estimators.views.SimilarityView",
     "qms22.tables.encoder.TabularEncoder",
 )
 

@@ -21,6 +21,7 @@ from qms22._cpm.options import SolverOptions
 from qms22._runtime.lazy_rows import LazyRows
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import least_to_flag
+from qms22.estimators.marks import NO_MARKS, Marks
 
 QUICK: dict[str, Any] = {"n_members": 3, "n_components": 2, "max_iter": 3, "random_state": 0}
 DETECTORS: list[BatchDetector] = [QMS22(**QUICK), QMS22Ensemble(n_splits=2, **QUICK)]
@@ -50,8 +51,9 @@ class Spy(QMS22):
         rng: np.random.RandomState,
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),
+        marks: Marks = NO_MARKS,
     ) -> None:
-        super()._learn(normal, batch, rng, options, groups)
+        super()._learn(normal, batch, rng, options, groups, marks)
         self.seen.append((normal, batch, self))
 
 
@@ -67,8 +69,9 @@ class SpyEnsemble(QMS22Ensemble):
         rng: np.random.RandomState,
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),
+        marks: Marks = NO_MARKS,
     ) -> None:
-        super()._learn(normal, batch, rng, options, groups)
+        super()._learn(normal, batch, rng, options, groups, marks)
         self.seen.append((normal, batch, self))
 
 
@@ -111,7 +114,7 @@ def test_groups_reach_every_split(given: Any, rows: Rows, monkeypatch: pytest.Mo
     learn, seen = QMS22Ensemble._learn, []
 
     def noted(detector: Any, *arguments: Any) -> None:
-        seen.append(arguments[-1])
+        seen.append(arguments[4])
         learn(detector, *arguments)
 
     monkeypatch.setattr(QMS22Ensemble, "_learn", noted)

@@ -35,6 +35,7 @@ from qms22.estimators.explain import (
     explain_rows,
     group_columns,
 )
+from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.thresholds import count_flagged, threshold
 
 # contamination="auto" flags as many rows as this false discovery rate does. Where known-normal rows
@@ -62,6 +63,8 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         y: object = None,
         *,
         unlabeled: ArrayLike | None = None,
+        outliers: ArrayLike | None = None,
+        marked_normal: ArrayLike | None = None,
         groups: Groups | None = None,
     ) -> Self:
         """Learn what distinguishes the unlabeled batch from the known-normal rows.
@@ -75,6 +78,14 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         unlabeled : array-like of shape (n_unlabeled, n_features), optional
             S: the batch to search, mostly normal. Without it T takes its place, with a warning:
             the result is a weak novelty detector.
+        outliers : array-like of shape (n_outliers, n_features), optional
+            L: rows that someone has looked at and found to be outliers, of this batch or of earlier
+            ones. Rows like them become more suspicious. Take them out of `unlabeled`.
+        marked_normal : array-like of shape (n_marked, n_features), optional
+            Rows that someone has looked at and found to be normal. Rows like them become less
+            suspicious. Take them out of `unlabeled`, and do not add them to `X`: `flag` compares
+            the batch with rows of `X` as a random draw from the normal rows, and rows that were
+            looked at because they are suspicious are no such draw.
         groups : mapping of str to sequence of int, or sequence of sequence of int, optional
             Columns that are one feature, such as the one-hot columns of one category (a
             `TabularEncoder` has them in `groups_`). They count as one in distances, and `explain`
@@ -84,10 +95,19 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         -------
         self
             The fitted detector.
+
+        Notes
+        -----
+        Marks change no promise of `flag` if they come from earlier batches: what is learned from
+        them is the same for every row of the batch and every held-out row. With marks from the
+        batch itself, the rows left to search are no random draw any more. If the most suspicious
+        rows were looked at, the normal ones left are less suspicious than most, and `flag` should
+        err on the safe side; simulations agree (``benchmarks/marks.py``), a proof there is not.
         """
         options = self._check_parameters()
         normal = LazyRows.of(self, X, reset=True)
         self._check_drawn(len(normal))
+        marks = Marks.of(self, outliers, marked_normal, has_batch=unlabeled is not None)
         if unlabeled is None:
             warnings.warn(
                 "no unlabeled rows were given, so the known-normal rows stand in for them: this is "
@@ -106,12 +126,12 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         self._typical = TypicalValues.learn(known)
         self.typical_ = self._typical.medians
         self._groups = groups
-        self._learn(known, searched, rng, options, columns)
+        self._learn(known, searched, rng, options, columns, marks)
         self.unlabeled_scores_ = self._scores(batch, options.device)
         self._calibration = self._columns = None
         self.__dict__.pop("offset_", None)
         if unlabeled is not None:
-            splits = _Splits(clone(self), normal, batch, columns)
+            splits = _Splits(clone(self), normal, batch, columns, marks)
             self._calibration = Calibration(
                 len(normal), len(batch), rng.randint(2**31 - 1), splits.score
             )
@@ -261,10 +281,11 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         rng: np.random.RandomState,
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),
+        marks: Marks = NO_MARKS,
     ) -> None:
         """Learn from the rows; the order of the rows of the batch carries no meaning.
 
-        `groups` has the columns of features with several.
+        `groups` has the columns of features with several, `marks` the rows someone has looked at.
         """
 
     @property
@@ -324,13 +345,14 @@ class _Splits:
     normal: LazyRows
     batch: LazyRows
     groups: Sequence[Sequence[int]]
+    marks: Marks
 
     def score(self, split: CalibrationSplit) -> NDArray[np.float64]:
         """Learn from the rows of a split and score its mixture."""
         known = SelectedRows(self.normal, split.known)
         held_out = SelectedRows(self.normal, split.held_out)
         mixture = StackedRows(self.batch, held_out)
-        return score_mixture(self.unfitted, known, mixture, split, self.groups)
+        return score_mixture(self.unfitted, known, mixture, split, self.groups, self.marks)
 
 
 def score_mixture(
@@ -339,6 +361,7 @@ def score_mixture(
     mixture: LazyRows,
     split: CalibrationSplit,
     groups: Sequence[Sequence[int]] = (),
+    marks: Marks = NO_MARKS,
 ) -> NDArray[np.float64]:
     """Fit a clone of a detector on the rows of a split, and score its mixture.
 
@@ -353,6 +376,9 @@ def score_mixture(
     split : CalibrationSplit
     groups : sequence of sequence of int
         Columns of features with several.
+    marks : Marks
+        Rows someone has looked at, outside of the mixture. They are the same in every split, and
+        nothing learned from them depends on which rows of the mixture are held out.
 
     Returns
     -------
@@ -363,7 +389,7 @@ def score_mixture(
     check_not_held_out(fresh, len(known), len(split.held_out))
     normal = known.draw(fresh._n_drawn, split.rng)
     batch = mixture.read(split.draw(len(mixture), fresh._n_drawn))
-    fresh._learn(normal, batch, split.rng, options, groups)
+    fresh._learn(normal, batch, split.rng, options, groups, marks)
     return fresh._scores_on(options.device, mixture)
 
 

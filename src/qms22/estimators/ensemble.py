@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from os import PathLike
 from typing import Any
 
@@ -29,9 +30,26 @@ from qms22.estimators.learning import (
     learn_covariance,
     learn_distances,
     learn_forest,
+    learn_outlier_forest,
+    learn_similarity,
 )
-from qms22.estimators.views import MembersPart, MembersView, RowScorer, View
-from qms22.estimators.weights import excess, rank_correlation, view_weights
+from qms22.estimators.marks import NO_MARKS, Marks
+from qms22.estimators.views import (
+    DistanceView,
+    ForestView,
+    MembersPart,
+    MembersView,
+    RowScorer,
+    View,
+)
+from qms22.estimators.weights import (
+    OUTLIER_FOREST_WEIGHT,
+    SIMILARITY_WEIGHT,
+    excess,
+    marks_weight,
+    rank_correlation,
+    view_weights,
+)
 
 # What max_samples="auto" means.
 AUTO_SAMPLES = 7_000
@@ -184,11 +202,15 @@ class QMS22Ensemble(BatchDetector):
         rng: np.random.RandomState,
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),
+        marks: Marks = NO_MARKS,
     ) -> None:
         n_threads = effective_n_jobs(self.n_jobs)
+        # Marked outliers are rows of the batch with a certain label.
+        batch, n_unlabeled = marks.add_outliers(batch), len(batch)
         # Forests draw rows by their places. In an order that depends on values alone, what is
         # learned does not depend on the order in which the batch is given.
-        batch = batch[hash_rows(batch).argsort(kind="stable")]
+        order = hash_rows(batch).argsort(kind="stable")
+        batch, is_marked = batch[order], as_host(order) >= n_unlabeled
         scaler, rows = fit_scaler_and_stack(normal, batch, "standard", options.device)
         self.views_: dict[str, View] = {}
         self.views_["members"], correlation = self._learn_members(
@@ -196,13 +218,15 @@ class QMS22Ensemble(BatchDetector):
         )
         known, searched = as_host(normal), as_host(batch)
         near = distance_scaler(scaler, known, groups)
-        self.views_["distances"] = learn_distances(near, known, options.dtype, rng, n_threads)
+        self.views_["distances"] = learn_distances(
+            near, known, options.dtype, rng, n_threads, marks
+        )
         self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng)
         # Both are drawn in any case: later draws, such as the splits that calibrate, must not
         # depend on the rows.
         seeds = rng.randint(2**31 - 1, size=2).tolist()
-        everything = np.ones(len(batch))
-        self.views_["forest"] = learn_forest(known, searched, everything, seeds[0], n_threads)
+        forest = partial(_learn_forest, known, searched, marks, n_threads)
+        self.views_["forest"] = forest(np.ones(len(batch)), seeds[0])
         between_forests = forest_agreement(known, searched, rng, n_threads)
         # Squared, as a correlation is: the share of the variance that two splits have in common.
         weight = max(0.0, correlation) ** 2
@@ -217,14 +241,40 @@ class QMS22Ensemble(BatchDetector):
             name: excess(scores[name], view.n_compared) for name, view in self.views_.items()
         }
         self.weights_ = view_weights(trust, excesses)
+        if len(marks.outliers):
+            self._learn_marks(known, marks, rng, n_threads)
+            scores = self._scores_by_view(batch, options.device)
         if between_forests > 0.0:
             fused = sum(self.weights_[name] * scores[name] for name in scores)
             # Rounded: the last bits of logarithms depend on the CPU, and must not order rows.
             ranks = rankdata(np.round(fused, 6)) / len(batch)
-            self.views_["self_training"] = learn_forest(
-                known, searched, ranks**2, seeds[1], n_threads
-            )
+            labels = np.where(is_marked, 1.0, ranks**2)
+            self.views_["self_training"] = forest(labels, seeds[1])
             self.weights_["self_training"] = between_forests
+
+    def _learn_marks(
+        self,
+        normal: NDArray[np.float64],
+        marks: Marks,
+        rng: np.random.RandomState,
+        n_threads: int,
+    ) -> None:
+        """Learn the views that look for rows like the marked outliers."""
+        distances = self.views_["distances"]
+        assert isinstance(distances, DistanceView)
+        learned = {
+            "similarity": (
+                SIMILARITY_WEIGHT,
+                *learn_similarity(distances, len(normal), marks, n_threads),
+            ),
+            "outlier_forest": (
+                OUTLIER_FOREST_WEIGHT,
+                *learn_outlier_forest(normal, marks, rng.randint(2**31 - 1), n_threads),
+            ),
+        }
+        for name, (most, view, separated) in learned.items():
+            self.views_[name] = view
+            self.weights_[name] = marks_weight(most, separated, len(marks.outliers))
 
     def _learn_members(
         self,
@@ -281,3 +331,16 @@ class QMS22Ensemble(BatchDetector):
             return total
 
         return score
+
+
+def _learn_forest(
+    known: NDArray[np.float64],
+    batch: NDArray[np.float64],
+    marks: Marks,
+    n_threads: int,
+    labels: NDArray[np.float64],
+    seed: int,
+) -> ForestView:
+    """Grow a forest of the batch; rows marked as normal are rows that do not differ from T."""
+    labels = np.concatenate([labels, np.zeros(len(marks.normal))])
+    return learn_forest(known, marks.add_normal(batch), labels, seed, n_threads)

@@ -15,9 +15,17 @@ from qms22._runtime.arrays import array_module, as_host
 from qms22.estimators.forest import fit_forest
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
 from qms22.estimators.learned_rows import LearnedRows
+from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.nearest import mean_log_distances
-from qms22.estimators.views import CovarianceView, DistancePart, DistanceView, ForestView
-from qms22.estimators.weights import rank_correlation
+from qms22.estimators.views import (
+    CovarianceView,
+    DistancePart,
+    DistanceView,
+    ForestView,
+    SimilarityView,
+    similarity,
+)
+from qms22.estimators.weights import rank_correlation, separation
 
 # Known-normal rows to compute distances to.
 MOST_REFERENCES = 2048
@@ -77,16 +85,62 @@ def distance_scaler(
 
 
 def learn_distances(
-    scaler: FeatureScaler, normal: Any, dtype: str, rng: np.random.RandomState, n_threads: int
+    scaler: FeatureScaler,
+    normal: Any,
+    dtype: str,
+    rng: np.random.RandomState,
+    n_threads: int,
+    marks: Marks = NO_MARKS,
 ) -> DistanceView:
-    """Draw references from T, and compute the distances of rows of T to the others."""
+    """Draw references from T, and compute the distances of rows of T to the others.
+
+    The last rows marked as normal are references as well.
+    """
     drawn = rng.permutation(len(normal))[: max(MOST_REFERENCES, MOST_COMPARED)]
     rows = as_host(scaler.transform(normal[drawn])).astype(dtype)
     references, compared = rows[:MOST_REFERENCES].copy(), rows[:MOST_COMPARED]
     places = np.arange(len(compared))
     itself = np.where(places < len(references), places, -1)
+    if len(marks.normal):
+        marked = scaler.transform(marks.normal[-MOST_REFERENCES:])
+        references = np.concatenate([references, marked.astype(dtype)])
     distances = mean_log_distances(compared, references, skip=itself, n_threads=n_threads)
     return DistanceView(scaler, (DistancePart(references, HeldOutScores.of(distances)),))
+
+
+def learn_similarity(
+    distances: DistanceView, n_normal: int, marks: Marks, n_threads: int
+) -> tuple[SimilarityView, float]:
+    """Compare distances to marked outliers with those to normal rows.
+
+    Parameters
+    ----------
+    distances : DistanceView
+        Its references are the normal rows.
+    n_normal : int
+        The number of rows of T: the first references are of T, the others marked as normal.
+    marks : Marks
+        With at least one outlier; the last ones are used.
+    n_threads : int
+
+    Returns
+    -------
+    SimilarityView
+    float
+        How far it separates each outlier from T by its similarity to the others, from 0 to 1; 1 for
+        a single outlier, about which nothing is known.
+    """
+    scaler, normal = distances.scaler, distances.parts[0].references
+    outliers = scaler.transform(marks.outliers[-MOST_REFERENCES:]).astype(normal.dtype)
+    of_t = normal[: min(n_normal, MOST_REFERENCES)]
+    itself = np.arange(len(of_t))
+    compared = similarity(of_t, normal, outliers, skip_normal=itself, n_threads=n_threads)
+    view = SimilarityView(scaler, normal, outliers, HeldOutScores.of(compared))
+    if len(outliers) == 1:
+        return view, 1.0
+    others = np.arange(len(outliers))
+    alone = similarity(outliers, normal, outliers, skip_outlier=others, n_threads=n_threads)
+    return view, separation(alone, view.held_out.ascending)
 
 
 def learn_covariance(
@@ -142,6 +196,24 @@ def learn_forest(
     )
     learned = LearnedRows.of(rows, forest.oob_scores)
     return ForestView(forest, learned, HeldOutScores.of(forest.oob_scores[: len(normal)]))
+
+
+def learn_outlier_forest(
+    normal: NDArray[np.float64], marks: Marks, seed: int, n_threads: int
+) -> tuple[ForestView, float]:
+    """Grow a forest that tells marked outliers from normal rows.
+
+    Returns
+    -------
+    ForestView
+    float
+        How far trees that have not learned from them separate outliers from T, from 0 to 1.
+    """
+    n_outliers = len(marks.outliers)
+    labels = np.repeat([1.0, 0.0], [n_outliers, len(marks.normal)])
+    view = learn_forest(normal, marks.add_normal(marks.outliers), labels, seed, n_threads)
+    of_outliers = view.forest.oob_scores[len(normal) : len(normal) + n_outliers]
+    return view, separation(of_outliers, view.held_out.ascending)
 
 
 def forest_agreement(

@@ -19,6 +19,12 @@ from qms22._runtime.arrays import array_module
 from qms22._runtime.devices import to_device
 from qms22._runtime.validation import check_count
 from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.marks import NO_MARKS, Marks
+
+# Marked outliers weigh like this share of the batch in all. On half of ADBench's sets, 5 % of
+# outliers each, the share of outliers among 30 rows looked at, of those possible, was 0.63 where
+# each weighs like a row of the batch, 0.65 with 0.05 and 0.2, 0.67 with 0.5, and 0.59 without marks.
+_OUTLIER_SHARE = 0.2
 
 
 class QMS22(BatchDetector):
@@ -32,7 +38,8 @@ class QMS22(BatchDetector):
 
     measures how suspicious a row is. The batch is part of the fit: the method finds the anomalies
     *in a batch*, and works best there. The fitted member functions also score rows that were not
-    in the batch.
+    in the batch. Rows that were marked as outliers count as rows of S, with more weight, and those
+    marked as normal as rows of T.
 
     Parameters
     ----------
@@ -193,7 +200,11 @@ class QMS22(BatchDetector):
         rng: np.random.RandomState,
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),  # features are columns here
+        marks: Marks = NO_MARKS,
     ) -> None:
+        normal = marks.add_normal(normal)
+        n_copies = round(_OUTLIER_SHARE * len(batch) / max(1, len(marks.outliers)))
+        batch = marks.add_outliers(batch, max(1, n_copies))
         self._scaler, rows = fit_scaler_and_stack(normal, batch, self.scaling, options.device)
         solutions = solve_restarts(
             rows,

@@ -25,6 +25,7 @@ from qms22.estimators.views import (
     ForestView,
     MembersPart,
     MembersView,
+    SimilarityView,
 )
 
 _LAST_BIN = MOST_BINS - 1
@@ -72,8 +73,11 @@ def check_views(detector: QMS22Ensemble) -> None:
                 _check_held_out(part.held_out)
                 if isinstance(part, DistancePart):
                     _check_numbers(part.references, (None, n_features))
-        elif isinstance(view, CovarianceView | ForestView):
+        elif isinstance(view, CovarianceView | ForestView | SimilarityView):
             _check_held_out(view.held_out)
+            if isinstance(view, SimilarityView):
+                _check_numbers(view.normal, (None, n_features))
+                _check_numbers(view.outliers, (None, n_features))
             if isinstance(view, ForestView):
                 check_forest(view.forest, n_features)
                 _check_learned(view.learned)

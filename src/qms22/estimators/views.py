@@ -203,3 +203,56 @@ class ForestView:
             return -self.held_out.log_p_values(scores)
 
         return score
+
+
+@dataclass(frozen=True)
+class SimilarityView:
+    """How much nearer a row is to marked outliers than to normal rows.
+
+    Parameters
+    ----------
+    scaler : FeatureScaler
+    normal : ndarray of shape (n_references, p)
+        Rows of T and rows marked as normal, scaled.
+    outliers : ndarray of shape (n_outliers, p)
+        Marked outliers, scaled.
+    held_out : HeldOutScores
+        `similarity` of rows of T, each without itself among the normal rows.
+    """
+
+    scaler: FeatureScaler
+    normal: NDArray[Any]
+    outliers: NDArray[Any]
+    held_out: HeldOutScores
+
+    @property
+    def n_compared(self) -> int:
+        """Number of held-out rows behind each p."""
+        return len(self.held_out.ascending)
+
+    def scorer(self, backend: Backend) -> RowScorer:
+        """Load the view on a device; return a function from rows there to −log p."""
+
+        def score(rows: Any) -> Any:
+            scaled = self.scaler.transform(rows)
+            return -self.held_out.log_p_values(similarity(scaled, self.normal, self.outliers))
+
+        return score
+
+
+def similarity(
+    scaled: Any,
+    normal: NDArray[Any],
+    outliers: NDArray[Any],
+    *,
+    skip_normal: NDArray[np.intp] | None = None,
+    skip_outlier: NDArray[np.intp] | None = None,
+    n_threads: int = 1,
+) -> Any:
+    """Compute the logarithm of the distance to normal rows over that to outliers.
+
+    See `mean_log_distances` for the rows to skip: a row itself must not count.
+    """
+    to_normal = mean_log_distances(scaled, normal, skip=skip_normal, n_threads=n_threads)
+    to_outliers = mean_log_distances(scaled, outliers, skip=skip_outlier, n_threads=n_threads)
+    return to_normal - to_outliers

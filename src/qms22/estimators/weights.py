@@ -20,6 +20,10 @@ _MOST_SUSPICIOUS = 0.1
 # and ADBench falls by 0.001, and the recall on mixed tables rises by 0.009.
 _EXCESS_WEIGHT = 4.0
 
+# The most weight that each view of marked outliers can get.
+SIMILARITY_WEIGHT = 3.0
+OUTLIER_FOREST_WEIGHT = 2.0
+
 
 def rank_correlation(scores: NDArray[np.float64]) -> float:
     """Compute the mean rank correlation between two rows of `scores`."""
@@ -59,3 +63,16 @@ def view_weights(trust: Mapping[str, float], excesses: Mapping[str, float]) -> d
     counted = {name: max(0.0, value - _CHANCE) for name, value in excesses.items()}
     total = 1.0 + sum(counted.values())
     return {name: trust[name] + _EXCESS_WEIGHT * counted[name] / total for name in trust}
+
+
+def separation(of_outliers: NDArray[np.float64], ascending: NDArray[np.float64]) -> float:
+    """Compute how far scores separate marked outliers from normal rows: 2 AUC − 1, at least 0."""
+    n_lower = np.searchsorted(ascending, of_outliers, side="left")
+    n_not_higher = np.searchsorted(ascending, of_outliers, side="right")
+    auc = float(np.mean(n_lower + n_not_higher)) / (2 * len(ascending))
+    return max(0.0, 2.0 * auc - 1.0)
+
+
+def marks_weight(most: float, separated: float, n_outliers: int) -> float:
+    """Compute the weight of a view of marked outliers: a few of them say less than many."""
+    return most * separated * n_outliers / (n_outliers + 1)

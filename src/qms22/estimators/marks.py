@@ -1,0 +1,88 @@
+"""Rows that someone has looked at: marked as outliers or as normal.
+
+Marked rows teach, and nothing else. They are neither searched nor compared with the batch: rows are
+looked at because they are suspicious, so those found to be normal are no random draw from the
+normal rows, and flags that rest on them would break their promise. This is why `fit` takes them
+apart from X, whose rows may be held out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from qms22._runtime.arrays import array_module, as_host, to_device_of
+from qms22._runtime.validation import check_rows
+
+
+def _no_rows() -> NDArray[np.float64]:
+    return np.empty((0, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """Marked rows, on the host.
+
+    Parameters
+    ----------
+    outliers : ndarray of shape (n_outliers, n_features)
+    normal : ndarray of shape (n_normal, n_features)
+    """
+
+    outliers: NDArray[np.float64] = field(default_factory=_no_rows)
+    normal: NDArray[np.float64] = field(default_factory=_no_rows)
+
+    @classmethod
+    def of(
+        cls,
+        detector: BaseEstimator,
+        outliers: ArrayLike | None,
+        normal: ArrayLike | None,
+        *,
+        has_batch: bool,
+    ) -> Marks:
+        """Check the marked rows that a user gave to `fit`, whose X has been checked."""
+        given = {"outliers": outliers, "marked_normal": normal}
+        checked = {name: _check(detector, rows, name) for name, rows in given.items()}
+        for name, rows in checked.items():
+            if len(rows) and not has_batch:
+                raise ValueError(
+                    f"{name} helps to search a batch, and there is none; pass the batch as "
+                    f"fit(X, unlabeled=batch, {name}=rows)"
+                )
+        return cls(*checked.values())
+
+    def add_outliers(self, batch: Any, n_copies: int = 1) -> Any:
+        """Return rows of NumPy or CuPy, then each marked outlier as often as told."""
+        return _stack(batch, np.repeat(self.outliers, n_copies, axis=0))
+
+    def add_normal(self, normal: Any) -> Any:
+        """Return rows of NumPy or CuPy, then those marked as normal."""
+        return _stack(normal, self.normal)
+
+
+NO_MARKS = Marks()
+
+
+def _check(detector: BaseEstimator, rows: Any, name: str) -> NDArray[np.float64]:
+    """Return marked rows as finite numbers; none and an empty table are the same."""
+    if rows is None or len(rows) == 0:
+        return _no_rows()
+    shape = np.shape(rows)
+    if len(shape) == 2 and shape[1] != detector.n_features_in_:
+        raise ValueError(
+            f"{name} has {shape[1]} columns and X has {detector.n_features_in_}; give marked rows "
+            "with the columns of X"
+        )
+    checked: NDArray[np.float64] = as_host(check_rows(detector, rows, name=name))
+    return checked
+
+
+def _stack(rows: Any, marked: NDArray[np.float64]) -> Any:
+    if not len(marked):
+        return rows
+    return array_module(rows).concatenate([rows, to_device_of(marked, rows)])
