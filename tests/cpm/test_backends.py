@@ -175,6 +175,24 @@ ESTIMATORS = {
 }
 
 
+@pytest.mark.parametrize("name", ["QMS22", "QMS22Ensemble"])
+@pytest.mark.parametrize("where", ["host", "gpu"])
+def test_marks_on_a_gpu(name: str, where: str, fake_gpu: Any) -> None:
+    rng = np.random.RandomState(0)
+    normal, batch = rng.normal(size=(90, 3)), rng.normal(size=(50, 3))
+    outliers, marked_normal = rng.normal(size=(2, 6, 3)) + 2.0
+
+    def fit(device: str, place: Callable[[np.ndarray], Any]) -> Any:
+        estimator = type(ESTIMATORS[name])(**{**ESTIMATORS[name].get_params(), "device": device})
+        marks = {"outliers": place(outliers), "marked_normal": place(marked_normal)}
+        return estimator.fit(place(normal), unlabeled=place(batch), **marks)
+
+    place = fake_gpu.asarray if where == "gpu" else np.asarray
+    on_host, found = fit("cpu", np.asarray), fit("cuda", place)
+    np.testing.assert_array_equal(as_host(found.unlabeled_scores_), on_host.unlabeled_scores_)
+    np.testing.assert_array_equal(found.p_values(), on_host.p_values())
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("where", ["host", "gpu"])
 def test_estimators_on_a_gpu(

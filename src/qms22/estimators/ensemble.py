@@ -43,11 +43,10 @@ from qms22.estimators.views import (
     View,
 )
 from qms22.estimators.weights import (
-    OUTLIER_FOREST_WEIGHT,
-    SIMILARITY_WEIGHT,
     excess,
-    marks_weight,
+    outlier_forest_weight,
     rank_correlation,
+    similarity_weight,
     view_weights,
 )
 
@@ -71,9 +70,15 @@ class QMS22Ensemble(BatchDetector):
     - "self_training": a forest like that, but a row of the batch counts as one to be told from T
       only as far as the other views find it suspicious.
 
+    Rows that someone has looked at teach all views: marked outliers as rows of the batch, rows
+    marked as normal as rows of T that are never held out. With marked outliers there are two more:
+
+    - "similarity": how much nearer a row is to a marked outlier than to a normal row.
+    - "outlier_forest": trees that tell marked outliers from normal rows.
+
     The share p of held-out normal rows that score higher puts the views on one scale. A row's score
     is the sum over the views of −log p, each times a weight. Two kinds of evidence make the
-    weights, neither of which needs labels:
+    weights of the first five, neither of which needs labels:
 
     - Agreement. QMS22 gets w, the square of the mean rank correlation between the scores of its
       splits for the batch, and the distance gets 1 − w. The forest and the self-training get the
@@ -82,6 +87,9 @@ class QMS22Ensemble(BatchDetector):
     - Excess. A view in which the batch has clearly more suspicious rows than chance would give gets
       its share of an additional weight of 4. So the view that sees a few obvious outliers decides,
       even where the fits do not agree on the other 99 % of the rows.
+
+    The views of marked outliers get a weight of up to 3 each: the more, the better they separate
+    outliers that they have not learned from, and the more outliers there are.
 
     Parameters
     ----------
@@ -212,16 +220,17 @@ class QMS22Ensemble(BatchDetector):
         order = hash_rows(batch).argsort(kind="stable")
         batch, is_marked = batch[order], as_host(order) >= n_unlabeled
         scaler, rows = fit_scaler_and_stack(normal, batch, "standard", options.device)
+        rows, n_marked = marks.add_normal(rows, scaler.transform), len(marks.normal)
         self.views_: dict[str, View] = {}
         self.views_["members"], correlation = self._learn_members(
-            scaler, rows, len(batch), rng, options
+            scaler, rows, len(batch), rng, options, n_marked
         )
         known, searched = as_host(normal), as_host(batch)
         near = distance_scaler(scaler, known, groups)
         self.views_["distances"] = learn_distances(
             near, known, options.dtype, rng, n_threads, marks
         )
-        self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng)
+        self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng, n_marked)
         # Both are drawn in any case: later draws, such as the splits that calibrate, must not
         # depend on the rows.
         seeds = rng.randint(2**31 - 1, size=2).tolist()
@@ -260,21 +269,15 @@ class QMS22Ensemble(BatchDetector):
         n_threads: int,
     ) -> None:
         """Learn the views that look for rows like the marked outliers."""
-        distances = self.views_["distances"]
+        distances, n_outliers = self.views_["distances"], len(marks.outliers)
         assert isinstance(distances, DistanceView)
-        learned = {
-            "similarity": (
-                SIMILARITY_WEIGHT,
-                *learn_similarity(distances, len(normal), marks, n_threads),
-            ),
-            "outlier_forest": (
-                OUTLIER_FOREST_WEIGHT,
-                *learn_outlier_forest(normal, marks, rng.randint(2**31 - 1), n_threads),
-            ),
-        }
-        for name, (most, view, separated) in learned.items():
-            self.views_[name] = view
-            self.weights_[name] = marks_weight(most, separated, len(marks.outliers))
+        seed = rng.randint(2**31 - 1)
+        similar, separated = learn_similarity(distances, len(normal), marks, n_threads)
+        self.views_["similarity"] = similar
+        self.weights_["similarity"] = similarity_weight(separated, n_outliers)
+        forest, separated = learn_outlier_forest(normal, marks, seed, n_threads)
+        self.views_["outlier_forest"] = forest
+        self.weights_["outlier_forest"] = outlier_forest_weight(separated, n_outliers)
 
     def _learn_members(
         self,
@@ -283,9 +286,13 @@ class QMS22Ensemble(BatchDetector):
         n_unlabeled: int,
         rng: np.random.RandomState,
         options: SolverOptions,
+        n_marked: int = 0,
     ) -> tuple[MembersView, float]:
-        """Fit QMS22 with each part of T held out; also return how far the fits agree."""
-        n_normal = len(rows) - n_unlabeled
+        """Fit QMS22 with each part of T held out; also return how far the fits agree.
+
+        The last rows, those marked as normal, are never held out.
+        """
+        n_normal = len(rows) - n_unlabeled - n_marked
         n_splits = min(self.n_splits, n_normal)
         held_out = np.array_split(rng.permutation(n_normal), n_splits)
         solutions = solve_restarts(

@@ -102,8 +102,8 @@ def learn_distances(
     places = np.arange(len(compared))
     itself = np.where(places < len(references), places, -1)
     if len(marks.normal):
-        marked = scaler.transform(marks.normal[-MOST_REFERENCES:])
-        references = np.concatenate([references, marked.astype(dtype)])
+        marked = scaler.transform(marks.normal[-MOST_REFERENCES:]).astype(dtype)
+        references = np.concatenate([references, marked])
     distances = mean_log_distances(compared, references, skip=itself, n_threads=n_threads)
     return DistanceView(scaler, (DistancePart(references, HeldOutScores.of(distances)),))
 
@@ -144,9 +144,9 @@ def learn_similarity(
 
 
 def learn_covariance(
-    scaler: FeatureScaler, scaled: Any, rng: np.random.RandomState
+    scaler: FeatureScaler, scaled: Any, rng: np.random.RandomState, n_marked: int = 0
 ) -> CovarianceView:
-    """Learn mean and covariance of standardised rows of T.
+    """Learn mean and covariance of standardised rows of T, the last of them marked as normal.
 
     The distance of a row of T is computed as if the row had not been learned from. With mean and
     covariance of n rows and h its squared distance, that of the others is
@@ -162,7 +162,7 @@ def learn_covariance(
     root = np.linalg.cholesky(covariance)
     A = solve_triangular(root, np.eye(n_features), lower=True)
     members = MemberFunctions(A[None], (A @ center)[None], _LEAST_SQUARE)
-    compared = rng.permutation(n)[:MOST_COMPARED]
+    compared = rng.permutation(n - n_marked)[:MOST_COMPARED]
     squares = members.values(as_host(scaled[compared]))[:, 0]
     rest = np.maximum(1.0 - (1.0 - _SHRINKAGE) * squares / max(1, n - 1), _LEAST_SQUARE)
     alone = squares * n / max(1, n - 1) / rest

@@ -8,6 +8,7 @@ apart from X, whose rows may be held out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,9 +61,11 @@ class Marks:
         """Return rows of NumPy or CuPy, then each marked outlier as often as told."""
         return _stack(batch, np.repeat(self.outliers, n_copies, axis=0))
 
-    def add_normal(self, normal: Any) -> Any:
-        """Return rows of NumPy or CuPy, then those marked as normal."""
-        return _stack(normal, self.normal)
+    def add_normal(self, normal: Any, scale: Callable[[Any], Any] | None = None) -> Any:
+        """Return rows of NumPy or CuPy, then those marked as normal, scaled if `normal` is."""
+        if scale is None or not len(self.normal):
+            return _stack(normal, self.normal)
+        return _stack(normal, scale(self.normal))
 
 
 NO_MARKS = Marks()

@@ -21,9 +21,9 @@ from qms22._runtime.validation import check_count
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.marks import NO_MARKS, Marks
 
-# Marked outliers weigh like this share of the batch in all. On half of ADBench's sets, 5 % of
-# outliers each, the share of outliers among 30 rows looked at, of those possible, was 0.63 where
-# each weighs like a row of the batch, 0.65 with 0.05 and 0.2, 0.67 with 0.5, and 0.59 without marks.
+# Marked outliers weigh like this share of the batch in all. On half of ADBench's sets with 5 % of
+# outliers, 30 rows looked at had 0.63 of the outliers that they could have had where each mark
+# weighs like a row of the batch, 0.65 with 0.05 or 0.2, 0.67 with 0.5, and 0.59 without marks.
 _OUTLIER_SHARE = 0.2
 
 

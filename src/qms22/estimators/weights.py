@@ -20,9 +20,11 @@ _MOST_SUSPICIOUS = 0.1
 # and ADBench falls by 0.001, and the recall on mixed tables rises by 0.009.
 _EXCESS_WEIGHT = 4.0
 
-# The most weight that each view of marked outliers can get.
-SIMILARITY_WEIGHT = 3.0
-OUTLIER_FOREST_WEIGHT = 2.0
+# The most weight of each view of marked outliers, and how many outliers give it half of that. A
+# single outlier has a neighborhood, but a forest needs several. Chosen on half of ADBench's sets.
+_MARKS_WEIGHT = 3.0
+_HALF_SIMILARITY = 1
+_HALF_FOREST = 5
 
 
 def rank_correlation(scores: NDArray[np.float64]) -> float:
@@ -73,6 +75,11 @@ def separation(of_outliers: NDArray[np.float64], ascending: NDArray[np.float64])
     return max(0.0, 2.0 * auc - 1.0)
 
 
-def marks_weight(most: float, separated: float, n_outliers: int) -> float:
-    """Compute the weight of a view of marked outliers: a few of them say less than many."""
-    return most * separated * n_outliers / (n_outliers + 1)
+def similarity_weight(separated: float, n_outliers: int) -> float:
+    """Compute the weight of the similarity to marked outliers from how far it separates them."""
+    return _MARKS_WEIGHT * separated * n_outliers / (n_outliers + _HALF_SIMILARITY)
+
+
+def outlier_forest_weight(separated: float, n_outliers: int) -> float:
+    """Compute the weight of the forest of marked outliers from how far it separates them."""
+    return _MARKS_WEIGHT * separated * n_outliers / (n_outliers + _HALF_FOREST)
