@@ -188,7 +188,7 @@ def test_a_higher_level_flags_no_fewer(detector: BatchDetector, rows: Rows) -> N
     fitted = clone(detector).fit(rows[0], unlabeled=rows[1])
     before = np.zeros(60, dtype=bool)
     for level in (0.1, 0.2, 0.5, 0.9):
-        flagged = fitted.flag(level)
+        flagged = fitted.flag(level, method="split")
         assert (flagged >= before).all()
         before = flagged
 
@@ -251,7 +251,38 @@ def test_too_few_known_normal_rows_for_the_level(detector: BatchDetector) -> Non
         (0.04, 1, r"fdr=0\.04 can flag none of 40 rows; give more known-normal rows"),
     ):
         with pytest.warns(UserWarning, match=text):
-            assert not fitted.flag(level, n_splits=n_splits).any()
+            assert not fitted.flag(level, method="split", n_splits=n_splits).any()
+
+
+def test_too_few_known_normal_rows_to_compare_with() -> None:
+    rng = np.random.RandomState(0)
+    batch = rng.normal(size=(40, 2))
+    batch[3] = 9.0
+    fitted = QMS22Ensemble(random_state=0).fit(rng.normal(size=(57, 2)), unlabeled=batch)
+    text = (
+        r"with 57 known-normal rows fdr=0\.2 can flag none or at least 4 of 40 rows; 1 rows? .* "
+        r"among which 0\.69 normal rows are expected at most \(see beyond\(\)\)"
+    )
+    with pytest.warns(UserWarning, match=text) as caught:
+        assert not fitted.flag(0.2).any()
+    assert caught[0].filename == __file__
+    assert fitted.beyond().rows.tolist() == [3]
+
+
+def test_full_is_for_the_ensemble(rows: Rows) -> None:
+    with pytest.raises(ValueError, match="is for QMS22Ensemble with up to 20,000"):
+        QMS22(**QUICK).fit(rows[0], unlabeled=rows[1]).flag(method="full")
+    fitted = QMS22Ensemble(random_state=0).fit(rows[0], unlabeled=rows[1])
+    with pytest.raises(ValueError, match="method must be"):
+        fitted.flag(method="half")
+    assert (fitted.flag(0.2) == fitted.flag(0.2, method="full")).all()
+    for method in ("full", "split"):
+        share = fitted.agreement(0.2, method=method)
+        assert share.shape == (60,)
+        assert share[:8].mean() > 0.7 > 0.3 > share[8:].mean()
+        beyond = fitted.beyond(2, method=method)
+        assert set(range(8)) <= set(beyond.rows.tolist())
+        assert beyond.expected_false < 5
 
 
 def test_no_warning_where_one_row_can_be_flagged() -> None:
@@ -274,7 +305,7 @@ def test_too_few_rows_to_hold_any_out(detector: BatchDetector) -> None:
     n_normal = 2 if isinstance(detector, QMS22) else 4
     fitted = clone(detector).fit(rng.normal(size=(n_normal, 2)), unlabeled=rng.normal(size=(5, 2)))
     with pytest.raises(ValueError, match="leaves too few to learn from; give more"):
-        fitted.flag()
+        fitted.flag(method="split")
 
 
 @pytest.mark.parametrize("fdr", [0, 1, -0.1, 1.5, np.nan, "some", None, True])

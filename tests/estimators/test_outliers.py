@@ -22,9 +22,10 @@ from sklearn.preprocessing import StandardScaler
 
 from qms22 import QMS22, QMS22Ensemble
 from qms22._runtime.lazy_rows import LazyRows
-from qms22.estimators.batch_detector import BatchDetector, _Splits
+from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.calibration import CalibrationSplit
 from qms22.estimators.marks import Marks
+from qms22.estimators.splits import Splits
 from qms22.estimators.views import similarity
 from qms22.estimators.weights import outlier_forest_weight, separation, similarity_weight
 from qms22.models import load_model, save_model
@@ -142,7 +143,7 @@ def test_scores_do_not_depend_on_being_held_out(
     def scores(places: NDArray[np.intp]) -> NDArray[np.float64]:
         rows = mixture[places]
         other_normal = np.concatenate([normal[known], rows[len(batch) :]])
-        splits = _Splits(detector, LazyRows(other_normal), LazyRows(rows[: len(batch)]), (), marks)
+        splits = Splits(detector, LazyRows(other_normal), LazyRows(rows[: len(batch)]), (), marks)
         # The same rows are learned from in the same order.
         again = np.argsort(places)[order]
         split = CalibrationSplit(known, held_out, lambda: again, np.random.RandomState(1))

@@ -21,7 +21,7 @@ from sklearn.base import clone
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.validation import check_count, check_share
 from qms22.cluster.dask_table import DaskTable, add_up
-from qms22.estimators.batch_detector import BatchDetector, check_not_held_out
+from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.calibration import count_held_out, warn_if_too_few
 from qms22.estimators.conformal import (
     ContaminationEstimate,
@@ -30,6 +30,7 @@ from qms22.estimators.conformal import (
     level_of_split,
 )
 from qms22.estimators.conformal_counts import FlagLine, HeldOutRanks, e_value_line
+from qms22.estimators.splits import check_not_held_out
 
 # The client keeps the scores of the held-out rows, and workers count p-values in as many classes.
 MOST_HELD_OUT = 1_000_000

@@ -21,10 +21,11 @@ from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.cluster.scoring import for_workers
 from qms22.detection.calibration import encode_split
 from qms22.detection.encoding import EncodedTables, encode_tables
-from qms22.estimators.batch_detector import BatchDetector, check_not_held_out
+from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.calibration import count_held_out, warn_if_too_few
 from qms22.estimators.conformal_counts import FlagLine, HeldOutRanks
 from qms22.estimators.ensemble import QMS22Ensemble
+from qms22.estimators.splits import check_not_held_out
 from qms22.tables import TabularEncoder
 
 # Held-out rows are brought to one process with all their columns.

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.packages import need
 from qms22.detection.encoding import EncodedTables, encode_tables
-from qms22.estimators.batch_detector import BatchDetector, score_mixture
+from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.calibration import Calibration, CalibrationSplit
+from qms22.estimators.splits import score_mixture
 from qms22.tables.plan import ColumnValueError
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
@@ -22,11 +22,11 @@ from sklearn.utils.validation import check_is_fitted
 from qms22._cpm.fit_log import FitReporting
 from qms22._cpm.options import SolverOptions
 from qms22._runtime.arrays import as_host
-from qms22._runtime.lazy_rows import LazyRows, SelectedRows, StackedRows
+from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count, check_path, check_rows
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
 from qms22.estimators.batch_columns import BatchColumns
-from qms22.estimators.calibration import Calibration, CalibrationSplit
+from qms22.estimators.calibration import Calibration
 from qms22.estimators.decisions import CalibratedMixin
 from qms22.estimators.explain import (
     Explanation,
@@ -35,7 +35,9 @@ from qms22.estimators.explain import (
     explain_rows,
     group_columns,
 )
+from qms22.estimators.full_conformal import MOST_ROWS, FullCalibration
 from qms22.estimators.marks import NO_MARKS, Marks
+from qms22.estimators.splits import Splits
 from qms22.estimators.thresholds import count_flagged, threshold
 
 # contamination="auto" flags as many rows as this false discovery rate does. Where known-normal rows
@@ -128,13 +130,22 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         self._groups = groups
         self._learn(known, searched, rng, options, columns, marks)
         self.unlabeled_scores_ = self._scores(batch, options.device)
-        self._calibration = self._columns = None
+        self._calibration = self._full = self._columns = None
         self.__dict__.pop("offset_", None)
         if unlabeled is not None:
-            splits = _Splits(clone(self), normal, batch, columns, marks)
-            self._calibration = Calibration(
-                len(normal), len(batch), rng.randint(2**31 - 1), splits.score
-            )
+            splits = Splits(clone(self), normal, batch, columns, marks)
+            seed = rng.randint(2**31 - 1)
+            self._calibration = Calibration(len(normal), len(batch), seed, splits.score)
+            if self._has_full and len(normal) + len(batch) <= MOST_ROWS:
+                self._full = FullCalibration(
+                    normal,
+                    batch,
+                    columns,
+                    seed=seed,
+                    marks=marks,
+                    n_threads=effective_n_jobs(self.n_jobs),
+                    verbose=self.verbose,
+                )
             self._columns = BatchColumns(normal, batch, self._column_names())
         if n_flagged is None and unlabeled is None:
             n_flagged = math.ceil(AUTO_SHARE * len(batch))
@@ -148,7 +159,7 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         """The threshold of ``contamination="auto"``; computed on first use, which takes a fit."""
         check_is_fitted(self)
         n_unlabeled = len(self.unlabeled_scores_)
-        least = self._calibrated().least_to_flag(AUTO_FDR)
+        least = (self._full or self._calibrated()).least_to_flag(AUTO_FDR)
         if least > max(1, AUTO_SHARE * n_unlabeled):
             return -threshold(as_host(self.unlabeled_scores_), None)
         with warnings.catch_warnings():
@@ -328,77 +339,6 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         check_is_fitted(self)
         detector = copy(self)
         detector.offset_ = self.offset_
-        detector._calibration = detector._columns = None
+        detector._calibration = detector._full = detector._columns = None
         detector.checkpoint = detector.log = None
         return detector
-
-
-@dataclass(frozen=True, eq=False)
-class _Splits:
-    """The rows that calibrate a detector, and an unfitted clone of it.
-
-    A reference to the fitted detector, which holds this object, would keep the rows in memory until
-    the garbage collector runs.
-    """
-
-    unfitted: BatchDetector
-    normal: LazyRows
-    batch: LazyRows
-    groups: Sequence[Sequence[int]]
-    marks: Marks
-
-    def score(self, split: CalibrationSplit) -> NDArray[np.float64]:
-        """Learn from the rows of a split and score its mixture."""
-        known = SelectedRows(self.normal, split.known)
-        held_out = SelectedRows(self.normal, split.held_out)
-        mixture = StackedRows(self.batch, held_out)
-        return score_mixture(self.unfitted, known, mixture, split, self.groups, self.marks)
-
-
-def score_mixture(
-    detector: BatchDetector,
-    known: LazyRows,
-    mixture: LazyRows,
-    split: CalibrationSplit,
-    groups: Sequence[Sequence[int]] = (),
-    marks: Marks = NO_MARKS,
-) -> NDArray[np.float64]:
-    """Fit a clone of a detector on the rows of a split, and score its mixture.
-
-    Parameters
-    ----------
-    detector : BatchDetector
-        Its parameters are used, not what it has learned.
-    known : LazyRows
-        The known-normal rows to learn from.
-    mixture : LazyRows
-        The rows of the batch, then the held-out ones.
-    split : CalibrationSplit
-    groups : sequence of sequence of int
-        Columns of features with several.
-    marks : Marks
-        Rows someone has looked at, outside of the mixture. They are the same in every split, and
-        nothing learned from them depends on which rows of the mixture are held out.
-
-    Returns
-    -------
-    ndarray of NumPy or, if the detector is on a GPU, of CuPy
-    """
-    fresh: BatchDetector = clone(detector).set_params(checkpoint=None, log=None)
-    options = fresh._check_parameters()
-    check_not_held_out(fresh, len(known), len(split.held_out))
-    normal = known.draw(fresh._n_drawn, split.rng)
-    batch = mixture.read(split.draw(len(mixture), fresh._n_drawn))
-    fresh._learn(normal, batch, split.rng, options, groups, marks)
-    return fresh._scores_on(options.device, mixture)
-
-
-def check_not_held_out(detector: BatchDetector, n_known: int, n_held_out: int) -> None:
-    """Raise ValueError if the rows that are not held out are too few to learn from."""
-    try:
-        detector._check_drawn(n_known)
-    except ValueError as error:
-        raise ValueError(
-            f"of {n_known + n_held_out} known-normal rows {n_held_out} are held out to compare the "
-            "batch with, which leaves too few to learn from; give more of them"
-        ) from error

@@ -21,7 +21,9 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import choose_rows, draw_rows
 from qms22._runtime.validation import check_count, check_share
 from qms22.estimators.conformal import (
+    SLACK,
     ContaminationEstimate,
+    RowsBeyond,
     conformal_p_values,
     estimate_contamination,
     flag_rows,
@@ -41,6 +43,9 @@ from qms22.estimators.outlier_bound import (
 # batch even a single outlier can be flagged at a false discovery rate of 0.05.
 _ONE_HELD_OUT_IN = 3
 _MOST_PER_ROW = 20
+
+# Splits that are asked separately how sure a flag is.
+_COMPARED_SPLITS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +90,9 @@ def count_held_out(n_normal: int, n_batch: int) -> int:
     return max(1, min(n_normal // _ONE_HELD_OUT_IN, _MOST_PER_ROW * n_batch))
 
 
-def warn_if_too_few(n_batch: int, n_held_out: int, fdr: float, n_splits: int) -> None:
+def warn_if_too_few(
+    n_batch: int, n_held_out: int, fdr: float, n_splits: int, stacklevel: int = 3
+) -> None:
     """Warn that no row is flagged, if more held-out rows might change that."""
     least = least_to_flag(n_batch, n_held_out, fdr, n_splits)
     if least > 1:
@@ -95,7 +102,7 @@ def warn_if_too_few(n_batch: int, n_held_out: int, fdr: float, n_splits: int) ->
             "no row is flagged, which may be for want of known-normal rows: with "
             f"{n_held_out} of them held out, {split}fdr={fdr:g} can flag {can} of {n_batch} rows; "
             "give more known-normal rows, a smaller batch or a higher fdr",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 
@@ -137,12 +144,31 @@ class Calibration:
         return merge_p_values(self.p_values_by_split(n_splits))
 
     def flag(self, fdr: float = 0.1, *, n_splits: int = 1) -> NDArray[np.bool_]:
-        """Flag rows of the batch; see `QMS22.flag`."""
-        check_share("fdr", fdr)
-        flagged = flag_rows(self.p_values_by_split(n_splits), self.n_held_out, fdr)
+        """Flag rows of the batch; see `QMS22.flag`, with ``method="split"``."""
+        flagged = self.decide(fdr, n_splits)
         if not flagged.any():
             warn_if_too_few(self._n_batch, self.n_held_out, fdr, n_splits)
         return flagged
+
+    def decide(self, fdr: float, n_splits: int = 1) -> NDArray[np.bool_]:
+        """Flag rows of the batch without a warning."""
+        check_share("fdr", fdr)
+        return flag_rows(self.p_values_by_split(n_splits), self.n_held_out, fdr)
+
+    def agreement(self, fdr: float = 0.1) -> NDArray[np.float64]:
+        """Return the share of five splits that flag each row."""
+        check_share("fdr", fdr)
+        splits = self.p_values_by_split(_COMPARED_SPLITS)
+        flagged = [flag_rows(split[None], self.n_held_out, fdr) for split in splits]
+        share: NDArray[np.float64] = np.mean(flagged, axis=0)
+        return share
+
+    def beyond(self, rank: int = 1) -> RowsBeyond:
+        """Return the rows that score higher than all but `rank` − 1 held-out rows."""
+        check_count("rank", rank)
+        share = rank / (self.n_held_out + 1)
+        p_values = self.p_values_by_split(1)[0]
+        return RowsBeyond(np.flatnonzero(p_values <= share * SLACK), self._n_batch * share)
 
     def least_to_flag(self, fdr: float, n_splits: int = 1) -> int:
         """Return how many rows a split flags at least, if it flags any."""

@@ -60,6 +60,21 @@ class ContaminationEstimate(NamedTuple):
     high: float
 
 
+class RowsBeyond(NamedTuple):
+    """Rows of the batch that are more suspicious than nearly all known-normal rows.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Positions in the batch.
+    expected_false : float
+        So many normal rows are expected among them at most, on average over batches.
+    """
+
+    rows: NDArray[np.intp]
+    expected_false: float
+
+
 def conformal_p_values(
     scores: NDArray[np.float64], calibration: NDArray[np.float64]
 ) -> NDArray[np.float64]:

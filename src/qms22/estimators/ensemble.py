@@ -153,6 +153,9 @@ class QMS22Ensemble(BatchDetector):
     [0, 1, 2, 3, 4]
     """
 
+    # Forest, distances and covariance have a form in which every known-normal row is compared with.
+    _has_full = True
+
     def __init__(
         self,
         *,

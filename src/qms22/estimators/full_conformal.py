@@ -21,13 +21,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.arrays import as_host
+from qms22._runtime.lazy_rows import LazyRows
+from qms22._runtime.progress import progress_bar
 from qms22._runtime.validation import check_count, check_share
-from qms22.estimators.conformal import SLACK, benjamini_hochberg, conformal_p_values
+from qms22.estimators.conformal import (
+    SLACK,
+    RowsBeyond,
+    benjamini_hochberg,
+    conformal_p_values,
+)
+from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.trials import (
     CovarianceTrials,
     DistanceTrials,
@@ -50,79 +60,86 @@ _CHOICES = ((2.0, 1.0, 0.0), (2.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), 
 # The share of known-normal rows in the tail of the scores, where they are taken as exponential.
 _TAIL = 0.1
 
-# Rows to find in a trial beyond those needed, in standard deviations of a count.
-_MARGIN = 1.0
-
 # Rows that are flagged at so many times the level by scores without a trial get one.
 _GENEROUS = 2.0
 
 # Scores held in memory at a time.
 _SCORES_AT_ONCE = 4_000_000
 
+# With fewer scores in all trials no progress bar is shown.
+_SCORES_WITHOUT_BAR = 10_000_000
+
 # Parts of the trees that are asked separately how sure a flag is.
 _PARTS = 5
 
 
-class RowsBeyond(NamedTuple):
-    """Rows of the batch that are more suspicious than nearly all known-normal rows.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        Positions in the batch.
-    expected_false : float
-        So many normal rows are expected among them at most, on average over batches.
-    """
-
-    rows: NDArray[np.intp]
-    expected_false: float
+# Of known-normal rows and the row on trial, and of rows of the batch.
+Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class FullCalibration:
     """Decisions about a batch in which every known-normal row teaches and is compared with.
 
+    The trees are grown on first use.
+
     Parameters
     ----------
-    normal, batch : ndarray of shape (n, p)
+    normal, batch : LazyRows
         Encoded by something that treats the rows of both alike.
     groups : sequence of sequence of int
         Columns of features with several.
     seed : int
-    outliers, teachers : ndarray of shape (n, p), optional
-        Rows known to be outliers, and known-normal rows that must not be compared with.
+    marks : Marks
+        Rows someone has looked at. They teach, and are not compared with.
     n_threads : int
         Does not change the result.
+    verbose : int
+        Above 0 a progress bar is shown where many rows come into question.
     """
 
     def __init__(
         self,
-        normal: NDArray[np.float64],
-        batch: NDArray[np.float64],
+        normal: LazyRows,
+        batch: LazyRows,
         groups: Sequence[Sequence[int]] = (),
         *,
         seed: int = 0,
-        outliers: NDArray[np.float64] | None = None,
-        teachers: NDArray[np.float64] | None = None,
+        marks: Marks = NO_MARKS,
         n_threads: int = 1,
+        verbose: int = 0,
     ) -> None:
         self.n_normal, self.n_batch = len(normal), len(batch)
-        none = normal[:0]
-        n_rows = len(normal) + len(batch)
-        rng = np.random.RandomState(seed)
-        self._forest = ForestTrials(
+        self._tables = (normal, batch)
+        self._groups = groups
+        self._seed = seed
+        self._marks = marks
+        self._n_threads = n_threads
+        self._verbose = verbose
+        self._found: dict[float, NDArray[np.float64]] = {}
+
+    @cached_property
+    def _views(self) -> tuple[ForestTrials, DistanceTrials, CovarianceTrials]:
+        """What scores rows in trials."""
+        normal, batch = (as_host(table.read(slice(None))) for table in self._tables)
+        rng = np.random.RandomState(self._seed)
+        n_trees = _VALUES_OF_TREES // (len(normal) + len(batch))
+        forest = ForestTrials(
             normal,
             batch,
-            none if outliers is None else outliers,
-            none if teachers is None else teachers,
-            min(max(_VALUES_OF_TREES // n_rows, _FEWEST_TREES), _MOST_TREES),
+            self._marks,
+            min(max(n_trees, _FEWEST_TREES), _MOST_TREES),
             rng,
-            n_threads,
+            self._n_threads,
         )
-        self._others: tuple[Trials, Trials] = (
-            DistanceTrials(normal, batch, groups, rng),
-            CovarianceTrials(normal, batch),
-        )
-        self._found: dict[float, NDArray[np.float64]] = {}
+        distances = DistanceTrials(normal, batch, self._groups, rng)
+        return forest, distances, CovarianceTrials(normal, batch)
+
+    def least_to_flag(self, fdr: float) -> int:
+        """Return the smallest number of rows above 0 that can be flagged.
+
+        No e-value exceeds n + 1, so that fewer rows never have enough evidence.
+        """
+        return math.ceil(self.n_batch / (fdr * (self.n_normal + 1) * SLACK))
 
     def flag(self, fdr: float = 0.1) -> NDArray[np.bool_]:
         """Flag rows so that the expected share of normal ones among them is at most `fdr`."""
@@ -132,15 +149,17 @@ class FullCalibration:
         """Compute the e-values of all rows of the batch, for flags at a level."""
         check_share("fdr", fdr)
         if fdr not in self._found:
-            self._found[fdr] = self._e_values(self._forest, fdr)
+            self._found[fdr] = self._e_values(self._views, fdr)
         return self._found[fdr]
 
     def agreement(self, fdr: float = 0.1) -> NDArray[np.float64]:
         """Return the share of five separate parts of the trees that flag each row."""
-        flagged = [
-            closed_e_benjamini_hochberg(self._e_values(self._forest.part(i, _PARTS), fdr), fdr)
-            for i in range(_PARTS)
-        ]
+        check_share("fdr", fdr)
+        forest, distances, covariance = self._views
+        flagged = []
+        for number in range(_PARTS):
+            values = self._e_values((forest.part(number, _PARTS), distances, covariance), fdr)
+            flagged.append(closed_e_benjamini_hochberg(values, fdr))
         share: NDArray[np.float64] = np.mean(flagged, axis=0)
         return share
 
@@ -155,50 +174,49 @@ class FullCalibration:
         share = rank / (self.n_normal + 1)
         # A few more than scores without a trial say: in its trial a row may rank higher.
         most = 2 * (rank + 2) / (self.n_normal + 1)
-        rows = np.flatnonzero((self._untried(self._forest) <= most).any(axis=0))
+        rows = np.flatnonzero((self._untried(self._views) <= most).any(axis=0))
         is_beyond = np.zeros(self.n_batch, dtype=bool)
-        for row, scores in self._trials(self._forest, rows):
+        for row, scores in self._trials(self._views, rows):
             known, _ = scores[0]
             is_beyond[row] = np.count_nonzero(known >= known[-1]) <= rank
         return RowsBeyond(np.flatnonzero(is_beyond), self.n_batch * share)
 
-    def _e_values(self, forest: ForestTrials, level: float) -> NDArray[np.float64]:
+    def _e_values(self, views: Sequence[Trials], level: float) -> NDArray[np.float64]:
         values = np.zeros(self.n_batch)
         # An e-value may always be replaced by 0. So trials are made for rows only that come into
         # question: by scores without a trial, at twice the level.
-        flagged = [benjamini_hochberg(p, _GENEROUS * level) for p in self._untried(forest)]
-        for row, scores in self._trials(forest, np.flatnonzero(np.any(flagged, axis=0))):
+        flagged = [benjamini_hochberg(p, _GENEROUS * level) for p in self._untried(views)]
+        for row, scores in self._trials(views, np.flatnonzero(np.any(flagged, axis=0))):
             lines = [draw_line(*of_choice, level, self.n_batch) for of_choice in scores]
             # The choice depends on how many of the other rows are found, not on the row on trial.
             values[row] = max(lines, key=lambda line: line.n_found).e_value
         return values
 
-    def _untried(self, forest: ForestTrials) -> NDArray[np.float64]:
+    def _untried(self, views: Sequence[Trials]) -> NDArray[np.float64]:
         """Return about the p-values of the rows of the batch, (n_choices, n_batch)."""
-        views = []
-        for view in (forest, *self._others):
+        scaled = []
+        for view in views:
             known, batch = view.untried()
-            views.append(on_common_scale(TrialScores(known[:, None], batch[:, None])))
-        return np.array([conformal_p_values(batch, known) for known, batch in _combined(views, 0)])
+            scaled.append(on_common_scale(TrialScores(known[:, None], batch[:, None])))
+        return np.array([conformal_p_values(batch, known) for known, batch in _combined(scaled, 0)])
 
     def _trials(
-        self, forest: ForestTrials, rows: NDArray[np.intp]
-    ) -> Iterator[tuple[int, list[tuple[NDArray[np.float64], NDArray[np.float64]]]]]:
-        """Yield rows, and for each choice the scores of known-normal rows and other ones."""
+        self, views: Sequence[Trials], rows: NDArray[np.intp]
+    ) -> Iterator[tuple[int, list[Scores]]]:
+        """Yield rows, and for each choice the scores of known-normal rows and of other ones."""
         size = max(1, _SCORES_AT_ONCE // (self.n_normal + self.n_batch))
-        for first in range(0, len(rows), size):
-            part = rows[first : first + size]
-            views = [on_common_scale(view.scores(part)) for view in (forest, *self._others)]
-            for trial, row in enumerate(part.tolist()):
-                yield (
-                    row,
-                    [(known, np.delete(batch, row)) for known, batch in _combined(views, trial)],
-                )
+        is_long = len(rows) * (self.n_normal + self.n_batch) > _SCORES_WITHOUT_BAR
+        with progress_bar("comparing", len(rows), enabled=self._verbose > 0 and is_long) as show:
+            for first in range(0, len(rows), size):
+                part = rows[first : first + size]
+                scaled = [on_common_scale(view.scores(part)) for view in views]
+                for trial, row in enumerate(part.tolist()):
+                    scores = _combined(scaled, trial)
+                    yield row, [(known, np.delete(batch, row)) for known, batch in scores]
+                show(first + len(part), "rows")
 
 
-def _combined(
-    views: Sequence[TrialScores], trial: int
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+def _combined(views: Sequence[TrialScores], trial: int) -> Iterator[Scores]:
     """Yield the sums of the scores of one trial for each of the choices of weights."""
     for weights in _CHOICES:
         weighted = [(w, view) for w, view in zip(weights, views, strict=True) if w > 0]
@@ -275,8 +293,9 @@ def draw_line(
     lines, n_beyond = highest[1:], np.arange(1, most + 1)
     n_found = 1 + len(others) - np.searchsorted(np.sort(others), lines, side="right")
     needed = n_batch * n_beyond / (level * n_known)
-    # Trials differ by about a standard deviation of a count, which matters from the second on.
-    needed += np.where(n_beyond > 1, _MARGIN * np.sqrt(needed), 0.0)
+    # Trials differ: by about a standard deviation of a count, and in the normal rows they find.
+    # More rows than needed make up for it; with one row beyond there is no lower line to fail.
+    needed = np.where(n_beyond > 1, needed / (1 - level / 2) + np.sqrt(needed), needed)
     is_few = needed <= n_found * SLACK
     # Rows with equal scores are beyond a line together or not at all.
     possible = np.flatnonzero((highest[:-1] > lines) & is_few)

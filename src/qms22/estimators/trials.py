@@ -25,6 +25,7 @@ from qms22 import _core
 from qms22._cpm.scaling import DEVIATION, FeatureScaler
 from qms22.estimators.forest import bin_rows
 from qms22.estimators.learning import distance_scaler
+from qms22.estimators.marks import Marks
 
 # A tree takes a known-normal row into its bag with this probability.
 _IN_BAG = 0.4
@@ -95,8 +96,8 @@ class ForestTrials:
     Parameters
     ----------
     normal, batch : ndarray
-    outliers, teachers : ndarray
-        Rows known to be outliers, and known-normal rows that teach but are not compared with.
+    marks : Marks
+        Outliers, which are in every bag as rows of the batch, and normal rows that only teach.
     n_trees : int
     rng : RandomState
     n_threads : int
@@ -107,17 +108,16 @@ class ForestTrials:
         self,
         normal: NDArray[np.float64],
         batch: NDArray[np.float64],
-        outliers: NDArray[np.float64],
-        teachers: NDArray[np.float64],
+        marks: Marks,
         n_trees: int,
         rng: np.random.RandomState,
         n_threads: int,
     ) -> None:
-        rows = np.concatenate([normal, batch, outliers, teachers])
-        ends = np.cumsum([len(normal), len(batch), len(outliers), len(teachers)])
+        rows = marks.add_normal(marks.add_outliers(np.concatenate([normal, batch])))
+        ends = np.cumsum([len(normal), len(batch), len(marks.outliers)])
         roles = np.empty((n_trees, len(rows)), dtype=np.uint8)
         draws = rng.random_sample((n_trees, len(rows))).astype(np.float32)
-        known, searched, marked, teaching = np.split(np.arange(len(rows)), ends[:-1])
+        known, searched, marked, teaching = np.split(np.arange(len(rows)), ends)
         in_bag = draws < _IN_BAG
         as_normal = draws < _BATCH_AS_NORMAL
         as_batch = draws >= _BATCH_AS_NORMAL + _BATCH_OUT
