@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
     from qms22.detection import Detection
 
-# Spreadsheets take a text that begins with one of these for a formula.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-
 # Columns that moved; of a batch that is unlike the normal rows all may have moved.
 _MOST_MOVED = 10
 
@@ -137,9 +134,10 @@ def print_columns(found: Detection) -> None:
 
 def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
     """Add an apostrophe before texts that a spreadsheet would run as formulas."""
+    from qms22.tables.words import FORMULA_STARTS
 
     def harmless(value: object) -> object:
-        if isinstance(value, str) and value.startswith(_FORMULA_STARTS) and not _is_number(value):
+        if isinstance(value, str) and value.startswith(FORMULA_STARTS) and not _is_number(value):
             return f"'{value}"
         return value
 

@@ -82,7 +82,7 @@ def infer_kind(cells: Cells) -> Verdict:
         if cells.form == "date":
             return Verdict("date", date_format="iso")
         if formats := [
-            name for name in _FORMATS if convert_to_kind(cells, "date", name) is not None
+            name for name in DATE_FORMATS if convert_to_kind(cells, "date", name) is not None
         ]:
             is_doubtful = {"day", "month"} <= set(formats)
             note = "read as day before month, though the other way fits too" if is_doubtful else ""
@@ -175,7 +175,7 @@ def _fits(text: str, convert: Callable[[str], float]) -> bool:
 
 def _reader(kind: Kind, date_format: str) -> Callable[[str], float]:
     """Return the function that reads a text of a kind."""
-    return _FORMATS[date_format or "iso"] if kind == "date" else _READERS[kind]
+    return DATE_FORMATS[date_format or "iso"] if kind == "date" else _READERS[kind]
 
 
 def _iso(text: str) -> float:
@@ -204,7 +204,7 @@ _READERS: dict[str, Callable[[str], float]] = {
     "numeric": parse_number,
     "boolean": lambda text: BOOLEANS[text.strip().lower()],
 }
-_FORMATS: dict[str, Callable[[str], float]] = {
+DATE_FORMATS: dict[str, Callable[[str], float]] = {
     "iso": _iso,
     "year": _by_order(_YEAR_FIRST, (1, 2, 3)),
     "day": _by_order(_DAY_FIRST, (3, 2, 1)),

@@ -25,6 +25,9 @@ NORMAL_WORDS = frozenset(
     | {"regular", "healthy"}
 )
 
+# Spreadsheets take a text that begins with one of these for a formula.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
 
 def parse_number(text: str) -> float:
     """Return the number that a text writes; raise ValueError if it is not a finite number."""
@@ -55,6 +58,11 @@ def canonical(value: object) -> str:
     if text.lower() in BOOLEANS:
         return number_text(BOOLEANS[text.lower()])
     return number_text(float(text)) if is_number_text(text) else text
+
+
+def without_apostrophe(text: str) -> str:
+    """Return a text without the apostrophe that keeps a spreadsheet from running it."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA_STARTS) else text
 
 
 def keel_text(text: str | None) -> str | None:
