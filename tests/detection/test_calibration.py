@@ -15,6 +15,7 @@ from sklearn.base import clone
 from qms22 import QMS22, QMS22Ensemble
 from qms22.detection.calibration import _TableSplits, calibrate_tables
 from qms22.detection.encoding import encode_tables
+from qms22.detection.marks import MarkedRows
 from qms22.estimators.calibration import CalibrationSplit
 
 QUICK = QMS22Ensemble(n_splits=2, n_members=3, n_components=2, max_iter=2, random_state=0)
@@ -78,10 +79,15 @@ def awkward_tables() -> tuple[pd.DataFrame, pd.DataFrame]:
     return table[:180].reset_index(drop=True), table[180:].reset_index(drop=True)
 
 
+@pytest.mark.parametrize("n_marked", [0, 12])
 @pytest.mark.parametrize("detector", [QMS22(max_iter=2), QUICK], ids=["QMS22", "ensemble"])
-def test_held_out_rows_cannot_be_told_from_the_batch(detector: QMS22 | QMS22Ensemble) -> None:
+def test_held_out_rows_cannot_be_told_from_the_batch(
+    detector: QMS22 | QMS22Ensemble, n_marked: int
+) -> None:
     """Rows of the mixture change places, and take their scores along to the bit."""
     normal, batch = awkward_tables()
+    looked_at = batch[:n_marked].assign(level="marked", holes=None)
+    marked = (MarkedRows("marks", looked_at, np.arange(n_marked) % 3 == 0),) if n_marked else ()
     rng = np.random.RandomState(1)
     positions = rng.permutation(len(normal))
     positions = np.concatenate([[3], positions[positions != 3]])  # held out: the text
@@ -90,7 +96,7 @@ def test_held_out_rows_cannot_be_told_from_the_batch(detector: QMS22 | QMS22Ense
 
     def scores(normal: pd.DataFrame, batch: pd.DataFrame, order: np.ndarray) -> np.ndarray:
         split = CalibrationSplit(known, held_out, lambda: order, np.random.RandomState(2))
-        return _TableSplits(normal, batch, detector, ()).score(split)
+        return _TableSplits(normal, batch, detector, (), marked).score(split)
 
     expected = scores(normal, batch, order)
     swaps = [(0, 0), (7, 31), (59, 5)]  # a row of the batch and a held-out one

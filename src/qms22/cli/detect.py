@@ -13,6 +13,7 @@ from qms22.cli.labels import print_evaluation, read_truth
 from qms22.cli.output import (
     print_columns,
     print_flagged,
+    print_marks,
     print_verdict,
     print_written,
     write_tables,
@@ -65,6 +66,13 @@ if TYPE_CHECKING:
     "--label",
     metavar="COLUMN",
     help="The column with the true labels; used only to evaluate the result.",
+)
+@click.option(
+    "--marks",
+    type=FILE,
+    help="Learn from what is known about rows: a table with a column 'mark' (anomaly, normal, "
+    "unsure or empty) and the column --id, or 'row' with row numbers from 0; for example a file of "
+    "--output with that column added. Rows of earlier batches need their own columns.",
 )
 @click.option("--outlier", help="With --label: the value that means outlier, if it is not obvious.")
 @click.option(
@@ -146,13 +154,14 @@ def detect(
     Example:
         qms22 detect last-month.csv today.csv --top 50 --id order --report today.html
         qms22 detect last-month.csv today.csv --fdr 0.1
+        qms22 detect last-month.csv today.csv --id order --marks looked-at.csv
         qms22 detect last-year.parquet this-year.parquet --max-samples 50000 -o scores.parquet
     """
     _check_files(normal, unlabeled, marker, normal_value, options)
     check_goes_with("--outlier", outlier, "--label", label)
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     outputs = {"--output": output, "--report": report, "--save-model": save_model}
-    check_table_outputs([normal, unlabeled], outputs)
+    check_table_outputs([normal, unlabeled, options["marks"]], outputs)
     began = time.perf_counter()
     with explained():
         from qms22 import detection
@@ -182,6 +191,7 @@ def detect(
         if save_model is not None:
             about = {name: options[name] for name in ("preset", "id")}
             write_model(save_model, found.detector, encoder=found.encoder, **about)
+    print_marks(found)
     if not quiet:
         print_verdict(found)
     print_flagged(found)

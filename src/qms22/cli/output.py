@@ -62,6 +62,13 @@ def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
             without_formulas(table).to_csv(file, index=False, header=at == 0)
 
 
+def print_marks(found: Detection) -> None:
+    """Print what was learned from marks, and that all the rest is about the other rows."""
+    if found.marks is not None:
+        others = f"; the other {found.n_scored} rows were searched" if found.n_marked else ""
+        click.echo(f"{found.marks}{others}", err=True)
+
+
 def print_verdict(found: Detection) -> None:
     """Print the verdict on the batch to standard error: a sentence, what moved, what to do."""
     from qms22.detection.verdict import unnamed_moves
@@ -128,8 +135,8 @@ def print_columns(found: Detection) -> None:
     for row in found.encoder.describe():
         shown.add_row(*map(escape, row.values()))
     console.print(shown)
-    if n_dropped := len(found.scores) - found.n_scored:
-        console.print(f"{n_dropped} unlabeled rows with missing values were dropped")
+    if found.n_dropped:
+        console.print(f"{found.n_dropped} unlabeled rows with missing values were dropped")
 
 
 def without_formulas(table: pd.DataFrame) -> pd.DataFrame:

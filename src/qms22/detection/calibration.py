@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.packages import need
 from qms22.detection.encoding import EncodedTables, encode_tables
+from qms22.detection.marks import MarkedRows
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.calibration import Calibration, CalibrationSplit
 from qms22.estimators.splits import score_mixture
@@ -27,6 +28,7 @@ def calibrate_tables(
     detector: BatchDetector,
     *,
     ignore: Sequence[str] = (),
+    marked: Sequence[MarkedRows] = (),
     seed: int,
 ) -> Calibration:
     """Calibrate a detector of encoded tables together with their encoder.
@@ -44,10 +46,14 @@ def calibrate_tables(
         Its parameters are used, not what it has learned.
     ignore : sequence of str
         Columns to leave out.
+    marked : sequence of MarkedRows
+        Rows that are known to be anomalies or normal. They teach in every split and are never held
+        out: rows that someone looked at because they were suspicious are not like other normal
+        rows.
     seed : int
         Of the splits.
     """
-    splits = _TableSplits(normal, batch, detector, tuple(ignore))
+    splits = _TableSplits(normal, batch, detector, tuple(ignore), tuple(marked))
     return Calibration(len(normal), len(batch), seed, splits.score)
 
 
@@ -59,19 +65,27 @@ class _TableSplits:
     batch: pd.DataFrame
     detector: BatchDetector
     ignore: tuple[str, ...]
+    marked: tuple[MarkedRows, ...] = ()
 
     def score(self, split: CalibrationSplit) -> NDArray[np.float64]:
         """Learn from the rows of a split and score its mixture."""
         normal = self.normal.iloc[split.known]
         mixture = need("pandas").concat([self.batch, self.normal.iloc[split.held_out]])
-        encoded = encode_split(normal, mixture, self.ignore, n_searched=len(self.batch))
+        encoded = encode_split(
+            normal, mixture, self.ignore, n_searched=len(self.batch), marked=self.marked
+        )
         known, rows = LazyRows(encoded.known), LazyRows(encoded.rows)
         groups = tuple(encoded.encoder.groups_.values())
-        return score_mixture(self.detector, known, rows, split, groups)
+        return score_mixture(self.detector, known, rows, split, groups, encoded.marks)
 
 
 def encode_split(
-    known: pd.DataFrame, mixture: pd.DataFrame, ignore: tuple[str, ...], *, n_searched: int
+    known: pd.DataFrame,
+    mixture: pd.DataFrame,
+    ignore: tuple[str, ...],
+    *,
+    n_searched: int,
+    marked: Sequence[MarkedRows] = (),
 ) -> EncodedTables:
     """Encode the rows of a split; a column with values of two kinds is left out.
 
@@ -85,11 +99,18 @@ def encode_split(
         Columns to leave out.
     n_searched : int
         How many rows of the mixture are of the batch.
+    marked : sequence of MarkedRows
+        Rows that are known to be anomalies or normal.
     """
     while True:
         try:
             return encode_tables(
-                known, mixture, ignore=ignore, missing="impute", n_searched=n_searched
+                known,
+                mixture,
+                ignore=ignore,
+                missing="impute",
+                n_searched=n_searched,
+                marked=marked,
             )
         except ColumnValueError as error:
             ignore = (*ignore, error.column)

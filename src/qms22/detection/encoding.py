@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -9,7 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.detection.marks import MarkedRows
 from qms22.detection.periods import find_periods
+from qms22.estimators.marks import Marks
 from qms22.tables import TabularEncoder
 
 if TYPE_CHECKING:
@@ -28,6 +31,10 @@ class EncodedTables(NamedTuple):
         Positions of these rows in the batch that was given.
     known, rows : ndarray
         The normal rows and those of the batch, encoded.
+    marked : sequence of MarkedRows
+        Those that are used.
+    marks : Marks
+        These rows, encoded.
     """
 
     encoder: TabularEncoder
@@ -36,6 +43,8 @@ class EncodedTables(NamedTuple):
     positions: NDArray[np.intp]
     known: NDArray[np.float64]
     rows: NDArray[np.float64]
+    marked: Sequence[MarkedRows]
+    marks: Marks
 
 
 def encode_tables(
@@ -45,6 +54,7 @@ def encode_tables(
     ignore: Sequence[str] = (),
     missing: str = "error",
     n_searched: int | None = None,
+    marked: Sequence[MarkedRows] = (),
     names: tuple[str, str] = ("the normal table", "the unlabeled table"),
 ) -> EncodedTables:
     """Learn an encoder from the normal table, and encode both tables.
@@ -62,6 +72,9 @@ def encode_tables(
     n_searched : int, optional
         How many rows of `batch` are to be searched, if it has others as well. The rules for
         periods use this number.
+    marked : sequence of MarkedRows
+        Rows that are known to be anomalies or normal. The encoder does not learn from them, so that
+        marks never change what a column is: a level that only they have stays unseen.
     names : tuple of str
         The names of the two tables in messages.
     """
@@ -81,7 +94,30 @@ def encode_tables(
     if periods := find_periods(encoder, normal, known, rows, n_searched):
         encoder.leave_out(periods)
         known, rows = encoder.transform(normal), encoder.transform(batch)
-    return EncodedTables(encoder, normal, batch, positions, known, rows)
+    marked_rows = _encode_marked(encoder, marked)
+    return EncodedTables(encoder, normal, batch, positions, known, rows, *marked_rows)
+
+
+def _encode_marked(
+    encoder: TabularEncoder, marked: Sequence[MarkedRows]
+) -> tuple[list[MarkedRows], Marks]:
+    """Return the marked rows that are used, as tables and encoded."""
+    used = []
+    matrices = [np.empty((0, len(encoder.typical_row_)))]
+    for name, table, is_anomaly in marked:
+        with errors_named(name):
+            usable, matrix = encoder.transform_part(table)
+        if n_dropped := len(table) - len(usable):
+            warnings.warn(
+                f"{name}: {n_dropped} of {len(table)} marked rows have missing values, and are not "
+                "learned from",
+                stacklevel=4,
+            )
+        used.append(MarkedRows(name, table.iloc[usable], is_anomaly[usable]))
+        matrices.append(matrix)
+    rows = np.concatenate(matrices)
+    are_anomalies = np.concatenate([np.empty(0, dtype=bool), *(part.is_anomaly for part in used)])
+    return used, Marks(rows[are_anomalies], rows[~are_anomalies])
 
 
 @contextmanager

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22 import __version__
 from qms22._runtime.packages import need
+from qms22.detection.marks import TableMarks
 from qms22.detection.reasons import RowReason
+from qms22.detection.result_columns import shown_ranks, without_clashes
 from qms22.detection.streaming import rows_per_chunk
 from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.batch_detector import BatchDetector
@@ -65,6 +67,9 @@ class Detection:
         The column of the batch that names the rows.
     n_drawn : int
         How many rows of the batch were learned from.
+    marks : TableMarks or None
+        What was known about rows, if marks were given. Rows marked as anomalies or as normal are
+        not searched: they have no score, no p-value and no flag.
     verdict : Verdict or None
         Whether the batch is fine, contains anomalies or has drifted, and which columns moved; None
         where a saved model was applied. Without a false discovery rate only columns and
@@ -83,12 +88,28 @@ class Detection:
     fdr: float | None = None
     id: str | None = None
     n_drawn: int = 0
+    marks: TableMarks | None = None
     verdict: Verdict | None = None
 
     @property
     def n_scored(self) -> int:
-        """Number of rows with a score: all but those that were dropped."""
+        """Number of rows with a score: all but those that were dropped or are marked."""
         return int(np.count_nonzero(~np.isnan(self.scores)))
+
+    @property
+    def n_dropped(self) -> int:
+        """Number of rows that were dropped for missing values."""
+        return len(self.scores) - self.n_scored - self.n_marked
+
+    @property
+    def n_marked(self) -> int:
+        """Number of rows that were not searched, as they are marked as anomalies or as normal."""
+        return len(self._marked)
+
+    @property
+    def _marked(self) -> NDArray[np.intp]:
+        """Positions of the rows that were not searched: known anomalies, then normal rows."""
+        return np.empty(0, dtype=np.intp) if self.marks is None else self.marks.decided
 
     @property
     def ranking(self) -> NDArray[np.intp]:
@@ -134,15 +155,16 @@ class Detection:
         -------
         DataFrame
             Columns "rank" (from 1), "row" (the position, or in its place the column `id`), "score",
-            "flagged", "reasons", "p_value" where there are p-values, and those of the batch. A
-            column of the batch with one of these names gets a "_" appended. Dropped rows are not
-            in the table. The index is that of the batch.
+            "flagged", "reasons", "p_value" where there are p-values, "mark" where marks were given,
+            and those of the batch. A column of the batch with one of these names gets a "_"
+            appended. Rows marked as anomalies or as normal come last, without a rank. Dropped rows
+            are not in the table. The index is that of the batch.
         """
         if only_flagged:
             rows, ranks = self._ranked_flagged()
         else:
-            rows = self.ranking
-            ranks = np.arange(1, len(rows) + 1)
+            rows = np.concatenate([self.ranking, self._marked])
+            ranks = np.concatenate([np.arange(1, self.n_scored + 1), np.zeros_like(self._marked)])
         return self._with_results(self.source.take(rows), rows, ranks)
 
     def tables(self) -> Iterator[pd.DataFrame]:
@@ -161,14 +183,15 @@ class Detection:
         ranks = np.zeros(len(self.scores), dtype=np.uint32)
         ranks[ranking] = np.arange(1, len(ranking) + 1, dtype=np.uint32)
         del ranking
+        marked = self._marked
         first = 0
         n_rows = rows_per_chunk(len(self.source.names))
         for chunk in self.source.chunks(n_rows=n_rows, exact=True):
             rows = np.arange(first, first + len(chunk))
             first += len(chunk)
-            is_scored = ranks[rows] > 0
-            rows = rows[is_scored]
-            yield self._with_results(chunk[is_scored], rows, ranks[rows].astype(np.intp))
+            is_listed = (ranks[rows] > 0) | np.isin(rows, marked)
+            rows = rows[is_listed]
+            yield self._with_results(chunk[is_listed], rows, ranks[rows].astype(np.intp))
 
     def summary(self) -> pd.DataFrame:
         """Return the flagged rows without the columns of the batch, except `id`."""
@@ -187,6 +210,8 @@ class Detection:
         facts["unlabeled rows"] = str(self.n_scored)
         if 0 < self.n_drawn < self.n_scored:
             facts["unlabeled rows learned from"] = str(self.n_drawn)
+        if self.marks is not None:
+            facts["marks"] = str(self.marks)
         if self.verdict is not None:
             facts["verdict"] = str(self.verdict)
         facts["detector"] = type(self.detector).__name__
@@ -250,9 +275,13 @@ class Detection:
         kept = ranking[:n_kept]
         rows = self.source.take(kept)
         encoder, normal = self.encoder, self.normal
+        results, columns = self._beside(rows, kept, np.arange(1, len(kept) + 1))
+        if self.marks is not None:
+            results = results.drop(columns="mark")
         return PageContent(
             title,
-            *self._beside(rows, kept, np.arange(1, len(kept) + 1)),
+            results,
+            columns,
             self.scores[ranking],
             {
                 rank: self.reasons[row]
@@ -301,7 +330,7 @@ class Detection:
         for at in np.flatnonzero(np.isin(rows, list(self.reasons))):
             reasons[at] = "; ".join(map(str, self.reasons[int(rows[at])]))
         results: dict[str, Any] = {
-            "rank": ranks,
+            "rank": shown_ranks(ranks),
             "row": rows,
             "score": self.scores[rows],
             "flagged": self.flagged[rows],
@@ -309,7 +338,9 @@ class Detection:
         }
         if self.p_values is not None:
             results["p_value"] = self.p_values[rows]
-        return _without_clashes(results, table, self.source.names, self.id)
+        if self.marks is not None:
+            results["mark"] = self.marks.words(rows)
+        return without_clashes(results, table, self.source.names, self.id)
 
     def __repr__(self) -> str:
         rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"
@@ -339,31 +370,6 @@ def summary_text(column: str, cell: object) -> str:
     if not isinstance(cell, float):
         return str(cell)
     return f"{cell:.4g}" if column in ("score", "p_value") else number_text(cell)
-
-
-def _without_clashes(
-    results: dict[str, Any], table: pd.DataFrame, others: list[str], id_name: str | None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Rename columns of a table that clash with results, and put column `id_name` for "row".
-
-    New names differ from those of `others`, the columns of the whole batch.
-    """
-    names: list[Any] = list(table.columns)
-    texts = [str(name) for name in names]
-    taken = set(results) - ({"row"} if id_name is not None else set())
-    for at, name in enumerate(texts):
-        if name in taken:
-            while name in taken or name in others:
-                name += "_"
-            names[at] = name
-            taken.add(name)
-    table = table.set_axis(names, axis=1)
-    if id_name is not None:
-        name = names[texts.index(str(id_name))]
-        ids = table.pop(name)
-        results = {name if key == "row" else key: values for key, values in results.items()}
-        results[name] = ids.array
-    return need("pandas").DataFrame(results, index=table.index), table
 
 
 def _share(estimate: ContaminationEstimate) -> str:

@@ -28,6 +28,7 @@ from qms22._runtime.devices import resolve_device
 from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.detection.calibration import calibrate_tables
 from qms22.detection.encoding import EncodedTables, encode_tables
+from qms22.detection.marks import TableMarks, read_marks
 from qms22.detection.result import Detection
 from qms22.detection.rows import Table, check_id, count_scored, explain_rows, flag_top
 from qms22.detection.streaming import (
@@ -65,6 +66,7 @@ def detect(
     k: int | None = None,
     fdr: float | None = None,
     id: str | int | None = None,  # noqa: A002
+    marks: Table | None = None,
     ignore: Sequence[str | int] = (),
     missing: str = "error",
     preset: str = "recommended",
@@ -89,6 +91,10 @@ def detect(
         takes one more fit, and no row of the batch may be left out by `max_samples`.
     id : str or int, optional
         A column of the batch that names the rows; it is not learned from.
+    marks : path, TableSource or data frame, optional
+        What is known about rows: a table with a column "mark" ("anomaly", "normal", "unsure" or
+        empty) and the column `id`, or "row" with positions in the batch. Rows marked as anomalies
+        or as normal are learned from and not searched. Rows of other tables need all columns.
     ignore : sequence of str or int
         Columns to leave out.
     missing : {"error", "impute", "drop"}
@@ -124,25 +130,27 @@ def detect(
     resolve_device(device)  # raises an error if there is no such device
     tables = _open_tables(normal, batch, max_samples, is_whole=fdr is not None)
     id_name = check_id(tables.batch, id)
-    n_top = _count_top(k, tables.batch.n_rows)
     ignored = [str(name) for name in (*ignore, id) if name is not None]
+    if marks is not None:
+        tables = tables._replace(marks=read_marks(marks, tables.batch, id_name, ignored))
+    n_top = _count_top(k, tables.n_searched)
     drawn = _draw(tables, seed)
     encoded = _encode_drawn(tables, drawn, ignore=ignored, missing=missing)
     line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
     detector = PRESETS[preset](
         contamination=line, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
     )
-    if max_samples is not None:
-        detector.set_params(max_samples=max_samples)
-    detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
+    _fit(detector, encoded, max_samples)
     scores = _score_batch(tables, encoded, detector)
     n_scored = count_scored(scores)
     if fdr is None:
         flags = _Flags(flag_top(scores, _count_top(k, n_scored)))
     else:
         flags = _flag_by_rate(encoded, detector, fdr, ignored, len(scores))
-    verdict = judge_tables(encoded.encoder, *drawn, ignored, n_scored, flags.bound)
-    found = _result(tables.batch, encoded, detector, scores, flags, fdr, id_name, verdict)
+    verdict = judge_tables(
+        encoded.encoder, drawn.normal, drawn.batch, ignored, n_scored, flags.bound
+    )
+    found = _result(tables, encoded, detector, scores, flags, fdr, id_name, verdict)
     if fdr is not None and verdict.decision == "drift" and found.flagged.any():
         warnings.warn(found.remark, stacklevel=2)
     return found
@@ -158,11 +166,17 @@ class _Flags(NamedTuple):
 
 
 class _Tables(NamedTuple):
-    """Known-normal rows, rows to search, and how many of each to draw at most."""
+    """Known-normal rows, rows to search, how many of each to draw at most, and marks."""
 
     normal: TableSource
     batch: TableSource
     max_samples: int | None
+    marks: TableMarks | None = None
+
+    @property
+    def n_searched(self) -> int:
+        """Number of rows of the batch that are not marked as anomalies or as normal."""
+        return self.batch.n_rows - (0 if self.marks is None else len(self.marks.decided))
 
     @property
     def is_batch_whole(self) -> bool:
@@ -229,20 +243,24 @@ def _count_top(k: int | None, n_rows: int) -> int:
 
 
 class _Drawn(NamedTuple):
-    """Rows of two tables, as they were read."""
+    """Rows of two tables, as they were read, and the positions of those of the batch."""
 
     normal: pd.DataFrame
     batch: pd.DataFrame
+    positions: NDArray[np.intp]
 
 
 def _draw(tables: _Tables, seed: int | None) -> _Drawn:
-    """Draw rows of two tables, or take all if there are few."""
+    """Draw rows of two tables, or take all if there are few; of the batch those to search."""
     rng = check_random_state(seed)
-    drawn = []
-    for table in (tables.normal, tables.batch):
-        rows = draw_rows(table.n_rows, tables.max_samples, rng)
-        drawn.append(table.read() if len(rows) == table.n_rows else table.take(rows))
-    return _Drawn(*drawn)
+    places = [draw_rows(table.n_rows, tables.max_samples, rng) for table in tables[:2]]
+    if tables.marks is not None:
+        places[1] = np.setdiff1d(places[1], tables.marks.decided)
+    drawn = [
+        table.read() if len(rows) == table.n_rows else table.take(rows)
+        for table, rows in zip(tables[:2], places, strict=True)
+    ]
+    return _Drawn(drawn[0], drawn[1], places[1])
 
 
 def _encode_drawn(
@@ -250,12 +268,29 @@ def _encode_drawn(
 ) -> EncodedTables:
     """Encode the rows that were drawn."""
     names = (f"{tables.normal.name} (normal)", f"{tables.batch.name} (unlabeled)")
+    marked = [] if tables.marks is None else tables.marks.parts(tables.batch)
     try:
-        return encode_tables(*drawn, ignore=ignore, missing=missing, names=names)
+        encoded = encode_tables(
+            drawn.normal, drawn.batch, ignore=ignore, missing=missing, marked=marked, names=names
+        )
+        return encoded._replace(positions=drawn.positions[encoded.positions])
     except ValueError as error:
         if tables.normal.n_rows == len(drawn.normal) and tables.is_batch_whole:
             raise
         raise ValueError(f"among the rows drawn, {error}") from error
+
+
+def _fit(detector: BatchDetector, encoded: EncodedTables, max_samples: int | None) -> None:
+    """Fit a detector; without `max_samples` it decides how many rows to learn from."""
+    if max_samples is not None:
+        detector.set_params(max_samples=max_samples)
+    detector.fit(
+        encoded.known,
+        unlabeled=encoded.rows,
+        outliers=encoded.marks.outliers,
+        marked_normal=encoded.marks.normal,
+        groups=encoded.encoder.groups_,
+    )
 
 
 def _score_batch(
@@ -264,11 +299,14 @@ def _score_batch(
     """Return the score of every row of the batch; NaN where one is dropped."""
     if tables.is_batch_whole:
         return _placed(detector.unlabeled_scores_, encoded.positions, tables.batch.n_rows)
-    return score_rows(tables.batch, encoded.encoder, detector, detector.verbose)
+    scores = score_rows(tables.batch, encoded.encoder, detector, detector.verbose)
+    if tables.marks is not None:
+        scores[tables.marks.decided] = np.nan
+    return scores
 
 
 def _result(
-    source: TableSource,
+    tables: _Tables,
     encoded: EncodedTables,
     detector: BatchDetector,
     scores: NDArray[np.float64],
@@ -284,17 +322,18 @@ def _result(
     detector.offset_ = -threshold(scores[first], n_flagged)
     explained = flags.flagged | flag_top(scores, 0 if fdr is None else _LEAST_EXPLAINED)
     return Detection(
-        source,
+        tables.batch,
         encoded.encoder,
         detector,
         scores,
         flags.flagged,
-        explain_rows(source, encoded.encoder, detector, scores, explained),
+        explain_rows(tables.batch, encoded.encoder, detector, scores, explained),
         normal=encoded.normal,
         p_values=flags.p_values,
         contamination=_share_of_outliers(flags, fdr, verdict),
         fdr=fdr,
         id=id_name,
+        marks=tables.marks,
         n_drawn=min(len(encoded.rows), detector._n_drawn or len(encoded.rows)),
         verdict=verdict,
     )
@@ -319,7 +358,12 @@ def _flag_by_rate(
     """Flag rows of a batch, all of which were read, by a false discovery rate."""
     seed = check_random_state(detector.random_state).randint(2**31 - 1)
     calibration = calibrate_tables(
-        encoded.normal, encoded.batch, detector, ignore=ignore, seed=seed
+        encoded.normal,
+        encoded.batch,
+        detector,
+        ignore=ignore,
+        marked=encoded.marked,
+        seed=seed,
     )
     flagged = np.zeros(n_rows, dtype=bool)
     flagged[encoded.positions] = calibration.flag(fdr)

@@ -1,0 +1,242 @@
+"""A table of marks as an analyst writes it, and which rows of a batch it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.packages import need
+from qms22.detection.result_columns import RESULTS, free_name
+from qms22.tables import TableSource
+from qms22.tables.compare import compare_cells
+from qms22.tables.words import list_some, without_apostrophe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MARK, ROW = "mark", "row"
+ANOMALY, NORMAL, UNSURE = "anomaly", "normal", "unsure"
+# Words such as yes and 1 are not among them: they answer one analyst's "is it an anomaly?" and
+# another one's "is it fine?".
+_MEANINGS = {
+    **dict.fromkeys(("anomaly", "anomalous", "outlier"), ANOMALY),
+    **dict.fromkeys(("normal", "ok", "inlier"), NORMAL),
+    **dict.fromkeys(("unsure", "unknown"), UNSURE),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class MarkTable:
+    """The rows of a table of marks that have a mark.
+
+    Parameters
+    ----------
+    source : TableSource
+    table : DataFrame
+        The columns that the batch has as well, called as there.
+    key : str or None
+        What names the rows: a column of the batch, "row" for positions in it, or None.
+    names : list of str
+        The name of each row; empty where it has none.
+    marks : list of str
+        The mark of each row: "anomaly", "normal" or "unsure".
+    """
+
+    source: TableSource
+    table: pd.DataFrame
+    key: str | None
+    names: list[str]
+    marks: list[str]
+
+    @property
+    def compared(self) -> list[str]:
+        """The columns that tell whether a row is the one of that name in the batch."""
+        return [str(name) for name in self.table.columns if name != self.key]
+
+    @property
+    def is_by_number(self) -> bool:
+        """Whether rows are named by their positions in the batch."""
+        return self.key == ROW and ROW not in self.table.columns
+
+    def title(self, row: int) -> str:
+        """Return what a row is called in messages."""
+        name = self.names[row]
+        return f"{self.key} {name}" if name else f"row {self.table.index[row]} of the file"
+
+
+def read_mark_table(source: TableSource, batch: TableSource, id_name: str | None) -> MarkTable:
+    """Read the rows that have a mark.
+
+    Parameters
+    ----------
+    source : TableSource
+        The table of marks. Columns of the batch may be called as in `Detection.table`.
+    batch : TableSource
+    id_name : str or None
+        The column of the batch that names its rows.
+    """
+    frame = _read_marked(source)
+    columns = _columns_of(batch.names, list(frame.columns))
+    key = id_name if id_name in columns else None
+    if key is None and ROW in frame.columns and ROW not in columns.values():
+        key = ROW
+    names = [""] * len(frame) if key is None else row_names(frame[columns.get(key, ROW)])
+    table = frame[list(columns.values())].set_axis(list(columns), axis=1)
+    marked = MarkTable(source, table, key, names, [])
+    for row, word in enumerate(map(_word, frame[MARK])):
+        if word.lower() not in _MEANINGS:
+            raise ValueError(
+                f"{source.name} marks {marked.title(row)} as {word!r}, which is not understood; "
+                "write anomaly, normal or unsure, or nothing"
+            )
+        marked.marks.append(_MEANINGS[word.lower()])
+    return marked
+
+
+def _read_marked(source: TableSource) -> pd.DataFrame:
+    """Read the rows with a mark; the table may have many others, and be larger than memory."""
+    if MARK not in source.names:
+        there = list_some([repr(name) for name in source.names])
+        raise ValueError(
+            f"{source.name} has no column {MARK!r} with the marks; its columns are {there}"
+        )
+    source.check()
+    parts = [chunk[[bool(_word(value)) for value in chunk[MARK]]] for chunk in source.chunks()]
+    frame = need("pandas").concat(parts)
+    if not len(frame):
+        raise ValueError(
+            f"{source.name} has no marks in its column {MARK!r}; write anomaly, normal or unsure "
+            "there"
+        )
+    return _without_apostrophes(frame)
+
+
+def _word(mark: Any) -> str:
+    """Return a mark as text; empty if there is none."""
+    return "" if need("pandas").isna(mark) else str(mark).strip()
+
+
+def find_rows(marked: MarkTable, batch: TableSource) -> tuple[NDArray[np.intp], dict[int, str]]:
+    """Find the rows of a batch that marks are about.
+
+    A row is found if the batch has its name (or its row number), and the two agree in all columns
+    that both tables have: names and numbers often occur again in other tables.
+
+    Returns
+    -------
+    positions : ndarray of int
+        For each row of the marks its position in the batch; -1 where it is not found.
+    reasons : dict from int to str
+        By row of the marks: why it is not found.
+    """
+    rows, candidates = _candidates(marked, batch)
+    positions = np.full(len(marked.marks), -1, dtype=np.intp)
+    reasons = {row: _why_not_there(marked, row, batch.name) for row in range(len(positions))}
+    differences = _differences(marked, batch, rows, candidates)
+    for row, at, difference in zip(rows.tolist(), candidates.tolist(), differences, strict=True):
+        if difference:
+            reasons[row] = f"{marked.title(row)} has {difference} in {batch.name}"
+            continue
+        if positions[row] >= 0:
+            raise ValueError(
+                f"{marked.source.name} marks {marked.title(row)}, which names several rows of "
+                f"{batch.name} (rows {positions[row]} and {at}); mark rows by their numbers in a "
+                f"column {ROW!r}, or make the names unique"
+            )
+        positions[row] = at
+    return positions, {row: why for row, why in reasons.items() if positions[row] < 0}
+
+
+def _differences(
+    marked: MarkTable,
+    batch: TableSource,
+    rows: NDArray[np.intp],
+    candidates: NDArray[np.intp],
+) -> list[str]:
+    """Return how marked rows differ from rows of the batch; an empty text if they agree."""
+    columns = marked.compared
+    if not columns or not len(rows):
+        return [""] * len(rows)
+    different, places = np.unique(candidates, return_inverse=True)
+    theirs = batch.take(different, columns).iloc[places].set_axis(columns, axis=1)
+    ours = marked.table.iloc[rows][columns]
+    agree = compare_cells(ours, theirs)
+    first = np.argmin(agree, axis=1)
+    return [
+        "" if agree[at].all() else f"{columns[n]} {ours.iloc[at, n]}, but {theirs.iloc[at, n]}"
+        for at, n in enumerate(first)
+    ]
+
+
+def row_names(column: pd.Series) -> list[str]:
+    """Return the values of a column as names of rows, the same for 1, 1.0 and "1"."""
+    return [
+        "" if is_missing else str(int(value) if _is_whole(value) else value).strip()
+        for value, is_missing in zip(column, column.isna(), strict=True)
+    ]
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, float) and value.is_integer()
+
+
+def _candidates(marked: MarkTable, batch: TableSource) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return pairs of rows of the marks and positions in the batch that have the same name."""
+    wanted: dict[str, list[int]] = {}
+    for row, name in enumerate(marked.names):
+        if name:
+            wanted.setdefault(name, []).append(row)
+    pairs: list[tuple[int, int]] = []
+    if marked.is_by_number:
+        for name, rows in wanted.items():
+            if not name.isdecimal():
+                raise ValueError(
+                    f"{marked.source.name} marks row {name!r}, which is not a row number; rows "
+                    "are counted from 0"
+                )
+            if int(name) < batch.n_rows:
+                pairs += [(row, int(name)) for row in rows]
+    elif marked.key is not None:
+        first = 0
+        for chunk in batch.chunks([marked.key]):
+            for at, name in enumerate(row_names(chunk.iloc[:, 0])):
+                pairs += [(row, first + at) for row in wanted.get(without_apostrophe(name), ())]
+            first += len(chunk)
+    found = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
+
+
+def _why_not_there(marked: MarkTable, row: int, batch: str) -> str:
+    """Return why a row is not found, if no row of the batch has its name."""
+    if marked.key is None:
+        return f"it has neither a column {ROW!r} nor one that id names"
+    if not marked.names[row]:
+        return f"{marked.title(row)} has no {marked.key}"
+    return f"{batch} has no {marked.title(row)}"
+
+
+def _without_apostrophes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Undo what `qms22 detect` does to texts, and headings, that look like formulas."""
+
+    def plain(value: object) -> object:
+        return without_apostrophe(value) if isinstance(value, str) else value
+
+    frame = frame.set_axis([without_apostrophe(str(name)) for name in frame.columns], axis=1)
+    texts = [name for name, dtype in frame.dtypes.items() if dtype.kind not in "iufbM"]
+    return frame.assign(**{name: frame[name].map(plain) for name in texts})
+
+
+def _columns_of(names: list[str], there: list[str]) -> dict[str, str]:
+    """Return what columns of the batch are called in a table of marks, if it has them.
+
+    A column that clashes with a result has another name in the table of a `Detection`.
+    """
+    found = {}
+    for name in names:
+        renamed = free_name(name, {*RESULTS, *names}) if name in RESULTS else name
+        if renamed in there or name in there:
+            found[name] = renamed if renamed in there else name
+    return found
