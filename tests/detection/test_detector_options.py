@@ -25,9 +25,11 @@ def test_the_groups_of_the_encoder_reach_the_detector(
     """In the fit and in each split of the calibration, where the encoder learns again."""
     learn, seen = QMS22Ensemble._learn, []
 
-    def noted(detector: Any, normal: Any, *arguments: Any) -> None:
-        seen.append((normal.shape[1], arguments[-1]))
-        learn(detector, normal, *arguments)
+    def noted(
+        detector: Any, normal: Any, batch: Any, rng: Any, options: Any, groups: Any, marks: Any
+    ) -> None:
+        seen.append((normal.shape[1], groups))
+        learn(detector, normal, batch, rng, options, groups, marks)
 
     monkeypatch.setattr(QMS22Ensemble, "_learn", noted)
     found = detect(*tables, fdr=0.3, ignore=["visit"])
