@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from qms22._runtime.lazy_rows import LazyRows
@@ -15,6 +16,7 @@ from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.marks import MarkedRows
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.calibration import Calibration, CalibrationSplit
+from qms22.estimators.full_conformal import MOST_ROWS, FullCalibration
 from qms22.estimators.splits import score_mixture
 from qms22.tables.plan import ColumnValueError
 
@@ -55,6 +57,35 @@ def calibrate_tables(
     """
     splits = _TableSplits(normal, batch, detector, tuple(ignore), tuple(marked))
     return Calibration(len(normal), len(batch), seed, splits.score)
+
+
+def compare_tables(
+    encoded: EncodedTables, detector: BatchDetector, *, seed: int
+) -> FullCalibration | None:
+    """Prepare the comparison with all known-normal rows; None if there are too many rows.
+
+    Another encoder learns from both tables alike, so that it cannot tell them apart.
+    """
+    n_normal, n_rows = len(encoded.normal), len(encoded.normal) + len(encoded.batch)
+    if not detector._has_full or n_rows > MOST_ROWS:
+        return None
+    everything = need("pandas").concat([encoded.normal, encoded.batch])
+    both = encode_split(
+        everything,
+        everything,
+        tuple(encoded.encoder.ignore),
+        n_searched=n_rows,
+        marked=encoded.marked,
+    )
+    return FullCalibration(
+        LazyRows(both.known[:n_normal]),
+        LazyRows(both.known[n_normal:]),
+        tuple(both.encoder.groups_.values()),
+        seed=seed,
+        marks=both.marks,
+        n_threads=effective_n_jobs(detector.n_jobs),
+        verbose=detector.verbose,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,6 +58,9 @@ class Detection:
         The known-normal rows that were learned from; None where a saved model was applied.
     p_values : ndarray of shape (n_rows,) or None
         P-values, if rows were flagged by a false discovery rate.
+    agreement : ndarray of shape (n_rows,) or None
+        How sure flags are: the share of five separate parts of the trees that flag each row, if
+        rows were flagged by a false discovery rate and there are at most 20,000.
     contamination : ContaminationEstimate or None
         The estimated share of outliers in the batch, if so. It is not below the share of flagged
         rows that are expected to be outliers, nor below the bound of the verdict.
@@ -84,6 +87,7 @@ class Detection:
     reasons: dict[int, list[RowReason]]
     normal: pd.DataFrame | None = None
     p_values: NDArray[np.float64] | None = None
+    agreement: NDArray[np.float64] | None = None
     contamination: ContaminationEstimate | None = None
     fdr: float | None = None
     id: str | None = None
@@ -155,9 +159,9 @@ class Detection:
         -------
         DataFrame
             Columns "rank" (from 1), "row" (the position, or in its place the column `id`), "score",
-            "flagged", "reasons", "p_value" where there are p-values, "mark" where marks were given,
-            and those of the batch. A column of the batch with one of these names gets a "_"
-            appended. Rows marked as anomalies or as normal come last, without a rank. Dropped rows
+            "flagged", "reasons", "p_value" and "agreement" where there are such, "mark" where marks
+            were given, and those of the batch. A column of the batch with one of these names gets a
+            "_" appended. Rows marked as anomalies or as normal come last, without a rank. Dropped rows
             are not in the table. The index is that of the batch.
         """
         if only_flagged:
@@ -338,6 +342,8 @@ class Detection:
         }
         if self.p_values is not None:
             results["p_value"] = self.p_values[rows]
+        if self.agreement is not None:
+            results["agreement"] = self.agreement[rows]
         if self.marks is not None:
             results["mark"] = self.marks.words(rows)
         return without_clashes(results, table, self.source.names, self.id)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # The columns that `Detection.table` puts before those of the batch.
-RESULTS = ("rank", "row", "score", "flagged", "reasons", "p_value", "mark")
+RESULTS = ("rank", "row", "score", "flagged", "reasons", "p_value", "agreement", "mark")
 
 
 def free_name(name: str, taken: Container[str]) -> str:

@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.validation import check_choice, check_count, check_share
-from qms22.detection.calibration import calibrate_tables
+from qms22.detection.calibration import calibrate_tables, compare_tables
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.marks import TableMarks, read_marks
 from qms22.detection.result import Detection
@@ -163,6 +163,7 @@ class _Flags(NamedTuple):
     p_values: NDArray[np.float64] | None = None
     contamination: ContaminationEstimate | None = None
     bound: OutlierBound | None = None
+    agreement: NDArray[np.float64] | None = None
 
 
 class _Tables(NamedTuple):
@@ -330,6 +331,7 @@ def _result(
         explain_rows(tables.batch, encoded.encoder, detector, scores, explained),
         normal=encoded.normal,
         p_values=flags.p_values,
+        agreement=flags.agreement,
         contamination=_share_of_outliers(flags, fdr, verdict),
         fdr=fdr,
         id=id_name,
@@ -366,10 +368,18 @@ def _flag_by_rate(
         seed=seed,
     )
     flagged = np.zeros(n_rows, dtype=bool)
-    flagged[encoded.positions] = calibration.flag(fdr)
+    full = compare_tables(encoded, detector, seed=seed)
+    if full is None:
+        flagged[encoded.positions] = calibration.flag(fdr)
+        agreement = None
+    else:
+        flagged[encoded.positions] = full.flag(fdr)
+        agreement = _placed(full.agreement(fdr), encoded.positions, n_rows)
+        if not flagged.any() and (why := full.why_none(fdr)):
+            warnings.warn(why, stacklevel=3)
     p_values = _placed(calibration.p_values(), encoded.positions, n_rows)
     bound = calibration.bound_outliers(confidence=outlier_confidence(CONFIDENCE))
-    return _Flags(flagged, p_values, calibration.estimate_contamination(), bound)
+    return _Flags(flagged, p_values, calibration.estimate_contamination(), bound, agreement)
 
 
 def _share_of_outliers(

@@ -103,8 +103,8 @@ class CalibratedMixin:
         elif full is None:
             n_held_out = calibration.n_held_out
             warn_if_too_few(len(flagged), n_held_out, fdr, n_splits)
-        else:
-            _warn_of_few(full, fdr)
+        elif why := full.why_none(fdr):
+            warnings.warn(why, stacklevel=2)
         return flagged
 
     def agreement(self, fdr: float = 0.1, *, method: str = "auto") -> NDArray[np.float64]:
@@ -247,21 +247,6 @@ class CalibratedMixin:
                 "from a file; fit it with fit(X, unlabeled=batch)"
             )
         return calibration
-
-
-def _warn_of_few(full: FullCalibration, fdr: float) -> None:
-    """Warn that no row is flagged, if more known-normal rows might change that."""
-    least = full.least_to_flag(fdr)
-    if least > 1:
-        beyond = full.beyond()
-        can = f"none or at least {least}" if least <= full.n_batch else "none"
-        warnings.warn(
-            f"no row is flagged: with {full.n_normal} known-normal rows fdr={fdr:g} can flag {can} "
-            f"of {full.n_batch} rows; {len(beyond.rows)} rows are more suspicious than all "
-            f"known-normal ones, among which {beyond.expected_false:.2g} normal rows are expected "
-            "at most (see beyond()); give more known-normal rows, a smaller batch or a higher fdr",
-            stacklevel=3,
-        )
 
 
 def _warn_if_drifted(lost: Sequence[MovedColumn]) -> None:

@@ -69,6 +69,9 @@ _SCORES_AT_ONCE = 4_000_000
 # With fewer scores in all trials no progress bar is shown.
 _SCORES_WITHOUT_BAR = 10_000_000
 
+# Rows that are named where none is flagged.
+_ROWS_NAMED = 6
+
 # Parts of the trees that are asked separately how sure a flag is.
 _PARTS = 5
 
@@ -180,6 +183,23 @@ class FullCalibration:
             known, _ = scores[0]
             is_beyond[row] = np.count_nonzero(known >= known[-1]) <= rank
         return RowsBeyond(np.flatnonzero(is_beyond), self.n_batch * share)
+
+    def why_none(self, fdr: float) -> str | None:
+        """Say why no row is flagged, if more known-normal rows may help, and what holds instead."""
+        least = self.least_to_flag(fdr)
+        if least <= 1:
+            return None
+        rows, expected_false = self.beyond()
+        names = ", ".join(map(str, rows[:_ROWS_NAMED])) + (", …" if len(rows) > _ROWS_NAMED else "")
+        can = f"none or at least {least}" if least <= self.n_batch else "none"
+        return (
+            f"no row is flagged: with {self.n_normal} known-normal rows a false discovery rate of "
+            f"{fdr:g} can flag {can} of {self.n_batch} rows; {len(rows)} of them "
+            + (f"(numbers {names}) " if len(rows) else "")
+            + f"are more suspicious than all known-normal rows, where {expected_false:.2g} normal "
+            "ones are expected at most; give more known-normal rows, a smaller batch or a higher "
+            "rate"
+        )
 
     def _e_values(self, views: Sequence[Trials], level: float) -> NDArray[np.float64]:
         values = np.zeros(self.n_batch)
