@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.validation import check_choice
-from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.batch_detector import ROWS_OF_FIT, BatchDetector
 
 
 def without_batch(detector: BaseEstimator, method: str) -> Any:
@@ -20,7 +20,7 @@ def without_batch(detector: BaseEstimator, method: str) -> Any:
     if method != "score_samples":
         getattr(detector, "offset_", None)  # may be computed only now, from these rows
     light = copy.copy(detector)
-    for name in ("unlabeled_scores_", "_calibration"):
+    for name in ("unlabeled_scores_", "_calibration", *ROWS_OF_FIT):
         vars(light).pop(name, None)
     for name, value in vars(light).items():
         if isinstance(value, BatchDetector):  # of a DaskQMS22

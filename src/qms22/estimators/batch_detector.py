@@ -46,6 +46,10 @@ from qms22.estimators.thresholds import count_flagged, threshold
 AUTO_FDR = 0.1
 AUTO_SHARE = 0.05
 
+# What a fitted detector keeps of its rows, besides its calibration: T, the rows of T that were
+# learned from, and the positions of those that each part of an ensemble has held out.
+ROWS_OF_FIT = ("_calibration", "_full", "_columns", "_normal", "_known", "_held_out")
+
 
 class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
     """A detector that learns from known-normal rows and from the batch it searches.
@@ -130,9 +134,10 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         self._groups = groups
         self._learn(known, searched, rng, options, columns, marks)
         self.unlabeled_scores_ = self._scores(batch, options.device)
-        self._calibration = self._full = self._columns = None
+        self._calibration = self._full = self._columns = self._normal = None
         self.__dict__.pop("offset_", None)
         if unlabeled is not None:
+            self._normal = normal
             splits = Splits(clone(self), normal, batch, columns, marks)
             seed = rng.randint(2**31 - 1)
             self._calibration = Calibration(len(normal), len(batch), seed, splits.score)
@@ -339,6 +344,7 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         check_is_fitted(self)
         detector = copy(self)
         detector.offset_ = self.offset_
-        detector._calibration = detector._full = detector._columns = None
         detector.checkpoint = detector.log = None
+        for name in vars(self).keys() & set(ROWS_OF_FIT):
+            setattr(detector, name, None)
         return detector

@@ -34,6 +34,7 @@ from qms22.estimators.learning import (
     learn_similarity,
 )
 from qms22.estimators.marks import NO_MARKS, Marks
+from qms22.estimators.suspicious_normals import SuspiciousNormalsMixin
 from qms22.estimators.views import (
     DistanceView,
     ForestView,
@@ -54,7 +55,7 @@ from qms22.estimators.weights import (
 AUTO_SAMPLES = 7_000
 
 
-class QMS22Ensemble(BatchDetector):
+class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     """The recommended detector: five views of the rows, weighted by how far they can be trusted.
 
     Each view scores rows in its own way:
@@ -229,6 +230,7 @@ class QMS22Ensemble(BatchDetector):
             scaler, rows, len(batch), rng, options, n_marked
         )
         known, searched = as_host(normal), as_host(batch)
+        self._known = known
         near = distance_scaler(scaler, known, groups)
         self.views_["distances"] = learn_distances(
             near, known, options.dtype, rng, n_threads, marks
@@ -308,6 +310,7 @@ class QMS22Ensemble(BatchDetector):
             n_jobs=effective_n_jobs(self.n_jobs),
             reporting=self._reporting(),
         )
+        self._held_out = held_out
         self.n_iter_ = max(solution.n_iter for solution in solutions)
         backend = choose_backend(options.device)
         parts, of_batch = [], []

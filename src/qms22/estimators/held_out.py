@@ -50,6 +50,24 @@ class HeldOutScores:
         beyond = np.maximum(scores - float(self.ascending[-1]), 0.0) / self.deviation
         return np.log(shares) - beyond
 
+    def log_p_values_of_own(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute what `log_p_values` does for held-out rows, each compared with the others only.
+
+        Parameters
+        ----------
+        scores : ndarray
+            Scores of held-out rows, among `ascending`.
+        """
+        n = len(self.ascending)
+        n_lower = np.searchsorted(self.ascending, scores, side="left")
+        n_not_higher = np.searchsorted(self.ascending, scores, side="right")
+        # At least one: equal rows of a forest share a mean score, which need not be among these.
+        shares = np.maximum(2 * n - n_lower - n_not_higher, 1) / (2 * n)
+        second = self.ascending[-2:][0]
+        beyond = np.where(n_lower == n - 1, np.maximum(scores - second, 0.0), 0.0)
+        result: NDArray[np.float64] = np.log(shares) - beyond / self.deviation
+        return result
+
 
 def log_mean(logarithms: list[Any]) -> Any:
     """Compute the logarithm of the mean of values from their logarithms."""

@@ -148,10 +148,7 @@ def learn_covariance(
 ) -> CovarianceView:
     """Learn mean and covariance of standardised rows of T, the last of them marked as normal.
 
-    The distance of a row of T is computed as if the row had not been learned from. With mean and
-    covariance of n rows and h its squared distance, that of the others is
-    h · n / (n − 1) / (1 − h / (n − 1)), by the formula of Sherman and Morrison; the constant part
-    of the covariance (shrinkage) is taken as the same.
+    The distance of a row of T is computed as if the row had not been learned from.
     """
     n, n_features = scaled.shape
     center = as_host(scaled.mean(axis=0))
@@ -164,9 +161,25 @@ def learn_covariance(
     members = MemberFunctions(A[None], (A @ center)[None], _LEAST_SQUARE)
     compared = rng.permutation(n - n_marked)[:MOST_COMPARED]
     squares = members.values(as_host(scaled[compared]))[:, 0]
+    return CovarianceView(scaler, members, HeldOutScores.of(np.log(leave_one_out(squares, n))))
+
+
+def leave_one_out(squares: NDArray[np.float64], n: int) -> NDArray[np.float64]:
+    """Compute the squared distances of rows to the mean and covariance of the other rows.
+
+    With mean and covariance of n rows and h the squared distance of a row, that of the others is
+    h · n / (n − 1) / (1 − h / (n − 1)), by the formula of Sherman and Morrison; the constant part
+    of the covariance (shrinkage) is taken as the same.
+
+    Parameters
+    ----------
+    squares : ndarray
+        Squared distances of some of the rows to mean and covariance of all.
+    n : int
+        How many rows mean and covariance were learned from.
+    """
     rest = np.maximum(1.0 - (1.0 - _SHRINKAGE) * squares / max(1, n - 1), _LEAST_SQUARE)
-    alone = squares * n / max(1, n - 1) / rest
-    return CovarianceView(scaler, members, HeldOutScores.of(np.log(alone)))
+    return squares * n / max(1, n - 1) / rest
 
 
 def learn_forest(
