@@ -14,6 +14,7 @@ from qms22.cli.output import (
     print_columns,
     print_flagged,
     print_marks,
+    print_suspicious_normal,
     print_verdict,
     print_written,
     write_tables,
@@ -148,7 +149,8 @@ def detect(
     On a terminal the flagged rows are shown with their reasons; in a pipe they are CSV. Before them
     comes, on standard error, the verdict on the batch: whether it is fine, contains anomalies or
     has drifted as a whole, which columns moved, and what to do. Without --fdr it rests on the
-    columns alone.
+    columns alone. Known-normal rows that clearly look like the anomalies found are named there,
+    too.
 
     \b
     Example:
@@ -194,6 +196,7 @@ def detect(
     print_marks(found)
     if not quiet:
         print_verdict(found)
+        print_suspicious_normal(found)
     print_flagged(found)
     if truth is not None:
         print_evaluation(found, truth)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # Columns that moved; of a batch that is unlike the normal rows all may have moved.
 _MOST_MOVED = 10
 
+# Rows that a line of text names.
+_MOST_NAMED = 10
+
 
 def write_tables(tables: Iterable[pd.DataFrame], path: Path) -> None:
     """Write the parts of a table, at least one and all with the same columns, into one file."""
@@ -137,6 +140,21 @@ def print_columns(found: Detection) -> None:
     console.print(shown)
     if found.n_dropped:
         console.print(f"{found.n_dropped} unlabeled rows with missing values were dropped")
+
+
+def print_suspicious_normal(found: Detection) -> None:
+    """Print which known-normal rows look like anomalies, if some clearly do."""
+    rows = found.suspicious_normal
+    if rows is None or rows.empty:
+        return
+    named = ", ".join(map(str, rows.index[:_MOST_NAMED]))
+    if len(rows) > _MOST_NAMED:
+        named += f" and {len(rows) - _MOST_NAMED} more"
+    click.echo(
+        f"known-normal rows {named} (counted from 0) look like the anomalies found: check them, "
+        "and leave out those that are not normal",
+        err=True,
+    )
 
 
 def without_formulas(table: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from qms22.detection.streaming import rows_per_chunk
 from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import ContaminationEstimate
+from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.verdict import Verdict
 from qms22.report import PageContent
 from qms22.report.text import visible
@@ -146,6 +148,18 @@ class Detection:
                 "look, but may all be normal."
             )
         return ""
+
+    @cached_property
+    def suspicious_normal(self) -> pd.DataFrame | None:
+        """Known-normal rows that clearly look like the anomalies found, most suspicious first.
+
+        Most often there are none; see `QMS22Ensemble.suspicious_normals`. The index is that of the
+        known-normal table: positions in a file count from 0. It is None for a saved model and for
+        `QMS22`. Known-normal rows are scored on first use.
+        """
+        if self.normal is None or not isinstance(self.detector, QMS22Ensemble):
+            return None
+        return self.normal.iloc[self.detector.suspicious_normals()]
 
     def table(self, *, only_flagged: bool = False) -> pd.DataFrame:
         """Return the rows in order of rank: results, then the columns of the batch.
