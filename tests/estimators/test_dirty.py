@@ -123,13 +123,13 @@ def test_without_outliers_in_the_batch_nothing_stands_out() -> None:
 
 
 def test_what_stands_out() -> None:
-    """Of 100 rows of T two reach the clearest rows of a batch in which 30 of 100 are found."""
+    """Of 100 rows of T three reach the clearest rows of a batch in which 30 of 100 are found."""
     batch = np.concatenate([np.linspace(10, 20, 30), np.zeros(70)])
     normal = np.zeros(100)
     assert stand_out(normal, batch).size == 0
-    normal[[3, 50]] = [19.5, 21]
-    assert stand_out(normal, batch).tolist() == [3, 50]
-    normal[3] = 15.0  # not as high as the first tenth: one row alone is no alarm
+    normal[[3, 50, 99]] = [19.5, 21, 20]
+    assert stand_out(normal, batch).tolist() == [3, 50, 99]
+    normal[3] = 15.0  # not as high as the first tenth: two rows alone are no alarm
     assert stand_out(normal, batch).size == 0
     # Where T has as many high scores as the batch, nothing is found in the batch.
     assert stand_out(batch, batch).size == 0
