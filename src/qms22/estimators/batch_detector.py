@@ -46,8 +46,8 @@ from qms22.estimators.thresholds import count_flagged, threshold
 AUTO_FDR = 0.1
 AUTO_SHARE = 0.05
 
-# What a fitted detector keeps of its rows, besides its calibration: T, the rows of T that were
-# learned from, and the positions of those that each part of an ensemble has held out.
+# What a fitted detector keeps of its rows: what calibrates it, the columns of both tables, T, the
+# rows of T that were learned from, and which of those each part of an ensemble has held out.
 ROWS_OF_FIT = ("_calibration", "_full", "_columns", "_normal", "_known", "_held_out")
 
 
