@@ -48,6 +48,7 @@ from qms22._cpm.backends import Backend
 from qms22._cpm.options import SolverOptions
 from qms22.datasets import load_adbench
 from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.suspicious_normals import score_held_out
 from qms22.metrics import roc
 
@@ -71,6 +72,7 @@ class Trimmed(QMS22Ensemble):
         rng: np.random.RandomState,
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),
+        marks: Marks = NO_MARKS,
     ) -> None:
         super()._learn(normal, batch, rng, options, groups)
         scores = score_held_out(self.views_, self.weights_, self._known, self._held_out)
@@ -88,6 +90,7 @@ class IsolatedRows(QMS22):
         rng: np.random.RandomState,
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),
+        marks: Marks = NO_MARKS,
     ) -> None:
         self._forest = IsolationForest(random_state=rng).fit(normal)
 

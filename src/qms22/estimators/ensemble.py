@@ -230,7 +230,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             scaler, rows, len(batch), rng, options, n_marked
         )
         known, searched = as_host(normal), as_host(batch)
-        self._known = known
+        self._known, self._n_marked = known, n_marked
         near = distance_scaler(scaler, known, groups)
         self.views_["distances"] = learn_distances(
             near, known, options.dtype, rng, n_threads, marks

@@ -22,7 +22,15 @@ from qms22._runtime.validation import check_count
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.learning import leave_one_out
 from qms22.estimators.nearest import mean_log_distances
-from qms22.estimators.views import CovarianceView, DistanceView, ForestView, MembersView, View
+from qms22.estimators.views import (
+    CovarianceView,
+    DistanceView,
+    ForestView,
+    MembersView,
+    SimilarityView,
+    View,
+    similarity,
+)
 
 # As many rows of the batch count as found as give an estimated false discovery rate of 0.3.
 # Known-normal rows stand out that score as high as the first tenth of those, if they are at least
@@ -41,6 +49,7 @@ class SuspiciousNormalsMixin:
     unlabeled_scores_: NDArray[np.float64]
     _known: NDArray[np.float64]
     _held_out: Sequence[NDArray[np.intp]]
+    _n_marked: int
     _scores: Any
 
     def score_normals(self) -> NDArray[np.float64]:
@@ -67,8 +76,8 @@ class SuspiciousNormalsMixin:
     def suspicious_normals(self, k: int | None = None) -> NDArray[np.intp]:
         """Return positions of known-normal rows that may not be normal, most suspicious first.
 
-        Outliers among the known-normal rows hide outliers like them: with 2 % of them `flag` finds
-        few outliers in the batch, with 5 % none. Look at these rows, and fit again without those
+        Outliers among the known-normal rows hide outliers like them: with 5 % of them `flag` finds
+        hardly any in the batch. Look at these rows, and fit again without those
         that are outliers. Do not remove a row for its score alone: the batch has normal rows with
         high scores, too, which then have nothing to be compared with, and too many are flagged.
 
@@ -94,19 +103,20 @@ class SuspiciousNormalsMixin:
         are returned in 3 % of the cases with a clean T, and in 16, 38 and 20 % of the others; then
         7, 9 and 10 of 10 are right. Outliers unlike any in the batch are mostly missed.
 
-        With outliers in T the expected share of false alarms of ``flag(fdr)`` is at most
-        ``fdr`` · π₀ · (n + 1) / (n₀ + 1), where n₀ of the n held-out rows and the share π₀ of the
-        batch are normal: it stays below ``fdr`` unless T has a larger share of outliers than the
-        batch. Proof: given all others, the n₀ rows and the normal rows of the batch are
-        exchangeable as before. The other held-out rows only add to the counts of the p-values, and
-        the divisor n + 1 in place of n₀ + 1 gives the factor. The rest is the proof for `flag`, in
-        which the scores of rows that are not normal are arbitrary.
+        Outliers in T hardly touch the bound of ``flag(fdr)``. If n₀ of the n held-out rows are
+        normal, these and the normal rows of the batch are exchangeable as before, given all others.
+        The other held-out rows only add to the counts of the p-values, so that a p-value is at
+        least (n₀ + 1) / (n + 1) times what the n₀ rows alone give. In the worst case, where they
+        score lower than all normal rows, the expected share of false alarms by the procedure of
+        Benjamini and Hochberg is at most ``fdr`` · (n + 1) / (n₀ + 1), that is 5 % more with 5 %
+        outliers; the estimated share of normal rows, which counts the p-values from one half on,
+        can add about as much again. Outliers that score high only make p-values too large.
 
         Rows that were looked at and are outliers can leave T: the normal ones all stay, so the
         bound is the same with fewer other rows, up to the effect that the normal rows have on which
-        outliers were looked at. In the benchmark, where 5 % of T are looked at, ``flag(0.1)`` then
-        finds 42, 46 and 34 % of the outliers instead of 29, 12 and 0 % (44 % with a clean T), with
-        3 to 5 % false alarms. Removing all 5 % instead gives 11 to 15 %, and 21 % with a clean T.
+        outliers were looked at (Bashari et al. call it Label-Trim). In the benchmark, where the 5 %
+        most suspicious rows are looked at, this restores most of what is found with a clean T, and
+        the share of false alarms stays below the level. Removing all of the 5 % does not keep it.
 
         References
         ----------
@@ -158,7 +168,9 @@ class SuspiciousNormalsMixin:
         return normal
 
     def _score_learned(self) -> NDArray[np.float64]:
-        return score_held_out(self.views_, self.weights_, self._known, self._held_out)
+        return score_held_out(
+            self.views_, self.weights_, self._known, self._held_out, self._n_marked
+        )
 
 
 def score_held_out(
@@ -166,6 +178,7 @@ def score_held_out(
     weights: Mapping[str, float],
     rows: NDArray[np.float64],
     held_out: Sequence[NDArray[np.intp]],
+    n_marked: int = 0,
 ) -> NDArray[np.float64]:
     """Score the known-normal rows that views have learned from, as if they had not.
 
@@ -177,6 +190,8 @@ def score_held_out(
         The known-normal rows, in the order in which they were learned.
     held_out : sequence of ndarray of int
         The rows that each part of the view "members" has not learned from.
+    n_marked : int
+        How many rows marked as normal were learned from, too.
 
     Returns
     -------
@@ -185,12 +200,12 @@ def score_held_out(
     total = np.zeros(len(rows))
     for name, weight in weights.items():
         if weight > 0.0:
-            total += weight * _score_held_out(views[name], rows, held_out)
+            total += weight * _score_held_out(views[name], rows, held_out, n_marked)
     return total
 
 
 def _score_held_out(
-    view: View, rows: NDArray[np.float64], held_out: Sequence[NDArray[np.intp]]
+    view: View, rows: NDArray[np.float64], held_out: Sequence[NDArray[np.intp]], n_marked: int
 ) -> NDArray[np.float64]:
     """Compute −log p of known-normal rows in one view, as if it had not learned from them."""
     backend = choose_backend("cpu")
@@ -208,7 +223,13 @@ def _score_held_out(
         return -near.held_out.log_p_values_of_own(distances)
     if isinstance(view, CovarianceView):
         squares = backend.load(view.members).values(view.scaler.transform(rows))[:, 0]
-        return -view.held_out.log_p_values_of_own(np.log(leave_one_out(squares, len(rows))))
+        alone = leave_one_out(squares, len(rows) + n_marked)
+        return -view.held_out.log_p_values_of_own(np.log(alone))
+    if isinstance(view, SimilarityView):
+        scaled = view.scaler.transform(rows).astype(view.normal.dtype)
+        itself = _find(scaled, view.normal)
+        compared = similarity(scaled, view.normal, view.outliers, skip_normal=itself)
+        return -view.held_out.log_p_values_of_own(compared)
     assert isinstance(view, ForestView)
     out_of_bag = view.learned.replace(np.zeros(len(rows)), rows)
     return -view.held_out.log_p_values_of_own(out_of_bag)
