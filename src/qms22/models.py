@@ -123,11 +123,12 @@ def save_model(
     -----
     **Model files can contain training data.** The file of a `QMS22Ensemble` contains up to 2,048
     known-normal rows, because new rows are compared with them; these can be all rows of a small
-    table. They are scaled, but the file contains the scaling as well. It also contains values
-    that lie halfway between two neighboring ones of a column of T or S (the edges of a forest's
-    bins), and hashes of the rows that the forests learned from, which tell whether a given row
-    was among them. The file of a `QMS22` contains no rows. An encoder contains the names of the
-    columns and the levels of categories. Protect the file as you protect the data.
+    table. The rows marked as outliers or as normal are there, too. They are scaled, but the file
+    contains the scaling as well. It also contains values that lie halfway between two neighboring
+    ones of a column of T or S (the edges of a forest's bins), and hashes of the rows that the
+    forests learned from, which tell whether a given row was among them. The file of a `QMS22`
+    contains no rows. An encoder contains the names of the columns and the levels of categories.
+    Protect the file as you protect the data.
 
     The forests take most of the space: about 7 MB in all for tables of 20,000 rows or more.
 

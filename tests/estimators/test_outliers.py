@@ -154,20 +154,21 @@ def test_scores_do_not_depend_on_being_held_out(
 
 
 def p_values_of_normal(detector: BatchDetector, seed: int, same_batch: bool) -> Rows:
-    """Look at the most suspicious rows of a batch without outliers, and search again."""
+    """Look at the most suspicious rows of a batch without outliers, and search again.
+
+    Of an earlier batch, found with other known-normal rows, half of the marks are even wrong.
+    """
     rng = np.random.RandomState(seed)
-    normal, batch, earlier = (rng.normal(size=(n, 2)) for n in (60, 20, 20))
+    normal, batch, other_normal, earlier = (rng.normal(size=(n, 2)) for n in (60, 20, 60, 20))
     fitted: BatchDetector = clone(detector).set_params(random_state=seed)
-    looked_at_in = batch if same_batch else earlier
-    looked = fitted.fit(normal, unlabeled=looked_at_in).top_k(6)
-    rest = np.delete(batch, looked, axis=0) if same_batch else batch
-    # Half of the marks are wrong: the promise does not rest on their truth.
-    fitted.fit(
-        normal,
-        unlabeled=rest,
-        outliers=looked_at_in[looked[::2]],
-        marked_normal=looked_at_in[looked[1::2]],
-    )
+    if same_batch:
+        looked = fitted.fit(normal, unlabeled=batch).top_k(6)
+        rest = np.delete(batch, looked, axis=0)
+        fitted.fit(normal, unlabeled=rest, marked_normal=batch[looked])
+    else:
+        looked = fitted.fit(other_normal, unlabeled=earlier).top_k(6)
+        wrong, right = earlier[looked[::2]], earlier[looked[1::2]]
+        fitted.fit(normal, unlabeled=batch, outliers=wrong, marked_normal=right)
     p_values: Rows = fitted.p_values()
     return p_values
 
@@ -179,12 +180,11 @@ def test_p_values_of_normal_rows(detector: BatchDetector, same_batch: bool) -> N
     n_runs = 50
     p_values = [p_values_of_normal(detector, seed, same_batch) for seed in range(n_runs)]
     mean, expected = np.mean([values.mean() for values in p_values]), 11 / 21
-    assert mean > expected - 0.025
-    if not same_batch:
-        assert mean < expected + 0.06
+    # Up to 0.06 more because ties count against a row.
+    assert mean > expected + 0.02 if same_batch else -0.03 < mean - expected < 0.09
     # Rank 2 of 21 or less.
     low = np.mean([np.mean(values <= 2.5 / 21) for values in p_values])
-    assert low <= 2 / 21 + 0.03
+    assert low <= 2 / 21 + (0.0 if same_batch else 0.035)
 
 
 @each_detector

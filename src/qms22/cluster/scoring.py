@@ -20,7 +20,7 @@ def without_batch(detector: BaseEstimator, method: str) -> Any:
     if method != "score_samples":
         getattr(detector, "offset_", None)  # may be computed only now, from these rows
     light = copy.copy(detector)
-    for name in ("unlabeled_scores_", "_calibration", *ROWS_OF_FIT):
+    for name in ("unlabeled_scores_", *ROWS_OF_FIT):
         vars(light).pop(name, None)
     for name, value in vars(light).items():
         if isinstance(value, BatchDetector):  # of a DaskQMS22

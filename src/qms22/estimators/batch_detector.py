@@ -104,11 +104,10 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
 
         Notes
         -----
-        Marks change no promise of `flag` if they come from earlier batches: what is learned from
-        them is the same for every row of the batch and every held-out row. With marks from the
-        batch itself, the rows left to search are no random draw any more. If the most suspicious
-        rows were looked at, the normal ones left are less suspicious than most, and `flag` should
-        err on the safe side; simulations agree (``benchmarks/marks.py``), a proof there is not.
+        The promise of `flag` is proved for marks that neither the batch nor `X` had a part in, such
+        as those of an earlier batch that was searched with other known-normal rows. Where rows were
+        looked at because they are suspicious next to the same `X`, in an earlier batch or in this
+        one, it is only checked, by simulation (``benchmarks/marks_promise.py``).
         """
         options = self._check_parameters()
         normal = LazyRows.of(self, X, reset=True)
