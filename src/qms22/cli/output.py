@@ -115,7 +115,7 @@ def _print_table(table: pd.DataFrame, title: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    from qms22.detection.result import summary_text
+    from qms22.detection.result_text import summary_text
 
     shown = Table(title=escape(title))
     for name, dtype in zip(table.columns, table.dtypes, strict=True):

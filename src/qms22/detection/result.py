@@ -17,6 +17,7 @@ from qms22._runtime.packages import need
 from qms22.detection.marks import TableMarks
 from qms22.detection.reasons import RowReason
 from qms22.detection.result_columns import shown_ranks, without_clashes
+from qms22.detection.result_text import remark, share_text, short_text, summary_text
 from qms22.detection.streaming import rows_per_chunk
 from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.batch_detector import BatchDetector
@@ -27,7 +28,6 @@ from qms22.report import PageContent
 from qms22.report.text import visible
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.frame_source import FrameSource
-from qms22.tables.words import list_some, number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,24 +130,7 @@ class Detection:
     @property
     def remark(self) -> str:
         """What the verdict means for the flagged rows, or does not cover; may be empty."""
-        if self.verdict is None:
-            return ""
-        if self.verdict.decision == "drift" and self.flagged.any():
-            return (
-                "The flagged rows may only show that the batch has drifted; follow the advice of "
-                "the verdict before you look at them."
-            )
-        if self.fdr is None:
-            return (
-                "Only columns and their extreme values were compared; a false discovery rate (fdr) "
-                "tests the rows too."
-            )
-        if self.verdict.decision == "fine" and self.flagged.any():
-            return (
-                "The flagged rows are weaker evidence than the verdict asks for: they are worth a "
-                "look, but may all be normal."
-            )
-        return ""
+        return remark(self.verdict, self.fdr, is_any_flagged=bool(self.flagged.any()))
 
     @cached_property
     def suspicious_normal(self) -> pd.DataFrame | None:
@@ -175,8 +158,8 @@ class Detection:
             Columns "rank" (from 1), "row" (the position, or in its place the column `id`), "score",
             "flagged", "reasons", "p_value" and "agreement" where there are such, "mark" where marks
             were given, and those of the batch. A column of the batch with one of these names gets a
-            "_" appended. Rows marked as anomalies or as normal come last, without a rank. Dropped rows
-            are not in the table. The index is that of the batch.
+            "_" appended. Rows marked as anomalies or as normal come last, without a rank. Dropped
+            rows are not in the table. The index is that of the batch.
         """
         if only_flagged:
             rows, ranks = self._ranked_flagged()
@@ -236,7 +219,7 @@ class Detection:
         facts["settings"] = ", ".join(f"{n} {parameters[n]}" for n in names if n in parameters)
         if self.contamination is not None:
             facts["false discovery rate"] = f"{self.fdr:g}"
-            facts["estimated share of outliers"] = _share(self.contamination)
+            facts["estimated share of outliers"] = share_text(self.contamination)
         return {**facts, "seed": str(parameters["random_state"]), "qms22": __version__}
 
     def report(
@@ -364,9 +347,9 @@ class Detection:
 
     def __repr__(self) -> str:
         rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"
-        share = "" if self.contamination is None else f", {_share(self.contamination)} outliers"
+        share = "" if self.contamination is None else f", {share_text(self.contamination)} outliers"
         n_flagged = np.count_nonzero(self.flagged)
-        verdict = "" if self.verdict is None else f"; {_short(self.verdict)}"
+        verdict = "" if self.verdict is None else f"; {short_text(self.verdict)}"
         return f"Detection: {n_flagged:,} of {self.n_scored:,} rows flagged{rate}{share}{verdict}"
 
     def _repr_html_(self) -> str:
@@ -383,22 +366,3 @@ class Detection:
             f"<p>{escape(repr(self))}</p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
         )
-
-
-def summary_text(column: str, cell: object) -> str:
-    """Return a cell of a summary as text: results are rounded, names of rows are not."""
-    if not isinstance(cell, float):
-        return str(cell)
-    return f"{cell:.4g}" if column in ("score", "p_value") else number_text(cell)
-
-
-def _share(estimate: ContaminationEstimate) -> str:
-    return f"{estimate.share:.1%} (95 % interval: {estimate.low:.1%} to {estimate.high:.1%})"
-
-
-def _short(verdict: Verdict) -> str:
-    """Return a verdict in a few words."""
-    if verdict.decision == "drift":
-        names = dict.fromkeys(column.name for column in verdict.moved)
-        return f"drifted: {list_some(list(names))}" if names else "drifted"
-    return "contains anomalies" if verdict.decision == "anomalies" else "no alarm"

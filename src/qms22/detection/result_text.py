@@ -1,0 +1,49 @@
+"""Words about a result."""
+
+from __future__ import annotations
+
+from qms22.estimators.conformal import ContaminationEstimate
+from qms22.estimators.verdict import Verdict
+from qms22.tables.words import list_some, number_text
+
+
+def remark(verdict: Verdict | None, fdr: float | None, *, is_any_flagged: bool) -> str:
+    """Say what a verdict means for the flagged rows, or does not cover; may be empty."""
+    if verdict is None:
+        return ""
+    if verdict.decision == "drift" and is_any_flagged:
+        return (
+            "The flagged rows may only show that the batch has drifted; follow the advice of "
+            "the verdict before you look at them."
+        )
+    if fdr is None:
+        return (
+            "Only columns and their extreme values were compared; a false discovery rate (fdr) "
+            "tests the rows too."
+        )
+    if verdict.decision == "fine" and is_any_flagged:
+        return (
+            "The flagged rows are weaker evidence than the verdict asks for: they are worth a "
+            "look, but may all be normal."
+        )
+    return ""
+
+
+def summary_text(column: str, cell: object) -> str:
+    """Return a cell of a summary as text: results are rounded, names of rows are not."""
+    if not isinstance(cell, float):
+        return str(cell)
+    return f"{cell:.4g}" if column in ("score", "p_value", "agreement") else number_text(cell)
+
+
+def share_text(estimate: ContaminationEstimate) -> str:
+    """Return the share of outliers with its interval."""
+    return f"{estimate.share:.1%} (95 % interval: {estimate.low:.1%} to {estimate.high:.1%})"
+
+
+def short_text(verdict: Verdict) -> str:
+    """Return a verdict in a few words."""
+    if verdict.decision == "drift":
+        names = dict.fromkeys(column.name for column in verdict.moved)
+        return f"drifted: {list_some(list(names))}" if names else "drifted"
+    return "contains anomalies" if verdict.decision == "anomalies" else "no alarm"
