@@ -48,6 +48,9 @@ _RIDGE = 1e-3
 # Added to squared distances: the logarithm of 0 is infinite.
 _LEAST = 1e-12
 
+# Of scores that are logarithms; see `_on_grid`.
+_DECIMALS = 6
+
 
 class TrialScores(NamedTuple):
     """Scores in some trials, one column for each; higher is more suspicious.
@@ -82,6 +85,15 @@ def _with_own(
     """Put the scores of the rows on trial below those of the known-normal rows."""
     own = batch[rows, np.arange(len(rows))]
     return TrialScores(np.vstack([known, own]), batch)
+
+
+def _on_grid(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Round scores.
+
+    The row on trial and the known-normal rows are computed by different formulas. Where rows are
+    equal, their scores must be so as well: rounding errors would tell which of them is on trial.
+    """
+    return np.round(scores, _DECIMALS)
 
 
 class ForestTrials:
@@ -214,7 +226,7 @@ class DistanceTrials:
 
     def untried(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return scores of the known-normal rows and of the batch without a row on trial."""
-        means = self._means(self._nearest, np.full((len(self._rows), 1), np.inf))[:, 0]
+        means = _on_grid(self._means(self._nearest, np.full((len(self._rows), 1), np.inf)))[:, 0]
         return means[: self._n_normal], means[self._n_normal :]
 
     def scores(self, rows: NDArray[np.intp]) -> TrialScores:
@@ -227,7 +239,7 @@ class DistanceTrials:
             # A row is no neighbor of its own.
             added[np.arange(len(self._rows))[part, None] == on_trial] = np.inf
             added[:, ~self._is_reference[on_trial]] = np.inf
-            means[part] = self._means(self._nearest[part], added)
+            means[part] = _on_grid(self._means(self._nearest[part], added))
         return _with_own(means[: self._n_normal], means[self._n_normal :], rows)
 
     def _means(
@@ -240,6 +252,8 @@ class DistanceTrials:
         # Sums over the neighbors before each place, which is where the added one may come.
         before = np.concatenate([np.zeros((len(nearest), 1)), np.cumsum(logs, axis=1)], axis=1)
         total, weight = before[:, -1:], (there * weights).sum(axis=1, keepdims=True)
+        # With the added one the last of a full list is one too many.
+        kept, kept_weight = before[:, -2:-1], np.minimum(weight, 1.0 - 2 * weights[-1])
         place = np.zeros(added.shape, dtype=np.intp)
         for column in nearest.T:
             place += column[:, None] < added
@@ -248,9 +262,10 @@ class DistanceTrials:
         own_weight = 0.5 ** (place + 1)
         own = own_weight * np.log(np.where(is_neighbor, added, 1.0) + self._floor)
         # The neighbors behind the added one move one place on, so that they count half.
-        moved = first + own + (total - first) / 2
+        moved = first + own + (kept - first) / 2
         before_weight = 1.0 - 0.5**place
-        moved_weight = before_weight + own_weight + np.maximum(weight - before_weight, 0.0) / 2
+        behind_weight = np.maximum(kept_weight - before_weight, 0.0)
+        moved_weight = before_weight + own_weight + behind_weight / 2
         means: NDArray[np.float64] = np.where(
             is_neighbor, moved / moved_weight, total / np.where(weight > 0, weight, 1.0)
         )
@@ -279,7 +294,7 @@ class CovarianceTrials:
     def untried(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return scores of the known-normal rows and of the batch without a row on trial."""
         known, batch = self._squares[: self._n_normal], self._squares[self._n_normal :]
-        return np.log(_unlearned(known, self._n_normal + 1) + _LEAST), np.log(batch + _LEAST)
+        return _log_squares(_unlearned(known, self._n_normal + 1)), _log_squares(batch)
 
     def scores(self, rows: NDArray[np.intp]) -> TrialScores:
         """Return the scores in the trials of some rows of the batch."""
@@ -289,7 +304,11 @@ class CovarianceTrials:
         squares = self._squares[:, None] - products**2 / (n + self._squares[on_trial])
         known, batch = squares[: self._n_normal], squares[self._n_normal :]
         batch[rows, np.arange(len(rows))] = self._squares[on_trial]
-        return _with_own(np.log(_unlearned(known, n) + _LEAST), np.log(batch + _LEAST), rows)
+        return _with_own(_log_squares(_unlearned(known, n)), _log_squares(batch), rows)
+
+
+def _log_squares(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+    return _on_grid(np.log(squares + _LEAST))
 
 
 def _unlearned(squares: NDArray[np.float64], n: int) -> NDArray[np.float64]:
