@@ -43,14 +43,19 @@ class NaiveTree:
         self.labels = labels
         self.min_leaf = min_leaf
         self.random = random
-        n, p = bins.shape
-        self.drawn = np.zeros(n, dtype=int)
-        for _ in range(n):
-            self.drawn[self.random.below(n)] += 1
-        self.features = list(range(p))
+        self.drawn = self.draw()
+        self.features = list(range(bins.shape[1]))
         self.nodes: list[tuple[int, int, int, float]] = []  # feature, threshold, child, value
         self.add_leaf()
         self.grow(0, np.flatnonzero(self.drawn), 0)
+
+    def draw(self) -> NDArray[np.int64]:
+        """Return how often each row is drawn."""
+        n = len(self.bins)
+        drawn = np.zeros(n, dtype=np.int64)
+        for _ in range(n):
+            drawn[self.random.below(n)] += 1
+        return drawn
 
     def add_leaf(self) -> int:
         self.nodes.append((0, 255, len(self.nodes), 0.0))
@@ -126,3 +131,16 @@ class NaiveTree:
             if child == node:
                 return value
             node = child + int(row[feature] > threshold)
+
+
+class TreeOfBag(NaiveTree):
+    """A tree that learns from each row of a bag once; 1/2 everywhere if it is empty."""
+
+    def draw(self) -> NDArray[np.int64]:
+        return np.ones(len(self.bins), dtype=np.int64)
+
+    def grow(self, node: int, rows: NDArray[np.int64], n_constant: int) -> None:
+        if rows.size:
+            super().grow(node, rows, n_constant)
+        else:
+            self.nodes[node] = (*self.nodes[node][:3], 0.5)
