@@ -128,7 +128,7 @@ class ForestTrials:
         rows = marks.add_normal(marks.add_outliers(np.concatenate([normal, batch])))
         ends = np.cumsum([len(normal), len(batch), len(marks.outliers)])
         roles = np.empty((n_trees, len(rows)), dtype=np.uint8)
-        draws = rng.random_sample((n_trees, len(rows))).astype(np.float32)
+        draws = rng.random_sample((n_trees, len(rows)))
         known, searched, marked, teaching = np.split(np.arange(len(rows)), ends)
         in_bag = draws < _IN_BAG
         as_normal = draws < _BATCH_AS_NORMAL
