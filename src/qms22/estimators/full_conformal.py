@@ -14,7 +14,7 @@ J. Lee, I. Popov, Z. Ren, "Full-conformal novelty detection: A powerful and non-
 2025. https://arxiv.org/abs/2501.02703
 
 Z. Xu, A. Solari, L. Fischer, R. de Heide, A. Ramdas, J. Goeman, "Bringing closure to false
-discovery rate control", 2025. https://arxiv.org/abs/2504.11759
+discovery rate control", 2025. https://arxiv.org/abs/2509.02517
 """
 
 from __future__ import annotations
