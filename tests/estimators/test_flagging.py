@@ -260,8 +260,8 @@ def test_too_few_known_normal_rows_to_compare_with() -> None:
     batch[3] = 9.0
     fitted = QMS22Ensemble(random_state=0).fit(rng.normal(size=(57, 2)), unlabeled=batch)
     text = (
-        r"with 57 known-normal rows fdr=0\.2 can flag none or at least 4 of 40 rows; 1 rows? .* "
-        r"among which 0\.69 normal rows are expected at most \(see beyond\(\)\)"
+        r"with 57 known-normal rows a false discovery rate of 0\.2 can flag none or at least 4 of 40 "
+        r"rows; 1 of them \(numbers 3\) are .*, where 0\.69 normal ones are expected at most"
     )
     with pytest.warns(UserWarning, match=text) as caught:
         assert not fitted.flag(0.2).any()
