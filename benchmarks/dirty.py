@@ -29,10 +29,12 @@ from typing import Any
 import click
 import numpy as np
 import pandas as pd
-from fdr import (
+from fdr import NearestNeighbors
+from fdr_sets import (
     Found,
     Labeled,
-    NearestNeighbors,
+    adbench_option,
+    adbench_sets,
     made_datasets,
     n_jobs_option,
     search_all,
@@ -46,7 +48,6 @@ from sklearn.ensemble import IsolationForest
 from qms22 import QMS22, QMS22Ensemble
 from qms22._cpm.backends import Backend
 from qms22._cpm.options import SolverOptions
-from qms22.datasets import load_adbench
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.suspicious_normals import score_held_out
@@ -224,11 +225,8 @@ def all_datasets(adbench: Path | None) -> dict[str, Labeled]:
     if adbench is None:
         console.print("no ADBench files; give their directory with --adbench to use them")
         return made
-    loaded = {
-        dataset.name: (dataset.rows.encode(dataset.features)[1], dataset.is_outlier)
-        for dataset in load_adbench(adbench)
-    }
-    enough = {name: data for name, data in loaded.items() if data[1].sum() >= LEAST_OUTLIERS}
+    loaded = adbench_sets(adbench).items()
+    enough = {name: data for name, data in loaded if data[1].sum() >= LEAST_OUTLIERS}
     return enough | made
 
 
@@ -243,7 +241,7 @@ def summarise(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 @click.command()
-@click.option("--adbench", type=click.Path(exists=True, path_type=Path), envvar="QMS22_ADBENCH")
+@adbench_option
 @click.option("--repeats", default=2, show_default=True, help="Random splits of each data set.")
 @n_jobs_option
 @output_option("dirty.csv")

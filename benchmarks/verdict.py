@@ -19,13 +19,22 @@ from pathlib import Path
 import click
 import numpy as np
 import pandas as pd
-from fdr import KEEL, Found, Labeled, keel_option, load, made_datasets, n_jobs_option, search_all
+from fdr_sets import (
+    Found,
+    Labeled,
+    adbench_option,
+    adbench_sets,
+    keel_option,
+    made_datasets,
+    n_jobs_option,
+    old_sets,
+    search_all,
+)
 from numpy.typing import NDArray
 from reporting import console, output_option, write_csv
 from rich.table import Table
 
 from qms22 import QMS22Ensemble
-from qms22.datasets import load_adbench
 from qms22.estimators.moved_columns import ColumnPair, compare_columns
 from qms22.estimators.verdict import Verdict, judge_batch
 
@@ -210,23 +219,17 @@ def show(summary: pd.DataFrame, runs: pd.DataFrame) -> None:
 
 def all_datasets(keel: Path | None, adbench: Path | None) -> Iterator[tuple[str, str, Labeled]]:
     """Return the collection, the name and the rows of every data set."""
-    for name, labeled in made_datasets().items():
-        yield "generated", name, labeled
-    if keel is not None:
-        for name in KEEL:
-            yield "KEEL", name, load(name, keel)
+    made = made_datasets()
+    for name, labeled in old_sets(keel):
+        yield "generated" if name in made else "KEEL", name, labeled
     if adbench is not None:
-        for dataset in load_adbench(adbench):
-            yield (
-                "ADBench",
-                dataset.name,
-                (dataset.rows.encode(dataset.features)[1], dataset.is_outlier),
-            )
+        for name, labeled in adbench_sets(adbench).items():
+            yield "ADBench", name, labeled
 
 
 @click.command()
 @keel_option
-@click.option("--adbench", type=click.Path(exists=True, path_type=Path), envvar="QMS22_ADBENCH")
+@adbench_option
 @click.option("--repeats", default=8, show_default=True, help="Random splits of each data set.")
 @n_jobs_option
 @output_option("verdict.csv")
