@@ -73,6 +73,8 @@ def test_quiet_says_nothing(files: Path) -> None:
     assert result.exit_code == 0
     assert not result.stderr
     assert len(result.stdout.splitlines()) == 6
+    shown = run("detect", "--help", cwd=files).stdout
+    assert "no verdict" in " ".join(shown.split())
 
 
 def test_texts_of_a_table_cannot_control_the_terminal(files: Path) -> None:

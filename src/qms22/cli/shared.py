@@ -31,7 +31,7 @@ only_flagged_option = click.option(
     "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."
 )
 quiet_option = click.option(
-    "-q", "--quiet", is_flag=True, help="No progress bar and no table of columns."
+    "-q", "--quiet", is_flag=True, help="No progress bar, no table of columns and no verdict."
 )
 
 
