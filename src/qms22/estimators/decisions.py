@@ -67,8 +67,8 @@ class CalibratedMixin:
             and compared with all of these by trees, distances and covariance. It finds more
             outliers, needs fewer known-normal rows and depends little on chance. "split" holds out
             one known-normal row in three and compares scores of the detector itself. "auto" is
-            "full" for `QMS22Ensemble` with up to 20,000 rows of T and the batch together, else
-            "split".
+            "full" for `QMS22Ensemble` with up to 20,000 rows of T and the batch together and one
+            split, else "split".
         n_splits : int, default=1
             With "split": how many times to hold out known-normal rows. One split finds most
             outliers. With five, merged by their e-values, the answer depends less on the split, and

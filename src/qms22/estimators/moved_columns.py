@@ -242,7 +242,7 @@ def _compare_numbers(pair: ColumnPair, sizes: _Sizes, n_present: _Sizes) -> Move
         pair.name,
         change_of_numbers(normal, batch),
         effect,
-        # For finite samples, and with ties, the limit is too high: the safe side.
+        # The limit distribution: higher than the exact values that tests/test_promises.py has.
         float(kolmogorov(math.sqrt(size) * effect)),
         min(1.0, len(_RANGES) * float(lost.min())),
         is_whole and bool(is_outside.mean() > _OUTSIDE),
