@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from qms22.detection import Detection, detect
     from qms22.estimators.calibration import Calibration
     from qms22.estimators.classifier import QMSClassifier
-    from qms22.estimators.conformal import ContaminationEstimate
+    from qms22.estimators.conformal import ContaminationEstimate, RowsBeyond
     from qms22.estimators.ensemble import QMS22Ensemble
     from qms22.estimators.explain import Explanation
     from qms22.estimators.moved_columns import MovedColumn
@@ -35,6 +35,7 @@ __all__ = [
     "OutlierBound",
     "QMS22Ensemble",
     "QMSClassifier",
+    "RowsBeyond",
     "TabularEncoder",
     "Verdict",
     "__version__",
@@ -54,6 +55,7 @@ _HOMES = {
     "QMS22": "qms22.estimators.qms22",
     "QMS22Ensemble": "qms22.estimators.ensemble",
     "QMSClassifier": "qms22.estimators.classifier",
+    "RowsBeyond": "qms22.estimators.conformal",
     "TabularEncoder": "qms22.tables",
     "Verdict": "qms22.estimators.verdict",
     "build_info": "qms22._runtime.build",
