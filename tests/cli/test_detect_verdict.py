@@ -62,10 +62,10 @@ def test_flags_in_a_drifted_batch_come_with_one_warning(files: Path) -> None:
 
 def test_a_fine_batch(files: Path) -> None:
     result = run(*DETECT, "--top", "5", cwd=files)
-    assert "The batch of 200 rows is fine: its columns" in result.stderr
+    assert "No alarm: the columns of the batch (200 rows)" in result.stderr
     assert "Only columns and their extreme values" in result.stderr
     result = run(*DETECT, "--fdr", "0.2", cwd=files)
-    assert "The batch of 200 rows is fine: its rows and columns" in result.stderr
+    assert "No alarm: the rows and columns of the batch (200 rows)" in result.stderr
 
 
 def test_quiet_says_nothing(files: Path) -> None:

@@ -260,8 +260,8 @@ def test_too_few_known_normal_rows_to_compare_with() -> None:
     batch[3] = 9.0
     fitted = QMS22Ensemble(random_state=0).fit(rng.normal(size=(57, 2)), unlabeled=batch)
     text = (
-        r"with 57 known-normal rows a false discovery rate of 0\.2 can flag none or at least 4 of 40 "
-        r"rows; 1 of them \(numbers 3\) are .*, where 0\.69 normal ones are expected at most"
+        r"with 57 known-normal rows a false discovery rate of 0\.2 can flag none or at least 4 of "
+        r"40 rows; 1 of them \(3\) is .*, where 0\.69 normal ones are expected at most"
     )
     with pytest.warns(UserWarning, match=text) as caught:
         assert not fitted.flag(0.2).any()
@@ -270,7 +270,7 @@ def test_too_few_known_normal_rows_to_compare_with() -> None:
 
 
 def test_full_is_for_the_ensemble(rows: Rows) -> None:
-    with pytest.raises(ValueError, match="is for QMS22Ensemble with up to 20,000"):
+    with pytest.raises(ValueError, match="is for QMS22Ensemble with up to 10,000"):
         QMS22(**QUICK).fit(rows[0], unlabeled=rows[1]).flag(method="full")
     fitted = QMS22Ensemble(random_state=0).fit(rows[0], unlabeled=rows[1])
     with pytest.raises(ValueError, match="method must be"):

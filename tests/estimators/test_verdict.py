@@ -55,10 +55,10 @@ def test_sentences() -> None:
         return str(judge_batch(columns, 2000, bound=bound))
 
     assert sentence([STILL]) == (
-        "The batch of 2,000 rows is fine: its rows and columns look like the known-normal ones "
-        "(p = 1)."
+        "No alarm: the rows and columns of the batch (2,000 rows) cannot be told from the "
+        "known-normal ones (p = 1)."
     )
-    assert "its columns look like" in sentence([STILL], None)
+    assert "the columns of the batch" in sentence([STILL], None)
     assert sentence([STILL], SOME) == (
         "The batch contains anomalies: at least 12 of its 2,000 rows are unlike the known-normal "
         "rows (p < 0.001)."

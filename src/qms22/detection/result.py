@@ -62,7 +62,8 @@ class Detection:
         P-values, if rows were flagged by a false discovery rate.
     agreement : ndarray of shape (n_rows,) or None
         How sure flags are: the share of five separate parts of the trees that flag each row, if
-        rows were flagged by a false discovery rate and there are at most 20,000.
+        rows were flagged by a false discovery rate and there are at most 10,000, unless it
+        would take long.
     contamination : ContaminationEstimate or None
         The estimated share of outliers in the batch, if so. It is not below the share of flagged
         rows that are expected to be outliers, nor below the bound of the verdict.
@@ -130,7 +131,20 @@ class Detection:
     @property
     def remark(self) -> str:
         """What the verdict means for the flagged rows, or does not cover; may be empty."""
-        return remark(self.verdict, self.fdr, is_any_flagged=bool(self.flagged.any()))
+        return remark(
+            self.verdict,
+            self.fdr,
+            is_any_flagged=bool(self.flagged.any()),
+            is_drift_scored=self.is_drift_scored,
+        )
+
+    @property
+    def is_drift_scored(self) -> bool:
+        """Whether the batch has drifted in columns that scores and flags rest on."""
+        if self.verdict is None or self.verdict.decision != "drift":
+            return False
+        used = self.encoder.groups_
+        return not self.verdict.moved or any(moved.name in used for moved in self.verdict.moved)
 
     @cached_property
     def suspicious_normal(self) -> pd.DataFrame | None:

@@ -7,10 +7,14 @@ from qms22.estimators.verdict import Verdict
 from qms22.tables.words import list_some, number_text
 
 
-def remark(verdict: Verdict | None, fdr: float | None, *, is_any_flagged: bool) -> str:
+def remark(
+    verdict: Verdict | None, fdr: float | None, *, is_any_flagged: bool, is_drift_scored: bool
+) -> str:
     """Say what a verdict means for the flagged rows, or does not cover; may be empty."""
     if verdict is None:
         return ""
+    if verdict.decision == "drift" and is_any_flagged and not is_drift_scored:
+        return "The columns that moved were left out: the flagged rows do not rest on them."
     if verdict.decision == "drift" and is_any_flagged:
         return (
             "The flagged rows may only show that the batch has drifted; follow the advice of "

@@ -151,7 +151,7 @@ def detect(
         encoded.encoder, drawn.normal, drawn.batch, ignored, n_scored, flags.bound
     )
     found = _result(tables, encoded, detector, scores, flags, fdr, id_name, verdict)
-    if fdr is not None and verdict.decision == "drift" and found.flagged.any():
+    if fdr is not None and found.is_drift_scored and found.flagged.any():
         warnings.warn(found.remark, stacklevel=2)
     return found
 
@@ -367,14 +367,14 @@ def _flag_by_rate(
         marked=encoded.marked,
         seed=seed,
     )
-    flagged = np.zeros(n_rows, dtype=bool)
+    flagged, agreement = np.zeros(n_rows, dtype=bool), None
     full = compare_tables(encoded, detector, seed=seed)
     if full is None:
         flagged[encoded.positions] = calibration.flag(fdr)
-        agreement = None
     else:
         flagged[encoded.positions] = full.flag(fdr)
-        agreement = _placed(full.agreement(fdr), encoded.positions, n_rows)
+        if full.is_quick(fdr):
+            agreement = _placed(full.agreement(fdr), encoded.positions, n_rows)
         if not flagged.any() and (why := full.why_none(fdr)):
             warnings.warn(why, stacklevel=3)
     p_values = _placed(calibration.p_values(), encoded.positions, n_rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,13 +52,17 @@ def judge_tables(
         How many of them are outliers, if they were calibrated with `outlier_confidence`.
     """
     pairs = pair_columns(encoder, normal, batch, ignore)
-    return judge_batch(
+    verdict = judge_batch(
         compare_columns(pairs),
         n_scored,
         bound=bound,
         extremes=ExtremeRows(pairs),
         confidence=CONFIDENCE,
     )
+    # Advice to leave out a column is of no use where the encoder has left it out.
+    done = [f"leave out {name!r} " for name in encoder.ignore]
+    advice = [text for text in verdict.advice if not text.startswith(tuple(done))]
+    return replace(verdict, advice=tuple(advice))
 
 
 def pair_columns(

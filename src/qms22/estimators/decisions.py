@@ -67,7 +67,7 @@ class CalibratedMixin:
             and compared with all of these by trees, distances and covariance. It finds more
             outliers, needs fewer known-normal rows and depends little on chance. "split" holds out
             one known-normal row in three and compares scores of the detector itself. "auto" is
-            "full" for `QMS22Ensemble` with up to 20,000 rows of T and the batch together and one
+            "full" for `QMS22Ensemble` with up to 10,000 rows of T and the batch together and one
             split, else "split".
         n_splits : int, default=1
             With "split": how many times to hold out known-normal rows. One split finds most
@@ -231,9 +231,11 @@ class CalibratedMixin:
         self._calibrated()
         if method == "split" or (method == "auto" and n_splits > 1):
             return None
+        if method == "full" and n_splits > 1:
+            raise ValueError("n_splits is for method='split'; method='full' holds out no row")
         if method == "full" and self._full is None:
             raise ValueError(
-                "method='full' is for QMS22Ensemble with up to 20,000 known-normal and unlabeled "
+                "method='full' is for QMS22Ensemble with up to 10,000 known-normal and unlabeled "
                 "rows together; choose method='split'"
             )
         return self._full

@@ -47,7 +47,7 @@ from qms22.estimators.trials import (
 )
 
 # With more rows of T and the batch together rows are held out instead: enough of them are left.
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 
 # Trees: as many as there are values of them in memory, between the two limits. The fewer trees, the
 # more the trials of similar rows differ, and the fewer rows are flagged.
@@ -67,7 +67,7 @@ _GENEROUS = 2.0
 _SCORES_AT_ONCE = 4_000_000
 
 # With fewer scores in all trials no progress bar is shown.
-_SCORES_WITHOUT_BAR = 10_000_000
+_SCORES_WITHOUT_BAR = 1_500_000
 
 # Rows that are named where none is flagged.
 _ROWS_NAMED = 6
@@ -180,7 +180,8 @@ class FullCalibration:
         rows = np.flatnonzero((self._untried(self._views) <= most).any(axis=0))
         is_beyond = np.zeros(self.n_batch, dtype=bool)
         for row, scores in self._trials(self._views, rows):
-            known, _ = scores[0]
+            # One view is enough to see a single row, so that the highest counts.
+            known = np.max([known for known, _ in scores[-3:]], axis=0)
             is_beyond[row] = np.count_nonzero(known >= known[-1]) <= rank
         return RowsBeyond(np.flatnonzero(is_beyond), self.n_batch * share)
 
@@ -190,23 +191,33 @@ class FullCalibration:
         if least <= 1:
             return None
         rows, expected_false = self.beyond()
+        if not len(rows):
+            return None
         names = ", ".join(map(str, rows[:_ROWS_NAMED])) + (", …" if len(rows) > _ROWS_NAMED else "")
         can = f"none or at least {least}" if least <= self.n_batch else "none"
+        are = "is" if len(rows) == 1 else "are"
         return (
             f"no row is flagged: with {self.n_normal} known-normal rows a false discovery rate of "
-            f"{fdr:g} can flag {can} of {self.n_batch} rows; {len(rows)} of them "
-            + (f"(numbers {names}) " if len(rows) else "")
-            + f"are more suspicious than all known-normal rows, where {expected_false:.2g} normal "
+            f"{fdr:g} can flag {can} of {self.n_batch} rows; {len(rows)} of them ({names}) {are} "
+            f"more suspicious than all known-normal rows, where {expected_false:.2g} normal "
             "ones are expected at most; give more known-normal rows, a smaller batch or a higher "
             "rate"
         )
 
+    def is_quick(self, fdr: float) -> bool:
+        """Whether few rows come into question, so that `agreement` takes a few seconds at most."""
+        n_tried = len(self._in_question(self._views, fdr))
+        return n_tried * (self.n_normal + self.n_batch) <= _SCORES_WITHOUT_BAR
+
+    def _in_question(self, views: Sequence[Trials], level: float) -> NDArray[np.intp]:
+        """Return the rows that scores without a trial flag at twice the level."""
+        flagged = [benjamini_hochberg(p, _GENEROUS * level) for p in self._untried(views)]
+        return np.flatnonzero(np.any(flagged, axis=0))
+
     def _e_values(self, views: Sequence[Trials], level: float) -> NDArray[np.float64]:
         values = np.zeros(self.n_batch)
-        # An e-value may always be replaced by 0. So trials are made for rows only that come into
-        # question: by scores without a trial, at twice the level.
-        flagged = [benjamini_hochberg(p, _GENEROUS * level) for p in self._untried(views)]
-        for row, scores in self._trials(views, np.flatnonzero(np.any(flagged, axis=0))):
+        # An e-value may always be replaced by 0, so that only rows in question get a trial.
+        for row, scores in self._trials(views, self._in_question(views, level)):
             lines = [draw_line(*of_choice, level, self.n_batch) for of_choice in scores]
             # The choice depends on how many of the other rows are found, not on the row on trial.
             values[row] = max(lines, key=lambda line: line.n_found).e_value

@@ -154,7 +154,7 @@ def _advice(decision: Decision, moved: Sequence[MovedColumn]) -> tuple[str, ...]
     periods = [column for column in moved if column.is_period]
     advice = [
         f"leave out {column.name!r} ({column.change}): it looks like a period or a counter, which "
-        "says when a row was made and not whether it is normal"
+        "says when or where a row was made and not whether it is normal"
         for column in periods
     ]
     if len(periods) < len(moved) or not moved:
@@ -167,8 +167,8 @@ def _advice(decision: Decision, moved: Sequence[MovedColumn]) -> tuple[str, ...]
 def _show_fine(verdict: Verdict) -> str:
     tested = "rows and columns" if verdict.fewest_outliers is not None else "columns"
     return (
-        f"The batch of {_rows(verdict.n_rows)} is fine: its {tested} look like the known-normal "
-        f"ones ({_chance(verdict.p_value)})."
+        f"No alarm: the {tested} of the batch ({_rows(verdict.n_rows)}) cannot be told from the "
+        f"known-normal ones ({_chance(verdict.p_value)})."
     )
 
 

@@ -114,7 +114,6 @@ function givenFlags(mask, run) {
   const count = mask.reduce((sum, flag) => sum + flag, 0);
   if (last === count) return topFlags(count, run);
   const given = { count, last, isTop: false, has: (row) => mask[row] === 1, hits: run.truth?.nFlagged };
-  if (run.pValue) given.highestP = Math.max(...flaggedRows(given).map((row) => run.pValue.value(row)));
   return given;
 }
 

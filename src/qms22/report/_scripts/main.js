@@ -16,8 +16,7 @@ function countsWords(run, flags) {
     const tied = run.reach[k - 1] - k;
     if (tied > 0) parts.push(`, which ${plural(tied, "more row")} ${tied === 1 ? "has" : "have"} too`);
   } else if (k > 0) {
-    if (run.pValue) parts.push(", p-value ≤ ", strong(rounded(flags.highestP, 6)));
-    parts.push(`, the last at rank ${countText(last)}`);
+    parts.push(`, the last at rank ${countText(last)}: flags rest on a comparison of their own`);
   }
   if (run.truth) {
     const { nOutliers } = run.truth;
