@@ -27,12 +27,15 @@ SMALL = pd.DataFrame(
         "color": ["red", "-blue", "red", "green"],
     }
 )
+NORMAL = SMALL.assign(name=["n1", "n2", "n3", "n4"], size=[1.5, 2.5, 3.5, 4.5])
+TABLES = open_table(NORMAL), open_table(SMALL)
 
 
 def read(marks: Any, batch: Any = SMALL, id_name: str | None = "name", **more: Any) -> TableMarks:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return read_marks(marks, open_table(batch), id_name, more.get("ignore", [id_name]))
+        ignore = more.get("ignore", [id_name])
+        return read_marks(marks, open_table(NORMAL), open_table(batch), id_name, ignore)
 
 
 def words_of(marks: TableMarks) -> list[str]:
@@ -91,10 +94,10 @@ def test_rows_of_another_table_are_used_by_their_cells() -> None:
     other = SMALL.assign(size=9.0)
     found = read(other.assign(mark=["anomaly", "normal", None, "unsure"]))
     assert not found.codes.any()
-    assert found.others.table["size"].tolist() == [9.0, 9.0]
-    assert found.others.is_anomaly.tolist() == [True, False]
+    assert found.others[0].table["size"].tolist() == [9.0, 9.0]
+    assert found.others[0].is_anomaly.tolist() == [True, False]
     assert str(found) == "2 marks used: 1 anomaly, 1 normal (2 of rows of other tables)"
-    (part,) = found.parts(open_table(SMALL))
+    (part,) = found.parts(*TABLES)
     assert part.table["color"].tolist() == ["red", "-blue"]
 
 
@@ -105,16 +108,16 @@ def test_rows_of_both_tables(key: str) -> None:
     table = table.assign(row=[0, 1, 2, 3] * 2, mark=["ok", None, None, "anomaly"] * 2)
     table = table.drop(columns="row" if key == "name" else "name")
     with pytest.warns(UserWarning, match=f"2 of 4 marked rows .* \\({key} .* has size 9.0, but 1"):
-        found = read_marks(table, open_table(SMALL), "name", ["name"])
+        found = read_marks(table, *TABLES, "name", ["name"])
     assert words_of(found) == ["normal", "", "", "anomaly"]
-    assert found.others.is_anomaly.tolist() == [False, True]
+    assert found.others[0].is_anomaly.tolist() == [False, True]
 
 
 def test_a_table_without_names_is_another_table() -> None:
     table = SMALL.drop(columns="name").assign(mark="anomaly")
     with pytest.warns(UserWarning, match="4 of 4 marked rows .* neither a column 'row' nor"):
-        found = read_marks(table, open_table(SMALL), "name", ["name"])
-    assert len(found.others.table) == 4
+        found = read_marks(table, *TABLES, "name", ["name"])
+    assert len(found.others[0].table) == 4
     assert not found.codes.any()
 
 
@@ -126,7 +129,7 @@ def test_a_decision_counts_more_than_unsure() -> None:
 def test_row_numbers_alone_are_taken_with_a_warning(tmp_path: Path) -> None:
     (tmp_path / "marks.csv").write_text("row,mark\n1,ok\n")
     with pytest.warns(UserWarning, match=r"marks\.csv names rows by number alone"):
-        found = read_marks(tmp_path / "marks.csv", open_table(SMALL), None, [])
+        found = read_marks(tmp_path / "marks.csv", *TABLES, None, [])
     assert found.decided.tolist() == [1]
 
 

@@ -62,6 +62,6 @@ def test_the_command_names_them(tables: tuple[pd.DataFrame, pd.DataFrame], tmp_p
     named = [int(number) for number in re.findall(r"\d+", line.split("(")[0])]
     assert len(named) >= 3
     assert set(named) <= set(PLANTED)
-    assert line.endswith("leave out those that are not normal")
+    assert line.endswith("mark those that are not normal")
     assert not lines_of(result.stdout)
     assert not lines_of(run("detect", "dirty.csv", *options, "--quiet", cwd=tmp_path).stderr)

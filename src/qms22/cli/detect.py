@@ -73,7 +73,8 @@ if TYPE_CHECKING:
     type=FILE,
     help="Learn from what is known about rows: a table with a column 'mark' (anomaly, normal, "
     "unsure or empty) and the column --id, or 'row' with row numbers from 0; for example a file of "
-    "--output with that column added. Rows of earlier batches need their own columns.",
+    "--output with that column added, or one of --suspicious-normal. Rows of earlier batches need "
+    "their own columns.",
 )
 @click.option("--outlier", help="With --label: the value that means outlier, if it is not obvious.")
 @click.option(
@@ -100,6 +101,13 @@ if TYPE_CHECKING:
 )
 @output_option
 @only_flagged_option
+@click.option(
+    "--suspicious-normal",
+    type=FILE,
+    help="Write the most suspicious known-normal rows (5 % of them, at most 100) to a .csv or "
+    ".parquet file. Look at them, write 'anomaly' into the column 'mark' of those that are not "
+    "normal, and give the file to --marks: these rows leave the known-normal ones.",
+)
 @click.option("--report", type=FILE, help="Write a page to explore the result: an .html file.")
 @click.option(
     "--save-model",
@@ -134,6 +142,7 @@ def detect(
     outlier: str | None,
     output: Path | None,
     only_flagged: bool,
+    suspicious_normal: Path | None,
     report: Path | None,
     save_model: Path | None,
     quiet: bool,
@@ -157,12 +166,15 @@ def detect(
         qms22 detect last-month.csv today.csv --top 50 --id order --report today.html
         qms22 detect last-month.csv today.csv --fdr 0.1
         qms22 detect last-month.csv today.csv --id order --marks looked-at.csv
+        qms22 detect last-month.csv today.csv --suspicious-normal to-check.csv
         qms22 detect last-year.parquet this-year.parquet --max-samples 50000 -o scores.parquet
     """
     _check_files(normal, unlabeled, marker, normal_value, options)
+    _check_preset(suspicious_normal, options["preset"])
     check_goes_with("--outlier", outlier, "--label", label)
     check_goes_with("--only-flagged", only_flagged, "--output", output)
-    outputs = {"--output": output, "--report": report, "--save-model": save_model}
+    outputs = {"--output": output, "--suspicious-normal": suspicious_normal}
+    outputs |= {"--report": report, "--save-model": save_model}
     check_table_outputs([normal, unlabeled, options["marks"]], outputs)
     began = time.perf_counter()
     with explained():
@@ -181,14 +193,12 @@ def detect(
         found = detection.detect(tables[0], batch, **options, verbose=int(not quiet))
         if not quiet:
             print_columns(found)
-        _write_output(found, output, only_flagged)
+        _write_output(found, output, only_flagged, suspicious_normal)
         if report is not None:
-            facts = {
-                "files": ", ".join(path.name for path in (normal, unlabeled) if path is not None),
-                "preset": options["preset"],
-                "seconds": f"{time.perf_counter() - began:.1f}",
-            }
-            title = f"Suspicious rows of {(unlabeled or normal).name}"
+            paths = [path for path in (normal, unlabeled) if path is not None]
+            facts = {"files": ", ".join(path.name for path in paths), "preset": options["preset"]}
+            facts["seconds"] = f"{time.perf_counter() - began:.1f}"
+            title = f"Suspicious rows of {paths[-1].name}"
             found.report(report, title=title, truth=truth, facts=facts)
         if save_model is not None:
             about = {name: options[name] for name in ("preset", "id")}
@@ -269,6 +279,14 @@ def _check_files(
         raise click.UsageError("--marker and --normal-value go with one file, not with two")
 
 
+def _check_preset(suspicious_normal: Path | None, preset: str) -> None:
+    if suspicious_normal is not None and preset != "recommended":
+        raise click.UsageError(
+            "--suspicious-normal needs the preset recommended, which can rank known-normal rows; "
+            f"got {preset}"
+        )
+
+
 def _check_columns(names: Sequence[str], label: str | None, options: dict[str, Any]) -> None:
     given = [("--label", label), ("--id", options["id"])]
     for option, column in (*given, *(("--ignore", name) for name in options["ignore"])):
@@ -276,6 +294,10 @@ def _check_columns(names: Sequence[str], label: str | None, options: dict[str, A
             raise click.UsageError(f"{option} {column}: the unlabeled table has no such column")
 
 
-def _write_output(found: Detection, path: Path | None, only_flagged: bool) -> None:
+def _write_output(
+    found: Detection, path: Path | None, only_flagged: bool, suspicious_normal: Path | None = None
+) -> None:
     if path is not None:
         write_tables([found.table(only_flagged=True)] if only_flagged else found.tables(), path)
+    if suspicious_normal is not None:
+        write_tables([found.normal_to_check()], suspicious_normal)

@@ -151,8 +151,8 @@ def print_suspicious_normal(found: Detection) -> None:
     if len(rows) > _MOST_NAMED:
         named += f" and {len(rows) - _MOST_NAMED} more"
     click.echo(
-        f"known-normal rows {named} (counted from 0) look like the anomalies found: check them, "
-        "and leave out those that are not normal",
+        f"known-normal rows {named} (counted from 0) look like the anomalies found: look at them "
+        "(--suspicious-normal), and mark those that are not normal",
         err=True,
     )
 

@@ -12,6 +12,7 @@ import click
 
 _SUFFIXES = {
     "--output": (".csv", ".parquet", ".json"),
+    "--suspicious-normal": (".csv", ".parquet"),
     "--report": (".html",),
     "--save-model": (".skops",),
 }

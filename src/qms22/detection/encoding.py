@@ -27,8 +27,8 @@ class EncodedTables(NamedTuple):
     encoder : TabularEncoder
     normal, batch : DataFrame
         The rows that are used.
-    positions : ndarray of int
-        Positions of these rows in the batch that was given.
+    normal_positions, positions : ndarray of int
+        Positions of these rows in the tables that were given.
     known, rows : ndarray
         The normal rows and those of the batch, encoded.
     marked : sequence of MarkedRows
@@ -40,6 +40,7 @@ class EncodedTables(NamedTuple):
     encoder: TabularEncoder
     normal: pd.DataFrame
     batch: pd.DataFrame
+    normal_positions: NDArray[np.intp]
     positions: NDArray[np.intp]
     known: NDArray[np.float64]
     rows: NDArray[np.float64]
@@ -79,12 +80,13 @@ def encode_tables(
         The names of the two tables in messages.
     """
     encoder = TabularEncoder(ignore=tuple(ignore), missing=missing)
+    places, positions = np.arange(len(normal)), np.arange(len(batch))
     with errors_named(names[0]):
         encoder.fit(normal)
         if missing == "drop":
-            normal = normal.iloc[_complete_rows(encoder, normal)]
+            places = _complete_rows(encoder, normal)
+            normal = normal.iloc[places]
         known = encoder.transform(normal)
-    positions = np.arange(len(batch))
     with errors_named(names[1]):
         if missing == "drop":
             positions = _complete_rows(encoder, batch)
@@ -95,7 +97,7 @@ def encode_tables(
         encoder.leave_out(periods)
         known, rows = encoder.transform(normal), encoder.transform(batch)
     marked_rows = _encode_marked(encoder, marked)
-    return EncodedTables(encoder, normal, batch, positions, known, rows, *marked_rows)
+    return EncodedTables(encoder, normal, batch, places, positions, known, rows, *marked_rows)
 
 
 def _encode_marked(

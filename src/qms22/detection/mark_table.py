@@ -1,4 +1,4 @@
-"""A table of marks as an analyst writes it, and which rows of a batch it is about."""
+"""A table of marks as an analyst writes it, and which rows of other tables it is about."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from qms22.tables.words import list_some, without_apostrophe
 if TYPE_CHECKING:
     import pandas as pd
 
-MARK, ROW = "mark", "row"
+MARK, ROW, SOURCE = "mark", "row", "source"
 ANOMALY, NORMAL, UNSURE = "anomaly", "normal", "unsure"
+# What the column "source" says: which table a row is in.
+OF_BATCH, OF_NORMAL = "batch", "normal"
 # Words such as yes and 1 are not among them: they answer one analyst's "is it an anomaly?" and
 # another one's "is it fine?".
 _MEANINGS = {
@@ -67,18 +69,46 @@ class MarkTable:
         return f"{self.key} {name}" if name else f"row {self.table.index[row]} of the file"
 
 
-def read_mark_table(source: TableSource, batch: TableSource, id_name: str | None) -> MarkTable:
-    """Read the rows that have a mark.
+def split_by_table(source: TableSource, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read the rows that have a mark; return those about the batch, and about known-normal rows.
 
     Parameters
     ----------
     source : TableSource
-        The table of marks. Columns of the batch may be called as in `Detection.table`.
+        The table of marks.
+    names : list of str
+        The columns of the batch. One that is called "source" says nothing about marks.
+    """
+    frame = _read_marked(source)
+    there = list(frame.columns)
+    if SOURCE not in there or SOURCE in _columns_of(names, there).values():
+        return frame, frame[:0]
+    words = frame[SOURCE].map(_word).astype(str).str.lower()
+    unknown = ~words.isin(["", OF_BATCH, OF_NORMAL])
+    if unknown.any():
+        raise ValueError(
+            f"{source.name} has {frame[SOURCE][unknown].iloc[0]!r} in its column {SOURCE!r}, which "
+            f"is not understood; write {OF_NORMAL} (a known-normal row), {OF_BATCH} or nothing"
+        )
+    return frame[words != OF_NORMAL], frame[words == OF_NORMAL]
+
+
+def read_mark_table(
+    frame: pd.DataFrame, source: TableSource, batch: TableSource, id_name: str | None
+) -> MarkTable:
+    """Read marks, and find the columns that tell which rows they are about.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Rows with a mark. Columns of the batch may be called as in `Detection.table`.
+    source : TableSource
+        Where they come from.
     batch : TableSource
+        The table that they are about.
     id_name : str or None
         The column of the batch that names its rows.
     """
-    frame = _read_marked(source)
     columns = _columns_of(batch.names, list(frame.columns))
     key = id_name if id_name in columns else None
     if key is None and ROW in frame.columns and ROW not in columns.values():

@@ -1,10 +1,12 @@
-"""Marks: what an analyst found out about rows of a batch, and of earlier ones.
+"""Marks: what an analyst found out about rows of a batch, of earlier ones, and known-normal rows.
 
 >>> import pandas as pd
 >>> from qms22.tables import open_table
+>>> normal = pd.DataFrame({"order": ["A0"], "amount": [13.0]})
 >>> batch = pd.DataFrame({"order": ["A1", "A2", "A3"], "amount": [12.0, 990.0, 14.0]})
 >>> marks = pd.DataFrame({"order": ["A2", "A3"], "mark": ["anomaly", "unsure"]})
->>> found = read_marks(marks, open_table(batch), id_name="order", ignore=["order"])
+>>> tables = open_table(normal), open_table(batch)
+>>> found = read_marks(marks, *tables, id_name="order", ignore=["order"])
 >>> print(found)
 1 mark used: 1 anomaly, 0 normal
 >>> found.decided  # an unsure row is still searched
@@ -29,6 +31,7 @@ from qms22.detection.mark_table import (
     MarkTable,
     find_rows,
     read_mark_table,
+    split_by_table,
 )
 from qms22.detection.rows import Table
 from qms22.tables import TableSource, open_table
@@ -40,6 +43,9 @@ if TYPE_CHECKING:
 
 # A mark is stored as its place here: a batch may have many rows.
 _WORDS = ("", UNSURE, ANOMALY, NORMAL)
+
+# Of a table with more anomalies than this nobody can say that its rows are known to be normal.
+_MOST_REMOVED = 0.2
 
 
 class MarkedRows(NamedTuple):
@@ -60,22 +66,30 @@ class MarkedRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TableMarks:
-    """What is known about rows of a batch, and about rows of other tables.
+    """What is known about rows of a batch, about known-normal rows and about rows of other tables.
 
     Parameters
     ----------
-    codes : ndarray of int of shape (n_rows,)
-        The mark of each row of the batch.
-    others : MarkedRows
+    codes, normal_codes : ndarray of int of shape (n_rows,)
+        The mark of each row of the batch, and of each known-normal row.
+    removed_rows : DataFrame
+        The known-normal rows that are marked as anomalies.
+    others : tuple of MarkedRows
         Rows of other tables.
     """
 
     codes: NDArray[np.int8]
-    others: MarkedRows
+    normal_codes: NDArray[np.int8]
+    removed_rows: pd.DataFrame
+    others: tuple[MarkedRows, ...]
 
     def words(self, rows: NDArray[np.intp]) -> NDArray[np.object_]:
         """Return the marks of some rows of the batch: "anomaly", "normal", "unsure" or empty."""
         return np.array(_WORDS, dtype=object)[self.codes[rows]]
+
+    def normal_words(self, rows: NDArray[np.intp]) -> NDArray[np.object_]:
+        """Return the marks of some known-normal rows."""
+        return np.array(_WORDS, dtype=object)[self.normal_codes[rows]]
 
     @property
     def decided(self) -> NDArray[np.intp]:
@@ -83,72 +97,114 @@ class TableMarks:
         anomalies = np.flatnonzero(self.codes == _WORDS.index(ANOMALY))
         return np.concatenate([anomalies, np.flatnonzero(self.codes == _WORDS.index(NORMAL))])
 
-    def parts(self, batch: TableSource) -> list[MarkedRows]:
-        """Return the rows to learn from: those of the batch, and those of other tables."""
+    @property
+    def removed(self) -> NDArray[np.intp]:
+        """Positions of the known-normal rows that are marked as anomalies."""
+        return np.flatnonzero(self.normal_codes == _WORDS.index(ANOMALY))
+
+    def parts(self, normal: TableSource, batch: TableSource) -> list[MarkedRows]:
+        """Return the rows to learn from: those of the two tables, and those of others."""
         rows = self.decided
         is_anomaly = self.words(rows) == ANOMALY
         of_batch = MarkedRows(f"{batch.name} (marked)", batch.take(rows), is_anomaly)
-        return [part for part in (of_batch, self.others) if len(part.is_anomaly)]
+        is_removed = np.ones(len(self.removed_rows), dtype=bool)
+        of_normal = MarkedRows(f"{normal.name} (marked)", self.removed_rows, is_removed)
+        return [part for part in (of_batch, of_normal, *self.others) if len(part.is_anomaly)]
 
     def __str__(self) -> str:
-        words = self.words(self.decided)
-        n_marks, n_others = len(words) + len(self.others.table), len(self.others.table)
-        n_anomalies = np.count_nonzero(words == ANOMALY) + np.count_nonzero(self.others.is_anomaly)
+        n_others, n_removed = sum(len(part.table) for part in self.others), len(self.removed)
+        n_marks = len(self.decided) + n_removed + n_others
+        n_anomalies = n_removed + np.count_nonzero(self.words(self.decided) == ANOMALY)
+        n_anomalies += sum(np.count_nonzero(part.is_anomaly) for part in self.others)
         return (
             f"{n_marks} mark{'' if n_marks == 1 else 's'} used: {n_anomalies} "
             f"anomal{'y' if n_anomalies == 1 else 'ies'}, {n_marks - n_anomalies} normal"
             + (f" ({n_others} of rows of other tables)" if n_others else "")
+            + (f"; {n_removed} of the known-normal rows taken out" if n_removed else "")
         )
 
 
 def read_marks(
-    marks: Table, batch: TableSource, id_name: str | None, ignore: Sequence[str]
+    marks: Table,
+    normal: TableSource,
+    batch: TableSource,
+    id_name: str | None,
+    ignore: Sequence[str],
 ) -> TableMarks:
-    """Read marks, and find the rows of the batch that they are about.
+    """Read marks, and find the rows of the two tables that they are about.
 
-    Rows that are not in the batch are taken for rows of other tables, and learned from by their own
-    cells.
+    Rows that are not found are taken for rows of other tables, and learned from by their own cells.
+    Of known-normal rows this holds for anomalies alone: one marked as normal, and not found, may
+    still be in the table, where a twin that teaches would make it look too normal to be held out.
 
     Parameters
     ----------
     marks : path, TableSource or data frame
         With a column "mark" ("anomaly", "normal", "unsure" or empty) and, to say which rows are
-        meant, the column `id_name`, or "row" with positions in the batch.
-    batch : TableSource
+        meant, the column `id_name`, or "row" with positions in the table. A column "source" says
+        which table: "batch" (or empty) or "normal".
+    normal, batch : TableSource
     id_name : str or None
-        The column of the batch that names its rows.
+        The column of the tables that names their rows.
     ignore : sequence of str
         Columns that are not learned from, which rows of other tables may lack.
 
     Raises
     ------
     ValueError
-        If there is no mark, if one is not understood, if marks contradict each other, or if a row
-        is not in the batch and lacks columns to learn from.
+        If there is no mark, if one is not understood, if marks contradict each other, if a row is
+        not in its table and lacks columns to learn from, or if too few rows of a table are left.
     """
-    if MARK in batch.names:
+    source = open_table(marks)
+    of_batch, of_normal = split_by_table(source, batch.names)
+    codes, others = _find_marks(of_batch, source, batch, id_name, ignore, (ANOMALY, NORMAL, UNSURE))
+    normal_codes, anomalies = _find_marks(of_normal, source, normal, id_name, ignore, (ANOMALY,))
+    removed = normal.take(np.flatnonzero(normal_codes == _WORDS.index(ANOMALY)))
+    used = tuple(part for part in (others, anomalies) if len(part.table))
+    found = TableMarks(codes, normal_codes, removed, used)
+    if len(found.decided) == batch.n_rows:
         raise ValueError(
-            f"{batch.name} has a column {MARK!r} of its own, which cannot be told from that of the "
+            f"{source.name} marks every row of {batch.name}, which leaves none to search; give a "
+            "batch with other rows"
+        )
+    if len(removed) > _MOST_REMOVED * normal.n_rows:
+        raise ValueError(
+            f"{source.name} marks {len(removed)} of the {normal.n_rows} known-normal rows of "
+            f"{normal.name} as anomalies, more than {_MOST_REMOVED:.0%}, so that the others can "
+            "hardly be called known to be normal; give a table that has been checked"
+        )
+    return found
+
+
+def _find_marks(
+    frame: pd.DataFrame,
+    source: TableSource,
+    table: TableSource,
+    id_name: str | None,
+    ignore: Sequence[str],
+    used: Sequence[str],
+) -> tuple[NDArray[np.int8], MarkedRows]:
+    """Return the mark of each row of a table, and the rows that are not in it.
+
+    Of the latter only those are returned, and written about, whose mark is in `used`.
+    """
+    if MARK in table.names:
+        raise ValueError(
+            f"{table.name} has a column {MARK!r} of its own, which cannot be told from that of the "
             "marks; rename it"
         )
-    source = open_table(marks)
-    marked = read_mark_table(source, batch, id_name)
-    positions, reasons = find_rows(marked, batch)
-    codes = np.zeros(batch.n_rows, dtype=np.int8)
+    marked = read_mark_table(frame, source, table, id_name)
+    positions, reasons = find_rows(marked, table)
+    codes = np.zeros(table.n_rows, dtype=np.int8)
     for row in np.flatnonzero(positions >= 0).tolist():
         at, code = positions[row], _WORDS.index(marked.marks[row])
         if {_WORDS[codes[at]], _WORDS[code]} == {ANOMALY, NORMAL}:
             raise _contradiction(marked, row)
         codes[at] = max(codes[at], code)  # a decision counts more than "unsure"
     if codes.any() and marked.is_by_number and not marked.compared:
-        _warn_unchecked(source, batch)
-    found = TableMarks(codes, _other_rows(marked, reasons, batch, ignore))
-    if len(found.decided) == batch.n_rows:
-        raise ValueError(
-            f"{source.name} marks every row of {batch.name}, which leaves none to search; give a "
-            "batch with other rows"
-        )
-    return found
+        _warn_unchecked(source, table)
+    reasons = {row: why for row, why in reasons.items() if marked.marks[row] in used}
+    return codes, _other_rows(marked, reasons, table, ignore)
 
 
 def _other_rows(
@@ -171,7 +227,7 @@ def _other_rows(
         warnings.warn(
             f"{name}: {len(reasons)} of {len(marked.marks)} marked rows are not in {batch.name} "
             f"and are taken for rows of other tables ({first})",
-            stacklevel=4,
+            stacklevel=5,
         )
     rows = [row for row in sorted(reasons) if marked.marks[row] != UNSURE]
     table = marked.table.iloc[rows].drop(columns=list(ignore), errors="ignore")
@@ -197,5 +253,5 @@ def _warn_unchecked(source: TableSource, batch: TableSource) -> None:
         warnings.warn(
             f"{source.name} names rows by number alone, and they are taken for rows of "
             f"{batch.name}; keep another column of that table beside, by which they can be checked",
-            stacklevel=4,
+            stacklevel=5,
         )

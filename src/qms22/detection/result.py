@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22.detection.marks import TableMarks
+from qms22.detection.normal_rows import rows_to_check
 from qms22.detection.reasons import RowReason
 from qms22.detection.result_columns import shown_ranks, without_clashes
 from qms22.detection.result_text import remark, share_text, short_text, summary_text
@@ -58,6 +59,8 @@ class Detection:
         explained, but no more than 1,000 rows in all.
     normal : DataFrame or None
         The known-normal rows that were learned from; None where a saved model was applied.
+    normal_positions : ndarray of int or None
+        Positions of these rows in the known-normal table.
     p_values : ndarray of shape (n_rows,) or None
         P-values, if rows were flagged by a false discovery rate.
     agreement : ndarray of shape (n_rows,) or None
@@ -89,6 +92,7 @@ class Detection:
     flagged: NDArray[np.bool_]
     reasons: dict[int, list[RowReason]]
     normal: pd.DataFrame | None = None
+    normal_positions: NDArray[np.intp] | None = None
     p_values: NDArray[np.float64] | None = None
     agreement: NDArray[np.float64] | None = None
     contamination: ContaminationEstimate | None = None
@@ -157,6 +161,33 @@ class Detection:
         if self.normal is None or not isinstance(self.detector, QMS22Ensemble):
             return None
         return self.normal.iloc[self.detector.suspicious_normals()]
+
+    def normal_to_check(self, k: int | None = None) -> pd.DataFrame:
+        """Return known-normal rows to look at, most suspicious first, as a table for marks.
+
+        Write "anomaly" into the column "mark" of rows that are not normal, and pass the table to
+        `detect` as `marks`: these rows leave the known-normal ones and become known anomalies. No
+        row leaves for its score alone; see `QMS22Ensemble.suspicious_normals`.
+
+        Parameters
+        ----------
+        k : int, optional
+            How many rows; by default 5 % of the known-normal ones, but at most 100.
+
+        Returns
+        -------
+        DataFrame
+            Columns "rank", "row" (the position, or in its place the column `id`), "source"
+            ("normal"), "score", "mark" and those of the known-normal table. Rows that left because
+            of earlier marks come last. Raises ValueError for a saved model and for `QMS22`.
+        """
+        normal, positions = self.normal, self.normal_positions
+        if normal is None or positions is None or not isinstance(self.detector, QMS22Ensemble):
+            raise ValueError(
+                "known-normal rows are ranked only by detect with the preset 'recommended'; use it"
+            )
+        scores = self.detector.score_normals()
+        return rows_to_check(normal, positions, scores, self.marks, self.id, k)
 
     def table(self, *, only_flagged: bool = False) -> pd.DataFrame:
         """Return the rows in order of rank: results, then the columns of the batch.

@@ -13,8 +13,8 @@ from qms22._runtime.packages import need
 if TYPE_CHECKING:
     import pandas as pd
 
-# The columns that `Detection.table` puts before those of the batch.
-RESULTS = ("rank", "row", "score", "flagged", "reasons", "p_value", "agreement", "mark")
+# The columns that tables of a `Detection` put before those of the batch or of known-normal rows.
+RESULTS = ("rank", "row", "source", "score", "flagged", "reasons", "p_value", "agreement", "mark")
 
 
 def free_name(name: str, taken: Container[str]) -> str:

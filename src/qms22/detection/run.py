@@ -17,27 +17,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from qms22._runtime.chunks import draw_rows
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.detection.calibration import calibrate_tables, compare_tables
 from qms22.detection.encoding import EncodedTables, encode_tables
-from qms22.detection.marks import TableMarks, read_marks
+from qms22.detection.inputs import DrawnRows, InputTables, draw, open_tables
+from qms22.detection.marks import read_marks
 from qms22.detection.result import Detection
 from qms22.detection.rows import Table, check_id, count_scored, explain_rows, flag_top
-from qms22.detection.streaming import (
-    in_memory,
-    is_large,
-    most_suspicious,
-    rows_to_draw,
-    score_rows,
-)
+from qms22.detection.streaming import most_suspicious, score_rows
 from qms22.detection.verdict import CONFIDENCE, judge_tables
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import ContaminationEstimate
@@ -46,10 +40,6 @@ from qms22.estimators.outlier_bound import OutlierBound
 from qms22.estimators.qms22 import QMS22
 from qms22.estimators.thresholds import threshold
 from qms22.estimators.verdict import Verdict, outlier_confidence
-from qms22.tables import TableSource, open_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
@@ -95,6 +85,8 @@ def detect(
         What is known about rows: a table with a column "mark" ("anomaly", "normal", "unsure" or
         empty) and the column `id`, or "row" with positions in the batch. Rows marked as anomalies
         or as normal are learned from and not searched. Rows of other tables need all columns.
+        A column "source" says which table a row is in: "batch" (or empty) or "normal". Known-normal
+        rows marked as anomalies are learned from as such; see `Detection.normal_to_check`.
     ignore : sequence of str or int
         Columns to leave out.
     missing : {"error", "impute", "drop"}
@@ -128,13 +120,14 @@ def detect(
     """
     _check_options(k, fdr, ignore, preset, max_samples, n_jobs)
     resolve_device(device)  # raises an error if there is no such device
-    tables = _open_tables(normal, batch, max_samples, is_whole=fdr is not None)
+    tables = open_tables(normal, batch, max_samples, is_whole=fdr is not None)
     id_name = check_id(tables.batch, id)
     ignored = [str(name) for name in (*ignore, id) if name is not None]
     if marks is not None:
-        tables = tables._replace(marks=read_marks(marks, tables.batch, id_name, ignored))
+        found_marks = read_marks(marks, *tables[:2], id_name, ignored)
+        tables = tables._replace(marks=found_marks)
     n_top = _count_top(k, tables.n_searched)
-    drawn = _draw(tables, seed)
+    drawn = draw(tables, seed)
     encoded = _encode_drawn(tables, drawn, ignore=ignored, missing=missing)
     line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
     detector = PRESETS[preset](
@@ -164,52 +157,6 @@ class _Flags(NamedTuple):
     contamination: ContaminationEstimate | None = None
     bound: OutlierBound | None = None
     agreement: NDArray[np.float64] | None = None
-
-
-class _Tables(NamedTuple):
-    """Known-normal rows, rows to search, how many of each to draw at most, and marks."""
-
-    normal: TableSource
-    batch: TableSource
-    max_samples: int | None
-    marks: TableMarks | None = None
-
-    @property
-    def n_searched(self) -> int:
-        """Number of rows of the batch that are not marked as anomalies or as normal."""
-        return self.batch.n_rows - (0 if self.marks is None else len(self.marks.decided))
-
-    @property
-    def is_batch_whole(self) -> bool:
-        """Whether every row of the batch is drawn."""
-        return self.max_samples is None or self.batch.n_rows <= self.max_samples
-
-
-def _open_tables(
-    normal: Table, batch: Table, max_samples: int | None, *, is_whole: bool
-) -> _Tables:
-    """Open two tables; read them if they fit into memory, or limit the rows (not if `is_whole`)."""
-    tables = _Tables(open_table(normal), open_table(batch), max_samples)
-    if max_samples is None and is_large(*tables[:2]):
-        max_samples = rows_to_draw(len(tables.batch.names))
-        warnings.warn(
-            f"{tables.normal.name} and {tables.batch.name} would take much of the memory there is, "
-            f"and are read part by part; at most {max_samples} rows of each are drawn to learn "
-            "from (max_samples)",
-            stacklevel=3,
-        )
-        tables = tables._replace(max_samples=max_samples)
-    elif max_samples is None:
-        tables = _Tables(in_memory(tables.normal), in_memory(tables.batch), None)
-    tables.batch.check()
-    tables.normal.check()
-    if is_whole and not tables.is_batch_whole:
-        raise ValueError(
-            f"a false discovery rate needs all {tables.batch.n_rows} rows of {tables.batch.name} "
-            f"in memory, and only {max_samples} are drawn; set the number of rows to flag "
-            "instead, or draw all rows"
-        )
-    return tables
 
 
 def _check_options(
@@ -243,40 +190,22 @@ def _count_top(k: int | None, n_rows: int) -> int:
     return min(DEFAULT_TOP, n_rows) if k is None else k
 
 
-class _Drawn(NamedTuple):
-    """Rows of two tables, as they were read, and the positions of those of the batch."""
-
-    normal: pd.DataFrame
-    batch: pd.DataFrame
-    positions: NDArray[np.intp]
-
-
-def _draw(tables: _Tables, seed: int | None) -> _Drawn:
-    """Draw rows of two tables, or take all if there are few; of the batch those to search."""
-    rng = check_random_state(seed)
-    places = [draw_rows(table.n_rows, tables.max_samples, rng) for table in tables[:2]]
-    if tables.marks is not None:
-        places[1] = np.setdiff1d(places[1], tables.marks.decided)
-    drawn = [
-        table.read() if len(rows) == table.n_rows else table.take(rows)
-        for table, rows in zip(tables[:2], places, strict=True)
-    ]
-    return _Drawn(drawn[0], drawn[1], places[1])
-
-
 def _encode_drawn(
-    tables: _Tables, drawn: _Drawn, *, ignore: Sequence[str], missing: str
+    tables: InputTables, drawn: DrawnRows, *, ignore: Sequence[str], missing: str
 ) -> EncodedTables:
     """Encode the rows that were drawn."""
     names = (f"{tables.normal.name} (normal)", f"{tables.batch.name} (unlabeled)")
-    marked = [] if tables.marks is None else tables.marks.parts(tables.batch)
+    marked = [] if tables.marks is None else tables.marks.parts(tables.normal, tables.batch)
     try:
         encoded = encode_tables(
             drawn.normal, drawn.batch, ignore=ignore, missing=missing, marked=marked, names=names
         )
-        return encoded._replace(positions=drawn.positions[encoded.positions])
+        return encoded._replace(
+            normal_positions=drawn.normal_positions[encoded.normal_positions],
+            positions=drawn.positions[encoded.positions],
+        )
     except ValueError as error:
-        if tables.normal.n_rows == len(drawn.normal) and tables.is_batch_whole:
+        if tables.are_whole:
             raise
         raise ValueError(f"among the rows drawn, {error}") from error
 
@@ -295,7 +224,7 @@ def _fit(detector: BatchDetector, encoded: EncodedTables, max_samples: int | Non
 
 
 def _score_batch(
-    tables: _Tables, encoded: EncodedTables, detector: BatchDetector
+    tables: InputTables, encoded: EncodedTables, detector: BatchDetector
 ) -> NDArray[np.float64]:
     """Return the score of every row of the batch; NaN where one is dropped."""
     if tables.is_batch_whole:
@@ -307,7 +236,7 @@ def _score_batch(
 
 
 def _result(
-    tables: _Tables,
+    tables: InputTables,
     encoded: EncodedTables,
     detector: BatchDetector,
     scores: NDArray[np.float64],
@@ -330,6 +259,7 @@ def _result(
         flags.flagged,
         explain_rows(tables.batch, encoded.encoder, detector, scores, explained),
         normal=encoded.normal,
+        normal_positions=encoded.normal_positions,
         p_values=flags.p_values,
         agreement=flags.agreement,
         contamination=_share_of_outliers(flags, fdr, verdict),

@@ -1,0 +1,100 @@
+"""The two tables of a search, and the rows that are drawn from them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from qms22._runtime.chunks import draw_rows
+from qms22.detection.marks import TableMarks
+from qms22.detection.rows import Table
+from qms22.detection.streaming import in_memory, is_large, rows_to_draw
+from qms22.tables import TableSource, open_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class InputTables(NamedTuple):
+    """Known-normal rows, rows to search, how many of each to draw at most, and marks."""
+
+    normal: TableSource
+    batch: TableSource
+    max_samples: int | None
+    marks: TableMarks | None = None
+
+    @property
+    def n_searched(self) -> int:
+        """Number of rows of the batch that are not marked as anomalies or as normal."""
+        return self.batch.n_rows - (0 if self.marks is None else len(self.marks.decided))
+
+    @property
+    def is_batch_whole(self) -> bool:
+        """Whether every row of the batch is drawn."""
+        return self._is_whole(self.batch)
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether every row of both tables is drawn."""
+        return self._is_whole(self.normal) and self._is_whole(self.batch)
+
+    def _is_whole(self, table: TableSource) -> bool:
+        return self.max_samples is None or table.n_rows <= self.max_samples
+
+
+def open_tables(
+    normal: Table, batch: Table, max_samples: int | None, *, is_whole: bool
+) -> InputTables:
+    """Open two tables; read them if they fit into memory, or limit the rows (not if `is_whole`)."""
+    tables = InputTables(open_table(normal), open_table(batch), max_samples)
+    if max_samples is None and is_large(*tables[:2]):
+        max_samples = rows_to_draw(len(tables.batch.names))
+        warnings.warn(
+            f"{tables.normal.name} and {tables.batch.name} would take much of the memory there is, "
+            f"and are read part by part; at most {max_samples} rows of each are drawn to learn "
+            "from (max_samples)",
+            stacklevel=3,
+        )
+        tables = tables._replace(max_samples=max_samples)
+    elif max_samples is None:
+        tables = InputTables(in_memory(tables.normal), in_memory(tables.batch), None)
+    tables.batch.check()
+    tables.normal.check()
+    if is_whole and not tables.is_batch_whole:
+        raise ValueError(
+            f"a false discovery rate needs all {tables.batch.n_rows} rows of {tables.batch.name} "
+            f"in memory, and only {max_samples} are drawn; set the number of rows to flag "
+            "instead, or draw all rows"
+        )
+    return tables
+
+
+class DrawnRows(NamedTuple):
+    """Rows of two tables, as they were read, and their positions there."""
+
+    normal: pd.DataFrame
+    batch: pd.DataFrame
+    normal_positions: NDArray[np.intp]
+    positions: NDArray[np.intp]
+
+
+def draw(tables: InputTables, seed: int | None) -> DrawnRows:
+    """Draw rows of two tables, or take all if there are few; leave out rows with a mark.
+
+    These are the known-normal rows marked as anomalies, and the rows of the batch that are marked
+    as anomalies or as normal.
+    """
+    rng = check_random_state(seed)
+    places = [draw_rows(table.n_rows, tables.max_samples, rng) for table in tables[:2]]
+    if tables.marks is not None:
+        places[0] = np.setdiff1d(places[0], tables.marks.removed)
+        places[1] = np.setdiff1d(places[1], tables.marks.decided)
+    drawn = [
+        table.read() if len(rows) == table.n_rows else table.take(rows)
+        for table, rows in zip(tables[:2], places, strict=True)
+    ]
+    return DrawnRows(*drawn, *places)
