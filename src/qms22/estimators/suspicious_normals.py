@@ -117,6 +117,8 @@ class SuspiciousNormalsMixin:
         outliers were looked at (Bashari et al. call it Label-Trim). In the benchmark, where the 5 %
         most suspicious rows are looked at, this restores most of what is found with a clean T, and
         the share of false alarms stays below the level. Removing all of the 5 % does not keep it.
+        Pass the removed rows to `fit` as `outliers`; `detect` does so with marks on them, see
+        `Detection.normal_to_check`.
 
         References
         ----------
