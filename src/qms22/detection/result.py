@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from qms22.detection.marks import TableMarks
 from qms22.detection.normal_rows import rows_to_check
 from qms22.detection.reasons import RowReason
 from qms22.detection.result_columns import shown_ranks, without_clashes
-from qms22.detection.result_text import remark, share_text, short_text, summary_text
+from qms22.detection.result_text import notebook_text, remark, share_text, short_text
 from qms22.detection.streaming import rows_per_chunk
 from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.batch_detector import BatchDetector
@@ -26,7 +25,6 @@ from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.verdict import Verdict
 from qms22.report import PageContent
-from qms22.report.text import visible
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.frame_source import FrameSource
 
@@ -400,14 +398,4 @@ class Detection:
     def _repr_html_(self) -> str:
         """Return the first flagged rows for a notebook; text of the table stays text."""
         shown = self.summary().iloc[:_ROWS_IN_NOTEBOOK].drop(columns="flagged")
-
-        def row(cells: Any, tag: str) -> str:
-            texts = map(summary_text, shown.columns, cells)
-            return "".join(f"<{tag}>{escape(visible(text))}</{tag}>" for text in texts)
-
-        head = row(shown.columns, "th")
-        body = (f"<tr>{row(cells, 'td')}</tr>" for cells in shown.itertuples(index=False))
-        return (
-            f"<p>{escape(repr(self))}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
-        )
+        return notebook_text(repr(self), shown)

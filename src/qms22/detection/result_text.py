@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from html import escape
+from typing import TYPE_CHECKING, Any
+
 from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.verdict import Verdict
+from qms22.report.text import visible
 from qms22.tables.words import list_some, number_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def remark(
@@ -51,3 +58,18 @@ def short_text(verdict: Verdict) -> str:
         names = dict.fromkeys(column.name for column in verdict.moved)
         return f"drifted: {list_some(list(names))}" if names else "drifted"
     return "contains anomalies" if verdict.decision == "anomalies" else "no alarm"
+
+
+def notebook_text(title: str, shown: pd.DataFrame) -> str:
+    """Return a table for a notebook; text of the table stays text."""
+
+    def row(cells: Any, tag: str) -> str:
+        texts = map(summary_text, shown.columns, cells)
+        return "".join(f"<{tag}>{escape(visible(text))}</{tag}>" for text in texts)
+
+    head = row(shown.columns, "th")
+    body = (f"<tr>{row(cells, 'td')}</tr>" for cells in shown.itertuples(index=False))
+    return (
+        f"<p>{escape(title)}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    )

@@ -59,10 +59,12 @@ def judge_tables(
         extremes=ExtremeRows(pairs),
         confidence=CONFIDENCE,
     )
-    # Advice to leave out a column is of no use where the encoder has left it out.
-    done = [f"leave out {name!r} " for name in encoder.ignore]
-    advice = [text for text in verdict.advice if not text.startswith(tuple(done))]
-    return replace(verdict, advice=tuple(advice))
+    advice = verdict.advice
+    for name in encoder.ignore:
+        # The encoder has done so.
+        done = f"{name!r} was left out "
+        advice = tuple(text.replace(f"leave out {name!r} ", done) for text in advice)
+    return replace(verdict, advice=advice)
 
 
 def pair_columns(

@@ -57,6 +57,8 @@ _FEWEST_TREES, _MOST_TREES = 600, 4000
 # Weights of forest, distances and covariance in the scores to choose from.
 _CHOICES = ((2.0, 1.0, 0.0), (2.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
+_DISTANCES = 3  # the choice that is distances alone
+
 # The share of known-normal rows in the tail of the scores, where they are taken as exponential.
 _TAIL = 0.1
 
@@ -180,8 +182,7 @@ class FullCalibration:
         rows = np.flatnonzero((self._untried(self._views) <= most).any(axis=0))
         is_beyond = np.zeros(self.n_batch, dtype=bool)
         for row, scores in self._trials(self._views, rows):
-            # One view is enough to see a single row, so that the highest counts.
-            known = np.max([known for known, _ in scores[-3:]], axis=0)
+            known = choose_for_few(scores, rank, self.n_batch * share)
             is_beyond[row] = np.count_nonzero(known >= known[-1]) <= rank
         return RowsBeyond(np.flatnonzero(is_beyond), self.n_batch * share)
 
@@ -282,6 +283,31 @@ def on_common_scale(scores: TrialScores) -> TrialScores:
             beyond = values > line
             scaled[beyond] = highest + (values[beyond] - line) / unit
     return TrialScores(known, batch)
+
+
+def choose_for_few(scores: Sequence[Scores], rank: int, expected: float) -> NDArray[np.float64]:
+    """Return the scores of known-normal rows by which the most other rows are beyond them.
+
+    Unless these are many more than expected by chance, distances decide: they see a single row.
+
+    Parameters
+    ----------
+    scores : sequence of Scores
+        For each of the choices.
+    rank : int
+        A row is beyond if fewer than this many known-normal rows are as high.
+    expected : float
+        How many normal rows are beyond on average.
+    """
+    if rank >= len(scores[0][0]):
+        return scores[_DISTANCES][0]
+    # All known-normal rows and the one on trial are treated alike.
+    n_beyond = [
+        np.count_nonzero(others > np.partition(known, -1 - rank)[-1 - rank])
+        for known, others in scores
+    ]
+    best = int(np.argmax(n_beyond))
+    return scores[best if n_beyond[best] > 3 * (1 + expected) else _DISTANCES][0]
 
 
 class Line(NamedTuple):
