@@ -133,20 +133,17 @@ class Detection:
     @property
     def remark(self) -> str:
         """What the verdict means for the flagged rows, or does not cover; may be empty."""
-        return remark(
-            self.verdict,
-            self.fdr,
-            is_any_flagged=bool(self.flagged.any()),
-            is_drift_scored=self.is_drift_scored,
-        )
+        is_any = bool(self.flagged.any())
+        is_scored = self.is_drift_scored
+        return remark(self.verdict, self.fdr, is_any_flagged=is_any, is_drift_scored=is_scored)
 
     @property
     def is_drift_scored(self) -> bool:
         """Whether the batch has drifted in columns that scores and flags rest on."""
         if self.verdict is None or self.verdict.decision != "drift":
             return False
-        used = self.encoder.groups_
-        return not self.verdict.moved or any(moved.name in used for moved in self.verdict.moved)
+        moved = {column.name for column in self.verdict.moved}
+        return not moved or not moved.isdisjoint(self.encoder.groups_)
 
     @cached_property
     def suspicious_normal(self) -> pd.DataFrame | None:
