@@ -205,7 +205,7 @@ def judge(sample: Sample, detector: BatchDetector) -> Found:
 def flag(detector: BatchDetector) -> NDArray[np.bool_]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the warning that nothing is flagged
-        return detector.flag(LEVEL)
+        return detector.flag(LEVEL, method="split")
 
 
 def judge_suspicious(sample: Sample, fitted: QMS22Ensemble) -> Found:
