@@ -17,7 +17,7 @@ from visits import FAST, LEFT_OUT, N_BATCH, SICK, visits, write_visits
 import qms22
 from qms22 import Detection, QMS22Ensemble, TabularEncoder, detect
 from qms22.cli.output import _print_table
-from qms22.detection import result, score
+from qms22.detection import page, score
 from qms22.models import SavedModel
 from qms22.tables import read_table
 
@@ -211,7 +211,7 @@ def test_text_of_the_table_stays_text_in_notebooks() -> None:
 def test_of_a_large_batch_the_page_holds_the_first_and_all_flagged_rows(
     found: Detection, by_rate: Detection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(result, "MOST_ROWS_ON_PAGE", 10)
+    monkeypatch.setattr(page, "MOST_ROWS_ON_PAGE", 10)
     header, _, columns = read_page(found.report(tmp_path / "a.html"))
     assert (header["nRows"], header["nKept"]) == (150, 10)
     assert sum(header["scores"]["counts"]) == 150

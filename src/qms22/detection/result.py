@@ -19,12 +19,10 @@ from qms22.detection.reasons import RowReason
 from qms22.detection.result_columns import shown_ranks, without_clashes
 from qms22.detection.result_text import notebook_text, remark, share_text, short_text
 from qms22.detection.streaming import rows_per_chunk
-from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.verdict import Verdict
-from qms22.report import PageContent
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.frame_source import FrameSource
 
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _ROWS_IN_NOTEBOOK = 10
-
-# A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
-MOST_ROWS_ON_PAGE = 100_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -296,6 +291,7 @@ class Detection:
             # The path of a table, given by mistake, must not lose the table.
             raise ValueError(f"a report is an .html file; got {str(path)!r}")
         # Imported here: it needs jinja2, which is optional.
+        from qms22.detection.page import page_content
         from qms22.report import write_page
 
         if truth is not None and np.shape(truth) != self.scores.shape:
@@ -306,46 +302,8 @@ class Detection:
         if truth is not None and not np.isin(np.asarray(truth), (0, 1)).all():
             raise ValueError("truth must hold True or 1 for outliers, and False or 0 for the rest")
         title = title or f"Suspicious rows of {Path(self.source.name).name}"
-        content = self._page(title, truth, {**(facts or {}), **self.facts()})
+        content = page_content(self, title, truth, {**(facts or {}), **self.facts()})
         return write_page(Path(path), content)
-
-    def _page(self, title: str, truth: ArrayLike | None, facts: Mapping[str, str]) -> PageContent:
-        ranking = self.ranking
-        flagged = np.flatnonzero(self.flagged[ranking])
-        n_kept = max(MOST_ROWS_ON_PAGE, flagged[-1] + 1 if len(flagged) else 0)
-        kept = ranking[:n_kept]
-        rows = self.source.take(kept)
-        encoder, normal = self.encoder, self.normal
-        results, columns = self._beside(rows, kept, np.arange(1, len(kept) + 1))
-        if self.marks is not None:
-            results = results.drop(columns="mark")
-        return PageContent(
-            title,
-            results,
-            columns,
-            self.scores[ranking],
-            {
-                rank: self.reasons[row]
-                for rank, row in enumerate(kept.tolist())
-                if row in self.reasons
-            },
-            {name: cells for name, cells in encoder.typed_cells(rows).items() if name != self.id},
-            normal={} if normal is None else encoder.typed_cells(normal),
-            n_normal=0 if normal is None else len(normal),
-            flagged_by=self._rule(),
-            truth=None if truth is None else np.asarray(truth, dtype=bool)[ranking],
-            columns=encoder.describe(),
-            facts=facts,
-            verdict=self.verdict,
-            moved=() if self.verdict is None else unnamed_moves(self.verdict),
-            remark=self.remark,
-        )
-
-    def _rule(self) -> str:
-        """Return by what rule rows were flagged."""
-        if self.fdr is not None:
-            return f"a false discovery rate of {self.fdr:g}"
-        return "the model" if self.normal is None else f"the top {np.count_nonzero(self.flagged)}"
 
     def _ranked_flagged(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the positions of the flagged rows in order of rank, and their ranks."""
@@ -361,12 +319,20 @@ class Detection:
         self, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]
     ) -> pd.DataFrame:
         """Return results and columns of some rows of the batch side by side."""
-        return need("pandas").concat(self._beside(table, rows, ranks), axis=1)
+        return need("pandas").concat(self.beside(table, rows, ranks), axis=1)
 
-    def _beside(
+    def beside(
         self, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return the results of some rows, and their columns with names that do not clash."""
+        """Return the results of some rows, and their columns with names that do not clash.
+
+        Parameters
+        ----------
+        table : DataFrame
+            The rows.
+        rows, ranks : ndarray of int
+            Their positions and ranks; rank 0 stands for none.
+        """
         reasons = np.full(len(rows), "", dtype=object)
         for at in np.flatnonzero(np.isin(rows, list(self.reasons))):
             reasons[at] = "; ".join(map(str, self.reasons[int(rows[at])]))
