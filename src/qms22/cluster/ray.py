@@ -60,7 +60,7 @@ def detect(
     *,
     fdr: float = 0.1,
     ignore: Sequence[str] = (),
-    missing: str = "error",
+    missing: str = "impute",
     max_samples: int = AUTO_SAMPLES,
     seed: int | None = 0,
     n_jobs: int | None = None,

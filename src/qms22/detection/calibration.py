@@ -18,7 +18,6 @@ from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.calibration import Calibration, CalibrationSplit
 from qms22.estimators.full_conformal import MOST_ROWS, FullCalibration
 from qms22.estimators.splits import score_mixture
-from qms22.tables.plan import ColumnValueError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,9 +117,7 @@ def encode_split(
     n_searched: int,
     marked: Sequence[MarkedRows] = (),
 ) -> EncodedTables:
-    """Encode the rows of a split; a column with values of two kinds is left out.
-
-    A held-out row may be the only normal one with a text in a column of numbers.
+    """Encode the rows of a split.
 
     Parameters
     ----------
@@ -133,15 +130,6 @@ def encode_split(
     marked : sequence of MarkedRows
         Rows that are known to be anomalies or normal.
     """
-    while True:
-        try:
-            return encode_tables(
-                known,
-                mixture,
-                ignore=ignore,
-                missing="impute",
-                n_searched=n_searched,
-                marked=marked,
-            )
-        except ColumnValueError as error:
-            ignore = (*ignore, error.column)
+    return encode_tables(
+        known, mixture, ignore=ignore, missing="impute", n_searched=n_searched, marked=marked
+    )

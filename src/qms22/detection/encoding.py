@@ -14,6 +14,7 @@ from qms22.detection.marks import MarkedRows
 from qms22.detection.periods import find_periods
 from qms22.estimators.marks import Marks
 from qms22.tables import TabularEncoder
+from qms22.tables.cells import Cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +36,8 @@ class EncodedTables(NamedTuple):
         Those that are used.
     marks : Marks
         These rows, encoded.
+    normal_cells, batch_cells : dict from str to Cells
+        All columns of `normal` and `batch`, as the encoder understands them.
     """
 
     encoder: TabularEncoder
@@ -46,6 +49,8 @@ class EncodedTables(NamedTuple):
     rows: NDArray[np.float64]
     marked: Sequence[MarkedRows]
     marks: Marks
+    normal_cells: dict[str, Cells]
+    batch_cells: dict[str, Cells]
 
 
 def encode_tables(
@@ -53,7 +58,7 @@ def encode_tables(
     batch: pd.DataFrame,
     *,
     ignore: Sequence[str] = (),
-    missing: str = "error",
+    missing: str = "impute",
     n_searched: int | None = None,
     marked: Sequence[MarkedRows] = (),
     names: tuple[str, str] = ("the normal table", "the unlabeled table"),
@@ -86,18 +91,30 @@ def encode_tables(
         if missing == "drop":
             places = _complete_rows(encoder, normal)
             normal = normal.iloc[places]
-        known = encoder.transform(normal)
+        normal_cells = encoder.typed_cells(normal)
+        known = encoder.encode_cells(normal_cells)
     with errors_named(names[1]):
         if missing == "drop":
             positions = _complete_rows(encoder, batch)
             batch = batch.iloc[positions]
-        rows = encoder.transform(batch)
+        batch_cells = encoder.typed_cells(batch)
+        rows = encoder.encode_cells(batch_cells)
     n_searched = len(rows) if n_searched is None else n_searched
-    if periods := find_periods(encoder, normal, known, rows, n_searched):
+    if periods := find_periods(encoder, normal_cells, batch_cells, n_searched):
         encoder.leave_out(periods)
-        known, rows = encoder.transform(normal), encoder.transform(batch)
-    marked_rows = _encode_marked(encoder, marked)
-    return EncodedTables(encoder, normal, batch, places, positions, known, rows, *marked_rows)
+        known, rows = encoder.encode_cells(normal_cells), encoder.encode_cells(batch_cells)
+    return EncodedTables(
+        encoder,
+        normal,
+        batch,
+        places,
+        positions,
+        known,
+        rows,
+        *_encode_marked(encoder, marked),
+        normal_cells,
+        batch_cells,
+    )
 
 
 def _encode_marked(

@@ -7,15 +7,15 @@ comes from the known-normal rows that are not held out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables import ColumnInfo, TabularEncoder
-
-if TYPE_CHECKING:
-    import pandas as pd
+from qms22.tables import TabularEncoder
+from qms22.tables.cells import Cells
+from qms22.tables.date_parts import days_output
+from qms22.tables.plan import ColumnPlan
 
 # The share of the batch that has to be outside the normal values. Measurements can be whole numbers
 # too, and half of a batch can be anomalies: only if nearly all rows are outside, a column of whole
@@ -29,87 +29,104 @@ _LEAST_ROWS = 10
 # (Good and Turing): so few of them cannot make a period of a column.
 _MOST_SINGLE = 0.02
 
-_DATE_NOTE = "most of the batch is outside the normal dates; ignored"
+_DATE_NOTE = "most of the batch is outside the normal dates"
 _NUMBER_NOTE = (
     "nearly all of the batch is outside the normal range: looks like a period or a counter; ignored"
 )
 _LEVEL_NOTE = (
     "nearly all of the batch has levels that no normal row has: looks like a period; ignored"
 )
+_WORD_NOTE = "nearly all of the batch has texts that are of another kind; ignored"
 
 
 def find_periods(
     encoder: TabularEncoder,
-    normal: pd.DataFrame,
-    known: NDArray[np.float64],
-    rows: NDArray[np.float64],
+    normal: Mapping[str, Cells],
+    rows: Mapping[str, Cells],
     n_searched: int,
 ) -> dict[str, str]:
     """Return the columns to leave out because they only say when rows were made, with a note.
 
-    - a date, if most rows are before or after all normal ones;
+    - a date, if most rows are before or after all normal ones; hour and weekday are still used;
     - whole numbers, if nearly all rows are above or nearly all below all normal ones: a month, a
       year, a counter. Numbers with decimals are measurements and stay;
     - a category whose levels recur, if nearly all rows have levels that no normal row has.
 
     Whole numbers and categories stay if there are few rows, or if no other column would be left.
+    A column of numbers or dates in which nearly all rows have words that no normal row has cannot
+    be compared, and is left out as well.
 
     Parameters
     ----------
     encoder : TabularEncoder
-    normal : DataFrame
-        The known-normal rows that the encoder has learned from.
-    known, rows : ndarray
-        These rows and those of the batch or of the mixture, encoded.
+    normal, rows : mapping of str to Cells
+        The known-normal rows that the encoder has learned from, and those of the batch or of the
+        mixture, as `TabularEncoder.typed_cells` returns them.
     n_searched : int
         How many of `rows` are of the batch; the others are held-out normal rows.
 
     Returns
     -------
     dict from str to str
+        Notes by column, as `TabularEncoder.leave_out` takes them.
     """
-    typical = encoder.typical_row_
     dates, others = {}, {}
-    for column in encoder.columns_:
-        if not column.outputs:
+    for name, plan in encoder.plans_.items():
+        if not plan.outputs:
             continue
-        first, last = column.outputs[0], column.outputs[-1]
-        if column.kind == "date":
-            if sum(_count_outside(known[:, first], rows[:, first])) > _MOST_DATES * n_searched:
-                dates[column.name] = _DATE_NOTE
-        elif n_searched < _LEAST_ROWS:
-            continue
-        elif column.kind == "numeric":
-            n_outside = _count_whole_outside(known[:, first], rows[:, first], typical[first])
-            if n_outside > _NEARLY_ALL * n_searched:
-                others[column.name] = _NUMBER_NOTE
-        elif column.kind == "categorical":
-            is_unseen = np.count_nonzero(rows[:, last]) > _NEARLY_ALL * n_searched
-            if is_unseen and _share_of_single(encoder, column, normal) <= _MOST_SINGLE:
-                others[column.name] = _LEVEL_NOTE
-    is_any_left = len(dates) + len(others) < len(encoder.groups_)
+        if _is_later(plan, normal[name], rows[name], n_searched):
+            if plan.without_days().outputs:
+                dates[days_output(name)] = f"{_DATE_NOTE}; only its cyclic parts are used"
+            else:
+                dates[name] = f"{_DATE_NOTE}; ignored"
+        elif n_searched >= _LEAST_ROWS:
+            note = _note_of_unlike(plan, normal[name], rows[name], _NEARLY_ALL * n_searched)
+            if note:
+                others[name] = note
+    is_any_left = bool(encoder.groups_.keys() - dates.keys() - others.keys())
     return {**dates, **others} if is_any_left else dates
+
+
+def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells, n_searched: int) -> bool:
+    """Return whether a column has dates of which most are before or after all normal ones."""
+    if plan.kind != "date" or days_output(plan.name) not in plan.outputs:
+        return False
+    return sum(_count_outside(normal.values, rows.values)) > _MOST_DATES * n_searched
+
+
+def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells, most: float) -> str:
+    """Return why a column is left out, if more rows than `most` are unlike the normal ones."""
+    known = {*plan.levels, *plan.pooled}
+    if plan.kind == "categorical":
+        is_new = _count_new(rows, rows.values, known) > most
+        return _LEVEL_NOTE if is_new and _share_of_single(normal) <= _MOST_SINGLE else ""
+    if rows.words is not None and _count_new(rows, rows.words, known) > most:
+        return _WORD_NOTE
+    is_beyond = plan.kind == "numeric" and _count_whole_outside(normal.values, rows.values) > most
+    return _NUMBER_NOTE if is_beyond else ""
 
 
 def _count_outside(known: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[int, int]:
     """Count the values below and above all normal ones."""
-    return int(np.count_nonzero(values < known.min())), int(np.count_nonzero(values > known.max()))
+    low, high = np.nanmin(known), np.nanmax(known)
+    return int(np.count_nonzero(values < low)), int(np.count_nonzero(values > high))
 
 
-def _count_whole_outside(
-    known: NDArray[np.float64], values: NDArray[np.float64], typical: float
-) -> int:
-    """Count the whole numbers on one side of the normal values; 0 if these are not whole.
-
-    The typical value, which is imputed, need not be whole.
-    """
-    if not ((known == np.rint(known)) | (known == typical)).all():
+def _count_whole_outside(known: NDArray[np.float64], values: NDArray[np.float64]) -> int:
+    """Count the whole numbers on one side of the normal values; 0 if these are not whole."""
+    known = known[~np.isnan(known)]
+    if not (known == np.rint(known)).all():
         return 0
     return max(_count_outside(known, values[values == np.rint(values)]))
 
 
-def _share_of_single(encoder: TabularEncoder, column: ColumnInfo, normal: pd.DataFrame) -> float:
+def _count_new(cells: Cells, codes: NDArray[np.intp], known: Collection[str]) -> int:
+    """Count the cells with a level, by its position in `cells.levels`, that is not known."""
+    is_new = np.array([*(level not in known for level in cells.levels), False])
+    return int(np.count_nonzero(is_new[codes]))
+
+
+def _share_of_single(normal: Cells) -> float:
     """Return the share of normal rows whose level no other normal row has."""
-    cells = encoder.typed_cells(normal)[column.name]
-    _, counts = np.unique(cells.values[~cells.missing], return_counts=True)
-    return float(np.count_nonzero(counts == 1) / len(normal))
+    _, counts = np.unique(normal.values[normal.has_value], return_counts=True)
+    return float(np.count_nonzero(counts == 1) / len(normal.values))

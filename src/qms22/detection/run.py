@@ -58,7 +58,7 @@ def detect(
     id: str | int | None = None,  # noqa: A002
     marks: Table | None = None,
     ignore: Sequence[str | int] = (),
-    missing: str = "error",
+    missing: str = "impute",
     preset: str = "recommended",
     max_samples: int | None = None,
     seed: int | None = 0,

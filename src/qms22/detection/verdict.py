@@ -110,7 +110,7 @@ def _pair(normal: Cells, batch: Cells) -> ColumnPair | None:
 
 def _codes(cells: Cells, codes: dict[str, int]) -> NDArray[np.intp]:
     """Return the levels of a column as positions in `codes`, to which new levels are added."""
-    present = ~cells.missing
+    present = cells.has_value
     different, places = np.unique(cells.values[present], return_inverse=True)
     found = [codes.setdefault(_level(cells, value), len(codes)) for value in different.tolist()]
     result = np.full(len(cells.values), -1)

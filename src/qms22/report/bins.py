@@ -174,7 +174,7 @@ def _levels(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
     if cells.is_text:
         return cells.values, cells.levels
     values, codes = np.unique(cells.values, return_inverse=True)
-    codes[cells.missing] = -1
+    codes[~cells.has_value] = -1
     return codes, [show_value(cells.form, value) for value in values if not np.isnan(value)]
 
 

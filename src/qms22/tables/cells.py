@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
@@ -36,9 +36,12 @@ class Cells:
         Numbers, 0 and 1, or microseconds since 1970 in local time, with NaN for missing values; for
         texts, positions in `levels`, with -1 for missing values.
     levels : tuple of str
-        The different texts, in the order in which they occur.
+        The different texts, in the order in which they occur; with `words`, those of the words.
     numbers : sequence of int, optional
         The numbers of the rows in the table that they come from.
+    words : ndarray of shape (n,), optional
+        In a column of numbers, booleans or dates: the positions in `levels` of cells with a text
+        that is none ("-", "unknown", "inf"), whose values are NaN; -1 elsewhere.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Cells:
     values: NDArray[Any]
     levels: tuple[str, ...] = ()
     numbers: Sequence[int] | None = None
+    words: NDArray[np.intp] | None = None
 
     @property
     def is_text(self) -> bool:
@@ -54,8 +58,13 @@ class Cells:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Which values are missing."""
-        return self.values < 0 if self.is_text else np.isnan(self.values)
+        """Which cells are empty."""
+        return ~self.has_value if self.words is None else ~self.has_value & (self.words < 0)
+
+    @property
+    def has_value(self) -> NDArray[np.bool_]:
+        """Which cells are neither empty nor words."""
+        return self.values >= 0 if self.is_text else ~np.isnan(self.values)
 
     def to_array(self) -> NDArray[Any]:
         """Return the values; texts as objects, with None for missing ones."""
@@ -64,6 +73,12 @@ class Cells:
         texts: NDArray[np.object_] = np.array([*self.levels, None], dtype=np.object_)[self.values]
         return texts
 
+    def take(self, rows: NDArray[np.intp]) -> Cells:
+        """Return some of the rows."""
+        numbers = None if self.numbers is None else np.asarray(self.numbers)[rows].tolist()
+        words = None if self.words is None else self.words[rows]
+        return replace(self, values=self.values[rows], numbers=numbers, words=words)
+
     def number(self, row: int) -> int:
         """Return the number of a row in its table, or its position."""
         return row if self.numbers is None else int(self.numbers[row])
@@ -71,6 +86,8 @@ class Cells:
     def show(self, row: int) -> str:
         """Return a value as text for messages."""
         value = self.values[row]
+        if self.words is not None and self.words[row] >= 0:
+            return repr(self.levels[self.words[row]])
         return repr(self.levels[value]) if self.is_text else show_value(self.form, float(value))
 
 
@@ -195,9 +212,10 @@ def _from_values(name: str, values: list[Any]) -> Cells:
     if sorts == {"date"}:
         stamps = [math.nan if _sort(value) == "missing" else _stamp(value) for value in values]
         return Cells(name, "date", np.array(stamps))
-    if "other" in sorts:
-        return Cells(name, "other", np.zeros(len(values)))
-    return text_cells(name, values)
+    if sorts == {"other"}:
+        gaps = [math.nan if _sort(value) == "missing" else 0.0 for value in values]
+        return Cells(name, "other", np.array(gaps))
+    return text_cells(name, [str(value) if _sort(value) == "other" else value for value in values])
 
 
 def _sort(value: object) -> str:
@@ -210,7 +228,7 @@ def _sort(value: object) -> str:
         return "missing" if math.isnan(value) else "number"
     if isinstance(value, date):
         return "date"
-    return "text" if isinstance(value, str) else "other"
+    return "text" if isinstance(value, str | time) else "other"
 
 
 def _stamp(value: date) -> float:

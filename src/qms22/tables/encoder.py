@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +13,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qms22._runtime.validation import check_choice, is_count, is_number
 from qms22.tables.cells import Cells, array_cells, frame_cells
-from qms22.tables.plan import ColumnInfo, ColumnPlan, plan_column
-from qms22.tables.words import list_some
-
-# A column: its plan, its cells, and its values as numbers.
-_Converted: TypeAlias = tuple[ColumnPlan, Cells, NDArray[np.float64]]
+from qms22.tables.date_parts import days_output
+from qms22.tables.plan import ColumnInfo, ColumnPlan
+from qms22.tables.planning import plan_column
+from qms22.tables.plans import (
+    check_columns,
+    check_infinite,
+    check_missing,
+    column_infos,
+    complete_rows,
+    encode_columns,
+    quoted,
+    typical_row,
+)
 
 
 class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -76,7 +84,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self,
         *,
         ignore: Sequence[str] = (),
-        missing: str = "error",
+        missing: str = "impute",
         min_frequency: float | int = 0.01,
     ) -> None:
         self.ignore = ignore
@@ -101,7 +109,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns = self._read(X, reset=True)
         n_rows = len(columns[0].values)
         least = self.min_frequency if self.min_frequency >= 1 else self.min_frequency * n_rows
-        plans = [plan_column(cells, least, ignored=cells.name in self.ignore) for cells in columns]
+        plans = [self._plan(cells, least) for cells in columns]
         if not any(plan.outputs for plan in plans):
             found = ", ".join(f"{plan.name!r} is {plan.kind}" for plan in plans[:5])
             raise ValueError(
@@ -110,23 +118,33 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         if self.missing == "error":
             pairs = zip(plans, columns, strict=True)
-            used = [(cells, cells.missing) for plan, cells in pairs if plan.outputs]
-            _check_missing(used, self.missing)
+            self._check_cells([plan.typed(cells) for plan, cells in pairs if plan.outputs])
         # Plain values, so that model files need no classes of this package.
         self._plans = tuple(asdict(plan) for plan in plans)
         return self
 
     def leave_out(self, notes: Mapping[str, str]) -> None:
-        """Stop using some columns, with notes why; raise ValueError if no other is used."""
-        check_is_fitted(self)
+        """Stop using some columns; raise ValueError if no other is used.
+
+        Parameters
+        ----------
+        notes : mapping of str to str
+            The reasons by column. "sold (days)" stands for the date itself of the column "sold",
+            without its hour and weekday.
+        """
         self.ignore = (*self.ignore, *notes)
-        self._plans = tuple(
-            {**plan, "outputs": (), "note": notes[plan["name"]]} if plan["name"] in notes else plan
-            for plan in self._plans
-        )
+        plans = []
+        for plan in self._all_plans():
+            days = days_output(plan.name)
+            if plan.name in notes:
+                plan = replace(plan, outputs=(), note=notes[plan.name])
+            elif days in notes:
+                plan = replace(plan.without_days(), note=notes[days])
+            plans.append(plan)
+        self._plans = tuple(asdict(plan) for plan in plans)
         if not self.groups_:
             note = next(iter(notes.values()))
-            raise ValueError(f"no column is of use but {_quoted(list(notes))}: {note}")
+            raise ValueError(f"no column is of use but {quoted(list(notes))}: {note}")
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return a table as a matrix.
@@ -142,13 +160,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ValueError
-            If a column is missing, is not in the normal table, holds values of another kind than
-            there, or has missing values that are not imputed.
+            If a column that is used is not there, or has missing values that are not imputed.
         """
-        found = self._convert(X)
-        if self.missing != "impute":
-            _check_missing([(cells, np.isnan(values)) for _, cells, values in found], self.missing)
-        return _encode([(plan, values) for plan, _, values in found])
+        return self.encode_cells(self.typed_cells(X))
 
     def transform_part(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """Return a part of a larger table as rows of the matrix.
@@ -156,8 +170,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : data frame
-            Some of the rows, with at least the columns that are used. If it has an index of
-            integers, as in pandas, messages name rows by it.
+            Some of the rows. A column that it lacks has the typical value in all of them. If it has
+            an index of integers, as in pandas, messages name rows by it.
 
         Returns
         -------
@@ -166,33 +180,41 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         matrix : ndarray of shape (n_positions, n_outputs)
             These rows.
         """
-        found = self._convert(X, is_part=True)
-        if self.missing == "error":
-            _check_missing([(cells, np.isnan(values)) for _, cells, values in found], self.missing)
-        n_rows = len(found[0][2])
-        usable = _complete(found) if self.missing == "drop" else np.arange(n_rows)
-        return usable, _encode([(plan, values[usable]) for plan, _, values in found])
+        cells = self._used_cells(self.typed_cells(X))
+        if not cells:
+            self.check_columns(())
+        if self.missing == "drop":
+            usable = complete_rows(cells.values())
+            return usable, encode_columns(self._used_plans(), cells, usable)
+        self._check_cells(cells.values())
+        matrix = encode_columns(self._used_plans(), cells)
+        return np.arange(len(matrix)), matrix
+
+    def encode_cells(self, cells: Mapping[str, Cells]) -> NDArray[np.float64]:
+        """Return the matrix of columns that `typed_cells` has returned; raises as `transform`.
+
+        Parameters
+        ----------
+        cells : mapping of str to Cells
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_outputs)
+        """
+        self.check_columns(cells)
+        used = self._used_cells(cells)
+        self._check_cells(used.values())
+        return encode_columns(self._used_plans(), used)
 
     def check_columns(self, names: Iterable[str]) -> None:
-        """Raise ValueError if a table lacks columns of the normal table, or has others.
+        """Raise ValueError if a table lacks columns that are used.
 
         Parameters
         ----------
         names : iterable of str
             The columns of the table.
         """
-        there = set(names)
-        known = {plan.name for plan in self._all_plans()}
-        faults = [
-            f"{verb} {_quoted(sorted(unlike - set(self.ignore)))}"
-            for verb, unlike in (("lacks", known - there), ("adds", there - known))
-            if unlike - set(self.ignore)
-        ]
-        if faults:
-            raise ValueError(
-                f"the table {' and '.join(faults)} in comparison with the normal table; give both "
-                "the same columns or ignore those"
-            )
+        check_columns(self._all_plans(), names)
 
     def usable_rows(self, X: Any) -> NDArray[np.intp]:
         """Return the rows without missing values in the columns that are used.
@@ -206,7 +228,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of int
             Their positions.
         """
-        return _complete(self._convert(X))
+        cells = self.typed_cells(X)
+        self.check_columns(cells)
+        return complete_rows(self._used_cells(cells).values())
 
     def typed_cells(self, X: Any) -> dict[str, Cells]:
         """Return the columns of a table as the encoder understands them.
@@ -220,13 +244,19 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         dict from str to Cells
             A column that is numeric, boolean or date in the normal table has the form "number",
-            "boolean" or "date", also if the table stores texts. Other columns, and those with a
-            value that does not fit, are as stored.
+            "boolean" or "date", also if the table stores texts; cells that do not fit are words. A
+            category has the form "text" or "category". Other columns are as stored.
         """
-        plans = {plan.name: plan for plan in self._all_plans()}
+        plans = self._all_plans()
+        columns = self._read(X, reset=False)
+        if not hasattr(self, "feature_names_in_") and len(columns) == len(plans):
+            # Both are arrays, or one is: columns are matched by position.
+            pairs = zip(plans, columns, strict=True)
+            return {plan.name: plan.typed(cells) for plan, cells in pairs}
+        known = self.plans_
         return {
-            cells.name: plans[cells.name].typed(cells) if cells.name in plans else cells
-            for cells in self._read(X, reset=False)
+            cells.name: known[cells.name].typed(cells) if cells.name in known else cells
+            for cells in columns
         }
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
@@ -253,15 +283,14 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array(names, dtype=object)
 
     @property
+    def plans_(self) -> dict[str, ColumnPlan]:
+        """What was learned of each column, by name."""
+        return {plan.name: plan for plan in self._all_plans()}
+
+    @property
     def columns_(self) -> tuple[ColumnInfo, ...]:
         """Name, kind, note and outputs of every column."""
-        infos = []
-        at = 0
-        for plan in self._all_plans():
-            outputs = tuple(range(at, at + len(plan.outputs)))
-            infos.append(ColumnInfo(plan.name, plan.kind, plan.note, outputs))
-            at += len(outputs)
-        return tuple(infos)
+        return column_infos(self._all_plans())
 
     @property
     def groups_(self) -> dict[str, tuple[int, ...]]:
@@ -271,13 +300,12 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def typical_(self) -> dict[str, str]:
         """The typical value of each column that is used, as text."""
-        return {plan.name: plan.show_typical() for plan in self._all_plans() if plan.outputs}
+        return {plan.name: plan.show_typical() for plan in self._used_plans()}
 
     @property
     def typical_row_(self) -> NDArray[np.float64]:
         """A row of the matrix with the typical value of each column."""
-        plans = [plan for plan in self._all_plans() if plan.outputs]
-        return _encode([(plan, np.array([plan.typical])) for plan in plans]).ravel()
+        return typical_row(self._used_plans())
 
     def describe(self) -> list[dict[str, str]]:
         """Return a description of every column.
@@ -296,6 +324,26 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _all_plans(self) -> tuple[ColumnPlan, ...]:
         check_is_fitted(self)
         return tuple(ColumnPlan(**plan) for plan in self._plans)
+
+    def _used_plans(self) -> tuple[ColumnPlan, ...]:
+        return tuple(plan for plan in self._all_plans() if plan.outputs)
+
+    def _plan(self, cells: Cells, min_frequency: float) -> ColumnPlan:
+        return plan_column(
+            cells,
+            min_frequency,
+            ignored=cells.name in self.ignore,
+            days_ignored=days_output(cells.name) in self.ignore,
+            keeps_missing=self.missing == "impute",
+        )
+
+    def _check_cells(self, columns: Collection[Cells]) -> None:
+        """Raise ValueError if columns that are used have cells that are to be refused."""
+        if self.missing == "drop":
+            check_missing(columns, "transform only the rows that usable_rows returns")
+        if self.missing == "error":
+            check_missing(columns, "fill them in, or let them be imputed or dropped")
+            check_infinite(columns)
 
     def _check_parameters(self) -> None:
         check_choice("missing", self.missing, ("error", "impute", "drop"))
@@ -331,25 +379,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array([cells.name for cells in columns], dtype=object)
         return columns
 
-    def _convert(self, X: Any, *, is_part: bool = False) -> list[_Converted]:
-        """Return the columns that are used, with their values as numbers.
-
-        They are found by name, or by position if `fit` saw no names. A part of a table may lack
-        columns that are not used, and have others.
-        """
-        plans = self._all_plans()
-        columns = self._read(X, reset=False)
-        if not hasattr(self, "feature_names_in_") and len(columns) == len(plans):
-            there = {plan.name: cells for plan, cells in zip(plans, columns, strict=True)}
-        else:
-            there = {cells.name: cells for cells in columns}
-            if not is_part:
-                self.check_columns(there)
-        return [
-            (plan, there[plan.name], plan.values(there[plan.name], is_part=is_part))
-            for plan in plans
-            if plan.outputs
-        ]
+    def _used_cells(self, cells: Mapping[str, Cells]) -> dict[str, Cells]:
+        names = [plan.name for plan in self._used_plans()]
+        return {name: cells[name] for name in names if name in cells}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -357,43 +389,3 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.allow_nan = self.missing == "impute"
         return tags
-
-
-def _complete(columns: list[_Converted]) -> NDArray[np.intp]:
-    """Return the positions of the rows without missing values."""
-    return np.flatnonzero(~np.logical_or.reduce([np.isnan(values) for _, _, values in columns]))
-
-
-def _encode(columns: list[tuple[ColumnPlan, NDArray[np.float64]]]) -> NDArray[np.float64]:
-    """Return the matrix; missing values are replaced by the typical one."""
-    n_outputs = sum(len(plan.outputs) for plan, _ in columns)
-    matrix = np.empty((len(columns[0][1]), n_outputs))
-    at = 0
-    for plan, values in columns:
-        filled = np.where(np.isnan(values), plan.typical, values)
-        plan.encode(filled, matrix[:, at : at + len(plan.outputs)])
-        at += len(plan.outputs)
-    return matrix
-
-
-def _check_missing(columns: list[tuple[Cells, NDArray[np.bool_]]], missing: str) -> None:
-    """Raise ValueError if any value is missing."""
-    found = [
-        f"{cells.name!r} ({int(gaps.sum())}, first at row {cells.number(int(np.argmax(gaps)))})"
-        for cells, gaps in columns
-        if gaps.any()
-    ]
-    if found:
-        remedy = (
-            "transform only the rows that usable_rows returns"
-            if missing == "drop"
-            else "choose missing='impute' or 'drop', or fill them in"
-        )
-        raise ValueError(
-            f"{len(found)} column{'s have' if len(found) > 1 else ' has'} missing values (NaN): "
-            f"{list_some(found)}; {remedy}"
-        )
-
-
-def _quoted(names: list[str]) -> str:
-    return f"column{'s' if len(names) > 1 else ''} {list_some([repr(name) for name in names])}"

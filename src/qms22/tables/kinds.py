@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.cells import Cells, date_stamp, parse_stamp
+from qms22.tables.typed import Reader
 from qms22.tables.words import BOOLEANS, parse_number
 
 Kind = Literal["numeric", "boolean", "categorical", "date", "identifier", "text", "constant"]
@@ -88,6 +89,18 @@ def infer_kind(cells: Cells) -> Verdict:
             note = "read as day before month, though the other way fits too" if is_doubtful else ""
             return Verdict("date", note, formats[0])
     return _judge_texts(cells)
+
+
+def text_reader(kind: Kind, date_format: str = "") -> Reader:
+    """Return the function that reads texts of a kind as numbers, with NaN for those unlike it."""
+    read = _reader(kind, date_format)
+
+    def read_all(texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array(
+            [read(text) if _fits(text, read) else np.nan for text in texts], dtype=float
+        )
+
+    return read_all
 
 
 def convert_to_kind(cells: Cells, kind: Kind, date_format: str = "") -> NDArray[np.float64] | None:

@@ -1,0 +1,60 @@
+"""Columns of the matrix that a date becomes: the days since the first one, and cyclic parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+DAY = 86_400e6  # microseconds
+
+
+def _angle(values: NDArray[np.float64], period: str) -> NDArray[np.float64]:
+    """Return the time of day or the weekday as an angle; midnight and Monday are 0."""
+    # 1970 began on a Thursday.
+    turns = values % DAY / DAY if period == "hour" else (values // DAY + 3) % 7 / 7
+    return 2 * np.pi * turns
+
+
+_PARTS: dict[str, Callable[[NDArray[np.float64], float], NDArray[np.float64]]] = {
+    "days": lambda values, first: (values - first) / DAY,
+    "hour sine": lambda values, _: np.sin(_angle(values, "hour")),
+    "hour cosine": lambda values, _: np.cos(_angle(values, "hour")),
+    "weekday sine": lambda values, _: np.sin(_angle(values, "weekday")),
+    "weekday cosine": lambda values, _: np.cos(_angle(values, "weekday")),
+}
+
+
+def days_output(name: str) -> str:
+    """Return the name of the column of the matrix with the days of a date."""
+    return f"{name} (days)"
+
+
+def date_outputs(name: str, values: NDArray[np.float64]) -> tuple[str, ...]:
+    """Return the names of the columns of the matrix for the dates of normal rows.
+
+    The hour and the weekday are used if they vary.
+    """
+    parts = ["days"]
+    if len(np.unique(values % DAY)) > 1:
+        parts += ["hour sine", "hour cosine"]
+    if len(np.unique(values // DAY % 7)) > 1:
+        parts += ["weekday sine", "weekday cosine"]
+    return tuple(f"{name} ({part})" for part in parts)
+
+
+def date_part(output: str, values: NDArray[np.float64], first: float) -> NDArray[np.float64]:
+    """Return a column of the matrix by its name.
+
+    Parameters
+    ----------
+    output : str
+        One of `date_outputs`.
+    values : ndarray
+        Dates in microseconds since 1970.
+    first : float
+        The date from which days count.
+    """
+    part = next(part for part in _PARTS if output.endswith(f" ({part})"))
+    return _PARTS[part](values, first)

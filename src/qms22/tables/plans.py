@@ -1,0 +1,121 @@
+"""All columns of a table together: their matrix, and what may be missing in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.tables.cells import Cells
+from qms22.tables.plan import ColumnInfo, ColumnPlan
+from qms22.tables.words import list_some
+
+
+def encode_columns(
+    plans: Sequence[ColumnPlan],
+    cells: Mapping[str, Cells],
+    rows: NDArray[np.intp] | None = None,
+) -> NDArray[np.float64]:
+    """Return the matrix of the columns of a table.
+
+    Parameters
+    ----------
+    plans : sequence of ColumnPlan
+        Of the columns that are used.
+    cells : mapping of str to Cells
+        Results of `ColumnPlan.typed`. A column that is not there has the typical value: it is the
+        same in all rows, so that it cannot make one of them more suspicious than another.
+    rows : ndarray of int, optional
+        Rows to encode; all by default.
+    """
+    n_rows = len(next(iter(cells.values())).values) if rows is None else len(rows)
+    matrix = np.empty((n_rows, sum(len(plan.outputs) for plan in plans)))
+    for plan, out in _blocks(plans, matrix):
+        if plan.name in cells:
+            column = cells[plan.name]
+            plan.encode(column if rows is None else column.take(rows), out)
+        else:
+            plan.encode_typical(out)
+    return matrix
+
+
+def typical_row(plans: Sequence[ColumnPlan]) -> NDArray[np.float64]:
+    """Return a row of the matrix with the typical value of each column."""
+    row = np.empty((1, sum(len(plan.outputs) for plan in plans)))
+    for plan, out in _blocks(plans, row):
+        plan.encode_typical(out)
+    return row.ravel()
+
+
+def column_infos(plans: Sequence[ColumnPlan]) -> tuple[ColumnInfo, ...]:
+    """Return the description of each column."""
+    infos = []
+    at = 0
+    for plan in plans:
+        outputs = tuple(range(at, at + len(plan.outputs)))
+        infos.append(ColumnInfo(plan.name, plan.kind, plan.note, outputs))
+        at += len(outputs)
+    return tuple(infos)
+
+
+def complete_rows(columns: Iterable[Cells]) -> NDArray[np.intp]:
+    """Return the positions of the rows without missing cells."""
+    return np.flatnonzero(~np.logical_or.reduce([cells.missing for cells in columns]))
+
+
+def check_missing(columns: Iterable[Cells], remedy: str) -> None:
+    """Raise ValueError if any cell is missing."""
+    _check("missing (NaN)", [(cells, cells.missing) for cells in columns], remedy)
+
+
+def check_infinite(columns: Iterable[Cells]) -> None:
+    """Raise ValueError if any number is infinite, which typed cells have as a word."""
+    pairs = []
+    for cells in columns:
+        infinite = [at for at, word in enumerate(cells.levels) if word in ("inf", "-inf")]
+        if cells.words is not None and infinite:
+            pairs.append((cells, np.isin(cells.words, infinite)))
+    _check("infinite (inf)", pairs, "correct or remove them")
+
+
+def check_columns(plans: Iterable[ColumnPlan], names: Iterable[str]) -> None:
+    """Raise ValueError if a table lacks columns that are used; others do not matter."""
+    there = set(names)
+    plans = tuple(plans)
+    lacking = sorted(plan.name for plan in plans if plan.outputs and plan.name not in there)
+    if lacking:
+        others = sorted(there - {plan.name for plan in plans})
+        adds = f" and adds {quoted(others)}" if others else ""
+        raise ValueError(
+            f"the table lacks {quoted(lacking)}{adds} in comparison with the normal table; give "
+            "both the same columns or ignore those"
+        )
+
+
+def quoted(names: list[str]) -> str:
+    """Return the names of columns for a message."""
+    return f"column{'s' if len(names) > 1 else ''} {list_some([repr(name) for name in names])}"
+
+
+def _blocks(
+    plans: Sequence[ColumnPlan], matrix: NDArray[np.float64]
+) -> Iterator[tuple[ColumnPlan, NDArray[np.float64]]]:
+    """Yield each plan with its columns of the matrix."""
+    at = 0
+    for plan in plans:
+        yield plan, matrix[:, at : at + len(plan.outputs)]
+        at += len(plan.outputs)
+
+
+def _check(what: str, columns: list[tuple[Cells, NDArray[np.bool_]]], remedy: str) -> None:
+    found = [
+        f"{cells.name!r} ({int(bad.sum())}, first at row {cells.number(int(np.argmax(bad)))})"
+        for cells, bad in columns
+        if bad.any()
+    ]
+    if found:
+        raise ValueError(
+            f"{len(found)} column{'s have' if len(found) > 1 else ' has'} {what} values: "
+            f"{list_some(found)}; {remedy}"
+        )
