@@ -291,13 +291,18 @@ def test_later_dates_alone_are_no_reason() -> None:
     normal = pd.DataFrame({"day": days[:150], "a": rng.normal(size=150), "b": rng.normal(size=150)})
     batch = pd.DataFrame({"day": days[150:], "a": rng.normal(size=50), "b": rng.normal(size=50)})
     found = detect(normal, batch, k=5, preset="paper")
-    assert "day" not in found.encoder.groups_
+    names = found.encoder.get_feature_names_out().tolist()
+    assert names == ["day (weekday sine)", "day (weekday cosine)", "a", "b"]
     day = found.encoder.columns_[0]
-    assert day.note == "most of the batch is outside the normal dates; ignored"
+    assert day.note == "most of the batch is outside the normal dates; only weekday used"
+    # Ten days say little about weekdays.
+    few = detect(normal[:10], batch, k=5, preset="paper")
+    assert "day" not in few.encoder.groups_
+    assert few.encoder.columns_[0].note == "most of the batch is outside the normal dates; ignored"
     with pytest.raises(ValueError, match="no column is of use but column 'day'"):
-        detect(normal[["day"]], batch[["day"]], k=5, preset="paper")
+        detect(normal[["day"]][:10], batch[["day"]], k=5, preset="paper")
     earlier = detect(normal, batch.assign(day=days[:50]), k=5, preset="paper")
-    assert "day" in earlier.encoder.groups_
+    assert len(earlier.encoder.groups_["day"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -333,8 +338,8 @@ def test_two_columns_of_one_name_are_refused(
 @pytest.mark.parametrize(
     ("missing", "values", "words"),
     [
-        ("error", [np.nan, 1.0, 2.0], "1 column has missing values"),
-        ("error", [np.inf, 1.0, 2.0], "column 'pulse' has 10 infinite"),
+        ("error", [np.nan, 1.0, 2.0], r"1 column has missing \(NaN\) values"),
+        ("error", [np.inf, 1.0, 2.0], r"1 column has infinite \(inf\) values: 'pulse' \(10"),
         ("drop", [np.nan] * 3, "every row has missing values|no column .* is of use"),
     ],
 )
@@ -357,14 +362,29 @@ def test_messages_of_a_model_name_the_table(found: Detection, tmp_path: Path) ->
     model = SavedModel(found.detector, found.encoder, {})
     path = tmp_path / "new.csv"
     table = visits(30, 2)
-    table.drop(columns="pulse").to_csv(path, index=False)
-    with pytest.raises(ValueError, match=r"new.csv: the table lacks column 'pulse'"):
-        score(model, path)
+    table.to_csv(path, index=False)
     with pytest.raises(ValueError, match=r"new.csv has no column 'who' .* its columns are 'visit'"):
         score(model, path, id="who")
-    table.assign(pulse="fast").to_csv(path, index=False)
-    with pytest.raises(ValueError, match=r"new.csv: column 'pulse' is numeric"):
+    table[["visit"]].to_csv(path, index=False)
+    with pytest.raises(ValueError, match=r"new.csv: the table lacks columns 'age', 'day', 'pulse'"):
         score(model, path)
+
+
+def test_a_model_takes_the_usual_value_for_a_column_that_is_not_there(
+    found: Detection, tmp_path: Path
+) -> None:
+    model = SavedModel(found.detector, found.encoder, {})
+    path = tmp_path / "new.csv"
+    table = visits(30, 2)
+    usual = float(found.encoder.typical_row_[found.encoder.groups_["pulse"][0]])
+    expected = score(model, table.assign(pulse=usual), k=3)
+    table.drop(columns=["pulse", "visit"]).to_csv(path, index=False)
+    with pytest.warns(UserWarning, match=r"new.csv lacks 'pulse', which the model uses"):
+        scored = score(model, path, k=3)
+    np.testing.assert_array_equal(scored.scores, expected.scores)
+    # A text in place of a number is as little a value.
+    table.assign(pulse="fast").to_csv(path, index=False)
+    np.testing.assert_array_equal(score(model, path, k=3).scores, expected.scores)
 
 
 @pytest.mark.parametrize("k", [0, -1, 1.5, "3"])

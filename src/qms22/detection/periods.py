@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from qms22.tables import TabularEncoder
 from qms22.tables.cells import Cells
-from qms22.tables.date_parts import days_output
+from qms22.tables.date_parts import part_name, part_of, parts_about_time
 from qms22.tables.plan import ColumnPlan
 
 # The share of the batch that has to be outside the normal values. Measurements can be whole numbers
@@ -47,7 +47,8 @@ def find_periods(
 ) -> dict[str, str]:
     """Return the columns to leave out because they only say when rows were made, with a note.
 
-    - a date, if most rows are before or after all normal ones; hour and weekday are still used;
+    - a date, if most rows are before or after all normal ones. Its hour and weekday are still used
+      if normal rows cover some days or weeks;
     - whole numbers, if nearly all rows are above or nearly all below all normal ones: a month, a
       year, a counter. Numbers with decimals are measurements and stay;
     - a category whose levels recur, if nearly all rows have levels that no normal row has.
@@ -70,15 +71,13 @@ def find_periods(
     dict from str to str
         Notes by column, as `TabularEncoder.leave_out` takes them.
     """
-    dates, others = {}, {}
+    dates: dict[str, str] = {}
+    others: dict[str, str] = {}
     for name, plan in encoder.plans_.items():
         if not plan.outputs:
             continue
         if _is_later(plan, normal[name], rows[name], n_searched):
-            if plan.without_days().outputs:
-                dates[days_output(name)] = f"{_DATE_NOTE}; only its cyclic parts are used"
-            else:
-                dates[name] = f"{_DATE_NOTE}; ignored"
+            dates.update(_dates_to_leave_out(plan, normal[name]))
         elif n_searched >= _LEAST_ROWS:
             note = _note_of_unlike(plan, normal[name], rows[name], _NEARLY_ALL * n_searched)
             if note:
@@ -89,9 +88,21 @@ def find_periods(
 
 def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells, n_searched: int) -> bool:
     """Return whether a column has dates of which most are before or after all normal ones."""
-    if plan.kind != "date" or days_output(plan.name) not in plan.outputs:
+    if plan.kind != "date" or part_name(plan.name, "days") not in plan.outputs:
         return False
     return sum(_count_outside(normal.values, rows.values)) > _MOST_DATES * n_searched
+
+
+def _dates_to_leave_out(plan: ColumnPlan, normal: Cells) -> dict[str, str]:
+    """Return the parts of dates to leave out, or the column if that is all of them."""
+    parts = parts_about_time(plan.name, normal.values)
+    rest = plan.without_parts(parts).value_outputs
+    if not plan.without_parts(parts).outputs:
+        return {plan.name: f"{_DATE_NOTE}; ignored"}
+    cycles = " and ".join(
+        cycle for cycle in ("hour", "weekday") if part_name(plan.name, cycle) in map(part_of, rest)
+    )
+    return dict.fromkeys(parts, f"{_DATE_NOTE}; only {cycles} used")
 
 
 def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells, most: float) -> str:

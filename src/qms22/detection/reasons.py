@@ -68,6 +68,7 @@ def find_reasons(
                 usual[reason.name],
             )
             for reason in explanation.top(row, _REASONS_PER_ROW)
+            if reason.name in columns
         ]
         for row in range(len(table))
     ]

@@ -10,7 +10,8 @@ from qms22.detection.encoding import errors_named
 from qms22.detection.result import Detection
 from qms22.detection.rows import Table, check_id, count_scored, explain_rows, flag_top
 from qms22.detection.streaming import in_memory, is_large, score_rows
-from qms22.tables import open_table
+from qms22.tables import TableSource, TabularEncoder, open_table
+from qms22.tables.words import list_some
 
 if TYPE_CHECKING:
     from qms22.models import SavedModel
@@ -31,7 +32,9 @@ def score(
     model : SavedModel
         With an encoder, as `qms22 detect --save-model` writes it.
     table : path, TableSource or data frame
-        As in `detect`. A file too large for memory is read chunk by chunk.
+        As in `detect`. A file too large for memory is read chunk by chunk. Columns that the model
+        does not use need not be there. For a column that it uses and that is not there, all rows
+        have the usual value, with a warning.
     k : int, optional
         How many rows to flag; by default those beyond the threshold set when the model was made.
     id : str or int, optional
@@ -59,8 +62,7 @@ def score(
         source = in_memory(source)
     source.check()
     id_name = check_id(source, id)
-    with errors_named(source.name):
-        encoder.check_columns(source.names)
+    _warn_of_lacking(encoder, source)
     scores = score_rows(source, encoder, detector, verbose)
     if k is None:
         flagged = -scores - detector.offset_ < 0
@@ -70,3 +72,22 @@ def score(
         flagged = flag_top(scores, k)
     reasons = explain_rows(source, encoder, detector, scores, flagged)
     return Detection(source, encoder, detector, scores, flagged, reasons, id=id_name)
+
+
+def _warn_of_lacking(encoder: TabularEncoder, source: TableSource) -> None:
+    """Warn of columns that are used and not there; raise ValueError if none is there.
+
+    With the usual value in all rows, such a column favors none of them. A model cannot do without
+    it: its scores need all columns.
+    """
+    used = encoder.groups_
+    lacking = sorted(used.keys() - set(source.names))
+    if len(lacking) == len(used):
+        with errors_named(source.name):
+            encoder.check_columns(source.names)
+    if lacking:
+        names = list_some([repr(name) for name in lacking])
+        warnings.warn(
+            f"{source.name} lacks {names}, which the model uses; all rows get the usual value",
+            stacklevel=3,
+        )

@@ -68,7 +68,8 @@ def score_rows(
     first = 0
     is_long = source.n_rows > n_rows
     with progress_bar("scoring", source.n_rows, enabled=verbose > 0 and is_long) as show:
-        for chunk in source.chunks(list(encoder.groups_), n_rows):
+        columns = [name for name in encoder.groups_ if name in source.names]
+        for chunk in source.chunks(columns, n_rows):
             end = first + len(chunk)
             try:
                 usable, rows = encoder.transform_part(chunk)

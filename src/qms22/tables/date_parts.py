@@ -26,9 +26,32 @@ _PARTS: dict[str, Callable[[NDArray[np.float64], float], NDArray[np.float64]]] =
 }
 
 
-def days_output(name: str) -> str:
-    """Return the name of the column of the matrix with the days of a date."""
-    return f"{name} (days)"
+# Normal rows of less time than this say nothing about the hours or weekdays of other rows.
+_LEAST_DAYS = {"days": np.inf, "hour": 2, "weekday": 14}
+
+
+def part_name(name: str, part: str) -> str:
+    """Return the name of a part of a date column: "days", "hour" or "weekday"."""
+    return f"{name} ({part})"
+
+
+def part_of(output: str) -> str:
+    """Return the name of the part of a date that a column of the matrix belongs to."""
+    return output.replace(" sine)", ")").replace(" cosine)", ")")
+
+
+def parts_about_time(name: str, values: NDArray[np.float64]) -> list[str]:
+    """Return the names of parts that only say when rows were made, if others are from later days.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    values : ndarray
+        Its dates in the normal rows.
+    """
+    n_days = (np.nanmax(values) - np.nanmin(values)) / DAY
+    return [part_name(name, part) for part, least in _LEAST_DAYS.items() if n_days < least]
 
 
 def date_outputs(name: str, values: NDArray[np.float64]) -> tuple[str, ...]:
@@ -41,7 +64,7 @@ def date_outputs(name: str, values: NDArray[np.float64]) -> tuple[str, ...]:
         parts += ["hour sine", "hour cosine"]
     if len(np.unique(values // DAY % 7)) > 1:
         parts += ["weekday sine", "weekday cosine"]
-    return tuple(f"{name} ({part})" for part in parts)
+    return tuple(part_name(name, part) for part in parts)
 
 
 def date_part(output: str, values: NDArray[np.float64], first: float) -> NDArray[np.float64]:

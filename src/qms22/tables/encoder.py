@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qms22._runtime.validation import check_choice, is_count, is_number
 from qms22.tables.cells import Cells, array_cells, frame_cells
-from qms22.tables.date_parts import days_output
+from qms22.tables.date_parts import part_of
 from qms22.tables.plan import ColumnInfo, ColumnPlan
 from qms22.tables.planning import plan_column
 from qms22.tables.plans import (
@@ -129,18 +129,16 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         notes : mapping of str to str
-            The reasons by column. "sold (days)" stands for the date itself of the column "sold",
-            without its hour and weekday.
+            The reasons by column, or by part of a date: "sold (days)", "sold (hour)" or "sold
+            (weekday)".
         """
         self.ignore = (*self.ignore, *notes)
         plans = []
         for plan in self._all_plans():
-            days = days_output(plan.name)
-            if plan.name in notes:
-                plan = replace(plan, outputs=(), note=notes[plan.name])
-            elif days in notes:
-                plan = replace(plan.without_days(), note=notes[days])
-            plans.append(plan)
+            rest = replace(plan, outputs=()) if plan.name in notes else plan.without_parts(notes)
+            names = (plan.name, *(part_of(output) for output in plan.outputs))
+            note = next((notes[name] for name in names if name in notes), plan.note)
+            plans.append(replace(rest, note=note))
         self._plans = tuple(asdict(plan) for plan in plans)
         if not self.groups_:
             note = next(iter(notes.values()))
@@ -332,8 +330,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return plan_column(
             cells,
             min_frequency,
-            ignored=cells.name in self.ignore,
-            days_ignored=days_output(cells.name) in self.ignore,
+            ignore=self.ignore,
             keeps_missing=self.missing == "impute",
         )
 

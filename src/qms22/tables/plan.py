@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.cells import Cells, Form, show_value
-from qms22.tables.date_parts import date_part, days_output
+from qms22.tables.date_parts import date_part, part_of
 from qms22.tables.kinds import Kind, text_reader
 from qms22.tables.typed import to_levels, to_numbers
 from qms22.tables.words import number_text
@@ -142,12 +143,14 @@ class ColumnPlan:
         n_others = (self.gaps == "own") + len(self.levels) + bool(self.pooled)
         return self.outputs[: len(self.outputs) - n_others]
 
-    def without_days(self) -> ColumnPlan:
-        """Return a plan that uses only the cyclic parts of a date; ignored if there are none."""
-        days = days_output(self.name)
-        if self.value_outputs == (days,):
+    def without_parts(self, parts: Collection[str]) -> ColumnPlan:
+        """Return a plan without some parts of a date, by `part_name`; ignored if none is left."""
+        if self.kind != "date" or not any(part_of(output) in parts for output in self.outputs):
+            return self
+        if all(part_of(output) in parts for output in self.value_outputs):
             return replace(self, outputs=())
-        return replace(self, outputs=tuple(name for name in self.outputs if name != days))
+        rest = tuple(output for output in self.outputs if part_of(output) not in parts)
+        return replace(self, outputs=rest)
 
     def _encode_values(self, values: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         if self.kind != "date":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.cells import Cells, show_value
-from qms22.tables.date_parts import DAY, date_outputs, days_output
+from qms22.tables.date_parts import DAY, date_outputs
 from qms22.tables.kinds import Kind, infer_kind
 from qms22.tables.plan import MISSING, OTHER, UNSEEN, ColumnPlan
 
@@ -19,8 +20,7 @@ def plan_column(
     cells: Cells,
     min_frequency: float,
     *,
-    ignored: bool = False,
-    days_ignored: bool = False,
+    ignore: Collection[str] = (),
     keeps_missing: bool = True,
 ) -> ColumnPlan:
     """Decide from the normal rows how to encode a column.
@@ -30,17 +30,16 @@ def plan_column(
     cells : Cells
     min_frequency : float
         Levels in fewer rows than this are pooled.
-    ignored : bool
-        Whether the user has asked to leave the column out.
-    days_ignored : bool
-        Whether to use only the cyclic parts of dates.
+    ignore : collection of str
+        Columns and parts of dates that the user has asked to leave out.
     keeps_missing : bool
         Whether rows with missing cells are encoded.
     """
     verdict = infer_kind(cells)
     bare = ColumnPlan(cells.name, verdict.kind, verdict.note, verdict.date_format)
-    if ignored or verdict.kind not in USED:
-        reasons = ["ignored, as asked"] if ignored else [verdict.note, "ignored"]
+    is_ignored = cells.name in ignore
+    if is_ignored or verdict.kind not in USED:
+        reasons = ["ignored, as asked"] if is_ignored else [verdict.note, "ignored"]
         return replace(bare, note="; ".join(filter(None, reasons)))
     typed = bare.typed(cells)
     gaps = keeps_missing and bool(typed.missing.any())
@@ -48,8 +47,7 @@ def plan_column(
         return _plan_levels(bare, typed, min_frequency, gaps=gaps, keeps_missing=keeps_missing)
     values = typed.values[typed.has_value]
     plan = _plan_dates(bare, values) if verdict.kind == "date" else _plan_numbers(bare, values)
-    plan = _with_words(plan, typed, min_frequency, gaps=gaps)
-    return plan.without_days() if days_ignored and verdict.kind == "date" else plan
+    return _with_words(plan, typed, min_frequency, gaps=gaps).without_parts(ignore)
 
 
 def _plan_numbers(bare: ColumnPlan, values: NDArray[np.float64]) -> ColumnPlan:
@@ -64,7 +62,7 @@ def _plan_dates(bare: ColumnPlan, values: NDArray[np.float64]) -> ColumnPlan:
     first -= first % DAY
     outputs = date_outputs(bare.name, values)
     cycles = [what for what in ("hour", "weekday") if f"{bare.name} ({what} sine)" in outputs]
-    note = f"days since {show_value('date', first)}" if days_output(bare.name) in outputs else ""
+    note = f"days since {show_value('date', first)}"
     note += f", {' and '.join(cycles)} as sine and cosine" if cycles else ""
     return replace(
         bare,
