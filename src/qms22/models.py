@@ -35,19 +35,33 @@ from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.qms22 import QMS22
 from qms22.estimators.saved_ensemble import check_views, translate_splits
 
-FORMAT = 4
+FORMAT = 5
 
 # Names, not classes: a model without an encoder does not need the encoder's packages.
 TRUSTED = (
     "qms22._cpm.members.MemberFunctions",
     "qms22._cpm.scaling.FeatureScaler",
+    "qms22.detection.checks.fitting.FittingChecks",
+    "qms22.detection.checks.joint.MissingTogetherCheck",
+    "qms22.detection.checks.joint.PairCheck",
+    "qms22.detection.checks.joint.RepeatCheck",
+    "qms22.detection.checks.single.LevelCheck",
+    "qms22.detection.checks.single.PresenceCheck",
+    "qms22.detection.checks.single.TimeOfDayCheck",
+    "qms22.detection.checks.single.ValueCheck",
+    "qms22.detection.checks.single.WeekdayCheck",
+    "qms22.detection.checks.table.TableChecks",
     "qms22.estimators.ensemble.QMS22Ensemble",
     "qms22.estimators.explain.TypicalValues",
     "qms22.estimators.forest.Forest",
     "qms22.estimators.held_out.HeldOutScores",
     "qms22.estimators.learned_rows.LearnedRows",
     "qms22.estimators.qms22.QMS22",
+    "qms22.estimators.relations.Design",
+    "qms22.estimators.relations.Relations",
     "qms22.estimators.saved_ensemble.Split",
+    "qms22.estimators.surprise.LevelReference",
+    "qms22.estimators.surprise.NumberReference",
     "qms22.estimators.views.CovarianceView",
     "qms22.estimators.views.DistancePart",
     "qms22.estimators.views.DistanceView",
@@ -95,15 +109,23 @@ class SavedModel:
         "version" of qms22 that saved it, when it was "created" (UTC), "parameters", "features"
         (their names, or None), "n_features", "threshold" (rows with a higher score are
         flagged), and the other facts given to `save_model`.
+    checks : TableChecks or None
+        The checks of single cells, if some were saved.
     """
 
     detector: BatchDetector
     encoder: Any
     facts: Mapping[str, Any]
+    checks: Any = None
 
 
 def save_model(
-    path: str | PathLike[str], detector: BatchDetector, *, encoder: Any = None, **facts: Any
+    path: str | PathLike[str],
+    detector: BatchDetector,
+    *,
+    encoder: Any = None,
+    checks: Any = None,
+    **facts: Any,
 ) -> None:
     """Write a fitted detector to a file.
 
@@ -116,6 +138,8 @@ def save_model(
         `score_samples` and `predict` work, `flag` and `p_values` do not.
     encoder : transformer, optional
         The fitted transformer that made the detector's rows: qms22's or one of scikit-learn's.
+    checks : TableChecks, optional
+        The checks of single cells, as `Detection.checks` has them.
     **facts
         Values that JSON can hold, to keep with the model, such as ``trained_on="june.csv"``.
 
@@ -158,7 +182,7 @@ def save_model(
     detector = detector.without_rows()
     header = _header(detector, facts)
     try:
-        data = skops_io.dumps({"detector": detector, "encoder": encoder})
+        data = skops_io.dumps({"detector": detector, "encoder": encoder, "checks": checks})
     except Exception as error:  # objects of users can raise anything
         raise ValueError(f"skops cannot write a part of the model ({error})") from error
     foreign = _foreign_types(skops_io, data)
@@ -213,7 +237,9 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
         with _damage_named(path):
             data = _with_current_modules(data)
     contents = _read_contents(skops_io, data, path)
-    return SavedModel(contents["detector"], contents["encoder"], header["facts"])
+    # Up to format 4 there were no checks.
+    checks = contents.get("checks")
+    return SavedModel(contents["detector"], contents["encoder"], header["facts"], checks)
 
 
 def _header(detector: BatchDetector, facts: dict[str, Any]) -> str:

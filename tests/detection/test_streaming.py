@@ -14,7 +14,8 @@ from visits import FAST, LEFT_OUT, N_BATCH, SICK, change, write_visits
 
 from qms22 import detect
 from qms22.detection import Detection, score, streaming
-from qms22.detection.streaming import is_large, most_suspicious
+from qms22.detection.rows import most_suspicious
+from qms22.detection.streaming import is_large
 from qms22.models import load_model, save_model
 from qms22.tables import open_table, read_table
 

@@ -202,7 +202,8 @@ def detect(
             found.report(report, title=title, truth=truth, facts=facts)
         if save_model is not None:
             about = {name: options[name] for name in ("preset", "id")}
-            write_model(save_model, found.detector, encoder=found.encoder, **about)
+            parts = {"encoder": found.encoder, "checks": found.checks}
+            write_model(save_model, found.detector, **parts, **about)
     print_marks(found)
     if not quiet:
         print_verdict(found)

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.packages import need
+from qms22.detection.checks import TableChecks
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.marks import MarkedRows
+from qms22.detection.scorer import learn_checks, raise_scores
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.calibration import Calibration, CalibrationSplit
 from qms22.estimators.full_conformal import MOST_ROWS, FullCalibration
@@ -30,6 +32,7 @@ def calibrate_tables(
     *,
     ignore: Sequence[str] = (),
     marked: Sequence[MarkedRows] = (),
+    is_checked: bool = False,
     seed: int,
 ) -> Calibration:
     """Calibrate a detector of encoded tables together with their encoder.
@@ -51,19 +54,22 @@ def calibrate_tables(
         Rows that are known to be anomalies or normal. They teach in every split and are never held
         out: rows that someone looked at because they were suspicious are not like other normal
         rows.
+    is_checked : bool
+        Whether checks of single cells raise the scores.
     seed : int
         Of the splits.
     """
-    splits = _TableSplits(normal, batch, detector, tuple(ignore), tuple(marked))
+    splits = _TableSplits(normal, batch, detector, tuple(ignore), tuple(marked), is_checked)
     return Calibration(len(normal), len(batch), seed, splits.score)
 
 
 def compare_tables(
-    encoded: EncodedTables, detector: BatchDetector, *, seed: int
+    encoded: EncodedTables, detector: BatchDetector, *, is_checked: bool = False, seed: int
 ) -> FullCalibration | None:
     """Prepare the comparison with all known-normal rows; None if there are too many rows.
 
-    Another encoder learns from both tables alike, so that it cannot tell them apart.
+    Another encoder learns from both tables alike, so that it cannot tell them apart, and so do the
+    checks: how odd a row is does not depend on which table it is in.
     """
     n_normal, n_rows = len(encoded.normal), len(encoded.normal) + len(encoded.batch)
     if not detector._has_full or n_rows > MOST_ROWS:
@@ -76,12 +82,18 @@ def compare_tables(
         n_searched=n_rows,
         marked=encoded.marked,
     )
+    odd = None
+    if is_checked:
+        checks = TableChecks(both.encoder)
+        oddness = checks.learn(checks.read(both.normal_cells), seed, pooled=True)
+        odd = oddness[:n_normal], oddness[n_normal:]
     return FullCalibration(
         LazyRows(both.known[:n_normal]),
         LazyRows(both.known[n_normal:]),
         tuple(both.encoder.groups_.values()),
         seed=seed,
         marks=both.marks,
+        odd=odd,
         n_threads=effective_n_jobs(detector.n_jobs),
         verbose=detector.verbose,
     )
@@ -96,6 +108,7 @@ class _TableSplits:
     detector: BatchDetector
     ignore: tuple[str, ...]
     marked: tuple[MarkedRows, ...] = ()
+    is_checked: bool = False
 
     def score(self, split: CalibrationSplit) -> NDArray[np.float64]:
         """Learn from the rows of a split and score its mixture."""
@@ -106,7 +119,12 @@ class _TableSplits:
         )
         known, rows = LazyRows(encoded.known), LazyRows(encoded.rows)
         groups = tuple(encoded.encoder.groups_.values())
-        return score_mixture(self.detector, known, rows, split, groups, encoded.marks)
+        scores = score_mixture(self.detector, known, rows, split, groups, encoded.marks)
+        if not self.is_checked:
+            return scores
+        # The checks learn from the same rows as the detector, and treat the mixture alike.
+        checks = learn_checks(encoded, split.rng.randint(2**31 - 1))
+        return raise_scores(checks, scores, checks.read(encoded.batch_cells))[0]
 
 
 def encode_split(

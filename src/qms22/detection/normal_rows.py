@@ -13,7 +13,7 @@ from qms22._runtime.validation import check_count
 from qms22.detection.mark_table import ANOMALY, MARK, OF_NORMAL, SOURCE
 from qms22.detection.marks import TableMarks
 from qms22.detection.result_columns import shown_ranks, without_clashes
-from qms22.detection.streaming import most_suspicious
+from qms22.detection.rows import most_suspicious
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -44,7 +44,10 @@ def page_content(
         columns,
         found.scores[ranking],
         {
-            rank: found.reasons[row]
+            rank: [
+                (each.columns[0] if each.columns else "", each.strength, each.text, "")
+                for each in found.reasons[row]
+            ]
             for rank, row in enumerate(kept.tolist())
             if row in found.reasons
         },

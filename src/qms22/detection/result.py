@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22 import __version__
 from qms22._runtime.packages import need
+from qms22.detection.checks import OddCells, TableChecks
 from qms22.detection.marks import TableMarks
 from qms22.detection.normal_rows import rows_to_check
 from qms22.detection.reasons import RowReason
@@ -76,6 +77,10 @@ class Detection:
         Whether the batch is fine, contains anomalies or has drifted, and which columns moved; None
         where a saved model was applied. Without a false discovery rate only columns and
         their extreme values are compared.
+    checks : TableChecks or None
+        What was learned about single cells. It says more about rows than `reasons` does.
+    odd : OddCells or None
+        The checks in which each row is the oddest.
     """
 
     source: TableSource
@@ -94,6 +99,8 @@ class Detection:
     n_drawn: int = 0
     marks: TableMarks | None = None
     verdict: Verdict | None = None
+    checks: TableChecks | None = None
+    odd: OddCells | None = None
 
     @property
     def n_scored(self) -> int:

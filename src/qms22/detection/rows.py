@@ -7,18 +7,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
-from qms22.detection.reasons import RowReason, find_reasons
-from qms22.detection.streaming import most_suspicious
-from qms22.estimators.batch_detector import BatchDetector
-from qms22.tables import TableSource, TabularEncoder
+from qms22.tables import TableSource
 from qms22.tables.words import list_some
 
 # A file, an open table, or a data frame of any library.
 Table: TypeAlias = "str | Path | TableSource | Any"
 
-# To explain a row it is scored once per column, and few readers need the reasons of more rows.
-MOST_EXPLAINED = 1000
+_RANKED_AT_ONCE = 1 << 16
 
 
 def check_id(source: TableSource, id: str | int | None) -> str | None:  # noqa: A002
@@ -41,17 +38,13 @@ def flag_top(scores: NDArray[np.float64], k: int) -> NDArray[np.bool_]:
     return flagged
 
 
-def explain_rows(
-    source: TableSource,
-    encoder: TabularEncoder,
-    detector: BatchDetector,
-    scores: NDArray[np.float64],
-    explained: NDArray[np.bool_],
-) -> dict[int, list[RowReason]]:
-    """Return the reasons of the most suspicious of some rows, by position."""
-    rows = np.flatnonzero(explained)
-    rows = rows[np.argsort(-scores[rows], kind="stable")[:MOST_EXPLAINED]]
-    if not len(rows):
-        return {}
-    reasons = find_reasons(detector, encoder, source.take(rows))
-    return dict(zip(rows.tolist(), reasons, strict=True))
+def most_suspicious(scores: NDArray[np.float64], k: int) -> NDArray[np.intp]:
+    """Return the positions of the k highest scores, highest first; at ties the lower position.
+
+    NaN stands for rows that do not count. It takes little memory beside the scores.
+    """
+    best = np.empty(0, dtype=np.intp)
+    for part in gen_batches(len(scores), max(k, _RANKED_AT_ONCE)):
+        best = np.concatenate([best, np.arange(part.start, part.stop)])
+        best = best[np.argsort(-scores[best], kind="stable")[:k]]
+    return best

@@ -26,12 +26,17 @@ from sklearn.utils import check_random_state
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.detection.calibration import calibrate_tables, compare_tables
+from qms22.detection.checks import OddCells
+from qms22.detection.checks.base import Columns
 from qms22.detection.encoding import EncodedTables, encode_tables
+from qms22.detection.explaining import explain_rows, rows_to_explain
 from qms22.detection.inputs import DrawnRows, InputTables, draw, open_tables
 from qms22.detection.marks import read_marks
+from qms22.detection.reasons import RowReason
 from qms22.detection.result import Detection
-from qms22.detection.rows import Table, check_id, count_scored, explain_rows, flag_top
-from qms22.detection.streaming import most_suspicious, score_rows
+from qms22.detection.rows import Table, check_id, count_scored, flag_top, most_suspicious
+from qms22.detection.scorer import TableScorer, learn_checks
+from qms22.detection.streaming import score_rows
 from qms22.detection.verdict import CONFIDENCE, judge_tables
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import ContaminationEstimate
@@ -134,16 +139,18 @@ def detect(
         contamination=line, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
     )
     _fit(detector, encoded, max_samples)
-    scores = _score_batch(tables, encoded, detector)
+    checks = learn_checks(encoded, seed or 0, is_scored=preset == "recommended")
+    scorer = TableScorer(encoded.encoder, detector, checks)
+    scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
     if fdr is None:
         flags = _Flags(flag_top(scores, _count_top(k, n_scored)))
     else:
-        flags = _flag_by_rate(encoded, detector, fdr, ignored, len(scores))
+        flags = _flag_by_rate(encoded, scorer, fdr, ignored, len(scores))
     verdict = judge_tables(
         encoded.encoder, drawn.normal, drawn.batch, ignored, n_scored, flags.bound
     )
-    found = _result(tables, encoded, detector, scores, flags, fdr, id_name, verdict)
+    found = _result(tables, encoded, scorer, scores, odd, flags, fdr, id_name, verdict)
     if fdr is not None and found.is_drift_scored and found.flagged.any():
         warnings.warn(found.remark, stacklevel=2)
     return found
@@ -224,22 +231,44 @@ def _fit(detector: BatchDetector, encoded: EncodedTables, max_samples: int | Non
 
 
 def _score_batch(
-    tables: InputTables, encoded: EncodedTables, detector: BatchDetector
-) -> NDArray[np.float64]:
-    """Return the score of every row of the batch; NaN where one is dropped."""
+    tables: InputTables, encoded: EncodedTables, scorer: TableScorer
+) -> tuple[NDArray[np.float64], OddCells]:
+    """Return the score of every row of the batch, NaN where one is dropped, and odd cells."""
+    positions, scores, odd = scorer.score_batch(encoded)
+    n_rows = tables.batch.n_rows
     if tables.is_batch_whole:
-        return _placed(detector.unlabeled_scores_, encoded.positions, tables.batch.n_rows)
-    scores = score_rows(tables.batch, encoded.encoder, detector, detector.verbose)
+        found = OddCells.empty(n_rows)
+        found.put(positions, odd)
+        return _placed(scores, positions, n_rows), found
+    scores, odd = score_rows(tables.batch, scorer, scorer.detector.verbose)
     if tables.marks is not None:
         scores[tables.marks.decided] = np.nan
-    return scores
+    return scores, odd
+
+
+def _explain(
+    tables: InputTables, encoded: EncodedTables, scorer: TableScorer, rows: NDArray[np.intp]
+) -> dict[int, list[RowReason]]:
+    """Return the reasons of some rows of the batch, by position."""
+    table = tables.batch.take(rows)
+    checks = scorer.checks
+    if tables.is_batch_whole:
+        # Among all rows: how often a row is there is a reason, too.
+        places = np.searchsorted(encoded.positions, rows)
+        read = checks.read(encoded.batch_cells)
+        columns: Columns = {name: cells.take(places) for name, cells in read.items()}
+    else:
+        columns = checks.read(encoded.encoder.typed_cells(table))
+    reasons = explain_rows(scorer, table, columns, checks.read(encoded.normal_cells))
+    return dict(zip(rows.tolist(), reasons, strict=True))
 
 
 def _result(
     tables: InputTables,
     encoded: EncodedTables,
-    detector: BatchDetector,
+    scorer: TableScorer,
     scores: NDArray[np.float64],
+    odd: OddCells,
     flags: _Flags,
     fdr: float | None,
     id_name: str | None,
@@ -249,7 +278,8 @@ def _result(
     n_flagged = int(np.count_nonzero(flags.flagged))
     # The threshold for new rows is the one that flags as many of these.
     first = most_suspicious(scores, min(n_flagged + 1, count_scored(scores)))
-    detector.offset_ = -threshold(scores[first], n_flagged)
+    scorer.checks.threshold = threshold(scores[first], n_flagged)
+    detector = scorer.detector
     explained = flags.flagged | flag_top(scores, 0 if fdr is None else _LEAST_EXPLAINED)
     return Detection(
         tables.batch,
@@ -257,7 +287,7 @@ def _result(
         detector,
         scores,
         flags.flagged,
-        explain_rows(tables.batch, encoded.encoder, detector, scores, explained),
+        _explain(tables, encoded, scorer, rows_to_explain(scores, explained)),
         normal=encoded.normal,
         normal_positions=encoded.normal_positions,
         p_values=flags.p_values,
@@ -268,6 +298,8 @@ def _result(
         marks=tables.marks,
         n_drawn=min(len(encoded.rows), detector._n_drawn or len(encoded.rows)),
         verdict=verdict,
+        checks=scorer.checks,
+        odd=odd,
     )
 
 
@@ -282,23 +314,26 @@ def _placed(
 
 def _flag_by_rate(
     encoded: EncodedTables,
-    detector: BatchDetector,
+    scorer: TableScorer,
     fdr: float,
     ignore: Sequence[str],
     n_rows: int,
 ) -> _Flags:
     """Flag rows of a batch, all of which were read, by a false discovery rate."""
+    detector = scorer.detector
     seed = check_random_state(detector.random_state).randint(2**31 - 1)
+    is_checked = scorer.checks.is_scored
     calibration = calibrate_tables(
         encoded.normal,
         encoded.batch,
         detector,
         ignore=ignore,
         marked=encoded.marked,
+        is_checked=is_checked,
         seed=seed,
     )
     flagged, agreement = np.zeros(n_rows, dtype=bool), None
-    full = compare_tables(encoded, detector, seed=seed)
+    full = compare_tables(encoded, detector, is_checked=is_checked, seed=seed)
     if full is None:
         flagged[encoded.positions] = calibration.flag(fdr)
     else:

@@ -6,9 +6,12 @@ import warnings
 from typing import TYPE_CHECKING
 
 from qms22._runtime.validation import check_count
+from qms22.detection.checks import TableChecks
 from qms22.detection.encoding import errors_named
+from qms22.detection.explaining import explain_rows, rows_to_explain
 from qms22.detection.result import Detection
-from qms22.detection.rows import Table, check_id, count_scored, explain_rows, flag_top
+from qms22.detection.rows import Table, check_id, count_scored, flag_top
+from qms22.detection.scorer import TableScorer
 from qms22.detection.streaming import in_memory, is_large, score_rows
 from qms22.tables import TableSource, TabularEncoder, open_table
 from qms22.tables.words import list_some
@@ -52,6 +55,11 @@ def score(
     encoder, detector = model.encoder, model.detector
     if encoder is None:
         raise ValueError("the model has no encoder for tables; save one by 'qms22 detect'")
+    checks = model.checks
+    if checks is None:
+        # Models of earlier versions have none.
+        checks = TableChecks(encoder)
+        checks.threshold = -detector.offset_
     source = open_table(table)
     if is_large(source):
         warnings.warn(
@@ -63,15 +71,22 @@ def score(
     source.check()
     id_name = check_id(source, id)
     _warn_of_lacking(encoder, source)
-    scores = score_rows(source, encoder, detector, verbose)
+    scorer = TableScorer(encoder, detector, checks)
+    scores, odd = score_rows(source, scorer, verbose)
     if k is None:
-        flagged = -scores - detector.offset_ < 0
+        flagged = scores > checks.threshold
     elif k > count_scored(scores):
         raise ValueError(f"k={k} is more than the {count_scored(scores)} rows there are")
     else:
         flagged = flag_top(scores, k)
-    reasons = explain_rows(source, encoder, detector, scores, flagged)
-    return Detection(source, encoder, detector, scores, flagged, reasons, id=id_name)
+    rows = rows_to_explain(scores, flagged)
+    explained = source.take(rows)
+    columns = checks.read(encoder.typed_cells(explained))
+    found = explain_rows(scorer, explained, columns, {})
+    reasons = dict(zip(rows.tolist(), found, strict=True))
+    return Detection(
+        source, encoder, detector, scores, flagged, reasons, id=id_name, checks=checks, odd=odd
+    )
 
 
 def _warn_of_lacking(encoder: TabularEncoder, source: TableSource) -> None:

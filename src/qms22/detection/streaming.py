@@ -6,12 +6,12 @@ import time
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from qms22._runtime.memory import memory_left
 from qms22._runtime.progress import progress_bar
-from qms22.estimators.batch_detector import BatchDetector
-from qms22.tables import TableSource, TabularEncoder
+from qms22.detection.checks import OddCells
+from qms22.detection.scorer import TableScorer
+from qms22.tables import TableSource
 from qms22.tables.frame_source import FrameSource
 
 # Rows of each file to learn from. More of them hardly change the result, but take time.
@@ -59,39 +59,29 @@ def rows_per_chunk(n_columns: int) -> int:
 
 
 def score_rows(
-    source: TableSource, encoder: TabularEncoder, detector: BatchDetector, verbose: int
-) -> NDArray[np.float64]:
+    source: TableSource, scorer: TableScorer, verbose: int
+) -> tuple[NDArray[np.float64], OddCells]:
     """Score every row of a table, chunk by chunk; NaN where a row is dropped."""
     scores = np.full(source.n_rows, np.nan)
+    odd = OddCells.empty(source.n_rows)
+    encoder = scorer.encoder
     n_rows = rows_per_chunk(len(encoder.typical_row_))
     began = time.perf_counter()
     first = 0
     is_long = source.n_rows > n_rows
     with progress_bar("scoring", source.n_rows, enabled=verbose > 0 and is_long) as show:
-        columns = [name for name in encoder.groups_ if name in source.names]
+        columns = [name for name in scorer.checks.names if name in source.names]
         for chunk in source.chunks(columns, n_rows):
             end = first + len(chunk)
             try:
-                usable, rows = encoder.transform_part(chunk)
+                usable, found, of_chunk = scorer.score(chunk)
             except ValueError as error:
                 part = f", rows {first} to {end - 1}" if is_long else ""
                 raise ValueError(f"{source.name}{part}: {error}") from error
-            if len(usable):
-                scores[first + usable] = -detector.score_samples(rows)
+            scores[first + usable] = found
+            odd.put(first + usable, of_chunk)
             show(end, f"{end / (time.perf_counter() - began):,.0f} rows/s")
             first = end
     if np.isnan(scores).all():
         raise ValueError("every unlabeled row has missing values; impute them instead")
-    return scores
-
-
-def most_suspicious(scores: NDArray[np.float64], k: int) -> NDArray[np.intp]:
-    """Return the positions of the k highest scores, highest first; at ties the lower position.
-
-    NaN stands for rows that do not count. It takes little memory beside the scores.
-    """
-    best = np.empty(0, dtype=np.intp)
-    for part in gen_batches(len(scores), max(k, _MOST_ROWS_PER_CHUNK)):
-        best = np.concatenate([best, np.arange(part.start, part.stop)])
-        best = best[np.argsort(-scores[best], kind="stable")[:k]]
-    return best
+    return scores, odd

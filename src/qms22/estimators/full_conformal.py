@@ -41,6 +41,7 @@ from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.trials import (
     CovarianceTrials,
     DistanceTrials,
+    FixedTrials,
     ForestTrials,
     Trials,
     TrialScores,
@@ -54,8 +55,17 @@ MOST_ROWS = 10_000
 _VALUES_OF_TREES = 12_000_000
 _FEWEST_TREES, _MOST_TREES = 600, 4000
 
-# Weights of forest, distances and covariance in the scores to choose from.
-_CHOICES = ((2.0, 1.0, 0.0), (2.0, 1.0, 1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+# Weights of forest, distances, covariance and, where there is one, oddness in the scores to choose
+# from.
+_CHOICES = (
+    (2.0, 1.0, 0.0),
+    (2.0, 1.0, 1.0),
+    (1.0, 0.0, 0.0),
+    (0.0, 1.0, 0.0),
+    (0.0, 0.0, 1.0),
+    (0.0, 0.0, 0.0, 1.0),
+    (2.0, 1.0, 0.0, 2.0),
+)
 
 _DISTANCES = 3  # the choice that is distances alone
 
@@ -96,6 +106,9 @@ class FullCalibration:
     seed : int
     marks : Marks
         Rows someone has looked at. They teach, and are not compared with.
+    odd : tuple of ndarray, optional
+        How odd the cells of known-normal rows and of the batch are, by a rule that treats both
+        alike.
     n_threads : int
         Does not change the result.
     verbose : int
@@ -110,9 +123,11 @@ class FullCalibration:
         *,
         seed: int = 0,
         marks: Marks = NO_MARKS,
+        odd: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
         n_threads: int = 1,
         verbose: int = 0,
     ) -> None:
+        self._odd = odd
         self.n_normal, self.n_batch = len(normal), len(batch)
         self._tables = (normal, batch)
         self._groups = groups
@@ -123,7 +138,7 @@ class FullCalibration:
         self._found: dict[float, NDArray[np.float64]] = {}
 
     @cached_property
-    def _views(self) -> tuple[ForestTrials, DistanceTrials, CovarianceTrials]:
+    def _views(self) -> tuple[ForestTrials, Trials, *tuple[Trials, ...]]:
         """What scores rows in trials."""
         normal, batch = (as_host(table.read(slice(None))) for table in self._tables)
         rng = np.random.RandomState(self._seed)
@@ -137,7 +152,10 @@ class FullCalibration:
             self._n_threads,
         )
         distances = DistanceTrials(normal, batch, self._groups, rng)
-        return forest, distances, CovarianceTrials(normal, batch)
+        covariance = CovarianceTrials(normal, batch)
+        if self._odd is None:
+            return forest, distances, covariance
+        return forest, distances, covariance, FixedTrials(*self._odd)
 
     def least_to_flag(self, fdr: float) -> int:
         """Return the smallest number of rows above 0 that can be flagged.
@@ -160,10 +178,10 @@ class FullCalibration:
     def agreement(self, fdr: float = 0.1) -> NDArray[np.float64]:
         """Return the share of five separate parts of the trees that flag each row."""
         check_share("fdr", fdr)
-        forest, distances, covariance = self._views
+        forest, *others = self._views
         flagged = []
         for number in range(_PARTS):
-            values = self._e_values((forest.part(number, _PARTS), distances, covariance), fdr)
+            values = self._e_values((forest.part(number, _PARTS), *others), fdr)
             flagged.append(closed_e_benjamini_hochberg(values, fdr))
         share: NDArray[np.float64] = np.mean(flagged, axis=0)
         return share
@@ -250,8 +268,8 @@ class FullCalibration:
 
 def _combined(views: Sequence[TrialScores], trial: int) -> Iterator[Scores]:
     """Yield the sums of the scores of one trial for each of the choices of weights."""
-    for weights in _CHOICES:
-        weighted = [(w, view) for w, view in zip(weights, views, strict=True) if w > 0]
+    for weights in (each for each in _CHOICES if len(each) <= len(views)):
+        weighted = [(w, view) for w, view in zip(weights, views, strict=False) if w > 0]
         known = sum(w * view.known[:, trial] for w, view in weighted)
         batch = sum(w * view.batch[:, trial] for w, view in weighted)
         yield np.asarray(known), np.asarray(batch)

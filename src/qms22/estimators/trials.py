@@ -307,6 +307,28 @@ class CovarianceTrials:
         return _with_own(_log_squares(_unlearned(known, n)), _log_squares(batch), rows)
 
 
+class FixedTrials:
+    """Scores that do not depend on which rows are known to be normal: the same in every trial.
+
+    Parameters
+    ----------
+    known, batch : ndarray
+        Scores of the known-normal rows and of the batch, by a rule that treats both alike.
+    """
+
+    def __init__(self, known: NDArray[np.float64], batch: NDArray[np.float64]) -> None:
+        self._known, self._batch = _on_grid(known), _on_grid(batch)
+
+    def untried(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return scores of the known-normal rows and of the batch without a row on trial."""
+        return self._known, self._batch
+
+    def scores(self, rows: NDArray[np.intp]) -> TrialScores:
+        """Return the scores in the trials of some rows of the batch."""
+        known = np.repeat(self._known[:, None], len(rows), axis=1)
+        return _with_own(known, np.repeat(self._batch[:, None], len(rows), axis=1), rows)
+
+
 def _log_squares(squares: NDArray[np.float64]) -> NDArray[np.float64]:
     return _on_grid(np.log(squares + _LEAST))
 

@@ -67,6 +67,12 @@ def view_weights(trust: Mapping[str, float], excesses: Mapping[str, float]) -> d
     return {name: trust[name] + _EXCESS_WEIGHT * counted[name] / total for name in trust}
 
 
+def excess_weight(value: float) -> float:
+    """Compute the weight of a view of its own from its excess, by the same rule."""
+    counted = max(0.0, value - _CHANCE)
+    return _EXCESS_WEIGHT * counted / (1.0 + counted)
+
+
 def separation(of_outliers: NDArray[np.float64], ascending: NDArray[np.float64]) -> float:
     """Compute how far scores separate marked outliers from normal rows: 2 AUC − 1, at least 0."""
     n_lower = np.searchsorted(ascending, of_outliers, side="left")

@@ -1,0 +1,95 @@
+"""What all checks of single cells share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.tables.cells import Cells
+
+# The columns of some rows, as the encoder understands them.
+Columns: TypeAlias = Mapping[str, Cells]
+
+# Write a number of a column as its table does.
+Shower: TypeAlias = Callable[[str, float], str]
+
+
+class Check(Protocol):
+    """One way in which a cell or a row can be odd.
+
+    A check learns from known-normal rows and keeps what it needs to judge others.
+    """
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it blames, the first one most; none if it blames the whole row."""
+        ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        ...
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd rows are, about −log p; 0 is not odd at all.
+
+        Parameters
+        ----------
+        rows : Columns
+        own : bool
+            Whether these are the rows it has learned from: each is compared with the others.
+        """
+        ...
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say in words what is odd about some of the rows, given by their places."""
+        ...
+
+
+def shown_cells(cells: Cells, places: NDArray[np.intp], show: Shower) -> list[str]:
+    """Return cells with their column as text, as the table writes them."""
+    name = cells.name
+    if cells.is_text:
+        texts = [cells.levels[value] if value >= 0 else None for value in cells.values[places]]
+    else:
+        texts = [
+            None if np.isnan(value) else show(name, value)
+            for value in cells.values[places].tolist()
+        ]
+    if cells.words is not None:
+        words = cells.words[places].tolist()
+        texts = [
+            f"“{cells.levels[word]}”" if word >= 0 else text
+            for word, text in zip(words, texts, strict=True)
+        ]
+    return [f"{name} is missing" if text is None else f"{name} {text}" for text in texts]
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Return some names as text: a, b and 2 more."""
+    shown = list(names[:most])
+    if n_more := len(names) - len(shown):
+        shown.append(f"{n_more} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def count_text(count: int) -> str:
+    """Return a number of rows as text."""
+    return f"{count:,}"
+
+
+def share_of_rows(count: int, n_rows: int) -> str:
+    """Say how many of the normal rows there are: a number if they are few, else a share."""
+    if count == 0:
+        return f"none of {count_text(n_rows)} normal rows"
+    if count < 10 or count < 0.001 * n_rows:
+        return f"{count_text(count)} of {count_text(n_rows)} normal rows"
+    return f"{percent(count / n_rows)} of normal rows"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with two digits that matter."""
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"

@@ -1,0 +1,148 @@
+"""A value that does not fit the others of its row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.detection.checks.base import Columns, Shower, listed, shown_cells
+from qms22.detection.checks.single import LevelCheck
+from qms22.estimators.relations import Prediction, RelationInputs, Relations
+from qms22.estimators.surprise import NumberReference
+
+# Levels in a smaller share of the normal rows say little about other columns.
+_LEAST_SHARE = 0.005
+_MOST_LEVELS = 60
+
+# Columns that are named as what suggests a value.
+_MOST_NAMED = 3
+
+# Surprises from here on count when the cell to blame is looked for.
+_ODD = 6.0
+
+
+class FittingChecks:
+    """Checks of all numbers against the other columns.
+
+    Parameters
+    ----------
+    numbers : sequence of str
+        Columns of numbers.
+    levels : sequence of LevelCheck
+        Columns of categories.
+    """
+
+    def __init__(self, numbers: Sequence[str], levels: Sequence[LevelCheck]) -> None:
+        self.numbers = tuple(numbers)
+        self._levels = tuple(levels)
+        self._codes: tuple[tuple[int, ...], ...] = ()
+
+    def learn(self, rows: Columns, seed: int, n_trimmed: int = 0) -> NDArray[np.float64]:
+        """Learn from known-normal rows; return how odd their own numbers are, held out."""
+        codes = []
+        for check in self._levels:
+            counts = check.reference.counts
+            frequent = np.flatnonzero(counts >= _LEAST_SHARE * check.reference.n)
+            codes.append(
+                tuple(
+                    frequent[np.argsort(-counts[frequent], kind="stable")][:_MOST_LEVELS].tolist()
+                )
+            )
+        self._codes = tuple(codes)
+        self._relations = Relations()
+        own = self._relations.learn(self._inputs(rows), seed)
+        self._references = [NumberReference.learn(errors, n_trimmed) for errors in own.errors.T]
+        self.sources = [self._sources(at) for at in range(len(self.numbers))]
+        return self._surprises(own, own=True)
+
+    def surprises(self, rows: Columns) -> NDArray[np.float64]:
+        """Compute how odd the numbers of rows are next to the other columns."""
+        return self._surprises(self._relations.predict(self._inputs(rows)))
+
+    def blame(
+        self, rows: Columns
+    ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+        """Ask of each column how odd all numbers are if its cells are unknown.
+
+        One wrong cell makes all columns odd that are predicted from it.
+
+        Returns
+        -------
+        blamed : dict from str to ndarray of shape (n_rows,)
+            How much less odd all numbers together are.
+        without : dict from str to ndarray of shape (n_rows, n_numbers)
+            The surprises that are left.
+        """
+        inputs = self._inputs(rows)
+        whole = _oddness(self._surprises(self._relations.predict(inputs)))
+        unknown = {}
+        for at, name in enumerate(self.numbers):
+            numbers = inputs.numbers.copy()
+            numbers[:, at] = np.nan
+            unknown[name] = RelationInputs(numbers, inputs.levels)
+        first = 0
+        for check, codes in zip(self._levels, self._codes, strict=True):
+            levels = inputs.levels.copy()
+            shares = check.reference.counts[list(codes)] / max(check.reference.n, 1)
+            levels[:, first : first + len(codes)] = shares
+            unknown[check.columns[0]] = RelationInputs(inputs.numbers, levels)
+            first += len(codes)
+        without = {
+            name: self._surprises(self._relations.predict(given)) for name, given in unknown.items()
+        }
+        return {name: whole - _oddness(left) for name, left in without.items()}, without
+
+    def describe(
+        self, rows: Columns, places: NDArray[np.intp], column: int, show: Shower
+    ) -> list[str]:
+        """Say what the other columns suggest."""
+        some = {name: rows[name].take(places) for name in self._names if name in rows}
+        suggested = self._relations.predict(self._inputs(some)).values[:, column].tolist()
+        name, sources = self.numbers[column], self.sources[column][:_MOST_NAMED]
+        who = listed(sources) if sources else "the other columns"
+        suggest = "suggests" if len(sources) == 1 else "suggest"
+        return [
+            f"{begin} where {who} {suggest} {show(name, float(f'{value:.3g}'))}"
+            for begin, value in zip(shown_cells(rows[name], places, show), suggested, strict=True)
+        ]
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*self.numbers, *(check.columns[0] for check in self._levels))
+
+    def _surprises(self, found: Prediction, *, own: bool = False) -> NDArray[np.float64]:
+        columns = [
+            np.zeros(len(errors)) if reference is None else reference.surprise(errors, own=own)
+            for errors, reference in zip(found.errors.T, self._references, strict=True)
+        ]
+        return np.array(columns).T.reshape(len(found.errors), len(self.numbers))
+
+    def _inputs(self, rows: Columns) -> RelationInputs:
+        n_rows = len(rows[self._names[0]].values) if self._names else 0
+        numbers = [
+            np.full(n_rows, np.nan) if rows[name].is_text else rows[name].values
+            for name in self.numbers
+        ]
+        levels = []
+        for check, codes in zip(self._levels, self._codes, strict=True):
+            of_rows = check.codes(rows[check.columns[0]])
+            levels += [(of_rows == code).astype(np.float64) for code in codes]
+        return RelationInputs(
+            np.array(numbers).T.reshape(n_rows, len(numbers)),
+            np.array(levels).T.reshape(n_rows, len(levels)),
+        )
+
+    def _sources(self, column: int) -> tuple[str, ...]:
+        """Return the columns that say most about one, the strongest first."""
+        names = list(self.numbers)
+        for check, codes in zip(self._levels, self._codes, strict=True):
+            names += [check.columns[0]] * len(codes)
+        return tuple(dict.fromkeys(names[at] for at in self._relations.sources[column]))
+
+
+def _oddness(surprises: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up what is odd about rows."""
+    total: NDArray[np.float64] = np.maximum(surprises - _ODD, 0.0).sum(axis=1)
+    return total

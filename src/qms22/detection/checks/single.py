@@ -1,0 +1,315 @@
+"""Checks of one cell: its value, its level, whether it is there, and its time of day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.detection.checks.base import Columns, Shower, count_text, share_of_rows, shown_cells
+from qms22.estimators.surprise import LevelReference, NumberReference, gaps_on_circle
+from qms22.tables.cells import Cells, show_value
+
+# Numbers with at most so many values, each of them in so many rows on average, are looked at as
+# levels too: 65 between the set points 60 and 70 is none of them.
+_MOST_VALUES = 50
+_ROWS_PER_VALUE = 20
+
+# Shares of normal rows that are named, the largest that fits.
+_SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
+
+# Levels that normal rows have, in words.
+_MOST_LISTED = 6
+
+_DAY = 86_400e6  # microseconds
+_MINUTE = 60e6
+# Minutes from a time to those that are near to it.
+_NEAR = 30.0
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# A normal table of fewer days may lack a weekday by chance.
+_LEAST_DAYS = 28
+
+
+@dataclass(frozen=True)
+class ColumnCheck:
+    """A check of cells of the columns that it blames."""
+
+    columns: tuple[str, ...]
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return self.columns
+
+
+@dataclass(frozen=True)
+class ValueCheck(ColumnCheck):
+    """A number or a date far from the others, or beyond all of them."""
+
+    reference: NumberReference
+    quantiles: NDArray[np.float64]
+
+    @classmethod
+    def learn(cls, cells: Cells, n_trimmed: int = 0) -> ValueCheck | None:
+        """Learn from the known-normal rows; return None if there are too few values."""
+        reference = NumberReference.learn(cells.values, n_trimmed)
+        if reference is None:
+            return None
+        present = cells.values[~np.isnan(cells.values)]
+        shares = (*(1 - share for share in _SHARES), *_SHARES)
+        return cls((cells.name,), reference, np.quantile(present, shares, method="nearest"))
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd values are."""
+        return self.reference.surprise(rows[self.columns[0]].values, own=own)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how many normal rows have as high or as low values."""
+        cells = rows[self.columns[0]]
+        begins = shown_cells(cells, places, show)
+        values = cells.values[places].tolist()
+        return [
+            f"{begin}; {self._comparison(value, show)}"
+            for begin, value in zip(begins, values, strict=True)
+        ]
+
+    def _comparison(self, value: float, show: Shower) -> str:
+        name, ascending, n = self.columns[0], self.reference.ascending, self.reference.n
+        is_high = value > ascending[len(ascending) // 2]
+        end = float(ascending[-1] if is_high else ascending[0])
+        most = "at most" if is_high else "at least"
+        if (value > end) if is_high else (value < end):
+            extreme = f"none is {'above' if is_high else 'below'} {show(name, end)}"
+            if n < 100:
+                return f"of {n} normal rows {extreme}"
+            limit = float(self.quantiles[len(_SHARES) + 1] if is_high else self.quantiles[1])
+            if show(name, limit) == show(name, end):
+                return f"of {count_text(n)} normal rows {extreme}"
+            return f"99 % of {count_text(n)} normal rows are {most} {show(name, limit)}, {extreme}"
+        for at, share in enumerate(_SHARES):
+            limit = float(self.quantiles[len(_SHARES) + at] if is_high else self.quantiles[at])
+            if (value > limit) if is_high else (value < limit):
+                return f"{100 * share:g} % of normal rows are {most} {show(name, limit)}"
+        return f"half of the normal rows are {most} {show(name, value)}"
+
+
+@dataclass(frozen=True)
+class LevelCheck(ColumnCheck):
+    """A level of a category that is rare or was never seen; also a constant that is broken.
+
+    The first level is that of missing cells. Numbers with few values are levels, too.
+    """
+
+    levels: tuple[str, ...]
+    values: NDArray[np.float64]
+    reference: LevelReference
+
+    @classmethod
+    def learn(cls, cells: Cells) -> LevelCheck | None:
+        """Learn from the known-normal rows; return None for numbers with many values."""
+        if cells.is_text:
+            codes = np.where(cells.values < 0, 0, cells.values + 1)
+            counts = np.bincount(codes, minlength=len(cells.levels) + 1)
+            reference = LevelReference(counts)
+            return cls((cells.name,), cells.levels, np.empty(0), reference)
+        gaps = np.isnan(cells.values)
+        values, counts = np.unique(cells.values[~gaps], return_counts=True)
+        if not len(values) or (
+            len(values) > 1
+            and (len(values) > _MOST_VALUES or len(values) * _ROWS_PER_VALUE > counts.sum())
+        ):
+            return None
+        n_missing = np.count_nonzero(gaps)
+        return cls((cells.name,), (), values, LevelReference(np.append(n_missing, counts)))
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd levels are."""
+        cells = rows[self.columns[0]]
+        found = self.reference.surprise(self.codes(cells), own=own)
+        return found if cells.is_text else np.where(np.isnan(cells.values), 0.0, found)
+
+    def codes(self, cells: Cells) -> NDArray[np.intp]:
+        """Return the numbers of levels; -1 for those that no normal row has."""
+        if cells.is_text:
+            known = {level: at + 1 for at, level in enumerate(self.levels)}
+            numbers = [known.get(level, -1) for level in cells.levels]
+            of_texts: NDArray[np.intp] = np.array([*numbers, 0], dtype=np.intp)[cells.values]
+            return of_texts
+        places = np.searchsorted(self.values, cells.values)
+        places = np.minimum(places, len(self.values) - 1)
+        codes = np.where(self.values[places] == cells.values, places + 1, -1)
+        return np.where(np.isnan(cells.values), 0, codes)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how many normal rows have the levels."""
+        cells = rows[self.columns[0]]
+        begins = shown_cells(cells, places, show)
+        codes = self.codes(cells)[places].tolist()
+        counts, n = self.reference.counts, self.reference.n
+        there = np.flatnonzero(counts)
+        unseen = f"never seen in {count_text(n)} normal rows"
+        if len(there) == 1:
+            unseen = f"all {count_text(n)} normal rows have {self._level(int(there[0]), show)}"
+        elif len(there) <= _MOST_LISTED:
+            unseen += f" ({', '.join(self._level(int(at), show) for at in there)})"
+        return [
+            f"{begin}; {unseen}"
+            if code < 0 or counts[code] == 0
+            else f"{begin}, as in {share_of_rows(int(counts[code]), n)}"
+            for begin, code in zip(begins, codes, strict=True)
+        ]
+
+    def _level(self, code: int, show: Shower) -> str:
+        if code == 0:
+            return "no value"
+        if self.levels:
+            return self.levels[code - 1]
+        return show(self.columns[0], float(self.values[code - 1]))
+
+
+@dataclass(frozen=True)
+class PresenceCheck(ColumnCheck):
+    """A cell that is empty, or that holds a word in a column of numbers or dates.
+
+    The first two counts are those of values and of missing cells.
+    """
+
+    words: tuple[str, ...]
+    reference: LevelReference
+
+    @classmethod
+    def learn(cls, cells: Cells) -> PresenceCheck:
+        """Learn from the known-normal rows."""
+        words = cells.levels if cells.words is not None else ()
+        check = cls((cells.name,), words, LevelReference(np.empty(0, dtype=np.intp)))
+        counts = np.bincount(check.codes(cells), minlength=2 + len(words))
+        return cls((cells.name,), words, LevelReference(counts))
+
+    def codes(self, cells: Cells) -> NDArray[np.intp]:
+        """Return 0 for values, 1 for missing cells, numbers of words from 2, -1 for new words."""
+        codes: NDArray[np.intp] = np.isnan(cells.values).astype(np.intp)
+        if cells.words is None:
+            return codes
+        known = {word: at + 2 for at, word in enumerate(self.words)}
+        numbers = [known.get(word, -1) for word in cells.levels]
+        of_words = np.array([*numbers, -1], dtype=np.intp)[cells.words]
+        return np.where(cells.words >= 0, of_words, codes)
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd missing cells and words are; values are not."""
+        codes = self.codes(rows[self.columns[0]])
+        if not codes.any():
+            return np.zeros(len(codes))
+        return np.where(codes == 0, 0.0, self.reference.surprise(codes, own=own))
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how many normal rows are without a value, or have the words."""
+        cells = rows[self.columns[0]]
+        codes = self.codes(cells)[places].tolist()
+        counts, n = self.reference.counts, self.reference.n
+        kind = "a date" if cells.form == "date" else "a number"
+        return [
+            f"{begin}; normal rows have {kind}"
+            if code < 0
+            else f"{begin}, as in {share_of_rows(int(counts[code]), n)}"
+            for begin, code in zip(shown_cells(cells, places, show), codes, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class TimeOfDayCheck(ColumnCheck):
+    """A time of day at which nothing happens among normal rows."""
+
+    minutes: NDArray[np.float64]
+    counts: NDArray[np.intp]
+    reference: NumberReference
+
+    @classmethod
+    def learn(cls, cells: Cells) -> TimeOfDayCheck | None:
+        """Learn from the known-normal rows; return None if all have the same time."""
+        ascending = np.sort(_minutes(cells.values))
+        ascending = ascending[~np.isnan(ascending)]
+        if len(np.unique(ascending)) < 3:
+            return None
+        gaps = gaps_on_circle(ascending, ascending, 1440.0, own=True)
+        reference = NumberReference.learn(gaps)
+        if reference is None:
+            return None
+        minutes, counts = np.unique(ascending, return_counts=True)
+        return cls((cells.name,), minutes, counts, reference)
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how far the times are from those of normal rows."""
+        times = np.repeat(self.minutes, self.counts)
+        gaps = gaps_on_circle(_minutes(rows[self.columns[0]].values), times, 1440.0, own=own)
+        # Only far from others is odd, not near to them.
+        return np.where(
+            gaps > np.median(self.reference.ascending), self.reference.surprise(gaps), 0.0
+        )
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say between which times no normal row is."""
+        cells = rows[self.columns[0]]
+        minutes = _minutes(cells.values[places]).tolist()
+        return [
+            f"{begin}; {self._comparison(minute)}"
+            for begin, minute in zip(shown_cells(cells, places, show), minutes, strict=True)
+        ]
+
+    def _comparison(self, minute: float) -> str:
+        n = int(self.counts.sum())
+        distance = np.abs(self.minutes - minute)
+        is_near = np.minimum(distance, 1440.0 - distance) <= _NEAR
+        if n_near := int(self.counts[is_near].sum()):
+            return f"{share_of_rows(n_near, n)} are within half an hour of that time of day"
+        after = int(np.searchsorted(self.minutes, minute)) % len(self.minutes)
+        before, later = _clock(self.minutes[after - 1]), _clock(self.minutes[after])
+        return f"none of {count_text(n)} normal rows is between {before} and {later}"
+
+
+@dataclass(frozen=True)
+class WeekdayCheck(ColumnCheck):
+    """A weekday on which nothing happens among normal rows."""
+
+    reference: LevelReference
+
+    @classmethod
+    def learn(cls, cells: Cells) -> WeekdayCheck | None:
+        """Learn from the known-normal rows; return None if they are of too few days."""
+        present = cells.values[~np.isnan(cells.values)]
+        if not len(present) or np.ptp(present) < _LEAST_DAYS * _DAY:
+            return None
+        counts = np.bincount(_weekdays(present), minlength=7)
+        return cls((cells.name,), LevelReference(counts))
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd the weekdays are."""
+        values = rows[self.columns[0]].values
+        found = self.reference.surprise(_weekdays(np.nan_to_num(values)), own=own)
+        return np.where(np.isnan(values), 0.0, found)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how many normal rows are of these weekdays."""
+        cells = rows[self.columns[0]]
+        days = _weekdays(cells.values[places]).tolist()
+        counts, n = self.reference.counts, self.reference.n
+        return [
+            f"{begin} is a {_WEEKDAYS[day]}, as in {share_of_rows(int(counts[day]), n)}"
+            for begin, day in zip(shown_cells(cells, places, show), days, strict=True)
+        ]
+
+
+def _minutes(stamps: NDArray[np.float64]) -> NDArray[np.float64]:
+    minutes: NDArray[np.float64] = np.floor(stamps % _DAY / _MINUTE)
+    return minutes
+
+
+def _weekdays(stamps: NDArray[np.float64]) -> NDArray[np.intp]:
+    # 1970 began on a Thursday.
+    days: NDArray[np.intp] = ((stamps // _DAY + 3) % 7).astype(np.intp)
+    return days
+
+
+def _clock(minute: float) -> str:
+    return show_value("date", float(minute) * _MINUTE)[11:16] or "00:00"

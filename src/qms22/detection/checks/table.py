@@ -1,0 +1,260 @@
+"""All checks of a table, and the scores that they give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.detection.checks.base import Check, Columns, Shower
+from qms22.detection.checks.fitting import FittingChecks
+from qms22.detection.checks.joint import (
+    COPIES,
+    MOST_LEVELS_IN_PAIR,
+    MissingTogetherCheck,
+    PairCheck,
+    RepeatCheck,
+    copies_of,
+)
+from qms22.detection.checks.single import (
+    LevelCheck,
+    PresenceCheck,
+    TimeOfDayCheck,
+    ValueCheck,
+    WeekdayCheck,
+)
+from qms22.estimators.held_out import HeldOutScores
+from qms22.estimators.weights import excess, excess_weight
+from qms22.tables import TabularEncoder
+from qms22.tables.cells import Cells
+
+# Known-normal rows that relations are learned from, and that others are compared with.
+_MOST_LEARNED = 7000
+
+# Columns whose pairs are looked at; more have too many pairs.
+_MOST_IN_PAIRS = 12
+
+# Of known-normal rows and a batch together so many extreme values may be anomalies.
+_TRIMMED = 10
+
+# The weight of the checks, next to the views of a detector; an excess of odd rows adds to it.
+_WEIGHT = 1.0
+
+# Checks of a row that are kept.
+MOST_KEPT = 4
+
+
+class OddCells(NamedTuple):
+    """The checks in which rows are the oddest, the oddest first.
+
+    Parameters
+    ----------
+    checks : ndarray of int of shape (n_rows, n_kept)
+        Numbers of checks.
+    surprises : ndarray of shape (n_rows, n_kept)
+        About −log p.
+    """
+
+    checks: NDArray[np.int16]
+    surprises: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, surprises: NDArray[np.float64]) -> OddCells:
+        """Keep the largest surprises of each row."""
+        n_kept = min(MOST_KEPT, surprises.shape[1])
+        order = np.argsort(-surprises, axis=1, kind="stable")[:, :n_kept]
+        kept = np.take_along_axis(surprises, order, axis=1)
+        found = cls.empty(len(surprises))
+        found.checks[:, :n_kept], found.surprises[:, :n_kept] = order, kept
+        return found
+
+    @classmethod
+    def empty(cls, n_rows: int) -> OddCells:
+        """Return a place for rows, none of which is odd."""
+        return cls(
+            np.zeros((n_rows, MOST_KEPT), np.int16), np.zeros((n_rows, MOST_KEPT), np.float32)
+        )
+
+    def put(self, rows: NDArray[np.intp], found: OddCells) -> None:
+        """Fill in what was found in some rows."""
+        self.checks[rows], self.surprises[rows] = found
+
+    def take(self, rows: NDArray[np.intp]) -> OddCells:
+        """Return some of the rows."""
+        return OddCells(self.checks[rows], self.surprises[rows])
+
+
+class TableChecks:
+    """Checks of the cells and rows of a table, learned from known-normal rows.
+
+    Parameters
+    ----------
+    encoder : TabularEncoder
+        Says what columns are, and which are left out.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The columns that are checked: those that the encoder uses, and constant ones.
+    is_scored : bool
+        Whether they raise scores; else they only give reasons.
+    weight : float
+        Of the scores, next to those of the detector.
+    threshold : float
+        Rows with a higher score, that of the detector and of the checks together, are flagged.
+    """
+
+    def __init__(self, encoder: TabularEncoder) -> None:
+        self.names = tuple(
+            column.name
+            for column in encoder.columns_
+            if column.outputs or (column.kind == "constant" and column.name not in encoder.ignore)
+        )
+        outputs = set(encoder.get_feature_names_out())
+        self._dates = tuple(name for name in self.names if f"{name} (days)" in outputs)
+        self.checks: list[Check] = []
+        self.fitting = FittingChecks((), ())
+        self.held_out = HeldOutScores.of(np.zeros(1))
+        self.is_scored = True
+        self.weight = 0.0
+        self.threshold = np.inf
+
+    def read(self, cells: Columns) -> Columns:
+        """Return the columns that are checked, and how often each row is there.
+
+        Parameters
+        ----------
+        cells : mapping of str to Cells
+            As the encoder understands them. Columns may be lacking.
+        """
+        rows = {name: cells[name] for name in self.names if name in cells}
+        rows = {name: column for name, column in rows.items() if column.form != "other"}
+        rows[COPIES] = copies_of(rows, tuple(rows))
+        return rows
+
+    def learn(self, normal: Columns, seed: int, *, pooled: bool = False) -> NDArray[np.float64]:
+        """Learn from known-normal rows; return how odd up to 7,000 of them are, held out.
+
+        Parameters
+        ----------
+        normal : Columns
+            As `read` returns them.
+        seed : int
+            Of the rows that are drawn.
+        pooled : bool
+            Whether these are known-normal rows and a batch alike: a few of them are anomalies, all
+            of them are learned from, and how often rows are there says nothing.
+        """
+        n_trimmed = _TRIMMED if pooled else 0
+        rows = {name: cells for name, cells in normal.items() if name != COPIES}
+        self.names = tuple(rows)
+        levels = []
+        for cells in rows.values():
+            level = self._learn_single(cells, n_trimmed)
+            if level is not None and len(level.reference.counts) > 2:
+                levels.append(level)
+        self.checks.append(MissingTogetherCheck.learn(rows, self.names))
+        self.checks += _learn_pairs(rows, levels)
+        if not pooled:
+            self.checks.append(RepeatCheck.learn(rows, self.names))
+        rng = np.random.RandomState(seed)
+        n_rows = len(normal[COPIES].values)
+        if n_rows > _MOST_LEARNED and not pooled:
+            drawn = np.sort(rng.permutation(n_rows)[:_MOST_LEARNED])
+            normal = {name: cells.take(drawn) for name, cells in normal.items()}
+        numbers = [name for name in self.names if _has_numbers(normal[name])]
+        self.fitting = FittingChecks(numbers, [level for level in levels if level.levels])
+        of_numbers = self.fitting.learn(normal, rng.randint(2**31 - 1), n_trimmed)
+        own = np.hstack([self._of_checks(normal, own=True), of_numbers])
+        oddness: NDArray[np.float64] = own.max(axis=1)
+        self.held_out = HeldOutScores.of(oddness)
+        return oddness
+
+    def surprises(self, rows: Columns) -> NDArray[np.float64]:
+        """Compute how odd rows are in each check, (n_rows, n_checks)."""
+        if not self.checks:
+            return np.zeros((len(rows[COPIES].values), 1))
+        return np.hstack([self._of_checks(rows), self.fitting.surprises(rows)])
+
+    def scores(self, surprises: NDArray[Any]) -> NDArray[np.float64]:
+        """Compute −log p of rows: how many held-out normal rows are as odd in any check."""
+        largest = surprises.max(axis=1).astype(np.float64)
+        scores: NDArray[np.float64] = -self.held_out.log_p_values(largest)
+        return scores
+
+    def weigh(self, scores: NDArray[np.float64]) -> None:
+        """Set the weight: it is higher if a batch has more odd rows than chance would give."""
+        if self.is_scored:
+            self.weight = _WEIGHT + excess_weight(excess(scores, len(self.held_out.ascending)))
+
+    def columns_of(self, check: int) -> tuple[str, ...]:
+        """Return the columns that a check looks at; the first one is to blame."""
+        if check < len(self.checks):
+            return self.checks[check].columns
+        return (self.fitting.numbers[check - len(self.checks)],)
+
+    def is_fitting(self, check: int) -> bool:
+        """Whether a check compares a number with the other columns."""
+        return check >= len(self.checks)
+
+    def sources_of(self, check: int) -> tuple[str, ...]:
+        """Return the columns that suggest the value of a number, the strongest first."""
+        return self.fitting.sources[check - len(self.checks)]
+
+    def describe(
+        self, rows: Columns, places: NDArray[np.intp], check: int, show: Shower
+    ) -> list[str]:
+        """Say in words what a check finds odd about some of the rows."""
+        if check < len(self.checks):
+            return self.checks[check].describe(rows, places, show)
+        return self.fitting.describe(rows, places, check - len(self.checks), show)
+
+    def _of_checks(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        nothing = np.zeros(len(rows[COPIES].values))
+        # A column that a table lacks is odd in no row.
+        return np.array(
+            [
+                check.surprise(rows, own=own) if rows.keys() >= set(check.needs) else nothing
+                for check in self.checks
+            ]
+        ).T
+
+    def _learn_single(self, cells: Cells, n_trimmed: int) -> LevelCheck | None:
+        """Learn the checks of one column; return that of levels, if there is one."""
+        found: list[Check | None] = []
+        level = None
+        if cells.form == "date":
+            if cells.name in self._dates:
+                found.append(ValueCheck.learn(cells, n_trimmed))
+            found += [TimeOfDayCheck.learn(cells), WeekdayCheck.learn(cells)]
+        else:
+            level = LevelCheck.learn(cells)
+            found.append(level)
+            if cells.form == "number" and not _is_constant(level):
+                found.append(ValueCheck.learn(cells, n_trimmed))
+        if not cells.is_text:
+            found.append(PresenceCheck.learn(cells))
+        self.checks += [check for check in found if check is not None]
+        return level
+
+
+def _is_constant(level: LevelCheck | None) -> bool:
+    return level is not None and np.count_nonzero(level.reference.counts) == 1
+
+
+def _has_numbers(cells: Cells) -> bool:
+    """Whether a column has numbers that others may say something about."""
+    return cells.form == "number" and len(np.unique(cells.values[~np.isnan(cells.values)])) > 2
+
+
+def _learn_pairs(rows: Columns, levels: Sequence[LevelCheck]) -> list[PairCheck]:
+    few = [level for level in levels if len(level.reference.counts) <= MOST_LEVELS_IN_PAIR]
+    few = few[:_MOST_IN_PAIRS]
+    pairs = (
+        PairCheck.learn(rows, first, second)
+        for at, first in enumerate(few)
+        for second in few[at + 1 :]
+    )
+    return [pair for pair in pairs if pair is not None]

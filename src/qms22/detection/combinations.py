@@ -1,0 +1,91 @@
+"""Reasons for rows whose cells are usual one by one, and odd together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.detection.checks.base import Columns, Shower, listed, share_of_rows, shown_cells
+from qms22.detection.reasons import RowReason
+from qms22.estimators.batch_detector import BatchDetector
+from qms22.tables import TabularEncoder
+from qms22.tables.cells import Cells
+
+# Columns that are named, and the least part of the strongest that one has to have.
+_MOST_COLUMNS = 3
+_LEAST_PART = 0.3
+
+# Numbers count as alike if no more than this share of the normal rows is between them.
+_NEAR = 0.05
+
+
+def combination_reasons(
+    detector: BatchDetector,
+    encoder: TabularEncoder,
+    matrix: NDArray[np.float64],
+    rows: Columns,
+    normal: Columns,
+    show: Shower,
+) -> list[RowReason | None]:
+    """Return for each row the columns that make it suspicious together; None if none do.
+
+    Parameters
+    ----------
+    detector : BatchDetector
+        Says how much less suspicious a row is with the usual value of a column.
+    encoder : TabularEncoder
+    matrix : ndarray
+        The rows, encoded.
+    rows, normal : Columns
+        The rows, and known-normal ones to count those alike.
+    show : Shower
+    """
+    explanation = detector.explain(matrix, groups=encoder.groups_, typical=encoder.typical_row_)
+    alike = {name: _Alike(cells) for name, cells in normal.items()}
+    reasons: list[RowReason | None] = []
+    for row in range(len(matrix)):
+        top = [reason for reason in explanation.top(row, _MOST_COLUMNS) if reason.name in rows]
+        names = [each.name for each in top if each.drop >= _LEAST_PART * top[0].drop]
+        if not names:
+            reasons.append(None)
+            continue
+        texts = [shown_cells(rows[name], np.array([row]), show)[0] for name in names]
+        text = listed(texts, _MOST_COLUMNS)
+        if alike:
+            is_alike = np.logical_and.reduce([alike[name].rows(rows[name], row) for name in names])
+            together = " together" if len(names) > 1 else ""
+            text += f"{together}, as in {share_of_rows(int(is_alike.sum()), len(is_alike))}"
+        reasons.append(RowReason(tuple(names), text, float(top[0].drop)))
+    return reasons
+
+
+class _Alike:
+    """Finds the normal rows that have about the same value in a column."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._cells = cells
+        self._levels: Mapping[str, int] = {level: at for at, level in enumerate(cells.levels)}
+        if not cells.is_text:
+            self._ascending = np.sort(cells.values[~np.isnan(cells.values)])
+
+    def rows(self, cells: Cells, row: int) -> NDArray[np.bool_]:
+        """Return which normal rows are like a row."""
+        ours, value = self._cells, cells.values[row]
+        if ours.is_text:
+            code = self._levels.get(cells.levels[value], -2) if value >= 0 else -1
+            same: NDArray[np.bool_] = ours.values == code
+            return same
+        if cells.words is not None and cells.words[row] >= 0:
+            code = self._levels.get(cells.levels[cells.words[row]], -2)
+            return np.zeros(len(ours.values), bool) if ours.words is None else ours.words == code
+        if np.isnan(value):
+            return ours.missing
+        n = len(self._ascending)
+        reach = int(_NEAR * n)
+        first = np.searchsorted(self._ascending, value, side="left") - reach
+        last = np.searchsorted(self._ascending, value, side="right") + reach
+        low, high = self._ascending[max(first, 0)], self._ascending[min(last, n - 1)]
+        near: NDArray[np.bool_] = (ours.values >= low) & (ours.values <= high)
+        return near

@@ -1,0 +1,70 @@
+"""Why the flagged rows are suspicious."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.detection.checks.base import Columns, Shower
+from qms22.detection.combinations import combination_reasons
+from qms22.detection.reasons import RowReason, blamed_reasons
+from qms22.detection.scorer import TableScorer
+from qms22.tables import TabularEncoder
+
+# To find the cell to blame a row is looked at once per column, and few readers need the reasons of
+# more rows.
+MOST_EXPLAINED = 1000
+
+# Reasons weaker than this come after what the detector says: about one normal row in ten has a cell
+# that is as odd.
+_CLEAR = 8.0
+
+
+def shower(encoder: TabularEncoder) -> Shower:
+    """Return the function that writes numbers of columns as the table does."""
+    plans = encoder.plans_
+
+    def show(name: str, value: float) -> str:
+        return plans[name].show(value)
+
+    return show
+
+
+def rows_to_explain(scores: NDArray[np.float64], explained: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the most suspicious of the rows that are to be explained."""
+    rows = np.flatnonzero(explained)
+    return rows[np.argsort(-scores[rows], kind="stable")[:MOST_EXPLAINED]]
+
+
+def explain_rows(
+    scorer: TableScorer, table: Any, rows: Columns, normal: Columns
+) -> list[list[RowReason]]:
+    """Return the reasons of rows, the strongest first; at least one for each.
+
+    Parameters
+    ----------
+    scorer : TableScorer
+    table : DataFrame
+        The rows.
+    rows : Columns
+        The same rows, as the checks read them.
+    normal : Columns
+        Known-normal rows to count those that are alike; may be empty.
+    """
+    if not len(table):
+        return []
+    show = shower(scorer.encoder)
+    reasons = blamed_reasons(scorer.checks, rows, show)
+    unclear = np.array([not found or found[0].strength < _CLEAR for found in reasons])
+    if unclear.any():
+        places = np.flatnonzero(unclear)
+        _, matrix = scorer.encoder.transform_part(table.iloc[places])
+        some = {name: cells.take(places) for name, cells in rows.items()}
+        together = combination_reasons(scorer.detector, scorer.encoder, matrix, some, normal, show)
+        for place, reason in zip(places.tolist(), together, strict=True):
+            if reason is not None:
+                others = [each for each in reasons[place] if each.columns[:1] != reason.columns[:1]]
+                reasons[place] = [reason, *others[:1]]
+    return reasons

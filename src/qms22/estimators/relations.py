@@ -1,0 +1,277 @@
+"""Columns predicted from the others: a value that does not fit the rest of its row.
+
+Sums, shares and groups are linear in the columns, products and ratios are linear in their
+logarithms; each column is predicted in the way that fits it better. One inverse of the second
+moments has all predictions of a design: the residual of column j is (Ω x)_j / Ω_jj.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Parts of the known-normal rows, each of which is predicted by what the others teach.
+_FOLDS = 3
+
+# Added to the variances of standardised columns.
+_RIDGE = 1e-6
+
+# Predictions of different size have different errors: the scale is learned in so many parts of
+# their range, with at least so many rows each.
+_PARTS = 8
+_LEAST_IN_PART = 30
+
+# The least scale of errors, as a share of the deviation of the column: of an exact relation there
+# are only rounding errors.
+_LEAST_SCALE = 1e-4
+
+# Columns with partial correlations from here on are named as what suggests a value.
+_LEAST_PARTIAL = 0.15
+_MOST_NAMED = 3
+
+# The largest standardised value: sums of larger ones would overflow.
+_LARGEST = 1e9
+
+# Values at or below 0 in a column of positive ones count as this share of the least of them.
+_FLOOR = 0.1
+
+
+@dataclass(frozen=True)
+class RelationInputs:
+    """Columns that relations are learned from.
+
+    Parameters
+    ----------
+    numbers : ndarray of shape (n_rows, n_numbers)
+        NaN stands for missing values.
+    levels : ndarray of shape (n_rows, n_levels)
+        0 and 1: whether a row has a level of a category.
+    """
+
+    numbers: NDArray[np.float64]
+    levels: NDArray[np.float64]
+
+    def take(self, rows: NDArray[Any]) -> RelationInputs:
+        """Return some of the rows."""
+        return RelationInputs(self.numbers[rows], self.levels[rows])
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the other columns of rows suggest.
+
+    Parameters
+    ----------
+    errors : ndarray of shape (n_rows, n_numbers)
+        Differences in units of the usual error; NaN where a value is missing.
+    values : ndarray of shape (n_rows, n_numbers)
+        The values that are suggested.
+    """
+
+    errors: NDArray[np.float64]
+    values: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Design:
+    """Columns as numbers with a mean of 0 and a deviation of 1, and the inverse of their moments.
+
+    Parameters
+    ----------
+    is_log : ndarray of bool of shape (n_numbers,)
+        Whose logarithms are taken.
+    floor, typical, mean, deviation : ndarray of shape (n_numbers,)
+        The least value of logarithms; what replaces missing values; and the standardisation.
+    lowest, highest : ndarray of shape (n_numbers,)
+        The ends of the standardised values.
+    level_means : ndarray of shape (n_levels,)
+    inverse : ndarray of shape (n_columns, n_columns)
+    """
+
+    is_log: NDArray[np.bool_]
+    floor: NDArray[np.float64]
+    typical: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    deviation: NDArray[np.float64]
+    lowest: NDArray[np.float64]
+    highest: NDArray[np.float64]
+    level_means: NDArray[np.float64]
+    inverse: NDArray[np.float64]
+
+    def standardize(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return standardised numbers; missing ones are typical."""
+        numbers = _logs(numbers, self.is_log, self.floor)
+        standard = (np.where(np.isnan(numbers), self.typical, numbers) - self.mean) / self.deviation
+        return np.clip(standard, -_LARGEST, _LARGEST)
+
+    def predict(
+        self, inputs: RelationInputs, inverse: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return standardised predictions, and the variance that missing values add to them.
+
+        An absurd value counts as the end of the usual ones when others are predicted from it.
+        """
+        n_numbers = len(self.mean)
+        numbers = np.clip(self.standardize(inputs.numbers), self.lowest, self.highest)
+        weights = -inverse[:, :n_numbers] / np.diag(inverse)[:n_numbers]
+        weights[np.diag_indices(n_numbers)] = 0.0
+        predicted = numbers @ weights[:n_numbers]
+        predicted += (inputs.levels - self.level_means) @ weights[n_numbers:]
+        gaps = np.isnan(inputs.numbers).astype(np.float64)
+        return predicted, gaps @ weights[:n_numbers] ** 2
+
+
+class Relations:
+    """Predicts every column of numbers from all other columns.
+
+    Attributes
+    ----------
+    sources : list of tuple of int
+        For each column of numbers, the columns that say most about it: positions among the numbers
+        and, after them, the levels; the strongest first.
+    """
+
+    _designs: tuple[Design, Design]
+    _which: NDArray[np.intp]
+    _edges: NDArray[np.float64]
+    _scales: NDArray[np.float64]
+
+    def learn(self, inputs: RelationInputs, seed: int) -> Prediction:
+        """Learn from known-normal rows; return predictions of them by rows they are not among."""
+        n_rows, n_numbers = inputs.numbers.shape
+        fold = np.random.RandomState(seed).permutation(n_rows) % _FOLDS
+        is_positive = np.nanmin(inputs.numbers, axis=0, initial=np.inf) > 0
+        designs, predicted, added = [], [], []
+        for is_log in (np.zeros(n_numbers, dtype=bool), is_positive):
+            design, inverses = _learn_design(inputs, is_log, fold)
+            of_rows, of_gaps = np.empty((n_rows, n_numbers)), np.empty((n_rows, n_numbers))
+            for number, inverse in enumerate(inverses):
+                out = fold == number
+                of_rows[out], of_gaps[out] = design.predict(inputs.take(out), inverse)
+            designs.append(design)
+            predicted.append(of_rows)
+            added.append(of_gaps)
+        self._designs = (designs[0], designs[1])
+        standard = [design.standardize(inputs.numbers) for design in designs]
+        present = ~np.isnan(inputs.numbers)
+        # By the typical error and not by its square: outliers among the rows must not decide.
+        errors = [_median_size(standard[at] - predicted[at], present) for at in (0, 1)]
+        self._which = np.where(is_positive & (errors[1] < errors[0]), 1, 0)
+        chosen = self._chosen(predicted)
+        self._learn_scales(self._chosen(standard), chosen, present)
+        self.sources = [self._sources(at) for at in range(n_numbers)]
+        return self._prediction(inputs, chosen, self._chosen(added))
+
+    def predict(self, inputs: RelationInputs) -> Prediction:
+        """Predict the numbers of other rows."""
+        of_designs = [design.predict(inputs, design.inverse) for design in self._designs]
+        predicted, added = zip(*of_designs, strict=True)
+        return self._prediction(inputs, self._chosen(predicted), self._chosen(added))
+
+    def _chosen(self, of_designs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        return np.where(self._which == 1, of_designs[1], of_designs[0])
+
+    def _learn_scales(
+        self,
+        standard: NDArray[np.float64],
+        predictions: NDArray[np.float64],
+        present: NDArray[np.bool_],
+    ) -> None:
+        """Learn how large errors usually are, by the size of the prediction."""
+        n_numbers = standard.shape[1]
+        self._edges = np.zeros((_PARTS - 1, n_numbers))
+        self._scales = np.ones((_PARTS, n_numbers))
+        for at in range(n_numbers):
+            predicted = predictions[present[:, at], at]
+            errors = np.abs(standard[present[:, at], at] - predicted)
+            if not len(errors):
+                continue
+            self._edges[:, at] = np.quantile(predicted, np.linspace(0, 1, _PARTS + 1)[1:-1])
+            part = np.searchsorted(self._edges[:, at], predicted)
+            whole = max(float(np.median(errors)), _LEAST_SCALE)
+            for number in range(_PARTS):
+                here = errors[part == number]
+                usual = float(np.median(here)) if len(here) >= _LEAST_IN_PART else whole
+                # A part may be exact by chance.
+                self._scales[number, at] = max(usual, whole / 4)
+
+    def _prediction(
+        self,
+        inputs: RelationInputs,
+        predicted: NDArray[np.float64],
+        added: NDArray[np.float64],
+    ) -> Prediction:
+        """Return errors in their scale, and predictions in the units of the columns."""
+        standard = self._chosen([design.standardize(inputs.numbers) for design in self._designs])
+        errors, values = np.empty_like(predicted), np.empty_like(predicted)
+        for at in range(predicted.shape[1]):
+            design = self._designs[self._which[at]]
+            part = np.searchsorted(self._edges[:, at], predicted[:, at])
+            scale = np.sqrt(self._scales[part, at] ** 2 + added[:, at])
+            errors[:, at] = (standard[:, at] - predicted[:, at]) / scale
+            values[:, at] = predicted[:, at] * design.deviation[at] + design.mean[at]
+            if design.is_log[at]:
+                values[:, at] = np.exp(np.minimum(values[:, at], 700.0))
+        errors[np.isnan(inputs.numbers)] = np.nan
+        return Prediction(errors, values)
+
+    def _sources(self, column: int) -> tuple[int, ...]:
+        inverse = self._designs[self._which[column]].inverse
+        roots = np.sqrt(np.diag(inverse))
+        partial = np.abs(inverse[column]) / (roots * roots[column])
+        partial[column] = 0.0
+        order = np.argsort(-partial, kind="stable")
+        return tuple(order[partial[order] >= _LEAST_PARTIAL].tolist())
+
+
+def _learn_design(
+    inputs: RelationInputs, is_log: NDArray[np.bool_], fold: NDArray[np.intp]
+) -> tuple[Design, list[NDArray[np.float64]]]:
+    """Learn a design; also return the inverses without each part of the rows."""
+    n_numbers = inputs.numbers.shape[1]
+    with np.errstate(invalid="ignore"):
+        positive = np.where(inputs.numbers > 0, inputs.numbers, np.inf)
+    floor = _FLOOR * np.min(positive, axis=0, initial=np.inf)
+    floor = np.where(np.isfinite(floor), floor, 1.0)
+    numbers = _logs(inputs.numbers, is_log, floor)
+    typical = np.array([_median(column) for column in numbers.T])
+    filled = np.where(np.isnan(numbers), typical, numbers)
+    mean, deviation = filled.mean(axis=0), filled.std(axis=0)
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    standard = (filled - mean) / deviation
+    level_means = inputs.levels.mean(axis=0)
+    columns = np.hstack([standard, inputs.levels - level_means])
+    moments = [columns[fold == number].T @ columns[fold == number] for number in range(_FOLDS)]
+    counts = np.bincount(fold, minlength=_FOLDS)
+    total, n_rows = sum(moments), len(fold)
+    ridge = _RIDGE * np.eye(n_numbers + inputs.levels.shape[1])
+    inverses = [
+        np.linalg.inv((total - part) / max(n_rows - count, 1) + ridge)
+        for part, count in zip(moments, counts.tolist(), strict=True)
+    ]
+    whole = np.linalg.inv(total / n_rows + ridge)
+    ends = standard.min(axis=0), standard.max(axis=0)
+    design = Design(is_log, floor, typical, mean, deviation, *ends, level_means, whole)
+    return design, inverses
+
+
+def _logs(
+    numbers: NDArray[np.float64], is_log: NDArray[np.bool_], floor: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return numbers, or their logarithms; values that have none count as very small."""
+    # A negative value of a positive column is as far below as a small one.
+    return np.where(is_log, np.log(np.maximum(numbers, floor)), numbers)
+
+
+def _median(values: NDArray[np.float64]) -> float:
+    present = values[~np.isnan(values)]
+    return float(np.median(present)) if len(present) else 0.0
+
+
+def _median_size(residuals: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.float64]:
+    sizes = np.where(present, np.abs(residuals), np.nan)
+    return np.array([_median(column) for column in sizes.T])
