@@ -41,7 +41,8 @@ def in_memory(source: TableSource) -> TableSource:
     """Read a table whole, if it is not a data frame already."""
     if isinstance(source, FrameSource):
         return source
-    return FrameSource(source.read(), source.name)
+    frame = source.read()
+    return FrameSource(frame, source.name, source.notes)
 
 
 def rows_to_draw(n_columns: int) -> int:

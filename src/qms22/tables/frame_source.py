@@ -22,10 +22,13 @@ class FrameSource(TableSource):
     frame : pandas, polars or other data frame that narwhals supports
     name : str
         The name of the frame in messages.
+    notes : sequence of str
+        What was guessed or left out when the frame was read.
     """
 
-    def __init__(self, frame: Any, name: str = "the frame") -> None:
+    def __init__(self, frame: Any, name: str = "the frame", notes: Sequence[str] = ()) -> None:
         super().__init__(name)
+        self._notes = tuple(notes)
         supported = as_narwhals(frame, name)
         if supported is None:
             raise ValueError(
@@ -49,6 +52,11 @@ class FrameSource(TableSource):
     def n_bytes(self) -> int:
         """Approximate size of the values."""
         return int(self._frame.memory_usage(index=False).sum())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was guessed or left out when the frame was read."""
+        return self._notes
 
     def chunks(
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False

@@ -49,6 +49,11 @@ class TableSource(ABC):
         """The class column, if the file declares one, as KEEL files do."""
         return None
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was guessed or left out to read the table, in sentences that name it."""
+        return ()
+
     @abstractmethod
     def chunks(
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
