@@ -189,7 +189,8 @@ def test_columns_in_the_types_of_pandas(tmp_path: Path) -> None:
 
 def test_row_numbers_without_a_name_are_no_feature(tmp_path: Path) -> None:
     frame().to_csv(tmp_path / "a.csv")
-    check(load_table(tmp_path / "a.csv"))
+    with pytest.warns(UserWarning, match="column 1 has no name .* row numbers"):
+        check(load_table(tmp_path / "a.csv"))
 
 
 def test_names_that_pandas_gives_are_names(tmp_path: Path) -> None:
@@ -207,9 +208,8 @@ def test_latin_1(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", b"1.5,2,0\n2.5,3,1\n", r"a\.csv starts with numbers \(1\.5, 2, 0\) in place of"),
         ("a.csv", b"", r"a\.csv is empty; give a file with a header and rows"),
-        ("a.csv", b"a,b\n1,2\n1,2,3\n", r"a\.csv, line 3: the row has 3 cells .* correct"),
+        ("a.csv", b"a,b\n1,2\n1\n2\n", r"a\.csv, line 3: the row has fewer cells .* correct"),
         ("a.csv", b"a\n1\n", r"a\.csv has 1 columns; it needs .* commas, semicolons"),
         ("a.csv", b"a,b\n", r"a\.csv has a header but no rows"),
         ("a.csv", b"a,b\n1,0\ninf,1\n", r"column 'a' of .*a\.csv has 1 infinite .* at row 1\)"),

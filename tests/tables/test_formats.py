@@ -20,7 +20,7 @@ pa = pytest.importorskip("pyarrow")
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_format_gives_the_same_frame(tmp_path: Path, name: str) -> None:
     WRITERS[name](people(), tmp_path / name)
-    pd.testing.assert_frame_equal(read_table(tmp_path / name), people())
+    pd.testing.assert_frame_equal(open_table(tmp_path / name).read(), people())
 
 
 @pytest.mark.parametrize("ending", PACKERS)

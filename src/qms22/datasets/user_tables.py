@@ -9,7 +9,7 @@ import numpy as np
 from qms22.datasets.dataset import Dataset
 from qms22.datasets.labeled_rows import LabeledRows, complete_rows, is_number_column
 from qms22.tables.cells import Cells, frame_cells, show_value, text_cells
-from qms22.tables.formats import ARROW, KEEL, PARQUET, TEXT, open_table, split_suffix
+from qms22.tables.formats import ARROW, KEEL, PARQUET, TEXT, open_table, split_suffix, warn_of_notes
 from qms22.tables.labels import outlier_labels
 from qms22.tables.source import TableSource
 from qms22.tables.words import keel_text
@@ -65,6 +65,7 @@ def load_table(
         raise FileNotFoundError(f"there is no file {str(path)!r}; correct the path")
     source = open_table(path)
     columns = {cells.name: _clean(cells, source) for cells in frame_cells(source.read()) or ()}
+    warn_of_notes(source)
     labels = _pop_label(columns, label, source)
     features = list(columns.values())
     is_outlier = outlier_labels(

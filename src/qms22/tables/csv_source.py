@@ -5,10 +5,11 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from operator import add
 from typing import Any
 
@@ -16,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.packages import need
+from qms22.tables.compressed import TableFile
 from qms22.tables.csv_dialect import Dialect, detect_dialect
+from qms22.tables.csv_repair import Repair, find_footer, footer_note
 from qms22.tables.source import FileSource
-from qms22.tables.storage_types import CellTraits, StorageType, convert, resolve_types
+from qms22.tables.storage_types import CellTraits, StorageType, convert, name_columns, resolve_types
 from qms22.tables.text_encoding import SAMPLE, TextEncoding, detect_encoding
 from qms22.tables.words import CSV_MISSING
 
@@ -29,6 +32,8 @@ MOST_KEPT = 1 << 24
 # Characters in which the header must end.
 _HEAD = 16 * SAMPLE
 _ROWS_REWRITTEN = 4096
+# What pyarrow says about a row of another width.
+_RAGGED = re.compile(r"Expected \d+ columns, got \d+")
 
 
 class CsvSource(FileSource):
@@ -36,17 +41,32 @@ class CsvSource(FileSource):
 
     The storage type of a column depends on all of its cells: before the first row is returned, the
     file is read once for its encoding and once for the types.
+
+    Parameters
+    ----------
+    file : TableFile
     """
+
+    def __init__(self, file: TableFile) -> None:
+        super().__init__(file)
+        self._is_ragged = False
 
     @cached_property
     def names(self) -> list[str]:
         """The columns."""
-        return [name for name in self._dialect.names if name]
+        if all(self._dialect.names):
+            return list(self._dialect.names)
+        return [name for name in self._contents.names if name]
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self._contents.n_rows
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was guessed or left out to read the table."""
+        return self._contents.notes
 
     def read(self) -> Any:
         """Read the whole table; the cells are parsed once."""
@@ -65,7 +85,16 @@ class CsvSource(FileSource):
 
     @cached_property
     def _dialect(self) -> Dialect:
-        return detect_dialect(_first_characters(self._texts()), self.name)
+        return detect_dialect(_first_characters(self._texts(self._encoding.n_bytes)), self.name)
+
+    @cached_property
+    def _footer(self) -> str:
+        """What follows the table at the end of the file."""
+        head = _first_characters(self._texts(self._encoding.n_bytes))
+        tail = self._encoding.tail
+        start = self._dialect.start
+        # Of a short file the tail has the header, too.
+        return find_footer(head[start:] if len(head) - start <= len(tail) else tail, self._dialect)
 
     @cached_property
     def _contents(self) -> _Contents:
@@ -73,11 +102,20 @@ class CsvSource(FileSource):
 
     def _scan(self, *, keep: bool) -> _Contents:
         """Read all cells, to count rows and find the types of columns."""
+        try:
+            return self._scan_rows(keep=keep)
+        except _RaggedError:
+            self._is_ragged = True
+            return self._scan_rows(keep=keep)
+
+    def _scan_rows(self, *, keep: bool) -> _Contents:
         n_rows, last_cell = 0, ""
         traits: list[CellTraits] = []
         kept = []
+        repair = Repair(self._dialect, self.name)
         # A large block lets a row be as wide.
-        for batch in self._parse(self._dialect.column_numbers, 8 * BLOCK if keep else BLOCK):
+        block_size = 8 * BLOCK if keep else BLOCK
+        for batch in self._parse(self._dialect.column_numbers, block_size, repair):
             found = [CellTraits.of(column, self._dialect.separator) for column in batch.columns]
             traits = list(map(add, traits, found)) if traits else found
             n_rows += batch.num_rows
@@ -91,30 +129,38 @@ class CsvSource(FileSource):
             )
         if self._encoding.n_quotes % 2 and "\n" in last_cell:
             raise ValueError(self._never_closed())
-        types = resolve_types(self._dialect.names, traits, self.name)
-        return _Contents(n_rows, types, kept if keep else None)
+        names, notes = name_columns(self._dialect.names, traits, self.name)
+        types = resolve_types(names, traits)
+        notes = [*self._layout_notes(), *notes, *repair.notes()]
+        return _Contents(n_rows, names, types, tuple(notes), kept if keep else None)
+
+    def _layout_notes(self) -> list[str]:
+        guessed = f"{self.name} is read as UTF-16, though it has no mark that says so"
+        notes = [guessed] * self._encoding.is_guessed + list(self._dialect.notes)
+        return notes + list(filter(None, [footer_note(self._footer, self.name)]))
 
     def _parts(
         self, columns: list[str], positions: NDArray[np.intp] | None
     ) -> Iterator[tuple[int, Any]]:
         pa = need("pyarrow", self.name)
-        places = [self._dialect.names.index(name) for name in columns]
+        places = [self._contents.names.index(name) for name in columns]
         types = [self._contents.types[at] for at in places]
         numbers = [str(at) for at in places]
         first = 0
-        for batch in self._contents.kept or self._parse(numbers, BLOCK):
+        repair = Repair(self._dialect, self.name)
+        for batch in self._contents.kept or self._parse(numbers, BLOCK, repair):
             typed = [convert(batch[at], to) for at, to in zip(numbers, types, strict=True)]
             yield first, pa.record_batch(typed, names=columns)
             first += batch.num_rows
 
-    def _parse(self, columns: list[str], block_size: int) -> Iterator[Any]:
+    def _parse(self, columns: list[str], block_size: int, repair: Repair) -> Iterator[Any]:
         """Read record batches of texts, with None for missing cells; columns go by numbers."""
         pa, arrow_csv = need("pyarrow", self.name), need("pyarrow.csv", self.name)
         names = self._dialect.column_numbers
-        separator = "\t" if self._dialect.skips_blanks else self._dialect.separator
+        separator = "\t" if self._is_rewritten else self._dialect.separator
         try:
             with arrow_csv.open_csv(
-                _as_file(self._body()),
+                _as_file(self._body(repair)),
                 # With threads, errors do not name the row.
                 arrow_csv.ReadOptions(column_names=names, block_size=block_size, use_threads=False),
                 arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
@@ -132,16 +178,12 @@ class CsvSource(FileSource):
             raise self._fault(error) from error
 
     def _fault(self, error: Exception) -> ValueError:
-        """Return an error that names the first row of the wrong width, or else the reason."""
-        if self._encoding.n_quotes % 2 and "straddling" in str(error):
+        """Return an error that names the file and the reason."""
+        if self._encoding.n_quotes % 2 and ("straddling" in str(error) or "limit" in str(error)):
             return ValueError(self._never_closed())
-        try:
-            for _ in self._dialect.checked_rows(self._lines(), self.name):
-                pass
-        except ValueError as ragged:
-            return ragged
         reason = " ".join(str(error).split())[:200]
-        return ValueError(f"{self.name} cannot be read as CSV ({reason}); correct the file")
+        kind = _RaggedError if _RAGGED.search(reason) else ValueError
+        return kind(f"{self.name} cannot be read as CSV ({reason}); correct the file")
 
     def _never_closed(self) -> str:
         return (
@@ -149,32 +191,42 @@ class CsvSource(FileSource):
             "remove it"
         )
 
-    def _body(self) -> Iterator[bytes]:
-        """Return what follows the header, in UTF-8, with tabs if blanks are ignored."""
-        if not self._dialect.skips_blanks:
-            texts = self._texts()
-            yield self._dialect.without_header(_first_characters(texts)).encode()
-            yield from (text.encode() for text in texts)
+    @property
+    def _is_rewritten(self) -> bool:
+        """Whether rows are written anew, with tabs, for the parser."""
+        return self._dialect.skips_blanks or self._is_ragged
+
+    def _body(self, repair: Repair) -> Iterator[bytes]:
+        """Return what is between header and footer, in UTF-8."""
+        n_bytes = self._encoding.n_bytes
+        texts = self._texts(n_bytes - len(self._footer.encode(self._encoding.inner_codec)))
+        head = _first_characters(texts)
+        pieces = repair.without_headers(chain([head[self._dialect.start :]], texts))
+        blocks = (piece.encode() for piece in pieces)
+        if not self._is_rewritten:
+            yield from blocks
             return
-        rows = self._dialect.checked_rows(self._lines(), self.name)
-        next(rows)
-        while some := list(islice(rows, _ROWS_REWRITTEN)):
-            rewritten = io.StringIO(newline="")
-            csv.writer(rewritten, delimiter="\t").writerows(some)
-            yield rewritten.getvalue().encode()
+        lines = io.TextIOWrapper(_as_file(blocks), encoding="utf-8", newline="")
+        rows = repair.equal_rows(self._dialect.rows(lines))
+        try:
+            while some := list(islice(rows, _ROWS_REWRITTEN)):
+                rewritten = io.StringIO(newline="")
+                csv.writer(rewritten, delimiter="\t").writerows(some)
+                yield rewritten.getvalue().encode()
+        except csv.Error as error:
+            raise self._fault(error) from error
 
-    def _lines(self) -> io.TextIOWrapper:
-        blocks = _as_file(text.encode() for text in self._texts())
-        return io.TextIOWrapper(blocks, encoding="utf-8", newline="")
-
-    def _texts(self) -> Iterator[str]:
-        """Return the text in pieces."""
+    def _texts(self, n_bytes: int) -> Iterator[str]:
+        """Return the first bytes of the file as text in pieces."""
         decoder = codecs.getincrementaldecoder(self._encoding.codec)()
-        n_left = self._encoding.n_bytes
         with self.file.open() as stream:
-            while block := stream.read(min(SAMPLE, n_left)):
-                n_left -= len(block)
-                yield decoder.decode(block, final=not n_left)
+            while block := stream.read(min(SAMPLE, n_bytes)):
+                n_bytes -= len(block)
+                yield decoder.decode(block, final=not n_bytes)
+
+
+class _RaggedError(ValueError):
+    """A row has more or fewer cells than the header."""
 
 
 @dataclass
@@ -184,14 +236,20 @@ class _Contents:
     Parameters
     ----------
     n_rows : int
+    names : list of str
+        The name of each column; empty where one is left out.
     types : list of str
         The storage type of each column.
+    notes : tuple of str
+        What was guessed or left out.
     kept : list of record batches or None
         The cells as texts.
     """
 
     n_rows: int
+    names: list[str]
     types: list[StorageType]
+    notes: tuple[str, ...]
     kept: list[Any] | None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,18 @@ def read_table(path: str | Path) -> Any:
     The format is given by the file's suffix or, if that is unknown, by its content. Any file may be
     compressed by gzip, bzip2, xz or zstandard.
 
-    A text file needs a header. Its cells may be separated by commas, semicolons, tabs, bars or
-    blanks, and be quoted; numbers may have decimal commas if commas do not separate. It may be
-    UTF-8, UTF-16 (with its mark) or Windows-1252 (Latin-1). Columns of numbers become numbers,
-    unless one starts with a needless zero as codes do; columns of true and false become booleans;
-    all others, dates too, stay texts. Empty cells, ``?`` and words such as ``NA`` and ``null`` are
-    missing. A first column without a name holds row numbers and is left out.
+    The cells of a text file may be separated by commas, semicolons, tabs, bars or blanks, and be
+    quoted; numbers may have decimal commas if commas do not separate. It may be UTF-8, UTF-16 or
+    Windows-1252 (Latin-1). Columns of numbers become numbers, unless one starts with a needless
+    zero as codes do; columns of true and false become booleans; all others, dates too, stay texts.
+    Empty cells, ``?`` and words such as ``NA`` and ``null`` are missing.
+
+    What is not a table in a text file is left out: titles above the names, the names where they
+    occur again, sums and remarks below. Rows with too few cells get missing ones at the end; if a
+    row has too many, a separator belongs to a cell. Columns with the name of another one get a
+    number, those without a name are called "column 3", and "x1", "x2", … where no column has one; a
+    first one without a name that holds whole numbers is left out. A warning says so each time; it
+    is also in ``open_table(path).notes``.
 
     Parameters
     ----------
@@ -113,7 +120,16 @@ def read_table(path: str | Path) -> Any:
     >>> frame["height"].tolist()
     [1.7, 1.8]
     """
-    return open_table(path).read()
+    source = open_table(path)
+    frame = source.read()
+    warn_of_notes(source)
+    return frame
+
+
+def warn_of_notes(source: TableSource) -> None:
+    """Warn of what was guessed or left out to read a table."""
+    for note in source.notes:
+        warnings.warn(note, stacklevel=3)
 
 
 def split_suffix(path: Path) -> tuple[str, str]:

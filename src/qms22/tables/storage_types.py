@@ -81,20 +81,34 @@ class CellTraits:
         return "comma float" if with_commas else "float"
 
 
-def resolve_types(
+def name_columns(
     names: Sequence[str], traits: Sequence[CellTraits], path: str
-) -> list[StorageType]:
-    """Return the storage type of each column.
+) -> tuple[list[str], list[str]]:
+    """Return names for columns without one, and notes about them.
 
-    Raise ValueError if a column has no name, except for an empty column, as trailing separators
-    make it, and for the first one, in which pandas writes row numbers.
+    An empty column, as trailing separators make it, stays without a name and is left out. So does a
+    first one with whole numbers, in which pandas and R write row numbers.
     """
-    named = []
-    for at, (name, found) in enumerate(zip(names, traits, strict=True)):
-        if name:
-            named.append(found)
-        elif at > 0 and found.n_missing < found.n_cells:
-            raise ValueError(f"column {at + 1} of {path} has no name; add one to the first line")
+    found, notes = [], []
+    for at, (name, cells) in enumerate(zip(names, traits, strict=True)):
+        is_empty = cells.n_missing == cells.n_cells
+        if name or is_empty:
+            found.append(name)
+        elif at == 0 and "integer" in cells.every and not cells.n_missing:
+            found.append("")
+            notes.append(f"{path}: column 1 has no name and whole numbers, taken for row numbers")
+        else:
+            title = f"column {at + 1}"
+            while title in names:
+                title += "_"
+            found.append(title)
+            notes.append(f"{path}: column {at + 1} has no name, and is called {title!r}")
+    return found, notes
+
+
+def resolve_types(names: Sequence[str], traits: Sequence[CellTraits]) -> list[StorageType]:
+    """Return the storage type of each column; those without a name are left out."""
+    named = [found for name, found in zip(names, traits, strict=True) if name]
     # Some column has numbers such as 1,5 and none has numbers such as 1.5.
     with_commas = any(
         {"comma"} <= found.some and {"comma number"} <= found.every for found in named
