@@ -254,7 +254,7 @@ def test_keel_abalone(tmp_path: Path) -> None:
         (b"", "empty"),
         (b"a,b,c\n", "no rows"),
         (bytes(range(256)) * 20, "other.csv"),
-        (b"x,y\n1,2\n3,4\n", "lacks columns"),
+        (b"x,y\n1,2\n3,4\n", "no column in common"),
     ],
 )
 def test_wrong_files(files: Path, content: bytes, words: str) -> None:

@@ -14,6 +14,7 @@ from qms22.cli.output import (
     print_columns,
     print_flagged,
     print_marks,
+    print_notes,
     print_suspicious_normal,
     print_verdict,
     print_written,
@@ -150,10 +151,11 @@ def detect(
 ) -> None:
     """Find the most suspicious rows of UNLABELED, given the known-normal rows of NORMAL.
 
-    Both files are tables with the same columns: CSV with any delimiter, Parquet, Arrow, ARFF or
-    KEEL, compressed or not. Or give one file with a column --marker that marks the known-normal
-    rows. Numbers, truth values, categories and dates are used; identifiers, free text and columns
-    with one value are left out.
+    Both files are tables: CSV with any delimiter, Parquet, Arrow, ARFF or KEEL, compressed or not.
+    Columns are matched by name, in which case, blanks and underscores do not count; columns of only
+    one file, titles and footers are left out, with a note on standard error. Or give one file with
+    a column --marker that marks the known-normal rows. Numbers, truth values, categories and dates
+    are used; identifiers, free text and columns with one value are left out.
 
     On a terminal the flagged rows are shown with their reasons; in a pipe they are CSV. Before them
     comes, on standard error, the verdict on the batch: whether it is fine, contains anomalies or
@@ -181,16 +183,20 @@ def detect(
         from qms22 import detection
         from qms22.models import save_model as write_model
         from qms22.tables import open_table, read_mixed
+        from qms22.tables.frame_source import FrameSource
 
         tables: Any = (normal, unlabeled)
         if marker is not None:
-            tables = read_mixed(normal, marker, normal=normal_value)
+            mixed = open_table(normal)
+            tables = read_mixed(mixed, marker, normal=normal_value)
+            tables = [FrameSource(table, mixed.name, mixed.notes) for table in tables]
         batch = open_table(tables[1])
         _check_columns(batch.names, label, options)
         truth = read_truth(batch, label, outlier)
         if label is not None:
             options["ignore"] = (*options["ignore"], label)
         found = detection.detect(tables[0], batch, **options, verbose=int(not quiet))
+        print_notes(found)
         if not quiet:
             print_columns(found)
         _write_output(found, output, only_flagged, suspicious_normal)
@@ -253,6 +259,7 @@ def score(
         from qms22.models import load_model
 
         found = detection.score(load_model(model), new, **options, verbose=int(not quiet))
+        print_notes(found)
         _write_output(found, output, only_flagged)
     print_flagged(found)
     print_written([output], quiet=quiet)

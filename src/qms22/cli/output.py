@@ -142,6 +142,12 @@ def print_columns(found: Detection) -> None:
         console.print(f"{found.n_dropped} unlabeled rows with missing values were dropped")
 
 
+def print_notes(found: Detection) -> None:
+    """Print what was guessed or left out to read the tables."""
+    for note in found.notes:
+        click.echo(f"note: {note}", err=True)
+
+
 def print_suspicious_normal(found: Detection) -> None:
     """Print which known-normal rows look like anomalies, if some clearly do."""
     rows = found.suspicious_normal

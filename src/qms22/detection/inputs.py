@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from qms22._runtime.chunks import draw_rows
+from qms22.detection.align import align_table, left_out
 from qms22.detection.marks import TableMarks
 from qms22.detection.rows import Table
 from qms22.detection.streaming import in_memory, is_large, rows_to_draw
@@ -20,12 +22,13 @@ if TYPE_CHECKING:
 
 
 class InputTables(NamedTuple):
-    """Known-normal rows, rows to search, how many of each to draw at most, and marks."""
+    """Known-normal rows, rows to search, how many of each to draw at most, marks, and notes."""
 
     normal: TableSource
     batch: TableSource
     max_samples: int | None
     marks: TableMarks | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def n_searched(self) -> int:
@@ -71,6 +74,32 @@ def open_tables(
             "instead, or draw all rows"
         )
     return tables
+
+
+def align_tables(tables: InputTables, ignore: Sequence[str]) -> tuple[InputTables, list[str]]:
+    """Call the columns of the known-normal table as the batch does.
+
+    Parameters
+    ----------
+    tables : InputTables
+    ignore : sequence of str
+        Columns of the batch that are left out.
+
+    Returns
+    -------
+    tables : InputTables
+        With notes about both tables.
+    ignore : list of str
+        The columns to leave out: these, and those that only one of the tables has.
+    """
+    normal, batch = tables.normal, tables.batch
+    aligned = align_table(normal, batch.names, batch.name, ignore)
+    notes = [*normal.notes, *(note for note in batch.notes if note not in normal.notes)]
+    notes += aligned.notes
+    notes += left_out(aligned.extra, normal.name, batch.name)
+    notes += left_out(aligned.lacking, batch.name, normal.name)
+    ignored = [*ignore, *aligned.extra, *aligned.lacking]
+    return tables._replace(normal=aligned.table, notes=tuple(notes)), ignored
 
 
 class DrawnRows(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.packages import need
+from qms22.detection.align import match_names
 from qms22.detection.result_columns import RESULTS, free_name
 from qms22.tables import TableSource
 from qms22.tables.compare import compare_cells
@@ -265,8 +266,12 @@ def _columns_of(names: list[str], there: list[str]) -> dict[str, str]:
     A column that clashes with a result has another name in the table of a `Detection`.
     """
     found = {}
+    others = [name for name in there if name not in RESULTS]
+    matched = {known: name for name, known in match_names(others, names).items()}
     for name in names:
         renamed = free_name(name, {*RESULTS, *names}) if name in RESULTS else name
         if renamed in there or name in there:
             found[name] = renamed if renamed in there else name
+        elif name in matched:
+            found[name] = matched[name]
     return found

@@ -67,7 +67,7 @@ class Detection:
     fdr : float or None
         The false discovery rate, if so.
     id : str or None
-        The column of the batch that names the rows.
+        The column that names the rows.
     n_drawn : int
         How many rows of the batch were learned from.
     marks : TableMarks or None
@@ -81,6 +81,8 @@ class Detection:
         What was learned about single cells. It says more about rows than `reasons` does.
     odd : OddCells or None
         The checks in which each row is the oddest.
+    notes : tuple of str
+        What was guessed or left out to read and match the tables.
     """
 
     source: TableSource
@@ -101,6 +103,7 @@ class Detection:
     verdict: Verdict | None = None
     checks: TableChecks | None = None
     odd: OddCells | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def n_scored(self) -> int:

@@ -30,7 +30,7 @@ from qms22.detection.checks import OddCells
 from qms22.detection.checks.base import Columns
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.explaining import explain_rows, rows_to_explain
-from qms22.detection.inputs import DrawnRows, InputTables, draw, open_tables
+from qms22.detection.inputs import DrawnRows, InputTables, align_tables, draw, open_tables
 from qms22.detection.marks import read_marks
 from qms22.detection.reasons import RowReason
 from qms22.detection.result import Detection
@@ -76,9 +76,10 @@ def detect(
     Parameters
     ----------
     normal, batch : path, TableSource or data frame
-        The known-normal rows and the rows to search, with the same columns, of any kind (see
-        `TabularEncoder`): files that `qms22.tables.read_table` reads, or frames of pandas, polars
-        or another library that narwhals supports.
+        The known-normal rows and the rows to search: files that `qms22.tables.read_table` reads, or
+        frames of pandas, polars or another library that narwhals supports. Columns may be of any
+        kind (see `TabularEncoder`) and are matched by their names, in which case, blanks and
+        underscores do not count; those of only one table are left out, with a note.
     k : int, optional
         How many rows to flag: by default 50, or all if there are fewer.
     fdr : float, optional
@@ -128,6 +129,7 @@ def detect(
     tables = open_tables(normal, batch, max_samples, is_whole=fdr is not None)
     id_name = check_id(tables.batch, id)
     ignored = [str(name) for name in (*ignore, id) if name is not None]
+    tables, ignored = align_tables(tables, ignored)
     if marks is not None:
         found_marks = read_marks(marks, *tables[:2], id_name, ignored)
         tables = tables._replace(marks=found_marks)
@@ -300,6 +302,7 @@ def _result(
         verdict=verdict,
         checks=scorer.checks,
         odd=odd,
+        notes=tables.notes,
     )
 
 

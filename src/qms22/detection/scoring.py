@@ -6,6 +6,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from qms22._runtime.validation import check_count
+from qms22.detection.align import align_table, left_out
 from qms22.detection.checks import TableChecks
 from qms22.detection.encoding import errors_named
 from qms22.detection.explaining import explain_rows, rows_to_explain
@@ -37,7 +38,7 @@ def score(
     table : path, TableSource or data frame
         As in `detect`. A file too large for memory is read chunk by chunk. Columns that the model
         does not use need not be there. For a column that it uses and that is not there, all rows
-        have the usual value, with a warning.
+        have the usual value, with a note.
     k : int, optional
         How many rows to flag; by default those beyond the threshold set when the model was made.
     id : str or int, optional
@@ -69,8 +70,14 @@ def score(
     else:
         source = in_memory(source)
     source.check()
+    known = [column.name for column in encoder.columns_]
     id_name = check_id(source, id)
-    _warn_of_lacking(encoder, source)
+    aligned = align_table(source, known, "the model", [*encoder.ignore, str(id)])
+    if id_name is not None:
+        id_name = aligned.renamed.get(id_name, id_name)
+    source = aligned.table
+    extra = left_out(aligned.extra, source.name, "the model")
+    notes = (*source.notes, *aligned.notes, *extra, *_note_lacking(encoder, source))
     scorer = TableScorer(encoder, detector, checks)
     scores, odd = score_rows(source, scorer, verbose)
     if k is None:
@@ -85,12 +92,21 @@ def score(
     found = explain_rows(scorer, explained, columns, {})
     reasons = dict(zip(rows.tolist(), found, strict=True))
     return Detection(
-        source, encoder, detector, scores, flagged, reasons, id=id_name, checks=checks, odd=odd
+        source,
+        encoder,
+        detector,
+        scores,
+        flagged,
+        reasons,
+        id=id_name,
+        checks=checks,
+        odd=odd,
+        notes=notes,
     )
 
 
-def _warn_of_lacking(encoder: TabularEncoder, source: TableSource) -> None:
-    """Warn of columns that are used and not there; raise ValueError if none is there.
+def _note_lacking(encoder: TabularEncoder, source: TableSource) -> list[str]:
+    """Return a note on columns that are used and not there; raise ValueError if none is there.
 
     With the usual value in all rows, such a column favors none of them. A model cannot do without
     it: its scores need all columns.
@@ -100,9 +116,7 @@ def _warn_of_lacking(encoder: TabularEncoder, source: TableSource) -> None:
     if len(lacking) == len(used):
         with errors_named(source.name):
             encoder.check_columns(source.names)
-    if lacking:
-        names = list_some([repr(name) for name in lacking])
-        warnings.warn(
-            f"{source.name} lacks {names}, which the model uses; all rows get the usual value",
-            stacklevel=3,
-        )
+    if not lacking:
+        return []
+    names = list_some([repr(name) for name in lacking])
+    return [f"{source.name} lacks {names}, which the model uses; all rows get the usual value"]

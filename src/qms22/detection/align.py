@@ -1,0 +1,122 @@
+"""Which columns of two tables belong together."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from qms22.tables import TableSource
+from qms22.tables.renamed_source import rename_columns
+from qms22.tables.words import list_some
+
+
+class AlignedTable(NamedTuple):
+    """A table whose columns are called as in another one.
+
+    Parameters
+    ----------
+    table : TableSource
+    renamed : dict from str to str
+        New names by old ones.
+    extra, lacking : list of str
+        Columns that the other table lacks, and columns that only that one has.
+    notes : tuple of str
+        What was done.
+    """
+
+    table: TableSource
+    renamed: dict[str, str]
+    extra: list[str]
+    lacking: list[str]
+    notes: tuple[str, ...]
+
+
+def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
+    """Return the known name for each of some names, where there is one.
+
+    Names that differ in case, blanks, underscores and the like are the same, unless several are.
+
+    Examples
+    --------
+    >>> match_names(["Order ID", "x", "z"], ["order_id", "x", "y"])
+    {'Order ID': 'order_id', 'x': 'x'}
+    """
+    names, known = list(names), list(known)
+    found = {name: name for name in names if name in set(known)}
+    ours = [name for name in names if name not in found]
+    theirs = [name for name in known if name not in found]
+    counts = [Counter(map(_plain, some)) for some in (ours, theirs)]
+    by_word = {_plain(name): name for name in theirs}
+    for name in ours:
+        word = _plain(name)
+        if word and [count[word] for count in counts] == [1, 1]:
+            found[name] = by_word[word]
+    return {name: found[name] for name in names if name in found}
+
+
+def align_table(
+    table: TableSource, names: Sequence[str], other: str, ignore: Sequence[str] = ()
+) -> AlignedTable:
+    """Call the columns of a table as another table does.
+
+    Parameters
+    ----------
+    table : TableSource
+    names : sequence of str
+        The columns of the other table.
+    other : str
+        The name of that table in messages.
+    ignore : sequence of str
+        Columns that do not count: it may have them or not.
+
+    Raises
+    ------
+    ValueError
+        If the tables have no column in common.
+    """
+    there = table.names
+    matched = match_names(there, names)
+    notes = []
+    renamed = {name: known for name, known in matched.items() if name != known}
+    if renamed:
+        pairs = list_some([f"{name!r} for {known!r}" for name, known in renamed.items()])
+        notes.append(f"{table.name}: columns are matched with those of {other}: {pairs}")
+    elif not matched and len(there) == len(names) and _is_numbered(there, names):
+        matched = renamed = dict(zip(there, names, strict=True))
+        notes.append(f"columns of {table.name} and {other} are matched by their order")
+    known = set(matched.values())
+    extra = [name for name in there if name not in matched and name not in ignore]
+    lacking = [name for name in names if name not in known and name not in ignore]
+    if not matched:
+        raise ValueError(
+            f"{table.name} and {other} have no column in common ({_quoted(there)}, but "
+            f"{_quoted(names)}); give tables with the same columns"
+        )
+    return AlignedTable(rename_columns(table, renamed), renamed, extra, lacking, tuple(notes))
+
+
+def left_out(columns: Sequence[str], table: str, other: str) -> list[str]:
+    """Return a note that columns of a table are left out, as the other one lacks them."""
+    if not columns:
+        return []
+    what = "column" if len(columns) == 1 else "columns"
+    be = "is" if len(columns) == 1 else "are"
+    return [f"{what} {_quoted(columns)} of {table} {be} left out, as {other} has none of that name"]
+
+
+def _plain(name: str) -> str:
+    """Return the letters and digits of a name, in lower case."""
+    return re.sub(r"[\W_]+", "", name.casefold())
+
+
+def _is_numbered(*headers: Sequence[str]) -> bool:
+    """Return whether columns of a table are called as those of a file without a header."""
+    return any(
+        list(names) == [f"x{number}" for number in range(1, len(names) + 1)] for names in headers
+    )
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return list_some([repr(name) for name in names])
