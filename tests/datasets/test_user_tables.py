@@ -216,7 +216,7 @@ def test_latin_1(tmp_path: Path) -> None:
         ("a.csv", b"a,b\n,0\n,1\n", r"all 2 rows of .*a\.csv have missing .*'a'\); impute"),
         ("a.csv.gz", b"\x1f\x8bnothing", r"a\.csv\.gz cannot be decompressed .* get it again"),
         ("a.parquet", b"PAR1 and no more", r"a\.parquet cannot be read as Parquet .* again"),
-        ("a.xlsx", b"PK\x03\x04", r"a\.xlsx is a zip archive or an Excel workbook; give a CSV"),
+        ("a.xlsx", b"PK\x03\x04", r"a\.xlsx starts as a zip archive or an Excel .* get it"),
     ],
 )
 def test_faults_of_files(tmp_path: Path, name: str, content: bytes, message: str) -> None:

@@ -40,7 +40,7 @@ def read_chunks(path: Path) -> None:
 
 def test_missing_and_directory(tmp_path: Path) -> None:
     assert "there is no file" in fault(tmp_path / "none.csv")
-    assert "is a directory" in fault(tmp_path)
+    assert "holds no table" in fault(tmp_path)
 
 
 @pytest.mark.parametrize("expected", CONTENTS)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from qms22._runtime.packages import need
 
@@ -33,10 +35,20 @@ class TableFile:
         self.path = path
         self.content = content
         self.is_compressed = False
-        if content is None and path.is_dir():
-            raise ValueError(f"{path} is a directory; give a file in it")
         if content is None and path.exists() and not path.is_file():
             self.load()  # a pipe can be read only once
+
+    @classmethod
+    def standard_input(cls) -> TableFile:
+        """Read standard input, compressed or not, which can be read only once."""
+        path = Path("standard input")
+        if sys.stdin.isatty():
+            raise ValueError("nothing is piped into standard input; give a file in place of '-'")
+        content = sys.stdin.buffer.read()
+        if not content:
+            raise ValueError("standard input is empty, or was read already; pipe one table into it")
+        packed = decompressing(BufferedReader(BytesIO(content)), path)
+        return cls(path, Decompressed(packed, path).read())
 
     @property
     def n_bytes(self) -> int:
@@ -63,7 +75,7 @@ class TableFile:
         except (OSError, ValueError) as error:
             raise ValueError(_unreadable(self.path, error)) from error
         with file:
-            stream = Decompressed(_decompressing(file, self.path), self.path)
+            stream = Decompressed(decompressing(file, self.path), self.path)
             self.is_compressed = stream.file is not file
             yield stream
 
@@ -85,17 +97,14 @@ class Decompressed:
         """Read at most `size` bytes, or all that are left."""
         try:
             content: bytes = self.file.read(None if size < 0 else size)
-        except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error) as error:
+        except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, BadZipFile) as error:
             if isinstance(self.file, BufferedReader):
                 raise ValueError(_unreadable(self._path, error)) from error
-            raise ValueError(
-                f"{self._path} cannot be decompressed ({shorten_error(error)}); the file looks "
-                "truncated, get it again"
-            ) from error
+            raise cut_off(self._path, error) from error
         return content
 
 
-def _decompressing(file: BufferedReader, path: Path) -> Any:
+def decompressing(file: BufferedReader, path: Path) -> Any:
     """Return a reader of the decompressed content, chosen by the magic bytes, not the suffix."""
     start = file.peek(6)[:6]
     if start.startswith(b"\x1f\x8b"):
@@ -108,6 +117,14 @@ def _decompressing(file: BufferedReader, path: Path) -> Any:
         pa = need("pyarrow", str(path))
         return pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
     return file
+
+
+def cut_off(path: Path, error: Exception) -> ValueError:
+    """Return the error for a file that cannot be decompressed."""
+    return ValueError(
+        f"{path} cannot be decompressed ({shorten_error(error)}); the file looks truncated, get it "
+        "again"
+    )
 
 
 def _unreadable(path: Path, error: Exception) -> str:

@@ -20,7 +20,7 @@ from qms22._runtime.packages import need
 from qms22.tables.compressed import TableFile
 from qms22.tables.csv_dialect import Dialect, detect_dialect
 from qms22.tables.csv_repair import Repair, find_footer, footer_note
-from qms22.tables.source import FileSource
+from qms22.tables.source import EmptyTableError, FileSource
 from qms22.tables.storage_types import CellTraits, StorageType, convert, name_columns, resolve_types
 from qms22.tables.text_encoding import SAMPLE, TextEncoding, detect_encoding
 from qms22.tables.words import CSV_MISSING
@@ -123,7 +123,7 @@ class CsvSource(FileSource):
             if keep:
                 kept.append(batch)
         if not n_rows:
-            raise ValueError(
+            raise EmptyTableError(
                 f"{self.name} has a header but no rows; give a file with at least one row below "
                 "the names"
             )

@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from qms22.tables.archive import ZIP_START, archived_tables, is_workbook
 from qms22.tables.arrow_source import ArrowSource, ArrowStreamSource
-from qms22.tables.compressed import COMPRESSED, TableFile
+from qms22.tables.compressed import TableFile
 from qms22.tables.csv_source import CsvSource
+from qms22.tables.excel_source import ExcelSource
+from qms22.tables.found_files import find_files
 from qms22.tables.frame_source import FrameSource
+from qms22.tables.json_source import JsonLinesSource, JsonSource
 from qms22.tables.keel_source import KeelSource
 from qms22.tables.parquet_source import ParquetSource
-from qms22.tables.source import FileSource, TableSource
+from qms22.tables.parts_source import PartsSource
+from qms22.tables.source import BatchSource, EmptyTableError, FileSource, TableSource
+from qms22.tables.suffixes import ARROW, JSON, JSON_LINES, PARQUET, TEXT, split_suffix
 from qms22.tables.text_encoding import SAMPLE, looks_binary
+from qms22.tables.words import list_some
 
-PARQUET = (".parquet", ".pq", ".parq")
-ARROW = (".arrow", ".feather", ".ipc", ".arrows")
-TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv")
-KEEL = (".arff", ".dat")
 _KEEL_START = re.compile(rb"(\xef\xbb\xbf)?(\s|%[^\n\r]*[\n\r])*@\w")
+_JSON_START = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*\{)')
+_OLD_EXCEL_START = b"\xd0\xcf\x11\xe0"
 # A stream of Arrow batches starts with a marker and the length of its schema.
 _ARROW_STARTS = (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
+# Compressed files of other formats are loaded into memory, as they are not read from start to end.
+_READ_FROM_START = (CsvSource, KeelSource, JsonSource, JsonLinesSource)
 
 
 def open_table(table: str | Path | TableSource | Any) -> TableSource:
@@ -31,10 +40,16 @@ def open_table(table: str | Path | TableSource | Any) -> TableSource:
 
     Parameters
     ----------
-    table : str, Path, data frame or TableSource
-        A file of any format that `read_table` reads, a pandas or polars frame or another one that
-        narwhals supports, or a source, which is returned unchanged. ARFF and KEEL files, compressed
-        Parquet and Arrow files, and pipes are read into memory as a whole; a pipe at once.
+    table : str, Path, list of these, data frame or TableSource
+        A file of any format that `read_table` reads; a directory, whose files in all directories
+        below are parts of one table, and directories called ``month=3`` give a column; a pattern
+        such as ``"data/2024-*.csv"``; ``"-"`` for standard input; a list of all these, whose rows
+        follow each other; a pandas or polars frame or another one that narwhals supports; or a
+        source, which is returned unchanged.
+
+        Parts may have their columns in another order. A column that a part lacks is missing there.
+        Workbooks, JSON documents, ARFF and KEEL files, compressed Parquet and Arrow files, and
+        pipes are read into memory as a whole; a pipe at once.
 
     Returns
     -------
@@ -59,24 +74,26 @@ def open_table(table: str | Path | TableSource | Any) -> TableSource:
     """
     if isinstance(table, TableSource):
         return table
+    if isinstance(table, list | tuple) and all(map(_is_place, table)):
+        return _join([open_table(each) for each in table])
     if not isinstance(table, str | os.PathLike):
         return FrameSource(table)
-    file = TableFile(Path(table).expanduser())
-    with file.open() as stream:
-        head = stream.read(SAMPLE)
-    if len(head) < SAMPLE and not head.strip(b" \t\r\n\xef\xbb\xbf"):
-        raise ValueError(f"{file.path} is empty; give a file with a header and rows")
-    source = _source_class(head, split_suffix(file.path)[1])
-    if file.is_compressed and source not in (CsvSource, KeelSource):
-        file.load()  # these formats are not read from start to end
-    return source(file)
+    if table == "-":
+        return _open_file(TableFile.standard_input())
+    found = find_files(table)
+    sources = [_open_file(TableFile(path), found.inner) for path in found.paths]
+    keys = [dict(each) for each in found.keys]
+    if len(sources) == 1 and not keys[0]:
+        return sources[0]
+    return PartsSource(sources, str(table), keys, _left_out(str(table), found.left_out))
 
 
-def read_table(path: str | Path) -> Any:
+def read_table(path: str | Path | list[str | Path]) -> Any:
     r"""Read a table from a file.
 
     The format is given by the file's suffix or, if that is unknown, by its content. Any file may be
-    compressed by gzip, bzip2, xz or zstandard.
+    compressed by gzip, bzip2, xz or zstandard, or be in a zip archive; the tables of an archive are
+    parts of one table.
 
     The cells of a text file may be separated by commas, semicolons, tabs, bars or blanks, and be
     quoted; numbers may have decimal commas if commas do not separate. It may be UTF-8, UTF-16 or
@@ -91,10 +108,17 @@ def read_table(path: str | Path) -> Any:
     first one without a name that holds whole numbers is left out. A warning says so each time; it
     is also in ``open_table(path).notes``.
 
+    Of a workbook the first sheet with a table is read, or the one that is named as in
+    ``book.xlsx#Sheet2``; in the same way, ``archive.zip#name.csv`` is one file of an archive.
+    Titles above the header and empty rows are skipped. A JSON file has one object per row, either
+    in a list, which may be inside of an object, or on a line of its own; objects inside of them
+    become columns such as ``a.b``.
+
     Parameters
     ----------
-    path : str or Path
-        A .csv, .tsv, .parquet, .arrow, .feather, .arff or KEEL .dat file.
+    path : str, Path or list of these
+        A .csv, .tsv, .xlsx, .xls, .xlsb, .ods, .parquet, .arrow, .feather, .json, .jsonl, .arff or
+        KEEL .dat file, or any other table that `open_table` opens.
 
     Returns
     -------
@@ -132,16 +156,59 @@ def warn_of_notes(source: TableSource) -> None:
         warnings.warn(note, stacklevel=3)
 
 
-def split_suffix(path: Path) -> tuple[str, str]:
-    """Return a file's name without suffix, and its suffix, both without that of a compression."""
-    name = Path(path.name)
-    if name.suffix.lower() in COMPRESSED:
-        name = Path(name.stem)
-    return name.stem, name.suffix.lower()
+def _is_place(table: Any) -> bool:
+    return isinstance(table, str | os.PathLike | TableSource)
+
+
+def _join(sources: list[TableSource]) -> TableSource:
+    """Return tables as one table."""
+    if not sources:
+        raise ValueError("a list of tables is empty; give at least one table")
+    if len(sources) == 1:
+        return sources[0]
+    parts = [source for source in sources if isinstance(source, BatchSource)]
+    if len(parts) < len(sources):
+        raise ValueError("a list of tables may not hold data frames; join them by pandas.concat")
+    return PartsSource(parts)
+
+
+def _open_file(file: TableFile, inner: str | None = None) -> BatchSource:
+    """Open a file; `inner` is the sheet of a workbook, or the file in an archive, to read."""
+    with file.open() as stream:
+        head = stream.read(SAMPLE)
+    if len(head) < SAMPLE and not head.strip(b" \t\r\n\xef\xbb\xbf"):
+        raise EmptyTableError(f"{file.path} is empty; give a file with a header and rows")
+    if file.is_compressed and head.startswith((ZIP_START, _OLD_EXCEL_START)):
+        file.load()
+    if head.startswith(_OLD_EXCEL_START) or (head.startswith(ZIP_START) and is_workbook(file)):
+        return ExcelSource(file, inner)
+    if head.startswith(ZIP_START):
+        return _open_archive(file, inner)
+    if inner is not None:
+        raise ValueError(f"{file.path} is neither a workbook nor an archive; leave out '#{inner}'")
+    source = _source_class(head, split_suffix(file.path)[1])
+    if file.is_compressed and source not in _READ_FROM_START:
+        file.load()
+    return source(file)
+
+
+def _open_archive(file: TableFile, inner: str | None) -> BatchSource:
+    members, left_out = archived_tables(file, inner)
+    notes = _left_out(str(file.path), left_out)
+    sources = [_open_file(member) for member in members]
+    if len(sources) == 1 and not notes:
+        return sources[0]
+    return PartsSource(sources, str(file.path), notes=notes)
+
+
+def _left_out(where: str, names: Sequence[str]) -> list[str]:
+    return [f"{where}: not tables, and left out: {list_some(list(names))}"] if names else []
 
 
 def _source_class(head: bytes, suffix: str) -> type[FileSource]:
     """Return the class that reads a format, chosen by the suffix or the start of the content."""
+    if suffix in JSON or _JSON_START.match(head):
+        return JsonLinesSource if suffix in JSON_LINES or _has_lines(head) else JsonSource
     has_own_start = suffix not in TEXT
     is_binary = has_own_start and looks_binary(head)
     if suffix in PARQUET or (is_binary and head.startswith(b"PAR1")):
@@ -152,3 +219,13 @@ def _source_class(head: bytes, suffix: str) -> type[FileSource]:
     if suffix == ".arff" or (has_own_start and _KEEL_START.match(head)):
         return KeelSource
     return CsvSource
+
+
+def _has_lines(head: bytes) -> bool:
+    """Return whether the start of a JSON file has an object on each of its first lines."""
+    first, _, rest = head.strip().partition(b"\n")
+    try:
+        is_object = isinstance(json.loads(first), dict)
+    except (ValueError, RecursionError):
+        return False
+    return is_object and rest.lstrip().startswith(b"{")

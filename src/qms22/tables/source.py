@@ -45,6 +45,11 @@ class TableSource(ABC):
         """Approximate size of the values."""
 
     @property
+    def title(self) -> str:
+        """The name of the table in headings: short, without directories."""
+        return self.name
+
+    @property
     def label(self) -> str | None:
         """The class column, if the file declares one, as KEEL files do."""
         return None
@@ -118,22 +123,12 @@ class TableSource(ABC):
         return f"{self.name}, row {row}"
 
 
-class FileSource(TableSource):
-    """A table in a file, read as Arrow record batches.
+class EmptyTableError(ValueError):
+    """A table without rows."""
 
-    Parameters
-    ----------
-    file : TableFile
-    """
 
-    def __init__(self, file: TableFile) -> None:
-        super().__init__(str(file.path))
-        self.file = file
-
-    @property
-    def n_bytes(self) -> int:
-        """Approximate size of the values."""
-        return self.file.n_bytes
+class BatchSource(TableSource):
+    """A table that is read as Arrow record batches."""
 
     @abstractmethod
     def _parts(
@@ -227,6 +222,58 @@ class FileSource(TableSource):
                 f"{self.name} cannot be read as {file_format} ({shorten_error(error)}); the file "
                 "looks truncated or damaged, get it again"
             ) from error
+
+
+class FileSource(BatchSource):
+    """A table in a file.
+
+    Parameters
+    ----------
+    file : TableFile
+    """
+
+    def __init__(self, file: TableFile) -> None:
+        super().__init__(str(file.path))
+        self.file = file
+
+    @property
+    def title(self) -> str:
+        """The name of the file."""
+        return self.file.path.name
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate size of the values."""
+        return self.file.n_bytes
+
+
+class WholeSource(FileSource):
+    """A table in a file that is read as a whole, once."""
+
+    @property
+    @abstractmethod
+    def _table(self) -> Any:
+        """The content as Arrow table; subclasses keep it."""
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        names: list[str] = self._table.column_names
+        return names
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        n_rows: int = self._table.num_rows
+        return n_rows
+
+    def _parts(
+        self, columns: list[str], positions: NDArray[np.intp] | None
+    ) -> Iterator[tuple[int, Any]]:
+        first = 0
+        for batch in self._table.select(columns).to_batches(max_chunksize=BATCH):
+            yield first, batch
+            first += batch.num_rows
 
 
 def has_any(positions: NDArray[np.intp] | None, first: int, n_rows: int) -> bool:

@@ -11,13 +11,10 @@ from typing import NamedTuple
 SAMPLE = 1 << 18
 # The first bytes of files that are mistaken for tables.
 _FOREIGN = {
-    b"PK\x03\x04": "a zip archive or an Excel workbook",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
     b"%PDF": "a PDF document",
     b"SQLite format 3": "an SQLite database",
     b"<!DOCTYPE": "a web page",
     b"<html": "a web page",
-    **dict.fromkeys([b'{"', b"{\n", b"[{", b"[\n"], "JSON"),
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 # The first that fits is taken; Latin-1 always does.
@@ -114,8 +111,8 @@ def _check_text(block: bytes, path: str, *, is_start: bool) -> None:
     foreign = next((what for magic, what in _FOREIGN.items() if start.startswith(magic)), None)
     if foreign or b"\x00" in block or looks_binary(start):
         raise ValueError(
-            f"{path} is {foreign or 'binary, not text'}; give a CSV, Parquet, Arrow, ARFF or KEEL "
-            "file"
+            f"{path} is {foreign or 'binary, not text'}; give a CSV, Excel, Parquet, Arrow, JSON, "
+            "ARFF or KEEL file"
         )
 
 

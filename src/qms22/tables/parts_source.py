@@ -1,0 +1,195 @@
+"""Tables in several files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.packages import need
+from qms22.tables.column_types import cast_column, common_type, is_text
+from qms22.tables.source import BatchSource, EmptyTableError, has_any
+from qms22.tables.storage_types import CellTraits, convert
+from qms22.tables.words import list_some
+
+# The value of a key whose name Hive writes for a missing one.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+# Tables that a title names.
+_MOST_NAMED = 3
+
+
+class PartsSource(BatchSource):
+    """A table whose rows are in several sources, one after the other.
+
+    Columns go by their names, in the order in which they occur first. In a part that lacks a column
+    its cells are missing; a column of different types becomes what can hold all of them. Parts
+    without rows are left out.
+
+    Parameters
+    ----------
+    parts : sequence of BatchSource
+    name : str, optional
+        The name of the table in messages; by default those of the parts.
+    keys : sequence of mapping of str to str, optional
+        For each part, columns with one value, as the directories of a partitioned table name them.
+    notes : sequence of str
+        Sentences about how the parts were found.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[BatchSource],
+        name: str | None = None,
+        keys: Sequence[Mapping[str, str]] | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        super().__init__(name or list_some([part.name for part in parts]))
+        self._all = list(parts)
+        self._keys = keys or [{} for _ in parts]
+        self._has_name = name is not None
+        self._found_notes = tuple(notes)
+
+    @property
+    def title(self) -> str:
+        """The names of the parts, without directories."""
+        if self._has_name:
+            return f"{Path(self.name).name} ({len(self._all)} files)"
+        names = [part.title for part in self._all]
+        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+        return ", ".join(names[:_MOST_NAMED]) + more
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns of all parts."""
+        names: dict[str, None] = {}
+        for part, keys in self._used:
+            if names and not names.keys() & {*part.names, *keys}:
+                raise ValueError(
+                    f"{part.name} has no column in common with {self._used[0][0].name} (it has "
+                    f"{list_some([repr(name) for name in part.names])}); give only files that are "
+                    "parts of one table"
+                )
+            names |= dict.fromkeys([*part.names, *(key for key in keys if key not in part.names)])
+        return list(names)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows of all parts."""
+        return sum(part.n_rows for part, _ in self._used)
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate size of the values."""
+        return sum(part.n_bytes for part in self._all)
+
+    @property
+    def label(self) -> str | None:
+        """The class column, if all parts declare the same one."""
+        labels = {part.label for part in self._all}
+        return labels.pop() if len(labels) == 1 else None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes of the parts, and about columns in which they differ."""
+        used = {id(part) for part, _ in self._used}
+        without_rows = [part.name for part in self._all if id(part) not in used]
+        notes = [note for part, _ in self._used for note in part.notes]
+        if without_rows:
+            notes.append(f"without rows and left out: {list_some(without_rows)}")
+        for name in self.names:
+            lacking = [part.title for part, has in self._used if name not in {*part.names, *has}]
+            if lacking:
+                notes.append(f"column {name!r} is not in {list_some(lacking)}, and missing there")
+            texts = [title for title, schema in self._schemas if is_text(schema.get(name))]
+            others = [title for title, schema in self._schemas if name in schema]
+            if is_text(self._types[name]) and len(texts) < len(others):
+                where = f"in {list_some(texts)}" if texts else "in no part alike"
+                notes.append(f"column {name!r} is text {where}, and read as text everywhere")
+        return (*self._found_notes, *notes)
+
+    def place(self, row: int) -> str:
+        """Return where a row is, for messages."""
+        at = int(np.searchsorted(self._ends, row, side="right"))
+        part = self._used[at][0]
+        return part.place(row - self._ends[at] + part.n_rows)
+
+    @cached_property
+    def _used(self) -> list[tuple[BatchSource, Mapping[str, str]]]:
+        """The parts with rows, and their keys."""
+        used = []
+        for part, keys in zip(self._all, self._keys, strict=True):
+            try:
+                if part.n_rows:
+                    used.append((part, keys))
+            except EmptyTableError:
+                continue
+        if not used:
+            raise EmptyTableError(f"{self.name} has no rows; give a table with at least one row")
+        return used
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return list(accumulate(part.n_rows for part, _ in self._used))
+
+    @cached_property
+    def _key_values(self) -> dict[str, Any]:
+        """For each key, its value in each part as an Arrow array."""
+        pa = need("pyarrow", self.name)
+        columns = {}
+        for key in dict.fromkeys(key for _, keys in self._used for key in keys):
+            values = [keys.get(key) for _, keys in self._used]
+            texts = pa.array([None if value == _NO_VALUE else value for value in values])
+            columns[key] = convert(texts, CellTraits.of(texts, ",").storage_type(False))
+        return columns
+
+    @cached_property
+    def _schemas(self) -> list[tuple[str, dict[str, Any]]]:
+        """The title of each part, and the types of its columns."""
+        schemas = []
+        for part, keys in self._used:
+            types = {key: self._key_values[key].type for key in keys}
+            # A source has the same types in every batch.
+            _, batch = next(iter(part._parts(part.names, None)))
+            types |= {field.name: field.type for field in batch.schema}
+            schemas.append((part.title, types))
+        return schemas
+
+    @cached_property
+    def _types(self) -> dict[str, Any]:
+        return {
+            name: common_type([types[name] for _, types in self._schemas if name in types])
+            for name in self.names
+        }
+
+    def _parts(
+        self, columns: list[str], positions: NDArray[np.intp] | None
+    ) -> Iterator[tuple[int, Any]]:
+        pa = need("pyarrow", self.name)
+        first = 0
+        for at, (part, keys) in enumerate(self._used):
+            if has_any(positions, first, part.n_rows):
+                wanted = None if positions is None else positions[positions >= first] - first
+                own = [name for name in columns if name in part.names]
+                constants = {name: self._key_values[name][at] for name in columns if name in keys}
+                for start, batch in part._parts(own or part.names[:1], wanted):
+                    arrays = [
+                        cast_column(batch.column(name), self._types[name])
+                        if name in own
+                        else _repeat(constants.get(name), batch.num_rows, self._types[name])
+                        for name in columns
+                    ]
+                    yield first + start, pa.record_batch(arrays, names=columns)
+            first += part.n_rows
+
+
+def _repeat(value: Any, n_rows: int, type_: Any) -> Any:
+    """Return a column with one value, or with missing ones for None."""
+    pa = need("pyarrow")
+    return (
+        pa.nulls(n_rows, type_) if value is None else cast_column(pa.repeat(value, n_rows), type_)
+    )
