@@ -116,7 +116,7 @@ def test_refusals(files: Path, content: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("c.json",), "--suspicious-normal c.json must end in .csv or .parquet"),
+        (("c.json",), "--suspicious-normal c.json must end in .csv, .parquet or .xlsx"),
         (("normal.csv",), "--suspicious-normal normal.csv is the input normal.csv"),
         (("c.csv", "--preset", "paper"), "--suspicious-normal needs the preset recommended"),
     ],

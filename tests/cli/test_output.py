@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import resource
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +17,19 @@ from page_data import read_page
 from visits import FAST, N_BATCH, write_visits
 
 from qms22 import Detection, detect
-from qms22.cli.output import write_tables
+from qms22.cli.writers import write_tables
 from qms22.detection import streaming
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-READERS = {"csv": pd.read_csv, "parquet": pd.read_parquet, "json": pd.read_json}
+READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
+    "csv": pd.read_csv,
+    "parquet": pd.read_parquet,
+    "json": pd.read_json,
+    "jsonl": partial(pd.read_json, lines=True),
+    "xlsx": partial(pd.read_excel, engine="calamine"),
+}
 VISITS = ("detect", "normal.csv", "batch.csv", "--id", "visit", "--ignore", "sick")
 QUICK = (*VISITS, "--preset", "paper", "--n-jobs", "1", "-q")
 
@@ -60,12 +67,12 @@ def test_all_outputs_of_a_false_discovery_rate_agree(files: Path) -> None:
     assert table["rank"].tolist() == list(range(1, N_BATCH + 1))
     assert table["score"].is_monotonic_decreasing
     assert 0 < len(flagged) < flagged["rank"].max()  # the first rows would not be the same
-    for suffix in ("parquet", "json"):
+    for suffix in list(READERS)[1:]:
         pd.testing.assert_frame_equal(
             tables[suffix].replace({"reasons": {"": np.nan}}),
             table,
             check_dtype=False,
-            rtol=1e-8 if suffix == "json" else 1e-15,
+            rtol=1e-8 if suffix.startswith("json") else 1e-15,
         )
     # On the terminal, or rather in a pipe: the flagged rows, by rank.
     names, *lines = (line.split(",") for line in result.stdout.splitlines())
@@ -129,12 +136,14 @@ def test_parts_make_one_table(files: Path, found: Detection, suffix: str) -> Non
     whole = READERS[suffix](files / f"o.{suffix}")
     expected = detect(files / "normal.csv", files / "batch.csv", **FAST).table()
     ranked = whole.sort_values("rank").reset_index(drop=True)
-    expected["reasons"] = expected["reasons"].replace("", np.nan if suffix == "csv" else "")
+    expected["reasons"] = expected["reasons"].replace(
+        "", np.nan if suffix in ("csv", "xlsx") else ""
+    )
     pd.testing.assert_frame_equal(
         ranked,
         expected.reset_index(drop=True),
         check_dtype=False,
-        rtol=1e-8 if suffix == "json" else 1e-15,
+        rtol=1e-8 if suffix.startswith("json") else 1e-15,
     )
 
 

@@ -262,7 +262,7 @@ import resource
 from pathlib import Path
 import numpy as np
 from qms22 import detect
-from qms22.cli.output import write_tables
+from qms22.cli.writers import write_tables
 
 def work(name):
     found = detect("n.parquet", name, max_samples=2000, preset="paper", n_jobs=1)

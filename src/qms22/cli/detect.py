@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qms22._runtime.progress import reading_shown
+from qms22.cli.inputs import input_files, show_roles
 from qms22.cli.labels import print_evaluation, read_truth
 from qms22.cli.output import (
     print_columns,
@@ -18,7 +20,6 @@ from qms22.cli.output import (
     print_suspicious_normal,
     print_verdict,
     print_written,
-    write_tables,
 )
 from qms22.cli.shared import (
     FILE,
@@ -30,14 +31,14 @@ from qms22.cli.shared import (
     output_option,
     quiet_option,
 )
+from qms22.cli.writers import check_sheet_size, write_tables
 
 if TYPE_CHECKING:
     from qms22.detection import Detection
 
 
 @click.command(short_help="Find the most suspicious rows of a table.")
-@click.argument("normal", type=FILE)
-@click.argument("unlabeled", type=FILE, required=False)
+@click.argument("tables", nargs=-1, required=True, metavar="NORMAL... UNLABELED")
 @click.option(
     "--marker",
     metavar="COLUMN",
@@ -105,8 +106,8 @@ if TYPE_CHECKING:
 @click.option(
     "--suspicious-normal",
     type=FILE,
-    help="Write the most suspicious known-normal rows (5 % of them, at most 100) to a .csv or "
-    ".parquet file. Look at them, write 'anomaly' into the column 'mark' of those that are not "
+    help="Write the most suspicious known-normal rows (5 % of them, at most 100) to a .csv, .xlsx "
+    "or .parquet file. Look at them, write 'anomaly' into the column 'mark' of those that are not "
     "normal, and give the file to --marks: these rows leave the known-normal ones.",
 )
 @click.option("--report", type=FILE, help="Write a page to explore the result: an .html file.")
@@ -135,8 +136,7 @@ if TYPE_CHECKING:
 )
 @quiet_option
 def detect(
-    normal: Path,
-    unlabeled: Path | None,
+    tables: tuple[str, ...],
     marker: str | None,
     normal_value: str | None,
     label: str | None,
@@ -151,11 +151,14 @@ def detect(
 ) -> None:
     """Find the most suspicious rows of UNLABELED, given the known-normal rows of NORMAL.
 
-    Both files are tables: CSV with any delimiter, Parquet, Arrow, ARFF or KEEL, compressed or not.
-    Columns are matched by name, in which case, blanks and underscores do not count; columns of only
-    one file, titles and footers are left out, with a note on standard error. Or give one file with
-    a column --marker that marks the known-normal rows. Numbers, truth values, categories and dates
-    are used; identifiers, free text and columns with one value are left out.
+    Both are tables: CSV with any delimiter, Excel, Parquet, Arrow, JSON, ARFF or KEEL, compressed or
+    not. Of several files the last is UNLABELED, all others are NORMAL. Each may also be a
+    directory, a quoted pattern such as 'data/2024-*.csv', a sheet such as 'book.xlsx#March', or '-'
+    for standard input. Columns are matched by name, in which case, blanks and underscores do not
+    count; columns of only one table, titles and footers are left out, with a note on standard
+    error. Or give one file with a column --marker that marks the known-normal rows. Numbers, truth
+    values, categories and dates are used; identifiers, free text and columns with one value are
+    left out.
 
     On a terminal the flagged rows are shown with their reasons; in a pipe they are CSV. Before them
     comes, on standard error, the verdict on the batch: whether it is fine, contains anomalies or
@@ -166,45 +169,48 @@ def detect(
     \b
     Example:
         qms22 detect last-month.csv today.csv --top 50 --id order --report today.html
-        qms22 detect last-month.csv today.csv --fdr 0.1
+        qms22 detect january.csv february.csv march.csv --fdr 0.1
         qms22 detect last-month.csv today.csv --id order --marks looked-at.csv
         qms22 detect last-month.csv today.csv --suspicious-normal to-check.csv
         qms22 detect last-year.parquet this-year.parquet --max-samples 50000 -o scores.parquet
     """
-    _check_files(normal, unlabeled, marker, normal_value, options)
+    _check_files(tables, marker, normal_value, options)
     _check_preset(suspicious_normal, options["preset"])
     check_goes_with("--outlier", outlier, "--label", label)
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     outputs = {"--output": output, "--suspicious-normal": suspicious_normal}
     outputs |= {"--report": report, "--save-model": save_model}
-    check_table_outputs([normal, unlabeled, options["marks"]], outputs)
+    check_table_outputs(input_files([*tables, options["marks"]]), outputs)
     began = time.perf_counter()
-    with explained():
+    with explained(), reading_shown(enabled=not quiet):
         from qms22 import detection
         from qms22.models import save_model as write_model
         from qms22.tables import open_table, read_mixed
         from qms22.tables.frame_source import FrameSource
 
-        tables: Any = (normal, unlabeled)
+        source = open_table(tables[-1])
+        normal: Any = open_table(tables[:-1]) if len(tables) > 1 else None
+        titles = [each.title for each in (normal, source) if each is not None]
+        if len(tables) > 2 and not quiet:
+            show_roles(*titles)
+        batch = source
         if marker is not None:
-            mixed = open_table(normal)
-            tables = read_mixed(mixed, marker, normal=normal_value)
-            tables = [FrameSource(table, mixed.name, mixed.notes) for table in tables]
-        batch = open_table(tables[1])
+            parts = read_mixed(source, marker, normal=normal_value)
+            normal, batch = (FrameSource(part, source.name, source.notes) for part in parts)
+        check_sheet_size(None if only_flagged else output, batch.n_rows)
         _check_columns(batch.names, label, options)
         truth = read_truth(batch, label, outlier)
         if label is not None:
             options["ignore"] = (*options["ignore"], label)
-        found = detection.detect(tables[0], batch, **options, verbose=int(not quiet))
+        found = detection.detect(normal, batch, **options, verbose=int(not quiet))
         print_notes(found)
         if not quiet:
             print_columns(found)
         _write_output(found, output, only_flagged, suspicious_normal)
         if report is not None:
-            paths = [path for path in (normal, unlabeled) if path is not None]
-            facts = {"files": ", ".join(path.name for path in paths), "preset": options["preset"]}
+            facts = {"files": ", ".join(titles), "preset": options["preset"]}
             facts["seconds"] = f"{time.perf_counter() - began:.1f}"
-            title = f"Suspicious rows of {paths[-1].name}"
+            title = f"Suspicious rows of {titles[-1]}"
             found.report(report, title=title, truth=truth, facts=facts)
         if save_model is not None:
             about = {name: options[name] for name in ("preset", "id")}
@@ -222,7 +228,7 @@ def detect(
 
 @click.command(short_help="Score new rows by a saved model.")
 @click.argument("model", type=FILE)
-@click.argument("new", type=FILE)
+@click.argument("new", nargs=-1, required=True)
 @click.option(
     "-k",
     "--top",
@@ -236,7 +242,7 @@ def detect(
 @quiet_option
 def score(
     model: Path,
-    new: Path,
+    new: tuple[str, ...],
     output: Path | None,
     only_flagged: bool,
     quiet: bool,
@@ -244,6 +250,7 @@ def score(
 ) -> None:
     """Score the rows of NEW by a model that 'qms22 detect --save-model' has saved.
 
+    Several files are parts of one table. Each may be of any form that 'qms22 detect' takes.
     Without --top it flags the rows beyond the threshold that was set when the model was made.
     The model has learned from another batch: it may miss kinds of anomalies that were not in it.
     Loading a model never runs code from its file.
@@ -253,12 +260,15 @@ def score(
         qms22 score model.skops tomorrow.csv --top 20
     """
     check_goes_with("--only-flagged", only_flagged, "--output", output)
-    check_table_outputs([model, new], {"--output": output})
-    with explained():
+    check_table_outputs([model, *input_files(new)], {"--output": output})
+    with explained(), reading_shown(enabled=not quiet):
         from qms22 import detection
         from qms22.models import load_model
+        from qms22.tables import open_table
 
-        found = detection.score(load_model(model), new, **options, verbose=int(not quiet))
+        batch = open_table(new)
+        check_sheet_size(None if only_flagged else output, batch.n_rows)
+        found = detection.score(load_model(model), batch, **options, verbose=int(not quiet))
         print_notes(found)
         _write_output(found, output, only_flagged)
     print_flagged(found)
@@ -266,24 +276,24 @@ def score(
 
 
 def _check_files(
-    normal: Path,
-    unlabeled: Path | None,
+    tables: tuple[str, ...],
     marker: str | None,
     normal_value: str | None,
     options: dict[str, Any],
 ) -> None:
     if options["k"] is not None and options["fdr"] is not None:
         raise click.UsageError("--top and --fdr both say how many rows to flag; give one of them")
-    if unlabeled is None and marker is None:
+    is_single = len(tables) == 1
+    if is_single and marker is None:
         raise click.UsageError(
             "give a second file with the rows to search, or name by --marker the column that "
-            f"marks the known-normal rows of {normal}"
+            f"marks the known-normal rows of {tables[0]}"
         )
-    if unlabeled is None and options["max_samples"] is not None:
+    if is_single and options["max_samples"] is not None:
         raise click.UsageError(
             "--max-samples draws from two files; write the known-normal rows into one of their own"
         )
-    if unlabeled is not None and (marker is not None or normal_value is not None):
+    if not is_single and (marker is not None or normal_value is not None):
         raise click.UsageError("--marker and --normal-value go with one file, not with two")
 
 

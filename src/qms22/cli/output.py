@@ -1,16 +1,15 @@
-"""Results of commands on the terminal, in pipes and in files."""
+"""Results of commands on the terminal and in pipes."""
 
 from __future__ import annotations
 
-import json
-import math
 import sys
 from collections.abc import Iterable
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+
+from qms22.cli.writers import without_formulas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,47 +21,6 @@ _MOST_MOVED = 10
 
 # Rows that a line of text names.
 _MOST_NAMED = 10
-
-
-def write_tables(tables: Iterable[pd.DataFrame], path: Path) -> None:
-    """Write the parts of a table, at least one and all with the same columns, into one file."""
-    from qms22._runtime.files import atomic_path
-
-    write = {".parquet": _write_parquet, ".json": _write_json}.get(path.suffix.lower(), _write_csv)
-    with atomic_path(path) as temporary:
-        write(tables, temporary)
-
-
-def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
-    from qms22._runtime.packages import need
-
-    pa = need("pyarrow")
-    parts = iter(tables)
-    first = pa.Table.from_pandas(next(parts), preserve_index=False)
-    with need("pyarrow.parquet").ParquetWriter(path, first.schema) as writer:
-        writer.write_table(first)
-        for part in parts:
-            writer.write_table(pa.Table.from_pandas(part, first.schema, preserve_index=False))
-
-
-def _write_json(tables: Iterable[pd.DataFrame], path: Path) -> None:
-    encode = json.JSONEncoder(ensure_ascii=False).encode
-    with path.open("w", encoding="utf-8") as file:
-        file.write("[")
-        before = "\n"
-        for table in tables:
-            names = [str(name) for name in table.columns]
-            columns = [_json_values(table.iloc[:, at]) for at in range(len(names))]
-            for row in zip(*columns, strict=True):
-                file.write(before + encode(dict(zip(names, row, strict=True))))
-                before = ",\n"
-        file.write("\n]\n")
-
-
-def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        for at, table in enumerate(tables):
-            without_formulas(table).to_csv(file, index=False, header=at == 0)
 
 
 def print_marks(found: Detection) -> None:
@@ -161,60 +119,6 @@ def print_suspicious_normal(found: Detection) -> None:
         "(--suspicious-normal), and mark those that are not normal",
         err=True,
     )
-
-
-def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Add an apostrophe before texts that a spreadsheet would run as formulas."""
-    from qms22.tables.words import FORMULA_STARTS
-
-    def harmless(value: object) -> object:
-        if isinstance(value, str) and value.startswith(FORMULA_STARTS) and not _is_number(value):
-            return f"'{value}"
-        return value
-
-    safe = table.copy()
-    for at, dtype in enumerate(table.dtypes):
-        if dtype.kind not in "ifbM":
-            safe.isetitem(at, table.iloc[:, at].map(harmless))
-    return safe.set_axis([harmless(name) for name in table.columns], axis=1)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _json_values(column: pd.Series) -> list[Any]:
-    """Return the values of a column as JSON has them.
-
-    pandas would round numbers, and write dates as milliseconds.
-    """
-    import pandas as pd
-
-    if isinstance(column.dtype, pd.ArrowDtype):
-        values = column.array.__arrow_array__().to_pylist()
-    else:
-        values = column.tolist()
-    is_plain = column.dtype.kind in "iub" and not column.hasnans
-    return values if is_plain else [_plain(value) for value in values]
-
-
-def _plain(value: Any) -> Any:
-    """Return a value in JSON's types; None for missing and infinite ones, text for others."""
-    if isinstance(value, float | Decimal):
-        return float(value) if math.isfinite(value) else None
-    if value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
-        return _plain(value.tolist())
-    return None if type(value).__name__ in ("NAType", "NaTType") else str(value)
 
 
 def print_written(paths: Iterable[Path | None], *, quiet: bool) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 _SUFFIXES = {
-    "--output": (".csv", ".parquet", ".json"),
-    "--suspicious-normal": (".csv", ".parquet"),
+    "--output": (".csv", ".parquet", ".json", ".jsonl", ".xlsx"),
+    "--suspicious-normal": (".csv", ".parquet", ".xlsx"),
     "--report": (".html",),
     "--save-model": (".skops",),
 }
@@ -24,9 +24,9 @@ output_option = click.option(
     "-o",
     "--output",
     type=FILE,
-    help="Write all rows with score, rank, flag and reasons to a .csv, .parquet or .json file. The "
-    "most suspicious rows come first; if files are read part by part, rows are in the order of the "
-    "file.",
+    help="Write all rows with score, rank, flag and reasons to a .csv, .xlsx, .parquet, .json or "
+    ".jsonl file. The most suspicious rows come first; if files are read part by part, rows are in "
+    "the order of the file.",
 )
 only_flagged_option = click.option(
     "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."

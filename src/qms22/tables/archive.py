@@ -10,6 +10,7 @@ from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, cast
 
+from qms22._runtime.progress import reading_ended
 from qms22.tables.compressed import Decompressed, TableFile, cut_off, decompressing, shorten_error
 from qms22.tables.found_files import choose_tables
 from qms22.tables.words import list_some
@@ -57,7 +58,10 @@ class ArchivedFile(TableFile):
             except (zipfile.BadZipFile, EOFError, zlib.error) as error:
                 raise cut_off(self.path, error) from error
             with file:
-                yield Decompressed(stream, self.path)
+                try:
+                    yield Decompressed(stream, self.path, self.n_bytes)
+                finally:
+                    reading_ended()
 
 
 @contextmanager

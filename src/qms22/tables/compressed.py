@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 import sys
 import zlib
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 from qms22._runtime.packages import need
+from qms22._runtime.progress import reading_ended, report_reading
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 # The estimated ratio of the sizes of a table's content and its compressed file.
@@ -75,9 +77,13 @@ class TableFile:
         except (OSError, ValueError) as error:
             raise ValueError(_unreadable(self.path, error)) from error
         with file:
-            stream = Decompressed(decompressing(file, self.path), self.path)
-            self.is_compressed = stream.file is not file
-            yield stream
+            content = decompressing(file, self.path)
+            self.is_compressed = content is not file
+            n_bytes = None if self.is_compressed else os.fstat(file.fileno()).st_size
+            try:
+                yield Decompressed(content, self.path, n_bytes)
+            finally:
+                reading_ended()
 
 
 class Decompressed:
@@ -87,11 +93,15 @@ class Decompressed:
     ----------
     file : file-like
     path : Path
+    n_bytes : int, optional
+        The size of the content, for the line that shows how much was read.
     """
 
-    def __init__(self, file: Any, path: Path) -> None:
+    def __init__(self, file: Any, path: Path, n_bytes: int | None = None) -> None:
         self.file = file
         self._path = path
+        self._n_bytes = n_bytes
+        self._n_read = 0
 
     def read(self, size: int = -1) -> bytes:
         """Read at most `size` bytes, or all that are left."""
@@ -101,6 +111,9 @@ class Decompressed:
             if isinstance(self.file, BufferedReader):
                 raise ValueError(_unreadable(self._path, error)) from error
             raise cut_off(self._path, error) from error
+        self._n_read += len(content)
+        if not isinstance(self.file, BytesIO):
+            report_reading(self._path.name, self._n_read, self._n_bytes)
         return content
 
 

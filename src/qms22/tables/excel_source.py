@@ -9,6 +9,7 @@ from io import BytesIO
 from typing import Any
 
 from qms22._runtime.packages import need
+from qms22._runtime.progress import reading_ended, report_reading
 from qms22.tables.compressed import TableFile, shorten_error
 from qms22.tables.header import find_header, unique_names
 from qms22.tables.source import EmptyTableError, WholeSource
@@ -21,6 +22,8 @@ _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _SAMPLE = 80
 # The estimated ratio of the sizes of the values and the file.
 _RATIO = 8
+# Workbooks with more values, in bytes, take seconds to read.
+_SLOW = 1 << 24
 # Whole numbers up to this size are exact in a workbook.
 _EXACT = 2.0**53
 
@@ -91,6 +94,8 @@ class ExcelSource(WholeSource):
         )
         if _ENCRYPTED in content:
             raise ValueError(protected)
+        if self.n_bytes > _SLOW:
+            report_reading(self.title, 0, len(content), silent=0)
         try:
             with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
                 return self._read_sheet(book)
@@ -101,6 +106,8 @@ class ExcelSource(WholeSource):
                 f"{self.file.path} cannot be read as a workbook ({shorten_error(error)}); the file "
                 "looks damaged, get it again"
             ) from error
+        finally:
+            reading_ended()
 
     def _read_sheet(self, book: Any) -> _Sheet:
         """Read the wanted sheet, or the first with a table."""

@@ -78,7 +78,7 @@ def open_table(table: str | Path | TableSource | Any) -> TableSource:
         return _join([open_table(each) for each in table])
     if not isinstance(table, str | os.PathLike):
         return FrameSource(table)
-    if table == "-":
+    if str(table) == "-":
         return _open_file(TableFile.standard_input())
     found = find_files(table)
     sources = [_open_file(TableFile(path), found.inner) for path in found.paths]

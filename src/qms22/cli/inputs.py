@@ -1,0 +1,35 @@
+"""The tables that commands read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from qms22.cli.shared import explained
+
+STANDARD_INPUT = "-"
+
+
+def input_files(places: Iterable[str | Path | None]) -> list[Path | None]:
+    """Return the files that commands read, so that none of them is overwritten.
+
+    Raise UsageError if a pattern matches no file, or if standard input is named twice.
+    """
+    from qms22.tables.found_files import find_files
+
+    named = [str(place) for place in places if place is not None]
+    if named.count(STANDARD_INPUT) > 1:
+        raise click.UsageError("standard input can be read only once; give '-' for one table")
+    files: list[Path | None] = []
+    with explained():
+        for place in named:
+            if place != STANDARD_INPUT and "://" not in place:
+                files += find_files(place).paths
+    return files
+
+
+def show_roles(normal: str, batch: str) -> None:
+    """Print which of several files are known to be normal, and which is searched."""
+    click.echo(f"known-normal: {normal}; searched: {batch}", err=True)

@@ -1,0 +1,201 @@
+"""Results of commands in files: CSV, Parquet, JSON, JSON Lines and Excel."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Rows below the header, columns and characters of a cell that a sheet of Excel can have.
+MOST_SHEET_ROWS = (1 << 20) - 1
+_MOST_SHEET_COLUMNS = 1 << 14
+_MOST_CHARACTERS = (1 << 15) - 1
+# Whole numbers up to this size are exact in Excel.
+_EXACT = 1 << 53
+_FIRST_YEAR = 1900
+
+
+def write_tables(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    """Write the parts of a table, at least one and all with the same columns, into one file."""
+    from qms22._runtime.files import atomic_path
+
+    writers = {
+        ".parquet": _write_parquet,
+        ".json": _write_json,
+        ".jsonl": _write_json_lines,
+        ".xlsx": _write_excel,
+    }
+    with atomic_path(path) as temporary:
+        writers.get(path.suffix.lower(), _write_csv)(tables, temporary)
+
+
+def check_sheet_size(path: Path | None, n_rows: int) -> None:
+    """Raise ValueError if a workbook cannot hold that many rows."""
+    if path is not None and path.suffix.lower() == ".xlsx" and n_rows > MOST_SHEET_ROWS:
+        raise ValueError(
+            f"a sheet of Excel holds {MOST_SHEET_ROWS} rows below its header, not {n_rows}; "
+            "write a .csv or .parquet file, or only the flagged rows"
+        )
+
+
+def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    from qms22._runtime.packages import need
+
+    pa = need("pyarrow")
+    parts = iter(tables)
+    first = pa.Table.from_pandas(next(parts), preserve_index=False)
+    with need("pyarrow.parquet").ParquetWriter(path, first.schema) as writer:
+        writer.write_table(first)
+        for part in parts:
+            writer.write_table(pa.Table.from_pandas(part, first.schema, preserve_index=False))
+
+
+def _write_json(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.write("[")
+        before = "\n"
+        for record in _json_records(tables):
+            file.write(before + record)
+            before = ",\n"
+        file.write("\n]\n")
+
+
+def _write_json_lines(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(record + "\n" for record in _json_records(tables))
+
+
+def _json_records(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
+    encode = json.JSONEncoder(ensure_ascii=False).encode
+    for table in tables:
+        names = [str(name) for name in table.columns]
+        columns = [_json_values(table.iloc[:, at]) for at in range(len(names))]
+        for row in zip(*columns, strict=True):
+            yield encode(dict(zip(names, row, strict=True)))
+
+
+def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        for at, table in enumerate(tables):
+            without_formulas(table).to_csv(file, index=False, header=at == 0)
+
+
+def _write_excel(tables: Iterable[pd.DataFrame], path: Path) -> None:
+    """Write a workbook with one sheet; texts stay texts, so that Excel runs no formula."""
+    from qms22._runtime.packages import need
+
+    xlsxwriter = need("xlsxwriter", "a workbook")
+    try:
+        # Rows are written to disk one after the other.
+        with xlsxwriter.Workbook(path, {"constant_memory": True}) as book:
+            _fill_sheet(book, tables, path)
+    except xlsxwriter.exceptions.XlsxFileError as error:
+        raise OSError(str(error)) from error
+
+
+def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame], path: Path) -> None:
+    bold = book.add_format({"bold": True})
+    day = book.add_format({"num_format": "yyyy-mm-dd"})
+    moment = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+    sheet = book.add_worksheet("rows")
+    sheet.freeze_panes(1, 0)
+    n_rows = 0
+    for table in tables:
+        check_sheet_size(path, n_rows + len(table))
+        if not n_rows:
+            if table.shape[1] > _MOST_SHEET_COLUMNS:
+                raise ValueError(
+                    f"a sheet of Excel holds {_MOST_SHEET_COLUMNS} columns, and there are "
+                    f"{table.shape[1]}; write a .csv or .parquet file"
+                )
+            for at, name in enumerate(table.columns):
+                sheet.write_string(0, at, str(name), bold)
+        columns = [_values(table.iloc[:, at]) for at in range(table.shape[1])]
+        for row in zip(*columns, strict=True):
+            n_rows += 1
+            for at, value in enumerate(row):
+                _write_cell(sheet, n_rows, at, value, day, moment)
+
+
+def _write_cell(sheet: Any, row: int, column: int, value: Any, day: Any, moment: Any) -> None:
+    # The missing date of pandas does not equal itself.
+    plain = value if isinstance(value, date) and value == value else _plain(value)
+    if plain is None:
+        return
+    if isinstance(plain, bool):
+        sheet.write_boolean(row, column, plain)
+    elif isinstance(plain, int | float) and abs(plain) <= _EXACT:
+        sheet.write_number(row, column, plain)
+    elif isinstance(plain, date) and plain.year >= _FIRST_YEAR:
+        local = plain.replace(tzinfo=None) if isinstance(plain, datetime) else plain
+        has_time = isinstance(local, datetime) and local.time() != time()
+        sheet.write_datetime(row, column, local, moment if has_time else day)
+    else:
+        sheet.write_string(row, column, str(plain)[:_MOST_CHARACTERS])
+
+
+def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
+    """Add an apostrophe before texts that a spreadsheet would run as formulas."""
+    from qms22.tables.words import FORMULA_STARTS
+
+    def harmless(value: object) -> object:
+        if isinstance(value, str) and value.startswith(FORMULA_STARTS) and not _is_number(value):
+            return f"'{value}"
+        return value
+
+    safe = table.copy()
+    for at, dtype in enumerate(table.dtypes):
+        if dtype.kind not in "ifbM":
+            safe.isetitem(at, table.iloc[:, at].map(harmless))
+    return safe.set_axis([harmless(name) for name in table.columns], axis=1)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _json_values(column: pd.Series) -> list[Any]:
+    """Return the values of a column as JSON has them.
+
+    pandas would round numbers, and write dates as milliseconds.
+    """
+    values = _values(column)
+    is_plain = column.dtype.kind in "iub" and not column.hasnans
+    return values if is_plain else [_plain(value) for value in values]
+
+
+def _values(column: pd.Series) -> list[Any]:
+    """Return the values of a column as Python has them."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        values: list[Any] = column.array.__arrow_array__().to_pylist()
+    else:
+        values = column.tolist()
+    return values
+
+
+def _plain(value: Any) -> Any:
+    """Return a value in JSON's types; None for missing and infinite ones, text for others."""
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
+        return _plain(value.tolist())
+    return None if type(value).__name__ in ("NAType", "NaTType") else str(value)
