@@ -125,6 +125,9 @@ def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame], path: Path) -> None:
 
 
 def _write_cell(sheet: Any, row: int, column: int, value: Any, day: Any, moment: Any) -> None:
+    if type(value) is float and math.isfinite(value):  # most cells are such numbers
+        sheet.write_number(row, column, value)
+        return
     # The missing date of pandas does not equal itself.
     plain = value if isinstance(value, date) and value == value else _plain(value)
     if plain is None:

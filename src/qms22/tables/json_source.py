@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,34 +37,48 @@ class JsonLinesSource(FileSource):
     @property
     def names(self) -> list[str]:
         """The keys of all records, in the order in which they occur."""
-        return list(self._contents[1])
+        return list(self._contents.types)
 
     @property
     def n_rows(self) -> int:
         """Number of records."""
-        return self._contents[0]
+        return self._contents.n_rows
+
+    def read(self) -> Any:
+        """Read the whole table; the records are parsed once."""
+        if "_contents" in self.__dict__:
+            return super().read()
+        self._contents = self._scan(keep=True)
+        frame = super().read()
+        if self.n_bytes > _MOST_KEPT:
+            self._contents = self._contents._replace(kept=None)
+        return frame
 
     @cached_property
-    def _contents(self) -> tuple[int, dict[str, Any], list[Record] | None]:
-        """The number of rows, the type of each column, and the records if they are few."""
+    def _contents(self) -> _Contents:
+        return self._scan(keep=self.n_bytes <= _MOST_KEPT)
+
+    def _scan(self, *, keep: bool) -> _Contents:
+        """Read all records, to count them and find the types of columns."""
         kinds: dict[str, frozenset[str]] = {}
-        kept: list[Record] | None = [] if self.n_bytes <= _MOST_KEPT else None
+        kept: list[Record] = []
         n_rows = 0
         for records in _in_batches(self._records()):
             n_rows += len(records)
             for name, values in _columns(records).items():
                 kinds[name] = kinds.get(name, frozenset()) | value_kinds(values)
-            if kept is not None:
+            if keep:
                 kept += records
         if not n_rows:
             raise EmptyTableError(f"{self.name} has no records; give a file with at least one")
-        return n_rows, {name: arrow_type(found) for name, found in kinds.items()}, kept
+        types = {name: arrow_type(found) for name, found in kinds.items()}
+        return _Contents(n_rows, types, kept if keep else None)
 
     def _parts(
         self, columns: list[str], positions: NDArray[np.intp] | None
     ) -> Iterator[tuple[int, Any]]:
         pa = need("pyarrow", self.name)
-        _, types, kept = self._contents
+        types, kept = self._contents.types, self._contents.kept
         first = 0
         for records in _in_batches(kept if kept is not None else self._records()):
             arrays = [
@@ -106,6 +120,22 @@ class JsonLinesSource(FileSource):
             raise ValueError(
                 f"{self.name} is not UTF-8 text ({error.reason}); save it as UTF-8"
             ) from error
+
+
+class _Contents(NamedTuple):
+    """What is known once all records have been read.
+
+    Parameters
+    ----------
+    n_rows : int
+    types : dict of str to Arrow type
+    kept : list of dict or None
+        The records.
+    """
+
+    n_rows: int
+    types: dict[str, Any]
+    kept: list[Record] | None
 
 
 class JsonSource(WholeSource):

@@ -66,6 +66,12 @@ def arrow_type(kinds: frozenset[str]) -> Any:
 def arrow_column(values: Sequence[Any], to: Any) -> Any:
     """Return values as an Arrow array of the type `to`, which `arrow_type` has found for them."""
     pa = need("pyarrow")
+    types = set(map(type, values)) - {type(None)}
+    if types <= {str} and pa.types.is_string(to):
+        texts = {value: text_of(value) for value in set(values) if value is not None}
+        return pa.array(list(map(texts.get, values)), to)
+    if types <= {int, float, bool} and not pa.types.is_string(to):
+        return pa.array(values, to, from_pandas=True)
     read: Callable[[Any], Any]
     if pa.types.is_string(to):
         read = text_of
