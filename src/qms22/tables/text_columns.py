@@ -1,0 +1,41 @@
+"""When a column of texts counts as one of numbers or dates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+# So large a share of the rows must fit, ...
+LEAST_SHARE = 0.9
+# ... and the others may have so many different texts, or so many per row: "-", "unknown", "n/k".
+# Where more differ they are no words but codes, such as the ISBNs that end in "X".
+MOST_WORDS = 3
+MOST_WORDS_PER_ROW = 0.02
+
+
+def row_counts(texts: Sequence[str], counts: Sequence[float] | None) -> NDArray[np.float64]:
+    """Return in how many rows each text occurs; once each if unknown."""
+    if counts is None:
+        return np.ones(len(texts))
+    return np.asarray(counts, dtype=np.float64)
+
+
+def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64]) -> bool:
+    """Return whether nearly all rows fit, and the others have few different texts.
+
+    Parameters
+    ----------
+    fits : ndarray of bool of shape (n_texts,)
+        Which of the different texts fit.
+    counts : ndarray of shape (n_texts,)
+        In how many rows each of them occurs.
+    """
+    n_rows = counts.sum()
+    n_words = np.count_nonzero(~fits & (counts > 0))
+    return bool(
+        counts[fits].sum() > 0
+        and counts[fits].sum() >= LEAST_SHARE * n_rows
+        and n_words <= max(MOST_WORDS, MOST_WORDS_PER_ROW * n_rows)
+    )

@@ -1,0 +1,110 @@
+"""Units of numbers in texts: currencies, percent, measures and magnitudes."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+# Currency signs: $, €, £, ¥, ₹, …
+SIGNS = "$¢£¤¥฿" + "".join(map(chr, range(0x20A0, 0x20C1)))
+_CURRENCY_CODES = (
+    "AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HRK HUF IDR ILS INR ISK JPY "
+    "KES KRW MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN QAR RMB RON RSD RUB SAR SEK SGD THB TRY TWD "
+    "UAH USD VND ZAR BTC ETH"
+)
+_LOCAL_CURRENCIES = "kr Kr Kr. kr. Rs Rs. Fr Fr. SFr. zł Kč Ft лв руб руб. грн RM Rp TL Euro euro"
+_CURRENCIES = frozenset(f"{_CURRENCY_CODES} {_LOCAL_CURRENCIES}".split())
+_CURRENCY_SIGN = re.compile(rf"[A-Za-z]{{0,3}}[{re.escape(SIGNS)}]")
+# Two ways to write one currency.
+_SAME = {"€": "EUR", "euro": "EUR", "Euro": "EUR", "£": "GBP", "US$": "$", "USD": "$", "₹": "INR"}
+_SAME |= {"Rs": "INR", "Rs.": "INR", "SFr.": "CHF", "Fr.": "CHF", "Fr": "CHF", "zł": "PLN"}
+
+_PREFIXES = ("", *"nµμumcdhkKMGTP")
+_SCALED = "m g s Hz N Pa J W V A F Ω ohm S C mol cd lm lx Bq Gy Sv l L eV Wh Ah VA var bar cal B b"
+_SCALED_UNITS = {prefix + unit for prefix in _PREFIXES for unit in (*_SCALED.split(), "bit", "t")}
+_OTHER_UNITS = (
+    "% ‰ ° °C °F °K ℃ ℉ K F min mins h hr hrs sec secs d day days wk w mo mth y yr yrs in ft yd mi "
+    "nmi mph kph kmh kn kt kts oz lb lbs st gal pt qt rpm ppm ppb dB dBm dBA px pcs pc ea psi mmHg "
+    "bpm fps IU U mU ha ac PS hp MiB KiB GiB TiB Mbps Gbps kbps kWp kVAr Nm pH"
+)
+_UNITS = frozenset(_SCALED_UNITS | set(_OTHER_UNITS.split()))
+# Units that differ in nothing but case, such as mW and MW.
+_CASE_MATTERS = frozenset(
+    text.lower() for text in _SCALED_UNITS if text.swapcase() != text and text[0] in "mMbB"
+)
+_POWER = re.compile(r"(?:²|³|\^?[23])$")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+
+_MAGNITUDES = {"k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
+_MAGNITUDE_WORDS = {
+    **{"k": "k", "K": "k", "tsd": "k", "Tsd": "k", "thousand": "k"},
+    **{"M": "M", "mn": "M", "Mn": "M", "Mio": "M", "mio": "M", "million": "M", "mln": "M"},
+    **{"B": "B", "bn": "B", "Bn": "B", "Mrd": "B", "mrd": "B", "billion": "B"},
+    **{"G": "G", "T": "T"},
+}
+_MAGNITUDE = re.compile(rf"({'|'.join(sorted(_MAGNITUDE_WORDS, key=len, reverse=True))})\.? ?(.*)")
+
+
+def magnitude(letter: str) -> float:
+    """Return the factor that a magnitude letter stands for: k, M, B, G or T."""
+    return _MAGNITUDES[letter]
+
+
+@lru_cache(maxsize=4096)
+def currency(text: str) -> str | None:
+    """Return the currency that a text before a number means, or None if it is not one."""
+    if text in _SAME:
+        return _SAME[text]
+    is_known = text in _CURRENCIES or text.upper() in _CURRENCIES or _CURRENCY_SIGN.fullmatch(text)
+    return text if is_known or text == "%" else None
+
+
+@lru_cache(maxsize=4096)
+def unit(text: str, after_blank: bool) -> tuple[str, str] | None:
+    """Return the unit and the magnitude letter that a text after a number means, or None.
+
+    Parameters
+    ----------
+    text : str
+    after_blank : bool
+        Whether a blank is before it. Any word may then be a unit ("36 months", "5 apples"); "5more"
+        is no number.
+
+    Returns
+    -------
+    (unit, magnitude) : tuple of str
+        The same unit for "1 day" and "2 days", and for "kg" and "KG". The magnitude is "" if there
+        is none.
+    """
+    if text not in _MAGNITUDE_WORDS and (known := _known(text)) is not None:
+        return known, ""
+    match = _MAGNITUDE.fullmatch(text)
+    if match and (not match[2] or currency(match[2]) is not None):
+        return (currency(match[2]) or "") if match[2] else "", _MAGNITUDE_WORDS[match[1]]
+    word = text.removesuffix(".")
+    if after_blank and _WORD.fullmatch(word):
+        return _fold(word), ""
+    return None
+
+
+def _known(text: str) -> str | None:
+    """Return a known unit, also one divided by another (km/h) or of a power (m²); None if not."""
+    text = text.removesuffix(".") if text not in _CURRENCIES else text
+    above, slash, below = text.partition("/")
+    if slash:
+        parts = (_known(above.strip()), _known(below.strip().lstrip("0123456789 ")))
+        return None if parts[0] is None or parts[1] is None else f"{parts[0]}/{below.strip()}"
+    if (money := currency(text)) is not None:
+        return money
+    if text in _UNITS or text.lower() in _UNITS:
+        return _fold(text)
+    root = _POWER.sub("", text)
+    return text if root != text and root in _UNITS else None
+
+
+def _fold(text: str) -> str:
+    """Return a unit in one spelling: lower case where case does not matter, without a plural s."""
+    if text.lower() in _CASE_MATTERS:
+        return text
+    lower = text.casefold()
+    return lower.removesuffix("s") if len(lower) > 2 else lower
