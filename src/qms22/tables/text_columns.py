@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 # So large a share of the rows must fit, ...
 LEAST_SHARE = 0.9
@@ -15,7 +15,7 @@ MOST_WORDS = 3
 MOST_WORDS_PER_ROW = 0.02
 
 
-def row_counts(texts: Sequence[str], counts: Sequence[float] | None) -> NDArray[np.float64]:
+def row_counts(texts: Sequence[str], counts: ArrayLike | None) -> NDArray[np.float64]:
     """Return in how many rows each text occurs; once each if unknown."""
     if counts is None:
         return np.ones(len(texts))

@@ -33,9 +33,10 @@ _CASE_MATTERS = frozenset(
     text.lower() for text in _SCALED_UNITS if text.swapcase() != text and text[0] in "mMbB"
 )
 _POWER = re.compile(r"(?:²|³|\^?[23])$")
-_WORD = re.compile(r"[^\W\d_]{2,}")
+# AM and PM make times of numbers.
+_WORD = re.compile(r"(?!(?i:[ap]\.?m)$)[^\W\d_]{2,}")
 
-_MAGNITUDES = {"k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
+_MAGNITUDES = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
 _MAGNITUDE_WORDS = {
     **{"k": "k", "K": "k", "tsd": "k", "Tsd": "k", "thousand": "k"},
     **{"M": "M", "mn": "M", "Mn": "M", "Mio": "M", "mio": "M", "million": "M", "mln": "M"},
@@ -46,7 +47,7 @@ _MAGNITUDE = re.compile(rf"({'|'.join(sorted(_MAGNITUDE_WORDS, key=len, reverse=
 
 
 def magnitude(letter: str) -> float:
-    """Return the factor that a magnitude letter stands for: k, M, B, G or T."""
+    """Return the factor that a magnitude letter stands for: k, M, B, G, T or none."""
     return _MAGNITUDES[letter]
 
 
@@ -87,6 +88,15 @@ def unit(text: str, after_blank: bool) -> tuple[str, str] | None:
     return None
 
 
+def without_magnitude(text: str) -> str:
+    """Return what is after a number without its magnitude: " €" for "k €"."""
+    bare = text.strip()
+    match = _MAGNITUDE.fullmatch(bare)
+    if bare not in _MAGNITUDE_WORDS and (_known(bare) is not None or match is None):
+        return text
+    return "" if match is None or not match[2] else f" {match[2]}"
+
+
 def _known(text: str) -> str | None:
     """Return a known unit, also one divided by another (km/h) or of a power (m²); None if not."""
     text = text.removesuffix(".") if text not in _CURRENCIES else text
@@ -98,8 +108,10 @@ def _known(text: str) -> str | None:
         return money
     if text in _UNITS or text.lower() in _UNITS:
         return _fold(text)
-    root = _POWER.sub("", text)
-    return text if root != text and root in _UNITS else None
+    power = _POWER.search(text)
+    if power is None or text[: power.start()] not in _UNITS:
+        return None
+    return text[: power.start()] + ("2" if power[0][-1] in "2²" else "3")
 
 
 def _fold(text: str) -> str:

@@ -1,0 +1,112 @@
+"""The parts of a text that writes a number, and what its digits mean."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.tables.units import SIGNS, currency, unit
+
+# Blanks, minus signs and apostrophes in one form each.
+_PLAIN = str.maketrans(
+    dict.fromkeys("\u00a0\u2007\u2008\u2009\u200a\u202f", " ")
+    | dict.fromkeys("\u2212\u2013\u2010\u2011", "-")
+    | dict.fromkeys("\u2019\u02bc\u00b4", "'")
+)
+_TEXT = re.compile(
+    rf"(\()?([+-])? ?((?:[^\W\d_]{{1,3}}\.?)?[{re.escape(SIGNS)}%]? ?)([+(-])?"
+    r"((?!0[0-9])[0-9]+(?:[.,' ][0-9]+)*[.,]?|[.,][0-9]+)([eE][+-]?[0-9]{1,3})?"
+    r"(\))?(?:( ?)([^ 0-9.,'()+-][^()]{0,15}?))?( ?-)?(\))?"
+)
+# Whole numbers with a plus sign and so many digits are phone numbers.
+_PHONE_DIGITS = 8
+
+
+def _digits_pattern(decimal: str, other: str) -> re.Pattern[str]:
+    """Return the pattern of the digits of a number with a decimal sign.
+
+    Thousands have any other sign, the same throughout, or are grouped as in India: 12,34,567.
+    """
+    groups = rf"[1-9][0-9]{{0,2}}([{other}' ])[0-9]{{3}}(?:\1[0-9]{{3}})*"
+    indian = rf"[1-9][0-9]?(?:[{other}][0-9]{{2}})+[{other}][0-9]{{3}}"
+    return re.compile(rf"(?:{groups}|{indian}|[0-9]*)(?:[{decimal}][0-9]*)?")
+
+
+_DIGITS = {".": _digits_pattern(".", ","), ",": _digits_pattern(",", ".")}
+_TO_PYTHON = {".": str.maketrans("", "", ",' "), ",": str.maketrans(",", ".", ".' ")}
+
+
+class Parts(NamedTuple):
+    """The parts of a text that writes a number.
+
+    Parameters
+    ----------
+    digits : str
+        The digits, with signs of thousands and decimals.
+    exponent : str
+        Such as "e-5"; "" if there is none.
+    negative : {"", "-", "()", "5-"}
+        How it says that it is negative.
+    unit, magnitude : str
+        As in `units.unit`.
+    is_money : bool
+        Whether the unit is a currency.
+    before, after : str
+        The texts around the digits, with blanks.
+    """
+
+    digits: str
+    exponent: str
+    negative: str
+    unit: str
+    magnitude: str
+    is_money: bool
+    before: str
+    after: str
+
+
+def split_number(text: str) -> Parts | None:
+    """Return the parts of a text that writes a number; None if it does not."""
+    text = text.strip()
+    match = _TEXT.fullmatch(text if text.isascii() else text.translate(_PLAIN))
+    if match is None:
+        return None
+    opened, sign, before, inner, digits, exponent, closed, blank, after, minus, end = match.groups(
+        ""
+    )
+    brackets = (opened or inner == "(", closed or end)
+    signs = [each for each in (opened, sign, inner, minus) if each]
+    if len(signs) > 1 or bool(brackets[0]) != bool(brackets[1]) or (closed and end):
+        return None
+    if "+" in signs and not after and sum(map(str.isdigit, digits)) >= _PHONE_DIGITS:
+        return None
+    money = currency(before.rstrip()) if before.strip() else ""
+    found = unit(after, bool(blank)) if after else ("", "")
+    if money is None or found is None or (money and found[0] not in ("", money)):
+        return None
+    negative = "()" if brackets[0] else "5-" if minus else "".join(signs).replace("+", "")
+    is_money = bool(money) or currency(found[0]) is not None
+    name = money or found[0]
+    return Parts(digits, exponent, negative, name, found[1], is_money, before, blank + after)
+
+
+def number_values(found: Sequence[Parts | None], decimal: str) -> NDArray[np.float64]:
+    """Return the numbers of texts with a decimal sign, without magnitudes; NaN if there is none."""
+    values = [math.nan if parts is None else _value(parts, decimal) for parts in found]
+    numbers = np.array(values, dtype=np.float64)
+    return np.where(np.isinf(numbers), np.nan, numbers)
+
+
+def _value(parts: Parts, decimal: str) -> float:
+    digits = parts.digits
+    if not digits.isdecimal():
+        if not _DIGITS[decimal].fullmatch(digits):
+            return math.nan
+        digits = digits.translate(_TO_PYTHON[decimal])
+    value = float(digits + parts.exponent)
+    return -value if parts.negative else value
