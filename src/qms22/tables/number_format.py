@@ -10,9 +10,9 @@ from itertools import compress
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qms22.tables.number_style import NumberStyle, find_style, most_frequent
+from qms22.tables.number_style import NumberStyle, find_style
 from qms22.tables.number_text import Parts, number_values, split_number
-from qms22.tables.text_columns import fits_column, row_counts
+from qms22.tables.text_columns import fits_column, most_frequent, row_counts
 from qms22.tables.units import magnitude
 from qms22.tables.words import number_text
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from qms22.tables.number_text import Parts
+from qms22.tables.text_columns import most_frequent
 from qms22.tables.units import without_magnitude
 
 # The most frequent texts show how a column is written.
@@ -20,8 +20,6 @@ _LARGEST = 1e15
 # A median may need more decimals than the numbers: as many as this error asks for.
 _ERROR = 5e-4
 _INDIAN = re.compile(r"[0-9]{1,2}(\D[0-9]{2})+\D[0-9]{3}")
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -116,12 +114,3 @@ def find_style(numbers: Sequence[tuple[Parts, float]], decimal: str) -> NumberSt
         after=most_frequent([(without_magnitude(parts.after), n) for parts, n in pairs])[0],
         negative=most_frequent(negatives)[0] if negatives else "-",
     )
-
-
-def most_frequent(pairs: Sequence[tuple[T, float]]) -> tuple[T, float]:
-    """Return the value with the largest total weight, and its share."""
-    totals: dict[T, float] = {}
-    for value, weight in pairs:
-        totals[value] = totals.get(value, 0.0) + weight
-    best = max(totals, key=totals.__getitem__)
-    return best, totals[best] / (sum(totals.values()) or 1.0)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+T = TypeVar("T")
 
 # So large a share of the rows must fit, ...
 LEAST_SHARE = 0.9
@@ -39,3 +42,12 @@ def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64]) -> bool:
         and counts[fits].sum() >= LEAST_SHARE * n_rows
         and n_words <= max(MOST_WORDS, MOST_WORDS_PER_ROW * n_rows)
     )
+
+
+def most_frequent(pairs: Sequence[tuple[T, float]]) -> tuple[T, float]:
+    """Return the value with the largest total weight, and its share."""
+    totals: dict[T, float] = {}
+    for value, weight in pairs:
+        totals[value] = totals.get(value, 0.0) + weight
+    best = max(totals, key=totals.__getitem__)
+    return best, totals[best] / (sum(totals.values()) or 1.0)
