@@ -69,7 +69,7 @@ def test_dates_and_lists(tmp_path: Path, write: str) -> None:
     getattr(table, write)(tmp_path / "a.data")
     dataset = load_table(tmp_path / "a.data", n_folds=2)
     assert dataset.n_dropped == N // 3
-    assert dataset.columns[0][:3].tolist() == ["2024-01-01", "2024-01-02 05:00:00", "2024-01-01"]
+    assert dataset.columns[0][:3].tolist() == ["2024-01-01", "2024-01-02 05:00", "2024-01-01"]
     table["day"] = [[1]] * N
     getattr(table, write)(tmp_path / "a.data")
     with pytest.raises(ValueError, match=r"column 'day' of .* neither numbers, texts nor dates"):

@@ -49,9 +49,20 @@ def kind(values: list[Any], name: str = "x") -> str:
         (["2024/1/31", "2024/02/01"], "date"),
         (["31.02.2024", "01.02.2024"] * 5, "categorical"),
         (["01.02.2024 25:00", "01.02.2024 03:00"] * 5, "categorical"),
-        (["7:30", "8:30"] * 5, "categorical"),
+        (["7:30", "8:30"] * 5, "date"),
+        (["7:30", "8:30", "7:60", "9.99h"] * 5, "categorical"),
+        (["$1,234.50", "$12.00", "($7.25)", "unknown"] * 4 + ["$5.00"] * 30, "numeric"),
+        (["12 %", "7 %", "-"] * 2 + ["9 %"] * 30, "numeric"),
+        (["007", "018", "123"] * 5, "categorical"),
+        ([f"{at:05}" for at in range(200)], "identifier"),
+        (["2024-W05", "2024-W06"] * 9, "date"),
+        (["2024-05", "2024-06"] * 9, "date"),
+        ([20240131, 20240229, 20240301, 20241224] * 5, "date"),
+        ([20240131, 20240299, 20240301, 20241277] * 5, "numeric"),
         (WORDS[:50] * 2, "categorical"),
         (WORDS[:51] * 2, "identifier"),
+        (WORDS[:51] * 6, "categorical"),
+        (WORDS[:51] * 6 + WORDS[60:70], "identifier"),
         (WORDS[:51] * 21, "categorical"),
         (WORDS, "identifier"),
         (WORDS[:9], "categorical"),
@@ -81,9 +92,14 @@ def test_kinds(values: list[Any], expected: str) -> None:
         ("number_of_rooms", [5, 3, 9], "numeric"),
         ("refractive index", [5, 3, 9], "numeric"),
         ("age", [1, 2, 3], "numeric"),
+        ("ticket", [*range(7, 107, 2)], "identifier"),
+        ("ticket", ["7", *map(str, range(8, 100, 3))], "identifier"),
+        ("ticket", [*range(7, 107, 2), 7], "numeric"),
+        ("ticket", [*range(7, 30)], "numeric"),
+        ("amount", [at**3 for at in range(50)], "numeric"),
     ],
 )
-def test_identifiers_need_the_name_and_the_values(
+def test_identifiers_need_the_values_and_often_the_name(
     name: str, values: list[Any], expected: str
 ) -> None:
     assert kind(values, name) == expected
@@ -114,7 +130,8 @@ def test_every_kind_is_shown() -> None:
     assert rows["code"]["note"] == f"{N} different texts in {N} rows; ignored"
     assert rows["unit"]["note"] == "always 'mm'; ignored"
     assert rows["visited"]["note"] == "days since 2024-01-01, hour and weekday as sine and cosine"
-    assert rows["visited"]["typical"] == rows["written"]["typical"] == "2024-01-25 19:00:00"
+    assert rows["visited"]["typical"] == "2024-01-25 19:00"
+    assert rows["written"]["typical"] == "25.01.2024 19:00"
 
 
 def test_doubtful_dates_are_noted() -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from qms22.tables import TabularEncoder
 from qms22.tables.cells import Cells
 from qms22.tables.date_parts import part_name, part_of, parts_about_time
+from qms22.tables.kinds import MOST_SINGLE, single_share
 from qms22.tables.plan import ColumnPlan
 
 # The share of the batch that has to be outside the normal values. Measurements can be whole numbers
@@ -24,10 +25,6 @@ _MOST_DATES = 1 / 2
 _NEARLY_ALL = 0.9
 # In a smaller batch, all rows may be anomalies.
 _LEAST_ROWS = 10
-# The levels of a period recur. The share of normal rows with a level of their own estimates how
-# many held-out rows, of which there are up to 20 for each row of the batch, have unseen levels
-# (Good and Turing): so few of them cannot make a period of a column.
-_MOST_SINGLE = 0.02
 
 _DATE_NOTE = "most of the batch is outside the normal dates"
 _NUMBER_NOTE = (
@@ -109,8 +106,11 @@ def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells, most: float) -
     """Return why a column is left out, if more rows than `most` are unlike the normal ones."""
     known = {*plan.levels, *plan.pooled}
     if plan.kind == "categorical":
+        # The levels of a period recur. The share of normal rows with a level of their own estimates
+        # how many held-out rows, of which there are up to 20 for each row of the batch, have unseen
+        # levels (Good and Turing): so few of them cannot make a period of a column.
         is_new = _count_new(rows, rows.values, known) > most
-        return _LEVEL_NOTE if is_new and _share_of_single(normal) <= _MOST_SINGLE else ""
+        return _LEVEL_NOTE if is_new and single_share(normal) <= MOST_SINGLE else ""
     if rows.words is not None and _count_new(rows, rows.words, known) > most:
         return _WORD_NOTE
     is_beyond = plan.kind == "numeric" and _count_whole_outside(normal.values, rows.values) > most
@@ -135,9 +135,3 @@ def _count_new(cells: Cells, codes: NDArray[np.intp], known: Collection[str]) ->
     """Count the cells with a level, by its position in `cells.levels`, that is not known."""
     is_new = np.array([*(level not in known for level in cells.levels), False])
     return int(np.count_nonzero(is_new[codes]))
-
-
-def _share_of_single(normal: Cells) -> float:
-    """Return the share of normal rows whose level no other normal row has."""
-    _, counts = np.unique(normal.values[normal.has_value], return_counts=True)
-    return float(np.count_nonzero(counts == 1) / len(normal.values))

@@ -98,8 +98,8 @@ def show_value(form: str, value: float) -> str:
     if form != "date":
         return f"{value:.6g}"
     moment = np.datetime64(round(value), "us")
-    is_midnight = moment == moment.astype("datetime64[D]")
-    return str(moment.astype("datetime64[D]" if is_midnight else "datetime64[s]")).replace("T", " ")
+    coarsest = next(unit for unit in "Dms" if unit == "s" or moment == moment.astype(f"M8[{unit}]"))
+    return str(moment.astype(f"M8[{coarsest}]")).replace("T", " ")
 
 
 def _level(value: object) -> str | None:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.cells import Cells, frame_cells
-from qms22.tables.kinds import DATE_FORMATS, convert_to_kind
+from qms22.tables.date_format import DateFormat
+from qms22.tables.typed import read_plain_numbers, to_numbers
 from qms22.tables.words import canonical, without_apostrophe
 
 # Spreadsheets write as many digits of a number as they show, and may leave out seconds.
@@ -43,9 +44,12 @@ def compare_cells(first: Any, second: Any) -> NDArray[np.bool_]:
 
 def _same_values(first: Cells, second: Cells) -> NDArray[np.bool_]:
     """Return which cells agree; what it returns for missing ones has no meaning."""
-    ours, theirs = (convert_to_kind(cells, "numeric") for cells in (first, second))
-    if ours is not None and theirs is not None:
-        return np.isclose(ours, theirs, rtol=_RELATIVE_ERROR, atol=0)
+    ours, theirs = (to_numbers(cells, "number", read_plain_numbers) for cells in (first, second))
+    if ours.words is None and theirs.words is None:
+        are_close: NDArray[np.bool_] = np.isclose(
+            ours.values, theirs.values, rtol=_RELATIVE_ERROR, atol=0
+        )
+        return are_close
     texts = [np.array([_text(value) for value in each.to_array()]) for each in (first, second)]
     same: NDArray[np.bool_] = texts[0] == texts[1]
     for stamps in _dates(first):
@@ -59,8 +63,8 @@ def _text(value: object) -> str:
 
 
 def _dates(cells: Cells) -> Iterator[NDArray[np.float64]]:
-    """Yield a column as dates in each format that fits it."""
-    for name in DATE_FORMATS:
-        stamps = convert_to_kind(cells, "date", name)
-        if stamps is not None:
-            yield stamps
+    """Yield a column as dates in each order of day and month that fits it."""
+    for month_first in ("", "-./"):
+        dates = to_numbers(cells, "date", DateFormat(month_first=month_first).read)
+        if dates.words is None:
+            yield dates.values

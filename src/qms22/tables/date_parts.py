@@ -54,15 +54,25 @@ def parts_about_time(name: str, values: NDArray[np.float64]) -> list[str]:
     return [part_name(name, part) for part, least in _LEAST_DAYS.items() if n_days < least]
 
 
-def date_outputs(name: str, values: NDArray[np.float64]) -> tuple[str, ...]:
+def date_outputs(name: str, values: NDArray[np.float64], family: str) -> tuple[str, ...]:
     """Return the names of the columns of the matrix for the dates of normal rows.
 
-    The hour and the weekday are used if they vary.
+    The hour and the weekday are used if they vary. A month has no weekday, and a time of day has
+    only hours.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    values : ndarray
+        Its values in the normal rows.
+    family : {"date", "month", "week", "time"}
+        As in `DateFormat`.
     """
-    parts = ["days"]
+    parts = [] if family == "time" else ["days"]
     if len(np.unique(values % DAY)) > 1:
         parts += ["hour sine", "hour cosine"]
-    if len(np.unique(values // DAY % 7)) > 1:
+    if family in ("date", "week") and len(np.unique(values // DAY % 7)) > 1:
         parts += ["weekday sine", "weekday cosine"]
     return tuple(part_name(name, part) for part in parts)
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qms22._runtime.validation import check_choice, is_count, is_number
+from qms22.tables.asked_kinds import check_kinds
 from qms22.tables.cells import Cells, array_cells, frame_cells
 from qms22.tables.date_parts import part_of
 from qms22.tables.plan import ColumnInfo, ColumnPlan
@@ -31,12 +32,14 @@ from qms22.tables.plans import (
 class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encodes tables as matrices, as learned from the known-normal table.
 
-    The kind of a column is decided from its values in the normal table. Numbers are unchanged, and
-    booleans become 0 and 1. Every level of a category becomes a column of 0 and 1; rare levels
-    share one, and so do levels that the normal table lacks: that one is 0 for every normal row, so
-    that an unseen level stands out. A date becomes the days since the first normal one, and the
-    hour and the weekday, if they vary, as sine and cosine. Identifiers, free text and columns with
-    only one value are ignored, with a note in `columns_`.
+    The kind of a column is decided from its values in the normal table; texts are read as numbers
+    and dates where nearly all of them are. Numbers are unchanged, and booleans become 0 and 1. A
+    word in a column of numbers or dates ("-", "unknown") gets a column of 0 and 1 if normal rows
+    have it; the cell has no value, as if it were missing. Every level of a category becomes a
+    column of 0 and 1; rare levels share one, and so do levels that the normal table lacks: that one
+    is 0 for every normal row, so that an unseen level stands out. A date becomes the days since the
+    first normal one, and the hour and the weekday, if they vary, as sine and cosine. Identifiers,
+    free text and columns with only one value are ignored, with a note in `columns_`.
 
     Columns are matched by name, in any order. The columns of an array are called x0, x1, … and
     matched by position.
@@ -44,11 +47,17 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     ignore : sequence of str, default=()
-        Columns to leave out; a table need not have them.
-    missing : {"error", "impute", "drop"}, default="error"
+        Columns to leave out; a table need not have them. Of the date "sold", "sold (days)" leaves
+        out the days and keeps the hour and the weekday.
+    missing : {"impute", "drop", "error"}, default="impute"
         What to do with missing values in columns that are used. "impute" replaces them by the
-        median, or the most frequent level, of the normal table. "drop" ignores them in `fit`;
-        `usable_rows` then returns the rows that can be transformed.
+        median, with a column of 0 and 1 that says where, if normal rows have missing values in the
+        column. Categories get a level "(missing)", or else missing values are unseen levels. "drop"
+        ignores them in `fit`; `usable_rows` then returns the rows that can be transformed. "error"
+        refuses them, and infinite values as well.
+    kinds : mapping of str to str, optional
+        What columns are, where they are to be read in another way: "number", "category", "date",
+        "boolean", "text" or "ignore" by name.
     min_frequency : float or int, default=0.01
         Levels in fewer rows of the normal table than this are pooled: a share of the rows if below
         1, or else a number of rows.
@@ -80,15 +89,19 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     array([[2., 0., 0., 1.]])
     """
 
+    kinds: Mapping[str, str] | None = None  # of encoders in earlier model files
+
     def __init__(
         self,
         *,
         ignore: Sequence[str] = (),
         missing: str = "impute",
+        kinds: Mapping[str, str] | None = None,
         min_frequency: float | int = 0.01,
     ) -> None:
         self.ignore = ignore
         self.missing = missing
+        self.kinds = kinds
         self.min_frequency = min_frequency
 
     def fit(self, X: Any, y: object = None) -> TabularEncoder:
@@ -107,6 +120,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._check_parameters()
         columns = self._read(X, reset=True)
+        check_kinds(self.kinds, [cells.name for cells in columns])
         n_rows = len(columns[0].values)
         least = self.min_frequency if self.min_frequency >= 1 else self.min_frequency * n_rows
         plans = [self._plan(cells, least) for cells in columns]
@@ -321,7 +335,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _all_plans(self) -> tuple[ColumnPlan, ...]:
         check_is_fitted(self)
-        return tuple(ColumnPlan(**plan) for plan in self._plans)
+        return tuple(ColumnPlan.load(plan) for plan in self._plans)
 
     def _used_plans(self) -> tuple[ColumnPlan, ...]:
         return tuple(plan for plan in self._all_plans() if plan.outputs)
@@ -331,6 +345,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             cells,
             min_frequency,
             ignore=self.ignore,
+            asked=(self.kinds or {}).get(cells.name),
             keeps_missing=self.missing == "impute",
         )
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from qms22._runtime.packages import need
 from qms22.tables.cells import Cells, check_names, text_cells
-from qms22.tables.kinds import convert_to_kind, first_unlike
 from qms22.tables.source import BATCH, FileSource
 from qms22.tables.text_encoding import decode_text
+from qms22.tables.typed import read_plain_numbers, to_numbers
 from qms22.tables.words import keel_text
 
 _KEYWORD = re.compile(r"@(\w+)\s*(.*)")
@@ -206,14 +206,14 @@ def _convert(header: _Header, at: int, texts: Sequence[str], places: Sequence[in
     if not header.are_numbers[at]:
         return text_cells(name, texts, read=keel_text)
     cells = text_cells(name, texts, read=_number_text)
-    numbers = convert_to_kind(cells, "numeric")
-    if numbers is None:
-        row = first_unlike(cells, "numeric")
+    typed = to_numbers(cells, "number", read_plain_numbers)
+    if typed.words is not None:
+        row = int(np.argmax(typed.words >= 0))
         raise ValueError(
             f"{header.path}, line {places[row]}: column {name!r} is declared as numbers but holds "
             f"{cells.show(row)}; correct the value or declare the column as a set of its values"
         )
-    return Cells(name, "number", numbers)
+    return typed
 
 
 def _number_text(text: str) -> str | None:

@@ -3,35 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.cells import Cells, date_stamp, parse_stamp
-from qms22.tables.typed import Reader
-from qms22.tables.words import BOOLEANS, parse_number
+from qms22.tables.cells import Cells
+from qms22.tables.date_format import DateFormat, find_date_format
+from qms22.tables.number_format import NumberFormat, find_number_format, find_value_format
+from qms22.tables.typed import to_levels
+from qms22.tables.words import BOOLEANS
 
 Kind = Literal["numeric", "boolean", "categorical", "date", "identifier", "text", "constant"]
 
 # Texts with at most so many levels, or so small a share of the rows, are categories.
 MOST_LEVELS = 50
 MOST_DISTINCT = 0.05
+# So are more levels if they recur: with at most one level in so many rows, and so small a share of
+# rows with a level that no other row has. An unseen level is then unusual.
+_ROWS_PER_LEVEL = 5
+MOST_SINGLE = 0.02
 # In fewer rows than this, all values may differ by chance.
 LEAST_ROWS = 10
+# Numbers that rise in so many rows, with gaps of no more than this on average, are a counter.
+_LEAST_COUNTED = 30
+_MEAN_GAP = 10
 # Texts without blanks that are no longer than this may be identifiers.
 LONGEST_IDENTIFIER = 64
+# Whole numbers in this range may be dates such as 20241231.
+_COMPACT_DATES = (1900_01_01, 2100_12_31)
 _ID_WORDS = frozenset(
     ["id", "ids", "uid", "uuid", "guid", "key", "pk", "nr", "no", "number", "idx"]
 )
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-
-_TIME = r"(?:[ T](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?)?"
-_DAY_FIRST = re.compile(r"(\d{1,2})[./-](\d{1,2})[./-](\d{4})" + _TIME)
-_YEAR_FIRST = re.compile(r"(\d{4})[./](\d{1,2})[./](\d{1,2})" + _TIME)
-_ISO = re.compile(r"\d{4}-\d\d.*")
 
 
 @dataclass(frozen=True)
@@ -44,117 +49,120 @@ class Verdict:
         A detector can use "numeric", "boolean", "categorical" and "date" columns.
     note : str
         The reason, if it is not obvious.
-    date_format : str
-        The format of dates in texts: "iso", or what comes first: "year", "day" or "month".
+    number_format : NumberFormat or None
+        How numbers are written.
+    date_format : DateFormat or None
+        How dates are written, if they are texts.
     """
 
     kind: Kind
     note: str = ""
-    date_format: str = ""
+    number_format: NumberFormat | None = None
+    date_format: DateFormat | None = None
 
 
-def infer_kind(cells: Cells) -> Verdict:
+def infer_kind(
+    cells: Cells, *, keeps_missing: bool = False, decimal_hint: str | None = None
+) -> Verdict:
     """Return the kind of a column, decided from its values in the normal rows.
 
     The first rule that applies decides; missing values are left out.
 
-    - no value, or the same in all rows: constant.
+    - no value, or the same in all rows: constant. If `keeps_missing`, a value that is missing in
+      other rows is a category with two levels.
     - true and false, as booleans or in words: boolean.
-    - numbers, also as texts that are all numbers, unless declared categorical: an identifier if the
-      name says so (id, key, nr, …) and they are integers that all differ or count up, else numeric.
-    - dates, also as texts that are all dates in ISO form (2024-12-31) or as 31.12.2024, 31/12/2024,
-      12/31/2024 or 2024/12/31, with or without a time: date.
+    - numbers, also as texts that are nearly all numbers (see `find_number_format`), unless declared
+      categorical: an identifier if they are whole numbers that all differ and rise from row to row
+      with small gaps, or if the name says so (id, key, nr, …) and they all differ or count up; else
+      numeric.
+    - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
+      such as 20241231: date.
     - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all
       are short and without blanks, else text.
-    - texts of at most 50 levels, or of at most one level in 20 rows: categorical.
+    - texts of at most 50 levels, of at most one level in 20 rows, or of levels that recur:
+      categorical.
     - other texts: text if most have blanks, else an identifier.
-    """
-    if cells.form == "other":
-        return Verdict("text", "values that are neither numbers, texts nor dates")
-    distinct = len(np.unique(cells.values[~cells.missing]))
-    if distinct < 2:
-        first = int(np.argmin(cells.missing))
-        return Verdict("constant", f"always {cells.show(first)}" if distinct else "no values")
-    if cells.form != "number" and convert_to_kind(cells, "boolean") is not None:
-        return Verdict("boolean")
-    if cells.form != "category":
-        if (numbers := convert_to_kind(cells, "numeric")) is not None:
-            return _judge_numbers(cells.name, numbers)
-        if cells.form == "date":
-            return Verdict("date", date_format="iso")
-        if formats := [
-            name for name in DATE_FORMATS if convert_to_kind(cells, "date", name) is not None
-        ]:
-            is_doubtful = {"day", "month"} <= set(formats)
-            note = "read as day before month, though the other way fits too" if is_doubtful else ""
-            return Verdict("date", note, formats[0])
-    return _judge_texts(cells)
-
-
-def text_reader(kind: Kind, date_format: str = "") -> Reader:
-    """Return the function that reads texts of a kind as numbers, with NaN for those unlike it."""
-    read = _reader(kind, date_format)
-
-    def read_all(texts: Sequence[str]) -> NDArray[np.float64]:
-        return np.array(
-            [read(text) if _fits(text, read) else np.nan for text in texts], dtype=float
-        )
-
-    return read_all
-
-
-def convert_to_kind(cells: Cells, kind: Kind, date_format: str = "") -> NDArray[np.float64] | None:
-    """Return a column's values as numbers, with NaN for missing ones; None if a value does not fit.
 
     Parameters
     ----------
     cells : Cells
-    kind : {"numeric", "boolean", "date"}
-        Booleans become 0 and 1, dates microseconds since 1970.
-    date_format : str
-        As in `Verdict`.
+    keeps_missing : bool
+        Whether a missing cell counts as a level.
+    decimal_hint : {".", ","}, optional
+        The decimal sign of other columns.
     """
-    if cells.is_text:
-        return _per_level(cells, _reader(kind, date_format))
-    if kind == "boolean" and not np.isin(cells.values[~cells.missing], (0.0, 1.0)).all():
+    if cells.form == "other":
+        return Verdict("text", "values that are neither numbers, texts nor dates")
+    distinct = len(np.unique(cells.values[~cells.missing]))
+    if distinct == 1 and keeps_missing and cells.missing.any():
+        return Verdict("categorical")
+    if distinct < 2:
+        first = int(np.argmin(cells.missing))
+        return Verdict("constant", f"always {cells.show(first)}" if distinct else "no values")
+    if cells.form in ("boolean", "date"):
+        return Verdict("boolean" if cells.form == "boolean" else "date")
+    if cells.form == "number":
+        return _judge_compact_dates(cells) or _judge_numbers(
+            cells.name, cells.values, find_value_format(cells.values)
+        )
+    if {text.strip().lower() for text in cells.levels} <= BOOLEANS.keys():
+        return Verdict("boolean")
+    if cells.form == "text":
+        counts = level_counts(cells)
+        if (dates := find_date_format(cells.levels, counts)) is not None:
+            return Verdict("date", dates.note, date_format=dates)
+        if (numbers := find_number_format(cells.levels, counts, decimal_hint)) is not None:
+            values = np.append(numbers.read(cells.levels), np.nan)[cells.values]
+            return _judge_numbers(cells.name, values, numbers)
+    return _judge_texts(cells)
+
+
+def level_counts(cells: Cells) -> NDArray[np.intp]:
+    """Return the number of rows of each level of a column of texts."""
+    return np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+
+
+def single_share(cells: Cells) -> float:
+    """Return the share of rows whose level no other row has."""
+    return float(np.count_nonzero(level_counts(cells) == 1) / len(cells.values))
+
+
+def _judge_compact_dates(cells: Cells) -> Verdict | None:
+    """Return the verdict on whole numbers that are dates such as 20241231; None if they are not."""
+    low, high = np.nanmin(cells.values), np.nanmax(cells.values)
+    if low < _COMPACT_DATES[0] or high > _COMPACT_DATES[1]:
         return None
-    fitting = ("date",) if kind == "date" else ("number", "boolean")
-    return cells.values if cells.form in fitting else None
+    texts = to_levels(cells)
+    dates = find_date_format(texts.levels, level_counts(texts))
+    return None if dates is None else Verdict("date", dates.note, date_format=dates)
 
 
-def first_unlike(cells: Cells, kind: Kind, date_format: str = "") -> int:
-    """Return the first row whose value does not fit a kind."""
-    bad = ~cells.missing
-    if cells.is_text:
-        read = _reader(kind, date_format)
-        bad = ~np.array([_fits(text, read) for text in cells.levels] + [True])[cells.values]
-    elif cells.form == "number" and kind == "boolean":
-        bad &= ~np.isin(cells.values, (0.0, 1.0))
-    return int(np.argmax(bad))
-
-
-def _judge_numbers(name: str, numbers: NDArray[np.float64]) -> Verdict:
-    """Return the kind of numbers: an identifier only if both the name and the values say so."""
-    present = numbers[~np.isnan(numbers)]
-    is_named = _says_identifier(name)
-    if is_named and bool(np.isfinite(present).all()) and bool((present == np.rint(present)).all()):
+def _judge_numbers(name: str, numbers: NDArray[np.float64], form: NumberFormat) -> Verdict:
+    """Return the kind of numbers: an identifier only if the values look like one."""
+    present = numbers[np.isfinite(numbers)]
+    if bool((present == np.rint(present)).all()):
         steps = np.diff(present)
-        if len(np.unique(present)) == len(present):
+        is_rising = len(present) >= _LEAST_COUNTED and bool((steps > 0).all())
+        if is_rising and steps.sum() <= _MEAN_GAP * len(steps):
+            return Verdict("identifier", "a running number: it rises from row to row")
+        if _says_identifier(name) and len(np.unique(present)) == len(present):
             return Verdict("identifier", "whole numbers that all differ")
-        if bool(np.isin(steps, (0.0, 1.0)).all()):
+        if _says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
             return Verdict("identifier", "a running number")
-    return Verdict("numeric")
+    return Verdict("numeric", number_format=form)
 
 
 def _judge_texts(cells: Cells) -> Verdict:
     n_rows, n_levels = int((~cells.missing).sum()), len(cells.levels)
     differ = f"{n_levels} different texts in {n_rows} rows"
-    if n_levels == n_rows >= LEAST_ROWS and cells.form != "category":
+    is_named = _says_identifier(cells.name)
+    if n_levels == n_rows and (n_rows >= LEAST_ROWS or is_named) and cells.form != "category":
         longest = max(map(len, cells.levels))
         if longest <= LONGEST_IDENTIFIER and not any(" " in text for text in cells.levels):
             return Verdict("identifier", differ)
         return Verdict("text", differ)
-    if n_levels <= MOST_LEVELS or n_levels <= MOST_DISTINCT * n_rows:
+    recurs = n_levels * _ROWS_PER_LEVEL <= n_rows and single_share(cells) <= MOST_SINGLE
+    if n_levels <= MOST_LEVELS or n_levels <= MOST_DISTINCT * n_rows or recurs:
         return Verdict("categorical")
     with_blanks = sum(" " in text for text in cells.levels)
     return Verdict("text" if 2 * with_blanks > n_levels else "identifier", differ)
@@ -166,60 +174,3 @@ def _says_identifier(name: str) -> bool:
     return words == ["index"] or (
         bool(words) and (words[-1] in _ID_WORDS or words[0] in ("id", "unnamed"))
     )
-
-
-def _per_level(cells: Cells, convert: Callable[[str], float]) -> NDArray[np.float64] | None:
-    """Convert each different text once; return None if one cannot be converted."""
-    try:
-        converted = [convert(text) for text in cells.levels]
-    except (ValueError, KeyError):
-        return None
-    result: NDArray[np.float64] = np.array([*converted, np.nan])[cells.values]
-    return result
-
-
-def _fits(text: str, convert: Callable[[str], float]) -> bool:
-    try:
-        convert(text)
-    except (ValueError, KeyError):
-        return False
-    return True
-
-
-def _reader(kind: Kind, date_format: str) -> Callable[[str], float]:
-    """Return the function that reads a text of a kind."""
-    return DATE_FORMATS[date_format or "iso"] if kind == "date" else _READERS[kind]
-
-
-def _iso(text: str) -> float:
-    if not _ISO.fullmatch(text.strip()):
-        raise ValueError(text)
-    return parse_stamp(text.strip())
-
-
-def _by_order(pattern: re.Pattern[str], order: tuple[int, int, int]) -> Callable[[str], float]:
-    """Return a reader of dates with the year, month and day in the given groups."""
-
-    def read(text: str) -> float:
-        match = pattern.fullmatch(text.strip())
-        if match is None:
-            raise ValueError(text)
-        year, month, day = (int(match[at]) for at in order)
-        hour, minute, second = (float(match[at] or 0) for at in (4, 5, 6))
-        if hour > 23 or minute > 59 or second >= 60:
-            raise ValueError(text)
-        return date_stamp(year, month, day, 3600 * hour + 60 * minute + second)
-
-    return read
-
-
-_READERS: dict[str, Callable[[str], float]] = {
-    "numeric": parse_number,
-    "boolean": lambda text: BOOLEANS[text.strip().lower()],
-}
-DATE_FORMATS: dict[str, Callable[[str], float]] = {
-    "iso": _iso,
-    "year": _by_order(_YEAR_FIRST, (1, 2, 3)),
-    "day": _by_order(_DAY_FIRST, (3, 2, 1)),
-    "month": _by_order(_DAY_FIRST, (3, 1, 2)),
-}

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.cells import Cells, Form, show_value
+from qms22.tables.date_format import DateFormat
 from qms22.tables.date_parts import date_part, part_of
-from qms22.tables.kinds import Kind, text_reader
-from qms22.tables.typed import to_levels, to_numbers
-from qms22.tables.words import number_text
+from qms22.tables.kinds import Kind
+from qms22.tables.number_format import NumberFormat
+from qms22.tables.typed import Reader, read_booleans, to_levels, to_numbers
 
 OTHER, MISSING, UNSEEN = "(other)", "(missing)", "(unseen)"
 
@@ -47,14 +48,17 @@ class ColumnPlan:
 
     Parameters
     ----------
-    name, kind, note, date_format : str
+    name, kind, note : str
         As in `Verdict`.
+    date_format : DateFormat or None
+    number_format : NumberFormat or None
+        How the column is written, if that is known.
     outputs : tuple of str
         Names of its columns in the matrix; none if it is ignored. Those of the value come first,
         then those of missing cells and of words.
     typical : float
-        The typical value of the normal rows: the median, or the position in `levels` of the most
-        frequent one (the number of levels if it is pooled). It replaces what has no value.
+        The typical value of the normal rows: the median, or the position of the most frequent
+        level in `outputs`. It replaces what has no value.
     levels : tuple of str
         Levels of a category with a column each; of other kinds, words with a column each.
     pooled : tuple of str
@@ -69,13 +73,28 @@ class ColumnPlan:
     name: str
     kind: Kind
     note: str = ""
-    date_format: str = ""
+    date_format: DateFormat | None = None
     outputs: tuple[str, ...] = ()
     typical: float = 0.0
     levels: tuple[str, ...] = ()
     pooled: tuple[str, ...] = ()
     first: float = 0.0
     gaps: Literal["typical", "own", "unseen"] = "typical"
+    number_format: NumberFormat | None = None
+
+    @classmethod
+    def load(cls, saved: Mapping[str, Any]) -> ColumnPlan:
+        """Return a plan from what `dataclasses.asdict` made of it, also in earlier versions."""
+        dates, numbers = saved["date_format"], saved.get("number_format")
+        if isinstance(dates, str):  # what comes first, or "iso"; up to model format 4
+            dates = {"month_first": "-./" if dates == "month" else ""} if dates else None
+        return cls(
+            **{
+                **saved,
+                "date_format": None if dates is None else DateFormat(**dates),
+                "number_format": None if numbers is None else NumberFormat(**numbers),
+            }
+        )
 
     def show(self, value: float) -> str:
         """Return a value as the table writes it.
@@ -83,14 +102,12 @@ class ColumnPlan:
         Parameters
         ----------
         value : float
-            A number, 0 or 1, microseconds since 1970, or the position of a level in `levels`.
+            A number, 0 or 1, microseconds since 1970, or the position of a level in `outputs`.
         """
         if self.kind == "categorical":
-            return (*self.levels, OTHER)[int(value)]
-        if self.kind in ("boolean", "date"):
-            return show_value(self.kind, value)
-        is_whole = float(value).is_integer() and abs(value) < 1e15
-        return number_text(value) if is_whole else show_value("number", value)
+            return self.outputs[int(value)].removeprefix(f"{self.name}=")
+        form = self.date_format if self.kind == "date" else self.number_format
+        return show_value(self.kind, value) if form is None else form.show(value)
 
     def show_typical(self) -> str:
         """Return the typical value as text."""
@@ -102,7 +119,7 @@ class ColumnPlan:
         Categories become texts.
         """
         if self.kind in _FORMS:
-            return to_numbers(cells, _FORMS[self.kind], text_reader(self.kind, self.date_format))
+            return to_numbers(cells, _FORMS[self.kind], self._reader())
         if self.kind != "categorical" or cells.is_text:
             return cells
         known = {*self.levels, *self.pooled}
@@ -151,6 +168,14 @@ class ColumnPlan:
             return replace(self, outputs=())
         rest = tuple(output for output in self.outputs if part_of(output) not in parts)
         return replace(self, outputs=rest)
+
+    def _reader(self) -> Reader:
+        """Return the function that reads texts of the column."""
+        if self.kind == "boolean":
+            return read_booleans
+        if self.kind == "date":
+            return (self.date_format or DateFormat()).read
+        return (self.number_format or NumberFormat()).read
 
     def _encode_values(self, values: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         if self.kind != "date":

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.tables.asked_kinds import KIND_WORDS, asked_verdict
 from qms22.tables.cells import Cells, show_value
-from qms22.tables.date_parts import DAY, date_outputs
+from qms22.tables.date_parts import DAY, date_outputs, part_name
 from qms22.tables.kinds import Kind, infer_kind
 from qms22.tables.plan import MISSING, OTHER, UNSEEN, ColumnPlan
 
@@ -21,7 +22,9 @@ def plan_column(
     min_frequency: float,
     *,
     ignore: Collection[str] = (),
+    asked: str | None = None,
     keeps_missing: bool = True,
+    decimal_hint: str | None = None,
 ) -> ColumnPlan:
     """Decide from the normal rows how to encode a column.
 
@@ -32,12 +35,26 @@ def plan_column(
         Levels in fewer rows than this are pooled.
     ignore : collection of str
         Columns and parts of dates that the user has asked to leave out.
+    asked : str, optional
+        The kind that the user has given: a word of `KIND_WORDS`.
     keeps_missing : bool
         Whether rows with missing cells are encoded.
+    decimal_hint : {".", ","}, optional
+        The decimal sign of other columns.
     """
-    verdict = infer_kind(cells)
-    bare = ColumnPlan(cells.name, verdict.kind, verdict.note, verdict.date_format)
-    is_ignored = cells.name in ignore
+    kind = KIND_WORDS[asked] if asked else "ignore"
+    if kind == "ignore":
+        verdict = infer_kind(cells, keeps_missing=keeps_missing, decimal_hint=decimal_hint)
+    else:
+        verdict = asked_verdict(cells, kind)
+    bare = ColumnPlan(
+        cells.name,
+        verdict.kind,
+        verdict.note,
+        date_format=verdict.date_format,
+        number_format=verdict.number_format,
+    )
+    is_ignored = cells.name in ignore or asked == "ignore"
     if is_ignored or verdict.kind not in USED:
         reasons = ["ignored, as asked"] if is_ignored else [verdict.note, "ignored"]
         return replace(bare, note="; ".join(filter(None, reasons)))
@@ -46,7 +63,8 @@ def plan_column(
     if verdict.kind == "categorical":
         return _plan_levels(bare, typed, min_frequency, gaps=gaps, keeps_missing=keeps_missing)
     values = typed.values[typed.has_value]
-    plan = _plan_dates(bare, values) if verdict.kind == "date" else _plan_numbers(bare, values)
+    plan_values = _plan_dates if verdict.kind == "date" else _plan_numbers
+    plan = plan_values(bare, values)
     return _with_words(plan, typed, min_frequency, gaps=gaps).without_parts(ignore)
 
 
@@ -60,13 +78,14 @@ def _plan_numbers(bare: ColumnPlan, values: NDArray[np.float64]) -> ColumnPlan:
 def _plan_dates(bare: ColumnPlan, values: NDArray[np.float64]) -> ColumnPlan:
     first = float(values.min())
     first -= first % DAY
-    outputs = date_outputs(bare.name, values)
+    family = "date" if bare.date_format is None else bare.date_format.family
+    outputs = date_outputs(bare.name, values, family)
     cycles = [what for what in ("hour", "weekday") if f"{bare.name} ({what} sine)" in outputs]
-    note = f"days since {show_value('date', first)}"
-    note += f", {' and '.join(cycles)} as sine and cosine" if cycles else ""
+    days = [f"days since {show_value('date', first)}"] * (part_name(bare.name, "days") in outputs)
+    parts = [f"{' and '.join(cycles)} as sine and cosine"] * bool(cycles)
     return replace(
         bare,
-        note="; ".join(filter(None, [note, bare.note])),
+        note="; ".join(filter(None, [", ".join(days + parts), bare.note])),
         outputs=outputs,
         # A date that occurs, not one between two of them.
         typical=float(np.sort(values)[(len(values) - 1) // 2]),
@@ -101,13 +120,14 @@ def _plan_levels(
     counts = _count_levels(typed, typed.values)
     kept, pooled = _split_levels(counts, min_frequency)
     columns = [*kept] + [OTHER] * bool(pooled) + [MISSING] * gaps + [UNSEEN]
-    most = _first(counts)
+    n_missing = int(np.count_nonzero(typed.missing)) if gaps else 0
+    most = MISSING if n_missing > max(counts.values()) else _first(counts)
     note = f"{len(counts)} levels" + (f", of which {len(pooled)} are pooled" if pooled else "")
     return replace(
         bare,
         note="; ".join(filter(None, [note, bare.note])),
         outputs=tuple(f"{bare.name}={column}" for column in columns),
-        typical=float(kept.index(most) if most in kept else len(kept)),
+        typical=float(columns.index(OTHER if most in pooled else most)),
         levels=kept,
         pooled=pooled,
         gaps="own" if gaps else "unseen" if keeps_missing else "typical",

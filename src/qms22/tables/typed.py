@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.cells import Cells, Form, show_value
-from qms22.tables.words import number_text
+from qms22.tables.words import TRUTHS, is_number_text, number_text, parse_number
 
 # Reads texts as numbers, with NaN for those that do not fit.
 Reader: TypeAlias = Callable[[Sequence[str]], NDArray[np.float64]]
@@ -48,7 +48,7 @@ def to_numbers(cells: Cells, form: Form, read: Reader) -> Cells:
             values, levels, words = np.where(is_odd, np.nan, values), odd.levels, odd.values
         return replace(cells, form=form, values=values, levels=levels, words=words)
     texts = to_levels(cells)
-    numbers = read(texts.levels) if cells.is_text else np.full(len(texts.levels), np.nan)
+    numbers = read(texts.levels)
     is_word = np.isnan(numbers)
     places = np.append(np.where(is_word, np.cumsum(is_word) - 1, -1), -1)
     levels = tuple(text for text, odd in zip(texts.levels, is_word.tolist(), strict=True) if odd)
@@ -59,6 +59,17 @@ def to_numbers(cells: Cells, form: Form, read: Reader) -> Cells:
         levels=levels,
         words=places[texts.values] if levels else None,
     )
+
+
+def read_booleans(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Read true and false in words."""
+    return np.array([TRUTHS.get(text.strip().lower(), np.nan) for text in texts], dtype=np.float64)
+
+
+def read_plain_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
+    """Read numbers as Python writes them."""
+    fits = (parse_number(text) if is_number_text(text) else np.nan for text in texts)
+    return np.fromiter(fits, dtype=np.float64, count=len(texts))
 
 
 def to_levels(cells: Cells) -> Cells:

@@ -7,6 +7,12 @@ import math
 # The texts that `parse_number` reads, as a pattern for Python and for pyarrow.
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 BOOLEANS = {"true": 1.0, "false": 0.0}
+# Other words for them, where a column is known to have them.
+TRUTHS = {
+    **BOOLEANS,
+    **dict.fromkeys(("yes", "y", "t", "on", "1"), 1.0),
+    **dict.fromkeys(("no", "n", "f", "off", "0"), 0.0),
+}
 
 # Missing values in KEEL and ARFF files, in lower case.
 KEEL_MISSING = frozenset({"", "?", "<null>"})

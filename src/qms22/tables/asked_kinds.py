@@ -1,0 +1,88 @@
+"""The kinds of columns that the user asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+import numpy as np
+
+from qms22.tables.cells import Cells
+from qms22.tables.date_format import DateFormat, find_date_format
+from qms22.tables.kinds import Kind, Verdict, level_counts
+from qms22.tables.number_format import NumberFormat, find_number_format, find_value_format
+from qms22.tables.typed import read_booleans, to_levels, to_numbers
+from qms22.tables.words import list_some
+
+# What the user can ask for, by the words that name it; the kinds of `ColumnInfo` are among them.
+KIND_WORDS: dict[str, Kind | Literal["ignore"]] = {
+    "number": "numeric",
+    "category": "categorical",
+    "date": "date",
+    "boolean": "boolean",
+    "text": "text",
+    "ignore": "ignore",
+    "numeric": "numeric",
+    "categorical": "categorical",
+    "identifier": "identifier",
+}
+
+
+def check_kinds(kinds: Mapping[str, str] | None, names: Collection[str]) -> None:
+    """Raise ValueError if a kind is not known, or a column is not there."""
+    for name, kind in (kinds or {}).items():
+        if kind not in KIND_WORDS:
+            known = ", ".join(list(KIND_WORDS)[:6])
+            raise ValueError(
+                f"column {name!r} cannot be read as {kind!r}; give one of the kinds {known}"
+            )
+        if name not in names:
+            there = list_some([repr(each) for each in names])
+            raise ValueError(
+                f"there is no column {name!r} to read as {kind}; the columns are {there}"
+            )
+
+
+def asked_verdict(cells: Cells, kind: Kind) -> Verdict:
+    """Return the verdict on a column whose kind the user has given.
+
+    Raise ValueError if no cell of the known-normal rows can be read so.
+    """
+    if kind in ("identifier", "text"):
+        return Verdict(kind, "read as asked")
+    if kind == "categorical":
+        return _unless_constant(cells, to_levels(cells), Verdict(kind))
+    texts = to_levels(cells)
+    counts = level_counts(texts)
+    if kind == "date":
+        dates = find_date_format(texts.levels, counts) or DateFormat()
+        typed = to_numbers(cells, "date", dates.read)
+        verdict = Verdict(kind, dates.note, date_format=None if cells.form == "date" else dates)
+    elif kind == "boolean":
+        typed = to_numbers(cells, "boolean", read_booleans)
+        verdict = Verdict(kind)
+    else:
+        numbers = find_number_format(texts.levels, counts) or NumberFormat()
+        if cells.form == "number":
+            numbers = find_value_format(cells.values)
+        typed = to_numbers(cells, "number", numbers.read)
+        verdict = Verdict(kind, number_format=numbers)
+    if not typed.has_value.any() and not cells.missing.all():
+        row = int(np.argmin(cells.missing))
+        raise ValueError(
+            f"column {cells.name!r} cannot be read as asked ({kind}): row {cells.number(row)} has "
+            f"{cells.show(row)}; choose another kind"
+        )
+    return _unless_constant(cells, typed, verdict)
+
+
+def _unless_constant(cells: Cells, typed: Cells, verdict: Verdict) -> Verdict:
+    values = typed.values[typed.has_value]
+    if (
+        len(np.unique(values)) > 1
+        or typed.words is not None
+        or (cells.missing.any() and len(values))
+    ):
+        return verdict
+    first = int(np.argmin(cells.missing))
+    return Verdict("constant", f"always {cells.show(first)}" if len(values) else "no values")
