@@ -37,6 +37,17 @@ if TYPE_CHECKING:
     from qms22.detection import Detection
 
 
+def _parse_kinds(
+    _: click.Context, __: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str] | None:
+    """Return the kinds of columns that are given as COLUMN=KIND."""
+    pairs = [value.rpartition("=") for value in values]
+    for (column, _sign, _kind), value in zip(pairs, values, strict=True):
+        if not column:
+            raise click.UsageError(f"--as {value}: give a column and a kind, such as zip=category")
+    return {column: kind for column, _sign, kind in pairs} or None
+
+
 @click.command(short_help="Find the most suspicious rows of a table.")
 @click.argument("tables", nargs=-1, required=True, metavar="NORMAL... UNLABELED")
 @click.option(
@@ -81,10 +92,19 @@ if TYPE_CHECKING:
 @click.option("--outlier", help="With --label: the value that means outlier, if it is not obvious.")
 @click.option(
     "--missing",
-    type=click.Choice(["error", "impute", "drop"]),
-    default="error",
+    type=click.Choice(["impute", "drop", "error"]),
+    default="impute",
     show_default=True,
-    help="Missing values: refuse them, replace them by the usual value, or drop the rows.",
+    help="Missing values: replace them by the usual value and learn where they are usual, drop the "
+    "rows, or refuse them.",
+)
+@click.option(
+    "--as",
+    "kinds",
+    multiple=True,
+    metavar="COLUMN=KIND",
+    callback=_parse_kinds,
+    help="Read a column as number, category, date, boolean or text, or ignore it; may be repeated.",
 )
 @click.option(
     "--preset",

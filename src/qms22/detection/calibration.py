@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ def calibrate_tables(
     detector: BatchDetector,
     *,
     ignore: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
     marked: Sequence[MarkedRows] = (),
     is_checked: bool = False,
     seed: int,
@@ -50,6 +51,8 @@ def calibrate_tables(
         Its parameters are used, not what it has learned.
     ignore : sequence of str
         Columns to leave out.
+    kinds : mapping of str to str, optional
+        What columns are, where the user has said so.
     marked : sequence of MarkedRows
         Rows that are known to be anomalies or normal. They teach in every split and are never held
         out: rows that someone looked at because they were suspicious are not like other normal
@@ -59,7 +62,7 @@ def calibrate_tables(
     seed : int
         Of the splits.
     """
-    splits = _TableSplits(normal, batch, detector, tuple(ignore), tuple(marked), is_checked)
+    splits = _TableSplits(normal, batch, detector, tuple(ignore), tuple(marked), is_checked, kinds)
     return Calibration(len(normal), len(batch), seed, splits.score)
 
 
@@ -81,6 +84,7 @@ def compare_tables(
         tuple(encoded.encoder.ignore),
         n_searched=n_rows,
         marked=encoded.marked,
+        kinds=encoded.encoder.kinds,
     )
     odd = None
     if is_checked:
@@ -109,13 +113,19 @@ class _TableSplits:
     ignore: tuple[str, ...]
     marked: tuple[MarkedRows, ...] = ()
     is_checked: bool = False
+    kinds: Mapping[str, str] | None = None
 
     def score(self, split: CalibrationSplit) -> NDArray[np.float64]:
         """Learn from the rows of a split and score its mixture."""
         normal = self.normal.iloc[split.known]
         mixture = need("pandas").concat([self.batch, self.normal.iloc[split.held_out]])
         encoded = encode_split(
-            normal, mixture, self.ignore, n_searched=len(self.batch), marked=self.marked
+            normal,
+            mixture,
+            self.ignore,
+            n_searched=len(self.batch),
+            marked=self.marked,
+            kinds=self.kinds,
         )
         known, rows = LazyRows(encoded.known), LazyRows(encoded.rows)
         groups = tuple(encoded.encoder.groups_.values())
@@ -134,6 +144,7 @@ def encode_split(
     *,
     n_searched: int,
     marked: Sequence[MarkedRows] = (),
+    kinds: Mapping[str, str] | None = None,
 ) -> EncodedTables:
     """Encode the rows of a split.
 
@@ -147,7 +158,15 @@ def encode_split(
         How many rows of the mixture are of the batch.
     marked : sequence of MarkedRows
         Rows that are known to be anomalies or normal.
+    kinds : mapping of str to str, optional
+        What columns are, where the user has said so.
     """
     return encode_tables(
-        known, mixture, ignore=ignore, missing="impute", n_searched=n_searched, marked=marked
+        known,
+        mixture,
+        ignore=ignore,
+        missing="impute",
+        kinds=kinds,
+        n_searched=n_searched,
+        marked=marked,
     )

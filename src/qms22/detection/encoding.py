@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -59,6 +59,7 @@ def encode_tables(
     *,
     ignore: Sequence[str] = (),
     missing: str = "impute",
+    kinds: Mapping[str, str] | None = None,
     n_searched: int | None = None,
     marked: Sequence[MarkedRows] = (),
     names: tuple[str, str] = ("the normal table", "the unlabeled table"),
@@ -73,8 +74,9 @@ def encode_tables(
         With the same columns.
     ignore : sequence of str
         Columns to leave out.
-    missing : {"error", "impute", "drop"}
-        What to do with missing values; see `TabularEncoder`.
+    missing : {"impute", "drop", "error"}
+    kinds : mapping of str to str, optional
+        What to do with missing values, and what columns are; see `TabularEncoder`.
     n_searched : int, optional
         How many rows of `batch` are to be searched, if it has others as well. The rules for
         periods use this number.
@@ -84,7 +86,7 @@ def encode_tables(
     names : tuple of str
         The names of the two tables in messages.
     """
-    encoder = TabularEncoder(ignore=tuple(ignore), missing=missing)
+    encoder = TabularEncoder(ignore=tuple(ignore), missing=missing, kinds=kinds)
     places, positions = np.arange(len(normal)), np.arange(len(batch))
     with errors_named(names[0]):
         encoder.fit(normal)

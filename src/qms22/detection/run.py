@@ -16,7 +16,7 @@ Detection: 4 of 14 rows flagged; contains anomalies
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +64,7 @@ def detect(
     marks: Table | None = None,
     ignore: Sequence[str | int] = (),
     missing: str = "impute",
+    kinds: Mapping[str, str] | None = None,
     preset: str = "recommended",
     max_samples: int | None = None,
     seed: int | None = 0,
@@ -95,8 +96,12 @@ def detect(
         rows marked as anomalies are learned from as such; see `Detection.normal_to_check`.
     ignore : sequence of str or int
         Columns to leave out.
-    missing : {"error", "impute", "drop"}
-        What to do with missing values: raise an error, impute the usual value, or drop the rows.
+    missing : {"impute", "drop", "error"}
+        What to do with missing values: impute the usual value and learn where values are missing,
+        drop the rows, or raise an error.
+    kinds : mapping of str to str, optional
+        What columns are, where they are to be read in another way: "number", "category", "date",
+        "boolean", "text" or "ignore" by name, such as ``{"zip": "category"}``.
     preset : {"recommended", "paper"}
         `QMS22Ensemble`, or `QMS22` with the settings of the paper.
     max_samples : int, optional
@@ -119,10 +124,11 @@ def detect(
     Notes
     -----
     A column that only says when rows were made is no reason to suspect a row, and is left out: a
-    date, if most rows of the batch are before or after all normal ones; whole numbers (a month, a
-    counter), if nearly all rows are above or below all normal ones; a category, if nearly all rows
-    have levels that no normal row has. A note in ``encoder.columns_`` says so. If rows are drawn,
-    the kinds of columns, their levels and their usual values come from the drawn normal rows.
+    date, if most rows of the batch are before or after all normal ones (its hour and weekday stay
+    if normal rows cover some days or weeks); whole numbers (a month, a counter), if nearly all
+    rows are above or below all normal ones; a category, if nearly all rows have levels that no
+    normal row has. A note in ``encoder.columns_`` says so. If rows are drawn, the kinds of columns,
+    their levels and their usual values come from the drawn normal rows.
     """
     _check_options(k, fdr, ignore, preset, max_samples, n_jobs)
     resolve_device(device)  # raises an error if there is no such device
@@ -135,7 +141,7 @@ def detect(
         tables = tables._replace(marks=found_marks)
     n_top = _count_top(k, tables.n_searched)
     drawn = draw(tables, seed)
-    encoded = _encode_drawn(tables, drawn, ignore=ignored, missing=missing)
+    encoded = _encode_drawn(tables, drawn, ignore=ignored, missing=missing, kinds=kinds)
     line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
     detector = PRESETS[preset](
         contamination=line, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
@@ -200,14 +206,25 @@ def _count_top(k: int | None, n_rows: int) -> int:
 
 
 def _encode_drawn(
-    tables: InputTables, drawn: DrawnRows, *, ignore: Sequence[str], missing: str
+    tables: InputTables,
+    drawn: DrawnRows,
+    *,
+    ignore: Sequence[str],
+    missing: str,
+    kinds: Mapping[str, str] | None,
 ) -> EncodedTables:
     """Encode the rows that were drawn."""
     names = (f"{tables.normal.name} (normal)", f"{tables.batch.name} (unlabeled)")
     marked = [] if tables.marks is None else tables.marks.parts(tables.normal, tables.batch)
     try:
         encoded = encode_tables(
-            drawn.normal, drawn.batch, ignore=ignore, missing=missing, marked=marked, names=names
+            drawn.normal,
+            drawn.batch,
+            ignore=ignore,
+            missing=missing,
+            kinds=kinds,
+            marked=marked,
+            names=names,
         )
         return encoded._replace(
             normal_positions=drawn.normal_positions[encoded.normal_positions],
@@ -331,6 +348,7 @@ def _flag_by_rate(
         encoded.batch,
         detector,
         ignore=ignore,
+        kinds=encoded.encoder.kinds,
         marked=encoded.marked,
         is_checked=is_checked,
         seed=seed,
