@@ -84,12 +84,16 @@ def _print_table(table: pd.DataFrame, title: str) -> None:
 
 
 def print_columns(found: Detection) -> None:
-    """Print how each column of the tables was understood."""
+    """Print what to know about the columns of the tables, and how each was understood."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
+    from qms22.report.text import visible
+
     console = Console(stderr=True)
+    for note in found.notes:
+        click.echo(visible(f"note: {note}"), err=True)
     shown = Table(title="Columns")
     for heading in ("column", "kind", "usual value", "note"):
         shown.add_column(heading)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.detection.calibration import calibrate_tables, compare_tables
 from qms22.detection.checks import OddCells
 from qms22.detection.checks.base import Columns
+from qms22.detection.column_notes import column_notes
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.explaining import explain_rows, rows_to_explain
 from qms22.detection.inputs import DrawnRows, InputTables, align_tables, draw, open_tables
@@ -159,6 +161,8 @@ def detect(
         encoded.encoder, drawn.normal, drawn.batch, ignored, n_scored, flags.bound
     )
     found = _result(tables, encoded, scorer, scores, odd, flags, fdr, id_name, verdict)
+    notes = column_notes(encoded, len(drawn.normal), ignored)
+    found = replace(found, notes=(*found.notes, *notes))
     if fdr is not None and found.is_drift_scored and found.flagged.any():
         warnings.warn(found.remark, stacklevel=2)
     return found

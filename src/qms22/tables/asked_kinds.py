@@ -9,7 +9,7 @@ import numpy as np
 
 from qms22.tables.cells import Cells
 from qms22.tables.date_format import DateFormat, find_date_format
-from qms22.tables.kinds import Kind, Verdict, level_counts
+from qms22.tables.kinds import Kind, Verdict, has_open_levels, level_counts
 from qms22.tables.number_format import NumberFormat, find_number_format, find_value_format
 from qms22.tables.typed import read_booleans, to_levels, to_numbers
 from qms22.tables.words import list_some
@@ -50,9 +50,9 @@ def asked_verdict(cells: Cells, kind: Kind) -> Verdict:
     """
     if kind in ("identifier", "text"):
         return Verdict(kind, "read as asked")
-    if kind == "categorical":
-        return _unless_constant(cells, to_levels(cells), Verdict(kind))
     texts = to_levels(cells)
+    if kind == "categorical":
+        return _unless_constant(cells, texts, Verdict(kind, is_open=has_open_levels(texts)))
     counts = level_counts(texts)
     if kind == "date":
         dates = find_date_format(texts.levels, counts) or DateFormat()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from qms22._runtime.validation import check_choice, is_count, is_number
 from qms22.tables.asked_kinds import check_kinds
 from qms22.tables.cells import Cells, array_cells, frame_cells
-from qms22.tables.date_parts import part_of
 from qms22.tables.plan import ColumnInfo, ColumnPlan
 from qms22.tables.planning import plan_column
 from qms22.tables.plans import (
@@ -147,13 +146,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             (weekday)".
         """
         self.ignore = (*self.ignore, *notes)
-        plans = []
-        for plan in self._all_plans():
-            rest = replace(plan, outputs=()) if plan.name in notes else plan.without_parts(notes)
-            names = (plan.name, *(part_of(output) for output in plan.outputs))
-            note = next((notes[name] for name in names if name in notes), plan.note)
-            plans.append(replace(rest, note=note))
-        self._plans = tuple(asdict(plan) for plan in plans)
+        self._plans = tuple(asdict(plan.leave_out(notes)) for plan in self._all_plans())
         if not self.groups_:
             note = next(iter(notes.values()))
             raise ValueError(f"no column is of use but {quoted(list(notes))}: {note}")

@@ -21,9 +21,13 @@ Kind = Literal["numeric", "boolean", "categorical", "date", "identifier", "text"
 MOST_LEVELS = 50
 MOST_DISTINCT = 0.05
 # So are more levels if they recur: with at most one level in so many rows, and so small a share of
-# rows with a level that no other row has. An unseen level is then unusual.
+# rows with a level that no other row has (Good and Turing: as few rows will have a new one).
 _ROWS_PER_LEVEL = 5
 MOST_SINGLE = 0.02
+# Else so large a share of the rows must have levels that are this frequent; the other rows, and new
+# levels, are then one level.
+_LEAST_FREQUENT = 0.5
+_FREQUENT = 0.01
 # In fewer rows than this, all values may differ by chance.
 LEAST_ROWS = 10
 # Numbers that rise in so many rows, with gaps of no more than this on average, are a counter.
@@ -53,12 +57,15 @@ class Verdict:
         How numbers are written.
     date_format : DateFormat or None
         How dates are written, if they are texts.
+    is_open : bool
+        Whether a category has many rare levels, so that a new one is not unusual.
     """
 
     kind: Kind
     note: str = ""
     number_format: NumberFormat | None = None
     date_format: DateFormat | None = None
+    is_open: bool = False
 
 
 def infer_kind(
@@ -80,7 +87,7 @@ def infer_kind(
     - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all
       are short and without blanks, else text.
     - texts of at most 50 levels, of at most one level in 20 rows, or of levels that recur:
-      categorical.
+      categorical. So are texts where half of the rows have levels of 1 % of the rows or more.
     - other texts: text if most have blanks, else an identifier.
 
     Parameters
@@ -161,11 +168,21 @@ def _judge_texts(cells: Cells) -> Verdict:
         if longest <= LONGEST_IDENTIFIER and not any(" " in text for text in cells.levels):
             return Verdict("identifier", differ)
         return Verdict("text", differ)
-    recurs = n_levels * _ROWS_PER_LEVEL <= n_rows and single_share(cells) <= MOST_SINGLE
-    if n_levels <= MOST_LEVELS or n_levels <= MOST_DISTINCT * n_rows or recurs:
+    if n_levels <= MOST_LEVELS or n_levels <= MOST_DISTINCT * n_rows:
         return Verdict("categorical")
+    is_open = has_open_levels(cells)
+    counts = level_counts(cells)
+    frequent = counts[counts >= max(_FREQUENT * n_rows, _ROWS_PER_LEVEL)]
+    recurs = n_levels * _ROWS_PER_LEVEL <= n_rows and not is_open
+    if recurs or frequent.sum() >= _LEAST_FREQUENT * n_rows:
+        return Verdict("categorical", is_open=is_open)
     with_blanks = sum(" " in text for text in cells.levels)
     return Verdict("text" if 2 * with_blanks > n_levels else "identifier", differ)
+
+
+def has_open_levels(cells: Cells) -> bool:
+    """Return whether a column of texts has many levels, and new ones would not be unusual."""
+    return len(cells.levels) > MOST_LEVELS and single_share(cells) > MOST_SINGLE
 
 
 def _says_identifier(name: str) -> bool:

@@ -68,6 +68,8 @@ class ColumnPlan:
     gaps : {"typical", "own", "unseen"}
         What a missing cell is: the typical value, besides it a column of its own, or, for a
         category without missing cells in the normal rows, an unseen level.
+    is_open : bool
+        Whether unseen levels of a category are usual; they are then among the pooled ones.
     """
 
     name: str
@@ -81,6 +83,7 @@ class ColumnPlan:
     first: float = 0.0
     gaps: Literal["typical", "own", "unseen"] = "typical"
     number_format: NumberFormat | None = None
+    is_open: bool = False
 
     @classmethod
     def load(cls, saved: Mapping[str, Any]) -> ColumnPlan:
@@ -169,6 +172,13 @@ class ColumnPlan:
         rest = tuple(output for output in self.outputs if part_of(output) not in parts)
         return replace(self, outputs=rest)
 
+    def leave_out(self, notes: Mapping[str, str]) -> ColumnPlan:
+        """Return a plan without the column or parts of a date, by name, with a note why."""
+        rest = replace(self, outputs=()) if self.name in notes else self.without_parts(notes)
+        names = (self.name, *map(part_of, self.outputs))
+        note = next((notes[name] for name in names if name in notes), self.note)
+        return replace(rest, note=note)
+
     def _reader(self) -> Reader:
         """Return the function that reads texts of the column."""
         if self.kind == "boolean":
@@ -186,8 +196,10 @@ class ColumnPlan:
 
     def _level_numbers(self, cells: Cells) -> NDArray[np.float64]:
         """Return the position in `outputs` of each cell of a category."""
-        unseen = float(len(self.outputs) - 1)
-        gap = {"typical": self.typical, "own": unseen - 1, "unseen": unseen}[self.gaps]
+        last = float(len(self.outputs) - 1)
+        unseen = float(len(self.levels)) if self.is_open else last
+        own = last if self.is_open else last - 1
+        gap = {"typical": self.typical, "own": own, "unseen": unseen}[self.gaps]
         return self._places(cells, cells.values, unseen, gap)
 
     def _word_numbers(self, cells: Cells) -> NDArray[np.float64]:

@@ -53,6 +53,7 @@ def plan_column(
         verdict.note,
         date_format=verdict.date_format,
         number_format=verdict.number_format,
+        is_open=verdict.is_open,
     )
     is_ignored = cells.name in ignore or asked == "ignore"
     if is_ignored or verdict.kind not in USED:
@@ -119,10 +120,13 @@ def _plan_levels(
 ) -> ColumnPlan:
     counts = _count_levels(typed, typed.values)
     kept, pooled = _split_levels(counts, min_frequency)
-    columns = [*kept] + [OTHER] * bool(pooled) + [MISSING] * gaps + [UNSEEN]
+    # With open levels there are always rare ones.
+    columns = [*kept] + [OTHER] * bool(pooled) + [MISSING] * gaps + [UNSEEN] * (not bare.is_open)
     n_missing = int(np.count_nonzero(typed.missing)) if gaps else 0
     most = MISSING if n_missing > max(counts.values()) else _first(counts)
-    note = f"{len(counts)} levels" + (f", of which {len(pooled)} are pooled" if pooled else "")
+    note = f"{len(counts)} level{'s' if len(counts) > 1 else ''}"
+    note += f", of which {len(pooled)} are pooled" if pooled else ""
+    note += ", with new ones" if bare.is_open else ""
     return replace(
         bare,
         note="; ".join(filter(None, [note, bare.note])),
