@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 _FULL = {
     "en": "January February March April May June July August September October November December",
@@ -56,6 +57,7 @@ _STYLES = [
 ]
 
 
+@lru_cache(maxsize=1024)
 def month_number(name: str) -> int | None:
     """Return the month that a name or the first letters of it mean; None if it is no month."""
     return _SPELLINGS.get(_plain(name))

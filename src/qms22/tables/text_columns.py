@@ -50,4 +50,4 @@ def most_frequent(pairs: Sequence[tuple[T, float]]) -> tuple[T, float]:
     for value, weight in pairs:
         totals[value] = totals.get(value, 0.0) + weight
     best = max(totals, key=totals.__getitem__)
-    return best, totals[best] / (sum(totals.values()) or 1.0)
+    return best, float(totals[best] / (sum(totals.values()) or 1.0))
