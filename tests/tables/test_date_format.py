@@ -208,6 +208,14 @@ def test_few_words_leave_a_column_of_dates() -> None:
     assert find_date_format(["2024-01-31", "unknown"], [89, 11]) is None
 
 
+def test_what_the_user_asks_for_needs_a_single_date() -> None:
+    texts = ["20240131", "unknown"]
+    found = find_date_format(texts, is_asked=True)
+    assert found is not None
+    assert np.isnan(found.read(texts)).tolist() == [False, True]
+    assert find_date_format(texts[1:], is_asked=True) is None
+
+
 def test_other_families_and_codes_are_words_among_dates() -> None:
     texts = ["2024-03", "2024-W05", "14:05", "20240131"]
     assert np.isnan(find(["2024-01-31", "2024-02-01"]).read(texts)).all()

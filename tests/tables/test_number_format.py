@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 
 import numpy as np
@@ -22,7 +23,7 @@ def find(
 
 def swap(text: str, point: str, comma: str) -> str:
     """Return a number in English style with other signs."""
-    return text.translate(str.maketrans({".": point, ",": comma}))
+    return text.replace(",", "_").replace(".", point).replace("_", comma)
 
 
 def indian(cents: int) -> str:
@@ -33,7 +34,7 @@ def indian(cents: int) -> str:
 
 
 # How each locale writes a whole number of cents.
-LOCALES = {
+LOCALES: dict[str, Callable[[int], str]] = {
     "plain": lambda cents: f"{cents / 100:.2f}",
     "English": lambda cents: f"{cents / 100:,.2f}",
     "dollars": lambda cents: f"${cents / 100:,.2f}",
@@ -52,7 +53,7 @@ LOCALES = {
     "areas": lambda cents: f"{cents / 100:,.2f} m²",
     "other words": lambda cents: f"{cents / 100:.2f} Stück",
 }
-NEGATIVES = {
+NEGATIVES: dict[str, Callable[[str], str]] = {
     "-": lambda text: f"-{text}",
     "\u2212": lambda text: f"\u2212{text}",
     "()": lambda text: f"({text})",
@@ -232,6 +233,15 @@ def test_few_words_leave_a_column_numeric(word: str) -> None:
     found = find(["5", "7.5", word], [60, 31, 9])
     np.testing.assert_array_equal(found.read(["5", word]), [5, np.nan])
     assert find_number_format(["5", "7.5", word], [60, 29, 11]) is None
+
+
+def test_what_the_user_asks_for_needs_a_single_number() -> None:
+    texts = ["$5", "unknown", "none", "007"]
+    assert find_number_format(texts) is None
+    found = find_number_format(texts, is_asked=True)
+    assert found is not None
+    np.testing.assert_array_equal(found.read(texts), [5, np.nan, np.nan, 7])
+    assert find_number_format(texts[1:3], is_asked=True) is None
 
 
 def test_a_median_is_shown_with_enough_digits() -> None:

@@ -103,7 +103,9 @@ class DateFormat:
         return date_stamps(usable, self.month_first)
 
 
-def find_date_format(texts: Sequence[str], counts: ArrayLike | None = None) -> DateFormat | None:
+def find_date_format(
+    texts: Sequence[str], counts: ArrayLike | None = None, is_asked: bool = False
+) -> DateFormat | None:
     """Return how the dates of a column are written, or None if it is no column of dates.
 
     Nearly all rows must have a date; the other texts are words: `read` returns NaN for them. A
@@ -121,6 +123,8 @@ def find_date_format(texts: Sequence[str], counts: ArrayLike | None = None) -> D
         The different texts of the column in the known-normal rows.
     counts : array-like of shape (n_texts,), optional
         In how many rows each of them occurs.
+    is_asked : bool
+        Whether the user says that these are dates: a single one is then enough.
 
     Examples
     --------
@@ -131,16 +135,16 @@ def find_date_format(texts: Sequence[str], counts: ArrayLike | None = None) -> D
     weights = row_counts(texts, counts)
     found = [split_date(text) for text in texts]
     fits = np.array([parts is not None for parts in found], dtype=bool)
-    if not fits_column(fits, weights):
+    if not fits_column(fits, weights, is_asked):
         return None
     pairs = [(parts, weight) for parts, weight in zip(found, weights, strict=True) if parts]
     family = most_frequent([(parts.family, weight) for parts, weight in pairs])[0]
     month_first, is_doubtful = _find_order(pairs)
-    is_compact = _has_compact(texts, found, weights)
+    is_compact = is_asked or _has_compact(texts, found, weights)
     form = DateFormat(family, "day", month_first, is_doubtful, is_compact)
     stamps = form._stamps(found)
     fits = ~np.isnan(stamps)
-    if not fits_column(fits, weights):
+    if not fits_column(fits, weights, is_asked):
         return None
     precision = _precision(family, stamps[fits])
     dates = [(text, n) for text, n, fit in zip(texts, weights, fits, strict=True) if fit]

@@ -36,10 +36,13 @@ class NumberFormat(NumberStyle):
         The currency, percent sign or unit, in one spelling; "" if there is none.
     magnitudes : tuple of str
         The letters that multiply numbers, such as ("k", "M"); none are read if it is empty.
+    reads_zeros : bool
+        Whether a number may have zeros in front, such as 007.
     """
 
     unit: str = ""
     magnitudes: tuple[str, ...] = ()
+    reads_zeros: bool = False
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the numbers that texts write; NaN for a text that does not fit."""
@@ -52,7 +55,7 @@ class NumberFormat(NumberStyle):
         return self.write(value / magnitude(letter), letter)
 
     def _values(self, found: Sequence[Parts | None]) -> NDArray[np.float64]:
-        values = number_values(found, self.decimal)
+        values = number_values(found, self.decimal, self.reads_zeros)
         for at, parts in enumerate(found):
             if parts is None or (parts.unit == self.unit and not parts.magnitude):
                 continue
@@ -68,6 +71,7 @@ def find_number_format(
     texts: Sequence[str],
     counts: ArrayLike | None = None,
     decimal_hint: str | None = None,
+    is_asked: bool = False,
 ) -> NumberFormat | None:
     """Return how the numbers of a column are written, or None if it is no column of numbers.
 
@@ -93,6 +97,9 @@ def find_number_format(
         In how many rows each of them occurs.
     decimal_hint : {".", ","}, optional
         The decimal sign of other columns of the table.
+    is_asked : bool
+        Whether the user says that these are numbers: a single one is then enough, and zeros in
+        front do not matter.
 
     Examples
     --------
@@ -105,15 +112,15 @@ def find_number_format(
     weights = row_counts(texts, counts)
     found = [split_number(text) for text in texts]
     fits = np.array([parts is not None for parts in found], dtype=bool)
-    if not fits_column(fits, weights) or _are_codes(texts, weights):
+    if not fits_column(fits, weights, is_asked) or (not is_asked and _are_codes(texts, weights)):
         return None
     parts = [each for each in found if each is not None]
     decimal = _choose_decimal(parts, weights[fits], decimal_hint)
     unit = most_frequent([(each.unit, n) for each, n in zip(parts, weights[fits], strict=True)])[0]
     magnitudes = _clear_magnitudes([each for each in parts if each.unit == unit])
-    form = NumberFormat(decimal, unit=unit, magnitudes=magnitudes)
+    form = NumberFormat(decimal, unit=unit, magnitudes=magnitudes, reads_zeros=is_asked)
     fits = ~np.isnan(form._values(found))
-    if not fits_column(fits, weights):
+    if not fits_column(fits, weights, is_asked):
         return None
     fitting = list(compress(zip(found, weights, strict=True), fits))
     return _with_style(form, [(each, n) for each, n in fitting if each and each.unit == unit])
@@ -133,7 +140,7 @@ def _with_style(form: NumberFormat, parts: list[tuple[Parts, float]]) -> NumberF
 
 def _choose_decimal(parts: list[Parts], weights: NDArray[np.float64], hint: str | None) -> str:
     """Return the decimal sign that explains more rows."""
-    point, comma = number_values(parts, "."), number_values(parts, ",")
+    point, comma = (number_values(parts, sign, True) for sign in ".,")
     evidence = weights[np.isnan(comma)].sum() - weights[np.isnan(point)].sum()
     if evidence or hint:
         return "." if evidence > 0 or (not evidence and hint == ".") else ","

@@ -20,9 +20,10 @@ _PLAIN = str.maketrans(
 )
 _TEXT = re.compile(
     rf"(\()?([+-])? ?((?:[^\W\d_]{{1,3}}\.?)?[{re.escape(SIGNS)}%]? ?)([+(-])?"
-    r"((?!0[0-9])[0-9]+(?:[.,' ][0-9]+)*[.,]?|[.,][0-9]+)([eE][+-]?[0-9]{1,3})?"
+    r"([0-9]+(?:[.,' ][0-9]+)*[.,]?|[.,][0-9]+)([eE][+-]?[0-9]+)?"
     r"(\))?(?:( ?)([^ 0-9.,'()+-][^()]{0,15}?))?( ?-)?(\))?"
 )
+_PADDED = re.compile("0[0-9]")
 # Whole numbers with a plus sign and so many digits are phone numbers.
 _PHONE_DIGITS = 8
 
@@ -95,9 +96,24 @@ def split_number(text: str) -> Parts | None:
     return Parts(digits, exponent, negative, name, found[1], is_money, before, blank + after)
 
 
-def number_values(found: Sequence[Parts | None], decimal: str) -> NDArray[np.float64]:
-    """Return the numbers of texts with a decimal sign, without magnitudes; NaN if there is none."""
-    values = [math.nan if parts is None else _value(parts, decimal) for parts in found]
+def number_values(
+    found: Sequence[Parts | None], decimal: str, reads_zeros: bool = False
+) -> NDArray[np.float64]:
+    """Return the numbers of texts without magnitudes; NaN if there is none.
+
+    Parameters
+    ----------
+    found : sequence of Parts or None
+    decimal : {".", ","}
+    reads_zeros : bool
+        Whether a number may have zeros in front, such as 007.
+    """
+    values = [
+        math.nan
+        if parts is None or (not reads_zeros and _PADDED.match(parts.digits))
+        else _value(parts, decimal)
+        for parts in found
+    ]
     numbers = np.array(values, dtype=np.float64)
     return np.where(np.isinf(numbers), np.nan, numbers)
 

@@ -25,7 +25,7 @@ def row_counts(texts: Sequence[str], counts: ArrayLike | None) -> NDArray[np.flo
     return np.asarray(counts, dtype=np.float64)
 
 
-def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64]) -> bool:
+def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64], is_asked: bool) -> bool:
     """Return whether nearly all rows fit, and the others have few different texts.
 
     Parameters
@@ -34,7 +34,11 @@ def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64]) -> bool:
         Which of the different texts fit.
     counts : ndarray of shape (n_texts,)
         In how many rows each of them occurs.
+    is_asked : bool
+        Whether the user asks for it; any row is then enough.
     """
+    if is_asked:
+        return bool(fits.any())
     n_rows = counts.sum()
     n_words = np.count_nonzero(~fits & (counts > 0))
     return bool(
