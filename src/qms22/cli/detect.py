@@ -171,8 +171,8 @@ def detect(
 ) -> None:
     """Find the most suspicious rows of UNLABELED, given the known-normal rows of NORMAL.
 
-    Both are tables: CSV with any delimiter, Excel, Parquet, Arrow, JSON, ARFF or KEEL, compressed or
-    not. Of several files the last is UNLABELED, all others are NORMAL. Each may also be a
+    Both are tables: CSV with any delimiter, Excel, Parquet, Arrow, JSON, ARFF or KEEL, compressed
+    or not. Of several files the last is UNLABELED, all others are NORMAL. Each may also be a
     directory, a quoted pattern such as 'data/2024-*.csv', a sheet such as 'book.xlsx#March', or '-'
     for standard input. Columns are matched by name, in which case, blanks and underscores do not
     count; columns of only one table, titles and footers are left out, with a note on standard
@@ -234,8 +234,8 @@ def detect(
             found.report(report, title=title, truth=truth, facts=facts)
         if save_model is not None:
             about = {name: options[name] for name in ("preset", "id")}
-            parts = {"encoder": found.encoder, "checks": found.checks}
-            write_model(save_model, found.detector, **parts, **about)
+            fitted = {"encoder": found.encoder, "checks": found.checks}
+            write_model(save_model, found.detector, **fitted, **about)
     print_marks(found)
     if not quiet:
         print_verdict(found)

@@ -82,9 +82,8 @@ class Detection:
     odd : OddCells or None
         The checks in which each row is the oddest.
     notes : tuple of str
-        What was guessed or left out to read and match the tables.
-    notes : tuple of str
-        What to know about how the tables were used: missing cells, columns that were left out.
+        What to know about how the tables were read and used: what was guessed, missing cells,
+        columns that were left out.
     """
 
     source: TableSource
