@@ -221,6 +221,24 @@ def test_other_families_and_codes_are_words_among_dates() -> None:
     assert np.isnan(find(["2024-01-31", "2024-02-01"]).read(texts)).all()
 
 
+@given(st.lists(st.text(max_size=12)), st.lists(st.text("0123456789-./: TWAPMar", max_size=12)))
+def test_any_text_is_read_without_an_error(texts: list[str], dates: list[str]) -> None:
+    found = find_date_format(texts + dates, is_asked=True)
+    if found is not None:
+        values = found.read(texts + dates)
+        assert np.isfinite(values).any()
+        for value in values:
+            found.show(float(value))
+
+
+@pytest.mark.parametrize("bad", ["2024-02-30", "2024-01-01 25:00", "0000-01-01", "NaT", "x"])
+def test_a_date_that_does_not_exist_leaves_the_others(bad: str) -> None:
+    found = find(["2024-01-31", "2024-02-01 10:30"])
+    alone = found.read(["2024-01-31", "2024-02-01 10:30"])
+    np.testing.assert_array_equal(found.read(["2024-01-31", bad, "2024-02-01 10:30"])[::2], alone)
+    assert np.isnan(found.read([bad])).all()
+
+
 def test_midnight_everywhere_is_no_time() -> None:
     found = find(["2024-01-31 00:00:00", "2024-02-01 00:00:00"])
     assert (found.precision, found.show(0.0)) == ("day", "1970-01-01")

@@ -154,6 +154,38 @@ def test_the_most_frequent_unit_is_that_of_the_column() -> None:
     assert find(["1 day", "2 days"]).read(["1 day", "2 days"]).tolist() == [1, 2]
 
 
+def test_numbers_without_a_unit_have_that_of_the_column() -> None:
+    texts, counts = ["12 kg", "7", "5 lb"], [40, 59, 1]
+    np.testing.assert_array_equal(find(texts, counts).read(texts), [12, 7, np.nan])
+    np.testing.assert_array_equal(find(texts, [1, 98, 1]).read(texts), [np.nan, 7, np.nan])
+
+
+def test_prices_without_cents() -> None:
+    texts = ["12,- €", "1.234,-- €", "7,50 €", "-3,- €"]
+    np.testing.assert_array_equal(find(texts).read(texts), [12, 1234, 7.5, -3])
+    assert find(["12.-", "7.50"]).read(["12.-", "12.50-"]).tolist() == [12, -12.5]
+
+
+@given(st.lists(st.text(max_size=12)), st.lists(st.text("0123456789.,'- €%k()", max_size=9)))
+def test_any_text_is_read_without_an_error(texts: list[str], numbers: list[str]) -> None:
+    found = find_number_format(texts + numbers, is_asked=True)
+    if found is not None:
+        values = found.read(texts + numbers)
+        assert np.isfinite(values).any()
+        assert not np.isinf(values).any()
+        for value in values:
+            found.show(float(value))
+
+
+def test_many_texts_are_read_as_few_are() -> None:
+    texts = [f"${cents / 100:,.2f}" for cents in range(0, 10**8, 1999)] + ["-", "($1,234.50)"]
+    found = find(texts)
+    np.testing.assert_array_equal(
+        found.read(texts)[-5000:], np.concatenate([found.read([text]) for text in texts[-5000:]])
+    )
+    np.testing.assert_allclose(found.read(texts)[:-2], np.arange(0, 10**8, 1999) / 100)
+
+
 def test_a_share_is_no_percentage() -> None:
     np.testing.assert_array_equal(find(["12 %", "3 %"]).read(["0.12", "0"]), [np.nan, 0])
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qms22.tables.date_style import find_date_style
-from qms22.tables.date_text import DAY, DateParts, date_stamps, split_date
-from qms22.tables.text_columns import fits_column, most_frequent, row_counts
+from qms22.tables.date_text import DAY, DateParts, date_stamps, iso_stamps, split_date
+from qms22.tables.text_columns import fits_column, most_frequent, sample_levels
 
 Precision = Literal["month", "week", "day", "minute", "second"]
 
@@ -71,7 +71,12 @@ class DateFormat:
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return microseconds since 1970, in local time; NaN for a text that does not fit."""
-        return self._stamps([split_date(text) for text in texts])
+        if self.family != "date":
+            return self._stamps([split_date(text) for text in texts])
+        values = iso_stamps(texts)
+        others = np.flatnonzero(np.isnan(values)).tolist()
+        values[others] = self._stamps([split_date(texts[at]) for at in others])
+        return values
 
     def show(self, value: float) -> str:
         """Return a date as the column writes dates."""
@@ -132,7 +137,7 @@ def find_date_format(
     >>> found.precision, found.show(found.read(["2024-03-01 02:10"])[0])
     ('minute', '3/1/2024 2:10 AM')
     """
-    weights = row_counts(texts, counts)
+    texts, weights = sample_levels(texts, counts)
     found = [split_date(text) for text in texts]
     fits = np.array([parts is not None for parts in found], dtype=bool)
     if not fits_column(fits, weights, is_asked):

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qms22.tables.number_style import NumberStyle, find_style
-from qms22.tables.number_text import Parts, number_values, split_number
-from qms22.tables.text_columns import fits_column, most_frequent, row_counts
+from qms22.tables.number_text import Parts, number_values, split_number, usual_value
+from qms22.tables.text_columns import fits_column, most_frequent, sample_levels
 from qms22.tables.units import magnitude
 from qms22.tables.words import number_text
 
+# A unit that so large a share of the numbers has is that of the others without a unit too.
+_UNIT_SHARE = 0.1
 # So large a share of the whole numbers of one length makes them codes, if some begin with 0.
 _CODES_SHARE = 0.9
 # Numbers of one length, grouped by blanks, are phone numbers if they have so many digits.
@@ -46,7 +48,15 @@ class NumberFormat(NumberStyle):
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the numbers that texts write; NaN for a text that does not fit."""
-        return self._values([split_number(text) for text in texts])
+        if self.unit and not self.before and not self.after:
+            return self._values([split_number(text) for text in texts])
+        # Most texts look alike; the others take longer.
+        values = np.array(
+            [usual_value(text, self.decimal, self.before, self.after) for text in texts]
+        )
+        others = np.flatnonzero(~np.isfinite(values)).tolist()
+        values[others] = self._values([split_number(texts[at]) for at in others])
+        return values
 
     def show(self, value: float) -> str:
         """Return a number as the column writes numbers."""
@@ -83,7 +93,7 @@ def find_number_format(
       thousands; a point is decimal, except for money (12.500 €) and where no way to write decimals
       explains the column (12 and 1.250 and 3.000).
     - The most frequent unit is that of the column, and numbers with another one are words. Numbers
-      without a unit have that of the column, except where it is percent.
+      without a unit have that of the column too, except where it is percent.
     - Letters for thousands and millions count if most rows have one, with a currency, or if one is
       behind a fraction (1.2k). A house number 12k is a word.
     - No numbers are: codes with zeros in front (007), if all have the same length also the ones
@@ -109,14 +119,14 @@ def find_number_format(
     >>> found.show(-1234.5)
     '($1,234.50)'
     """
-    weights = row_counts(texts, counts)
+    texts, weights = sample_levels(texts, counts)
     found = [split_number(text) for text in texts]
     fits = np.array([parts is not None for parts in found], dtype=bool)
     if not fits_column(fits, weights, is_asked) or (not is_asked and _are_codes(texts, weights)):
         return None
     parts = [each for each in found if each is not None]
     decimal = _choose_decimal(parts, weights[fits], decimal_hint)
-    unit = most_frequent([(each.unit, n) for each, n in zip(parts, weights[fits], strict=True)])[0]
+    unit = _choose_unit(parts, weights[fits])
     magnitudes = _clear_magnitudes([each for each in parts if each.unit == unit])
     form = NumberFormat(decimal, unit=unit, magnitudes=magnitudes, reads_zeros=is_asked)
     fits = ~np.isnan(form._values(found))
@@ -157,6 +167,17 @@ def _choose_decimal(parts: list[Parts], weights: NDArray[np.float64], hint: str 
     # Money has two decimals, except for small unit prices.
     is_amount = all(each.is_money for each in groups) and bool((np.abs(point) >= 10).any())
     return "," if is_neither or is_amount else "."
+
+
+def _choose_unit(parts: list[Parts], weights: NDArray[np.float64]) -> str:
+    """Return the unit of a column; percent only if most numbers have it."""
+    units = [(each.unit, n) for each, n in zip(parts, weights, strict=True)]
+    named = [(name, n) for name, n in units if name not in ("", "%")]
+    if named:
+        unit, share = most_frequent(named)
+        if share * sum(n for _, n in named) >= _UNIT_SHARE * weights.sum():
+            return unit
+    return most_frequent(units)[0]
 
 
 def _clear_magnitudes(parts: list[Parts]) -> tuple[str, ...]:

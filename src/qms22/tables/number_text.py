@@ -20,7 +20,7 @@ _PLAIN = str.maketrans(
 )
 _TEXT = re.compile(
     rf"(\()?([+-])? ?((?:[^\W\d_]{{1,3}}\.?)?[{re.escape(SIGNS)}%]? ?)([+(-])?"
-    r"([0-9]+(?:[.,' ][0-9]+)*[.,]?|[.,][0-9]+)([eE][+-]?[0-9]+)?"
+    r"([0-9]+(?:[.,' ][0-9]+)*(?:[.,]-{0,2})?|[.,][0-9]+)([eE][+-]?[0-9]+)?"
     r"(\))?(?:( ?)([^ 0-9.,'()+-][^()]{0,15}?))?( ?-)?(\))?"
 )
 _PADDED = re.compile("0[0-9]")
@@ -35,11 +35,17 @@ def _digits_pattern(decimal: str, other: str) -> re.Pattern[str]:
     """
     groups = rf"[1-9][0-9]{{0,2}}([{other}' ])[0-9]{{3}}(?:\1[0-9]{{3}})*"
     indian = rf"[1-9][0-9]?(?:[{other}][0-9]{{2}})+[{other}][0-9]{{3}}"
-    return re.compile(rf"(?:{groups}|{indian}|[0-9]*)(?:[{decimal}][0-9]*)?")
+    # Prices without cents may end in dashes: 12,-
+    return re.compile(rf"(?:{groups}|{indian}|[0-9]*)(?:[{decimal}](?:[0-9]*|--?))?")
 
 
 _DIGITS = {".": _digits_pattern(".", ","), ",": _digits_pattern(",", ".")}
-_TO_PYTHON = {".": str.maketrans("", "", ",' "), ",": str.maketrans(",", ".", ".' ")}
+_TO_PYTHON = {".": str.maketrans("", "", ",' -"), ",": str.maketrans(",", ".", ".' -")}
+# Numbers without zeros in front, between what a column has before and after them.
+_USUAL = {
+    sign: re.compile(rf"-?(?=[.,]?[0-9])(?!0[0-9])(?:{pattern.pattern})")
+    for sign, pattern in _DIGITS.items()
+}
 
 
 class Parts(NamedTuple):
@@ -94,6 +100,17 @@ def split_number(text: str) -> Parts | None:
     is_money = bool(money) or currency(found[0]) is not None
     name = money or found[0]
     return Parts(digits, exponent, negative, name, found[1], is_money, before, blank + after)
+
+
+def usual_value(text: str, decimal: str, before: str, after: str) -> float:
+    """Return the number of a text that is written as most are; NaN if it is not."""
+    if not (text.startswith(before) and text.endswith(after)):
+        return math.nan
+    digits = text[len(before) : len(text) - len(after)]
+    if not _USUAL[decimal].fullmatch(digits):
+        return math.nan
+    value = float(digits.lstrip("-").translate(_TO_PYTHON[decimal]))
+    return -value if digits[0] == "-" else value
 
 
 def number_values(

@@ -16,13 +16,24 @@ LEAST_SHARE = 0.9
 # Where more differ they are no words but codes, such as the ISBNs that end in "X".
 MOST_WORDS = 3
 MOST_WORDS_PER_ROW = 0.02
+# So many different texts are enough to decide.
+MOST_TEXTS = 20_000
 
 
-def row_counts(texts: Sequence[str], counts: ArrayLike | None) -> NDArray[np.float64]:
-    """Return in how many rows each text occurs; once each if unknown."""
-    if counts is None:
-        return np.ones(len(texts))
-    return np.asarray(counts, dtype=np.float64)
+def sample_levels(
+    texts: Sequence[str], counts: ArrayLike | None
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Return enough of the different texts to decide, and in how many rows each occurs.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    counts : array-like of shape (n_texts,), optional
+        Once each if it is not known.
+    """
+    weights = np.ones(len(texts)) if counts is None else np.asarray(counts, dtype=np.float64)
+    step = -(-len(texts) // MOST_TEXTS) or 1
+    return list(texts[::step]), weights[::step]
 
 
 def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64], is_asked: bool) -> bool:
