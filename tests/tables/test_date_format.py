@@ -54,6 +54,8 @@ FORMATS = {
     "%d %b %Y %H:%M": "minute",
     "%d-%b-%y": "day",
     "%d%b%Y": "day",
+    "%d/%b/%Y:%H:%M:%S": "second",
+    "%b %d %H:%M:%S %Y": "second",
     "%Y-%b-%d": "day",
     "%Y%m%d": "day",
     "%Y%m%d%H%M%S": "second",
@@ -121,6 +123,8 @@ def test_without_zeros_in_front() -> None:
         ("13/1/2024 12:00 AM", datetime(2024, 1, 13)),
         ("13/1/2024 12:30 p.m.", datetime(2024, 1, 13, 12, 30)),
         ("14:05 Uhr", datetime(1970, 1, 1, 14, 5)),
+        ("Tue Mar  5 14:05:09 2024", datetime(2024, 3, 5, 14, 5, 9)),
+        ("2024-03-05 14:05:09 CET", datetime(2024, 3, 5, 14, 5, 9)),
     ],
 )
 def test_other_ways_to_write_dates(text: str, expected: datetime) -> None:

@@ -150,7 +150,7 @@ def test_the_most_frequent_unit_is_that_of_the_column() -> None:
         found.read(["12 kg", "13 KG", "5 lb", "7", "5 %"]), [12, 13, np.nan, 7, np.nan]
     )
     assert find_number_format(["12 kg", "5 lb"], [60, 40]) is None
-    assert find_number_format(["3 MW", "5 mW"], [50, 50]) is None
+    assert find_number_format(["3 MW", "5 m"], [50, 50]) is None
     assert find(["1 day", "2 days"]).read(["1 day", "2 days"]).tolist() == [1, 2]
 
 
@@ -158,6 +158,20 @@ def test_numbers_without_a_unit_have_that_of_the_column() -> None:
     texts, counts = ["12 kg", "7", "5 lb"], [40, 59, 1]
     np.testing.assert_array_equal(find(texts, counts).read(texts), [12, 7, np.nan])
     np.testing.assert_array_equal(find(texts, [1, 98, 1]).read(texts), [np.nan, 7, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("texts", "values"),
+    [
+        (["12 kg", "500 g", "3 kg"], [12, 0.5, 3]),
+        (["1.5 GB", "300 MB", "2 GB"], [1.5, 0.3, 2]),
+        (["20 ms", "30 ms", "1.5 s"], [20, 30, 1500]),
+        (["30 min", "45 min", "2 h"], [30, 45, 120]),
+        (["5 MW", "7 MW", "3 mW"], [5, 7, 3e-9]),
+    ],
+)
+def test_prefixes_of_one_unit_are_converted(texts: list[str], values: list[float]) -> None:
+    np.testing.assert_allclose(find(texts).read(texts), values)
 
 
 def test_prices_without_cents() -> None:
@@ -195,6 +209,7 @@ def test_a_share_is_no_percentage() -> None:
     [
         (["1.2k", "800", "3M"], [1200, 800, 3e6]),
         (["$5k", "$12"], [5000, 12]),
+        (["£1.2m", "£30k"], [1.2e6, 3e4]),
         (["1,2 Mio. €", "3 Mrd. €"], [1.2e6, 3e9]),
         (["5K", "7K", "12K"], [5000, 7000, 12000]),
     ],

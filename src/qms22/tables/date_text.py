@@ -21,10 +21,10 @@ Family = Literal["date", "month", "week", "time"]
 DAY = 86_400e6  # microseconds
 _CLOCK = (
     r"(?P<H>[0-9]{1,2})(?::(?P<M>[0-9]{2})(?::(?P<S>[0-9]{2})(?P<f>[.,][0-9]{1,9})?)?)?"
-    r"(?P<gap> ?)(?P<p>[AaPp]\.?[Mm]\.?)?(?P<zone> ?(?:Z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?"
+    r"(?P<gap> ?)(?P<p>[AaPp]\.?[Mm]\.?)?(?P<zone> ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?)| [A-Z]{3,4})?"
     r"(?: Uhr)?"
 )
-_THEN = rf"(?P<clock>(?:T| |, ?| at ){_CLOCK})?"
+_THEN = rf"(?P<clock>(?:T| |:|, ?| at ){_CLOCK})?"
 _NAME = r"(?P<b>[^\W\d_]{3,})\.?"
 _YEAR = "(?P<Y>[0-9]{4}|[0-9]{2})"
 _DAY = "(?P<d>[0-9]{1,2})"
@@ -42,10 +42,11 @@ _LAYOUTS: dict[str, tuple[Family, str]] = {
     "name, year": ("month", f"{_NAME}(?:,? |-)(?P<Y>[0-9]{{4}}|(?<=-)[0-9]{{2}})"),
     "day, name": (
         "date",
-        rf"{_DAY}{_ORDINAL}\.?[ -]?(?:of |de )?{_NAME},?[ -]?(?:de )?{_YEAR}{_THEN}",
+        rf"{_DAY}{_ORDINAL}\.?[ /-]?(?:of |de )?{_NAME},?[ /-]?(?:de )?{_YEAR}{_THEN}",
     ),
     "name, day": ("date", f"{_NAME}[ -]?{_DAY}{_ORDINAL}(?:, ?|[ -]){_YEAR}{_THEN}"),
     "year, name": ("date", f"(?P<Y>[0-9]{{4}})[ -]{_NAME}[ -]{_DAY}{_THEN}"),
+    "clock, year": ("date", f"{_NAME} {{1,2}}{_DAY} {_CLOCK} (?P<Y>[0-9]{{4}})"),
     "compact": ("date", f"{_COMPACT}{_COMPACT_CLOCK}"),
 }
 _PATTERNS = {name: re.compile(pattern) for name, (_, pattern) in _LAYOUTS.items()}

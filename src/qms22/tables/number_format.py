@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22.tables.number_style import NumberStyle, find_style
 from qms22.tables.number_text import Parts, number_values, split_number, usual_value
 from qms22.tables.text_columns import fits_column, most_frequent, sample_levels
-from qms22.tables.units import magnitude
+from qms22.tables.units import conversion, magnitude
 from qms22.tables.words import number_text
 
 # A unit that so large a share of the numbers has is that of the others without a unit too.
@@ -21,7 +21,7 @@ _UNIT_SHARE = 0.1
 # So large a share of the whole numbers of one length makes them codes, if some begin with 0.
 _CODES_SHARE = 0.9
 # Numbers of one length, grouped by blanks, are phone numbers if they have so many digits.
-_PHONE_DIGITS = 7
+_PHONE_DIGITS = 9
 _BYTE = "(?:1?[0-9]?[0-9]|2[0-4][0-9]|25[0-5])"
 _IP_ADDRESS = re.compile(rf"{_BYTE}(?:\.{_BYTE}){{3}}")
 
@@ -71,9 +71,9 @@ class NumberFormat(NumberStyle):
                 continue
             # A number without a unit has that of the column; but 0.12 is not 0.12 %.
             is_plain = not parts.unit and (self.unit != "%" or values[at] == 0)
-            has_unit = parts.unit == self.unit or is_plain
+            factor = 1.0 if is_plain else conversion(parts.unit, self.unit)
             has_magnitude = not parts.magnitude or bool(self.magnitudes)
-            values[at] *= magnitude(parts.magnitude) if has_unit and has_magnitude else np.nan
+            values[at] *= factor * magnitude(parts.magnitude) if has_magnitude else np.nan
         return values
 
 
@@ -92,8 +92,9 @@ def find_number_format(
       1,234, the hint decides, then what people mean: a comma before three digits is one of
       thousands; a point is decimal, except for money (12.500 €) and where no way to write decimals
       explains the column (12 and 1.250 and 3.000).
-    - The most frequent unit is that of the column, and numbers with another one are words. Numbers
-      without a unit have that of the column too, except where it is percent.
+    - The most frequent unit is that of the column. Numbers with a prefix of the same unit (g and
+      kg, ms and s, MB and GB) are converted, those with other units are words. Numbers without a
+      unit have that of the column, except where it is percent.
     - Letters for thousands and millions count if most rows have one, with a currency, or if one is
       behind a fraction (1.2k). A house number 12k is a word.
     - No numbers are: codes with zeros in front (007), if all have the same length also the ones

@@ -93,6 +93,8 @@ def split_number(text: str) -> Parts | None:
     if "+" in signs and not after and sum(map(str.isdigit, digits)) >= _PHONE_DIGITS:
         return None
     money = currency(before.rstrip()) if before.strip() else ""
+    if money and after == "m":  # £1.2m are millions, not metres
+        after = "M"
     found = unit(after, bool(blank)) if after else ("", "")
     if money is None or found is None or (money and found[0] not in ("", money)):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from functools import lru_cache
 
@@ -17,9 +18,21 @@ _CURRENCIES = frozenset(f"{_CURRENCY_CODES} {_LOCAL_CURRENCIES}".split())
 _CURRENCY_SIGN = re.compile(rf"[A-Za-z]{{0,3}}[{re.escape(SIGNS)}]")
 # Two ways to write one currency.
 _SAME = {"€": "EUR", "euro": "EUR", "Euro": "EUR", "£": "GBP", "US$": "$", "USD": "$", "₹": "INR"}
-_SAME |= {"Rs": "INR", "Rs.": "INR", "SFr.": "CHF", "Fr.": "CHF", "Fr": "CHF", "zł": "PLN"}
+_SAME |= {
+    "Kr": "kr",
+    "kr.": "kr",
+    "Kr.": "kr",
+    "руб.": "руб",
+    "Rs": "INR",
+    "Rs.": "INR",
+    "SFr.": "CHF",
+    "Fr.": "CHF",
+    "Fr": "CHF",
+    "zł": "PLN",
+}
 
-_PREFIXES = ("", *"nµμumcdhkKMGTP")
+_PREFIXES = {"": 1.0, "n": 1e-9, "µ": 1e-6, "μ": 1e-6, "u": 1e-6, "m": 1e-3, "c": 1e-2, "d": 1e-1}
+_PREFIXES |= {"h": 1e2, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _SCALED = "m g s Hz N Pa J W V A F Ω ohm S C mol cd lm lx Bq Gy Sv l L eV Wh Ah VA var bar cal B b"
 _SCALED_UNITS = {prefix + unit for prefix in _PREFIXES for unit in (*_SCALED.split(), "bit", "t")}
 _OTHER_UNITS = (
@@ -114,9 +127,32 @@ def _known(text: str) -> str | None:
     return text[: power.start()] + ("2" if power[0][-1] in "2²" else "3")
 
 
+def conversion(unit: str, other: str) -> float:
+    """Return the factor from numbers of a unit to those of another; NaN if there is none."""
+    if unit == other:
+        return 1.0
+    (base, factor), (other_base, other_factor) = (
+        _FACTORS.get(name, (name, 1.0)) for name in (unit, other)
+    )
+    return factor / other_factor if base == other_base else math.nan
+
+
 def _fold(text: str) -> str:
     """Return a unit in one spelling: lower case where case does not matter, without a plural s."""
     if text.lower() in _CASE_MATTERS:
         return text
     lower = text.casefold()
     return lower.removesuffix("s") if len(lower) > 2 else lower
+
+
+def _factors() -> dict[str, tuple[str, float]]:
+    """Return the base unit of each unit with a prefix, and the factor between them."""
+    found = {"min": ("s", 60.0), "h": ("s", 3600.0)}
+    for prefix, factor in _PREFIXES.items():
+        for name in _SCALED.split():
+            if name != "b":  # Gb and GB are in one spelling
+                found.setdefault(_fold(prefix + name), (_fold(name), factor))
+    return found
+
+
+_FACTORS = _factors()
