@@ -235,6 +235,18 @@ def test_any_text_is_read_without_an_error(texts: list[str], dates: list[str]) -
             found.show(float(value))
 
 
+@given(
+    st.lists(st.sampled_from(list(FORMATS)), min_size=1),
+    st.sampled_from(["", " ", "Mi, ", "2024-01-31 ", "12/31/2024 "]),
+    st.sampled_from(["", " ", " 14:05", " 2 PM", " Z", "T10", " x"]),
+)
+def test_dates_and_times_are_read_as_a_whole(forms: list[str], before: str, after: str) -> None:
+    texts = [before + CLEAR[0].strftime(form) + after for form in forms]
+    texts += ["12/31/2024", "11/30/2024"]
+    for found in (DateFormat(), DateFormat(month_first="/", is_compact=True)):
+        np.testing.assert_array_equal(found.read(texts), found._read_each(texts))
+
+
 @pytest.mark.parametrize("bad", ["2024-02-30", "2024-01-01 25:00", "0000-01-01", "NaT", "x"])
 def test_a_date_that_does_not_exist_leaves_the_others(bad: str) -> None:
     found = find(["2024-01-31", "2024-02-01 10:30"])

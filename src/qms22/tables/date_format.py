@@ -71,11 +71,13 @@ class DateFormat:
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return microseconds since 1970, in local time; NaN for a text that does not fit."""
-        if self.family != "date":
-            return self._stamps([split_date(text) for text in texts])
-        values = iso_stamps(texts)
-        others = np.flatnonzero(np.isnan(values)).tolist()
-        values[others] = self._stamps([split_date(texts[at]) for at in others])
+        values = np.full(len(texts), np.nan)
+        # The first ways are quick, the last one reads all texts.
+        ways = (iso_stamps, self._read_halves) if self.family == "date" else ()
+        for read in (*ways, self._read_each):
+            rest = np.flatnonzero(np.isnan(values)).tolist()
+            if rest:
+                values[rest] = read([texts[at] for at in rest])
         return values
 
     def show(self, value: float) -> str:
@@ -95,6 +97,26 @@ class DateFormat:
             **{"G": week.year, "V": week.week, "u": week.weekday},
             b=self.months[moment.month - 1] if self.months else "",
         )
+
+    def _read_each(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        return self._stamps([split_date(text) for text in texts])
+
+    def _read_halves(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Read each date and each time once: columns of many texts have few of them.
+
+        NaN for texts that are not a date, a blank and a time.
+        """
+        halves = [_split_clock(text) for text in texts]
+        days = list(dict.fromkeys(day for day, _ in halves if ":" not in day))
+        stamps = dict(zip(days, self._read_each(days).tolist(), strict=True))
+        times = {"": 0.0}
+        for clock in dict.fromkeys(clock for _, clock in halves if clock):
+            parts = split_date(clock)
+            times[clock] = parts.seconds if parts and parts.family == "time" else math.nan
+        found = [(stamps.get(day, math.nan), times[clock]) for day, clock in halves]
+        day_stamps, seconds = np.array(found, dtype=np.float64).reshape(-1, 2).T
+        summed: NDArray[np.float64] = day_stamps + np.rint(1e6 * seconds)
+        return summed
 
     def _stamps(self, found: Sequence[DateParts | None]) -> NDArray[np.float64]:
         usable = [
@@ -155,6 +177,13 @@ def find_date_format(
     dates = [(text, n) for text, n, fit in zip(texts, weights, fits, strict=True) if fit]
     style, months = find_date_style(dates, month_first, precision)
     return replace(form, precision=precision, style=style, months=months)
+
+
+def _split_clock(text: str) -> tuple[str, str]:
+    """Return a text before and after the last blank before a colon; "" if there is no time."""
+    colon = text.find(":")
+    blank = text.rfind(" ", 0, colon) if colon > 0 else -1
+    return (text, "") if blank < 0 else (text[:blank].removesuffix(","), text[blank + 1 :])
 
 
 def _find_order(pairs: list[tuple[DateParts, float]]) -> tuple[str, bool]:
