@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from qms22.detection.result import Detection
 from qms22.detection.verdict import unnamed_moves
 from qms22.report import PageContent
+
+if TYPE_CHECKING:
+    from qms22.detection.result import Detection
 
 # A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
 MOST_ROWS_ON_PAGE = 100_000
