@@ -84,16 +84,12 @@ def _print_table(table: pd.DataFrame, title: str) -> None:
 
 
 def print_columns(found: Detection) -> None:
-    """Print what to know about the columns of the tables, and how each was understood."""
+    """Print how each column of the tables was understood."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    from qms22.report.text import visible
-
     console = Console(stderr=True)
-    for note in found.notes:
-        click.echo(visible(f"note: {note}"), err=True)
     shown = Table(title="Columns")
     for heading in ("column", "kind", "usual value", "note"):
         shown.add_column(heading)
@@ -105,9 +101,11 @@ def print_columns(found: Detection) -> None:
 
 
 def print_notes(found: Detection) -> None:
-    """Print what was guessed or left out to read the tables."""
+    """Print what was guessed or left out to read the tables, and how columns were used."""
+    from qms22.report.text import visible
+
     for note in found.notes:
-        click.echo(f"note: {note}", err=True)
+        click.echo(visible(f"note: {note}"), err=True)
 
 
 def print_suspicious_normal(found: Detection) -> None:

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -144,6 +143,8 @@ def detect(
     n_top = _count_top(k, tables.n_searched)
     drawn = draw(tables, seed)
     encoded = _encode_drawn(tables, drawn, ignore=ignored, missing=missing, kinds=kinds)
+    notes = column_notes(encoded, len(drawn.normal), ignored)
+    tables = tables._replace(notes=(*tables.notes, *notes))
     line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
     detector = PRESETS[preset](
         contamination=line, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
@@ -161,8 +162,6 @@ def detect(
         encoded.encoder, drawn.normal, drawn.batch, ignored, n_scored, flags.bound
     )
     found = _result(tables, encoded, scorer, scores, odd, flags, fdr, id_name, verdict)
-    notes = column_notes(encoded, len(drawn.normal), ignored)
-    found = replace(found, notes=(*found.notes, *notes))
     if fdr is not None and found.is_drift_scored and found.flagged.any():
         warnings.warn(found.remark, stacklevel=2)
     return found

@@ -22,6 +22,7 @@ from qms22.tables.plans import (
     check_missing,
     column_infos,
     complete_rows,
+    decimal_sign,
     encode_columns,
     quoted,
     typical_row,
@@ -123,6 +124,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         n_rows = len(columns[0].values)
         least = self.min_frequency if self.min_frequency >= 1 else self.min_frequency * n_rows
         plans = [self._plan(cells, least) for cells in columns]
+        # Columns that show the decimal sign decide for those that can be read both ways.
+        if (sign := decimal_sign(plans, columns)) is not None:
+            plans = [self._plan(cells, least, sign) for cells in columns]
         if not any(plan.outputs for plan in plans):
             found = ", ".join(f"{plan.name!r} is {plan.kind}" for plan in plans[:5])
             raise ValueError(
@@ -175,8 +179,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : data frame
-            Some of the rows. A column that it lacks has the typical value in all of them. If it has
-            an index of integers, as in pandas, messages name rows by it.
+            Some of the rows; a column that it lacks has the typical value. If it has an index of
+            integers, as in pandas, messages name rows by it.
 
         Returns
         -------
@@ -255,13 +259,12 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         plans = self._all_plans()
         columns = self._read(X, reset=False)
         if not hasattr(self, "feature_names_in_") and len(columns) == len(plans):
-            # Both are arrays, or one is: columns are matched by position.
             pairs = zip(plans, columns, strict=True)
             return {plan.name: plan.typed(cells) for plan, cells in pairs}
         known = self.plans_
         return {
-            cells.name: known[cells.name].typed(cells) if cells.name in known else cells
-            for cells in columns
+            each.name: known[each.name].typed(each) if each.name in known else each
+            for each in columns
         }
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
@@ -333,13 +336,14 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _used_plans(self) -> tuple[ColumnPlan, ...]:
         return tuple(plan for plan in self._all_plans() if plan.outputs)
 
-    def _plan(self, cells: Cells, min_frequency: float) -> ColumnPlan:
+    def _plan(self, cells: Cells, min_frequency: float, sign: str | None = None) -> ColumnPlan:
         return plan_column(
             cells,
             min_frequency,
             ignore=self.ignore,
             asked=(self.kinds or {}).get(cells.name),
             keeps_missing=self.missing == "impute",
+            decimal_hint=sign,
         )
 
     def _check_cells(self, columns: Collection[Cells]) -> None:

@@ -22,7 +22,7 @@ MOST_LEVELS = 50
 MOST_DISTINCT = 0.05
 # So are more levels if they recur: with at most one level in so many rows, and so small a share of
 # rows with a level that no other row has (Good and Turing: as few rows will have a new one).
-_ROWS_PER_LEVEL = 5
+ROWS_PER_LEVEL = 5
 MOST_SINGLE = 0.02
 # Else so large a share of the rows must have levels that are this frequent; the other rows, and new
 # levels, are then one level.
@@ -172,8 +172,8 @@ def _judge_texts(cells: Cells) -> Verdict:
         return Verdict("categorical")
     is_open = has_open_levels(cells)
     counts = level_counts(cells)
-    frequent = counts[counts >= max(_FREQUENT * n_rows, _ROWS_PER_LEVEL)]
-    recurs = n_levels * _ROWS_PER_LEVEL <= n_rows and not is_open
+    frequent = counts[counts >= max(_FREQUENT * n_rows, ROWS_PER_LEVEL)]
+    recurs = n_levels * ROWS_PER_LEVEL <= n_rows and not is_open
     if recurs or frequent.sum() >= _LEAST_FREQUENT * n_rows:
         return Verdict("categorical", is_open=is_open)
     with_blanks = sum(" " in text for text in cells.levels)

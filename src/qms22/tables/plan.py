@@ -185,7 +185,8 @@ class ColumnPlan:
             return read_booleans
         if self.kind == "date":
             return (self.date_format or DateFormat()).read
-        return (self.number_format or NumberFormat()).read
+        # Models up to format 4 have no number format, and read 007 as 7.
+        return (self.number_format or NumberFormat(reads_zeros=True)).read
 
     def _encode_values(self, values: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         if self.kind != "date":

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from qms22.tables.asked_kinds import KIND_WORDS, asked_verdict
 from qms22.tables.cells import Cells, show_value
 from qms22.tables.date_parts import DAY, date_outputs, part_name
-from qms22.tables.kinds import Kind, infer_kind
+from qms22.tables.kinds import ROWS_PER_LEVEL, Kind, infer_kind
 from qms22.tables.plan import MISSING, OTHER, UNSEEN, ColumnPlan
 
 USED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "date"})
@@ -119,9 +119,11 @@ def _plan_levels(
     bare: ColumnPlan, typed: Cells, min_frequency: float, *, gaps: bool, keeps_missing: bool
 ) -> ColumnPlan:
     counts = _count_levels(typed, typed.values)
+    if bare.is_open:
+        min_frequency = max(min_frequency, ROWS_PER_LEVEL)
     kept, pooled = _split_levels(counts, min_frequency)
-    # With open levels there are always rare ones.
-    columns = [*kept] + [OTHER] * bool(pooled) + [MISSING] * gaps + [UNSEEN] * (not bare.is_open)
+    others = [OTHER] if pooled or bare.is_open else []
+    columns = [*kept, *others] + [MISSING] * gaps + [UNSEEN] * (not bare.is_open)
     n_missing = int(np.count_nonzero(typed.missing)) if gaps else 0
     most = MISSING if n_missing > max(counts.values()) else _first(counts)
     note = f"{len(counts)} level{'s' if len(counts) > 1 else ''}"

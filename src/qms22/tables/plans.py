@@ -59,6 +59,19 @@ def column_infos(plans: Sequence[ColumnPlan]) -> tuple[ColumnInfo, ...]:
     return tuple(infos)
 
 
+def decimal_sign(plans: Iterable[ColumnPlan], columns: Iterable[Cells]) -> str | None:
+    """Return the decimal sign of numbers in texts, if some columns show it and others do not.
+
+    Three digits after a sign tell nothing: it may be one of thousands.
+    """
+    pairs = zip(plans, columns, strict=True)
+    forms = [plan.number_format for plan, cells in pairs if cells.is_text]
+    decimals = [(form.decimal, form.decimals) for form in forms if form is not None]
+    signs = {sign for sign, n_decimals in decimals if n_decimals not in (0, 3)}
+    is_doubtful = any(n_decimals in (0, 3) for _, n_decimals in decimals)
+    return signs.pop() if len(signs) == 1 and is_doubtful else None
+
+
 def complete_rows(columns: Iterable[Cells]) -> NDArray[np.intp]:
     """Return the positions of the rows without missing cells."""
     return np.flatnonzero(~np.logical_or.reduce([cells.missing for cells in columns]))
