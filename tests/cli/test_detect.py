@@ -208,7 +208,7 @@ def test_any_table(tmp_path: Path) -> None:
     for name, table in (("normal.csv", normal), ("batch.csv", batch)):
         text = table.to_csv(index=False, sep=";", decimal=",")
         (tmp_path / name).write_bytes(text.encode("latin-1"))
-    refused = run("detect", "normal.csv", "batch.csv", cwd=tmp_path)
+    refused = run("detect", "normal.csv", "batch.csv", "--missing", "error", cwd=tmp_path)
     assert_refused(refused, "'amount' (1, first at row 3)")
     for missing in ("impute", "drop"):
         result = run(
@@ -220,6 +220,20 @@ def test_any_table(tmp_path: Path) -> None:
         assert "land Französisch-Polynesien (usually" in result.stdout
     for kind in ("date", "identifier", "text", "constant", "categorical", "boolean", "numeric"):
         assert kind in result.stderr
+
+
+def test_columns_are_read_as_asked(files: Path) -> None:
+    options = ("-k", "2", "--as", "mean area=category", "--as", "mean texture=ignore")
+    result = run(*EVERYDAY, *options, cwd=files)
+    assert result.exit_code == 0, result.stderr
+    assert "ignored, as asked" in result.stderr
+    for option, words in {
+        "area": "--as area: give a column and a kind, such as zip=category",
+        "mean area=acres": "column 'mean area' cannot be read as 'acres'; give one of the kinds",
+        "area=number": "there is no column 'area' to read as number",
+        "mean area=date": "column 'mean area' cannot be read as asked (date)",
+    }.items():
+        assert_refused(run(*EVERYDAY, "--as", option, cwd=files), words)
 
 
 def test_compressed_and_binary_formats_agree(files: Path) -> None:

@@ -21,7 +21,7 @@ def rows(n_rows: int, seed: int = 0, **columns: object) -> pd.DataFrame:
     return pd.DataFrame({"x": rng.normal(size=n_rows), **columns})
 
 
-def notes(normal: pd.DataFrame, batch: pd.DataFrame, missing: str = "error") -> dict[str, str]:
+def notes(normal: pd.DataFrame, batch: pd.DataFrame, missing: str = "impute") -> dict[str, str]:
     """Return the notes of the columns that are left out."""
     encoded = encode_tables(normal, batch, missing=missing)
     return {column.name: column.note for column in encoded.encoder.columns_ if not column.outputs}
@@ -90,6 +90,28 @@ def test_imputed_months_do_not_matter() -> None:
     assert set(notes(normal, batch, missing="drop")) == {"month"}
 
 
+def test_hours_and_weekdays_of_later_dates_stay_if_normal_rows_cover_them() -> None:
+    def used(n_days: float) -> list[str]:
+        hours = np.linspace(0, 24 * n_days, 200).round()
+        start = pd.Timestamp("2024-01-01")
+        normal = rows(200, at=start + pd.to_timedelta(hours, unit="h"))
+        encoded = encode_tables(normal, rows(50, at=start + pd.Timedelta(days=100)))
+        return [str(name) for name in encoded.encoder.get_feature_names_out()][1:]
+
+    hour = ["at (hour sine)", "at (hour cosine)"]
+    assert used(1.5) == []
+    assert used(10) == hour
+    assert used(20) == [*hour, "at (weekday sine)", "at (weekday cosine)"]
+
+
+def test_a_column_of_another_kind_is_left_out() -> None:
+    normal = rows(200, size=np.arange(200) % 17 + 0.5)
+    assert "of another kind" in notes(normal, rows(50, size="large"))["size"]
+    assert not notes(normal, rows(50, size=["large"] * 40 + [1.5] * 10))
+    words = rows(200, size=["large"] * 10 + [1.5, 2.5] * 95)
+    assert not notes(words, rows(50, size="large"))
+
+
 @pytest.mark.parametrize("exponent", [1.7, 2.2])
 def test_rare_levels_of_held_out_rows_do_not_hide_a_column(exponent: float) -> None:
     """Twenty held-out rows for each of the batch have many levels that the known rows lack."""
@@ -116,6 +138,12 @@ def test_held_out_rows_cannot_be_told_from_the_batch() -> None:
     """Rows of the mixture change places, and take their scores along to the bit."""
     normal = rows(180, 1, month=np.arange(180) % 3, level=list("abcdef") * 30)
     batch = rows(60, 2, month=[5] * 55 + [1] * 5, level=["y"] * 30 + ["z"] * 26 + ["a"] * 4)
+    for table in (normal, batch):
+        table["price"] = [f"$ {abs(x):.2f}" if x < 1.5 else "unknown" for x in table["x"]]
+        table["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(table)), unit="h")
+        table.loc[::7, ["price", "day"]] = None
+    batch["day"] += pd.Timedelta(days=400)
+    batch.loc[3, "price"] = "free"
     held_out, known = np.arange(60), np.arange(60, 180)
     order = np.random.RandomState(0).permutation(120)
 
@@ -134,3 +162,5 @@ def test_held_out_rows_cannot_be_told_from_the_batch() -> None:
         scores(swapped_normal, swapped_batch, place[order])[place], expected
     )
     assert set(notes(normal, batch)) == {"month", "level"}
+    days = encode_tables(normal, batch).encoder.columns_[-1]
+    assert days.note == "most of the batch is outside the normal dates; only hour used"
