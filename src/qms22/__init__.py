@@ -12,7 +12,7 @@ __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from qms22._runtime.build import build_info, show_build
-    from qms22.detection import Detection, detect
+    from qms22.detection import BatchHistory, Detection, HistoryEntry, detect
     from qms22.estimators.calibration import Calibration
     from qms22.estimators.classifier import QMSClassifier
     from qms22.estimators.conformal import ContaminationEstimate, RowsBeyond
@@ -27,10 +27,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "QMS22",
+    "BatchHistory",
     "Calibration",
     "ContaminationEstimate",
     "Detection",
     "Explanation",
+    "HistoryEntry",
     "MovedColumn",
     "OutlierBound",
     "QMS22Ensemble",
@@ -46,10 +48,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BatchHistory": "qms22.detection.history",
     "Calibration": "qms22.estimators.calibration",
     "ContaminationEstimate": "qms22.estimators.conformal",
     "Detection": "qms22.detection.result",
     "Explanation": "qms22.estimators.explain",
+    "HistoryEntry": "qms22.detection.history",
     "MovedColumn": "qms22.estimators.moved_columns",
     "OutlierBound": "qms22.estimators.outlier_bound",
     "QMS22": "qms22.estimators.qms22",

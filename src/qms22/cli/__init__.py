@@ -8,6 +8,7 @@ from qms22 import __version__
 from qms22.cli.bench import bench
 from qms22.cli.demo import demo
 from qms22.cli.detect import detect, score
+from qms22.cli.history import history
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,4 +25,5 @@ def main() -> None:
 main.add_command(bench)
 main.add_command(demo)
 main.add_command(detect)
+main.add_command(history)
 main.add_command(score)

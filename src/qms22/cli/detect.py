@@ -13,6 +13,7 @@ from qms22._runtime.progress import reading_shown
 from qms22.cli.inputs import input_files, show_roles
 from qms22.cli.labels import print_evaluation, read_truth
 from qms22.cli.output import (
+    print_acceptance,
     print_columns,
     print_flagged,
     print_marks,
@@ -24,6 +25,7 @@ from qms22.cli.output import (
 from qms22.cli.shared import (
     FILE,
     check_goes_with,
+    check_overwriting,
     check_table_outputs,
     explained,
     id_option,
@@ -35,6 +37,9 @@ from qms22.cli.writers import check_sheet_size, write_tables
 
 if TYPE_CHECKING:
     from qms22.detection import Detection
+
+# Flags of an accepted batch, unless --fdr says otherwise.
+_RATE_TO_ACCEPT = 0.1
 
 
 def _parse_kinds(
@@ -138,6 +143,18 @@ def _parse_kinds(
     "2048 of them.",
 )
 @click.option(
+    "--history",
+    type=FILE,
+    help="Remember what was found in this file, which is made if there is none ('qms22 history' "
+    "lists it), and learn from the batches that were accepted. It contains rows of batches.",
+)
+@click.option(
+    "--accept",
+    is_flag=True,
+    help="With --history: accept the batch as known-normal for later runs if its verdict is fine "
+    "and no row is flagged by --fdr (0.1 unless given).",
+)
+@click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
@@ -192,6 +209,7 @@ def detect(
         qms22 detect january.csv february.csv march.csv --fdr 0.1
         qms22 detect last-month.csv today.csv --id order --marks looked-at.csv
         qms22 detect last-month.csv today.csv --suspicious-normal to-check.csv
+        qms22 detect last-month.csv today.csv --history orders.sqlite --accept
         qms22 detect last-year.parquet this-year.parquet --max-samples 50000 -o scores.parquet
     """
     _check_files(tables, marker, normal_value, options)
@@ -200,7 +218,9 @@ def detect(
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     outputs = {"--output": output, "--suspicious-normal": suspicious_normal}
     outputs |= {"--report": report, "--save-model": save_model}
-    check_table_outputs(input_files([*tables, options["marks"]]), outputs)
+    files = input_files([*tables, options["marks"]])
+    check_table_outputs(files, outputs)
+    _check_history(options, [*files, *outputs.values()])
     began = time.perf_counter()
     with explained(), reading_shown(enabled=not quiet):
         from qms22 import detection
@@ -241,6 +261,7 @@ def detect(
         print_verdict(found)
         print_suspicious_normal(found)
     print_flagged(found)
+    print_acceptance(found)
     if truth is not None:
         print_evaluation(found, truth)
     print_written(outputs.values(), quiet=quiet)
@@ -323,6 +344,16 @@ def _check_preset(suspicious_normal: Path | None, preset: str) -> None:
             "--suspicious-normal needs the preset recommended, which can rank known-normal rows; "
             f"got {preset}"
         )
+
+
+def _check_history(options: dict[str, Any], others: list[Path | None]) -> None:
+    """Check --history and --accept; --accept needs a false discovery rate."""
+    check_goes_with("--accept", options["accept"], "--history", options["history"])
+    check_overwriting(others, {"--history": options["history"]})
+    if options["accept"] and options["k"] is not None:
+        raise click.UsageError("--accept goes with --fdr, which tests the rows, not with --top")
+    if options["accept"] and options["fdr"] is None:
+        options["fdr"] = _RATE_TO_ACCEPT
 
 
 def _check_columns(names: Sequence[str], label: str | None, options: dict[str, Any]) -> None:

@@ -23,6 +23,16 @@ _MOST_MOVED = 10
 _MOST_NAMED = 10
 
 
+def print_acceptance(found: Detection) -> None:
+    """Print whether the batch is known-normal from now on."""
+    if found.history and found.history[-1].accepted is not None:
+        entry = found.history[-1]
+        click.echo(
+            f"batch {entry.number} of the history is known-normal, accepted {entry.accepted}",
+            err=True,
+        )
+
+
 def print_marks(found: Detection) -> None:
     """Print what was learned from marks, and that all the rest is about the other rows."""
     if found.marks is not None:
@@ -69,6 +79,7 @@ def print_flagged(found: Detection) -> None:
 
 
 def _print_table(table: pd.DataFrame, title: str) -> None:
+    """Print a table on a terminal."""
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table

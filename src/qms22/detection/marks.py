@@ -92,10 +92,15 @@ class TableMarks:
         return np.array(_WORDS, dtype=object)[self.normal_codes[rows]]
 
     @property
+    def anomalies(self) -> NDArray[np.intp]:
+        """Positions of the rows of the batch that are marked as anomalies."""
+        return np.flatnonzero(self.codes == _WORDS.index(ANOMALY))
+
+    @property
     def decided(self) -> NDArray[np.intp]:
         """Positions of the rows of the batch that are marked as anomalies, then of normal ones."""
-        anomalies = np.flatnonzero(self.codes == _WORDS.index(ANOMALY))
-        return np.concatenate([anomalies, np.flatnonzero(self.codes == _WORDS.index(NORMAL))])
+        normal = np.flatnonzero(self.codes == _WORDS.index(NORMAL))
+        return np.concatenate([self.anomalies, normal])
 
     @property
     def removed(self) -> NDArray[np.intp]:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22.detection.checks import OddCells, TableChecks
+from qms22.detection.history import HistoryEntry
 from qms22.detection.marks import TableMarks
 from qms22.detection.normal_rows import rows_to_check
 from qms22.detection.reasons import RowReason
@@ -84,6 +85,8 @@ class Detection:
     notes : tuple of str
         What to know about how the tables were read and used: what was guessed, missing cells,
         columns that were left out.
+    history : tuple of HistoryEntry
+        What was found in the batches of the history, if there is one: this batch is the last.
     """
 
     source: TableSource
@@ -105,6 +108,7 @@ class Detection:
     checks: TableChecks | None = None
     odd: OddCells | None = None
     notes: tuple[str, ...] = ()
+    history: tuple[HistoryEntry, ...] = ()
 
     @property
     def n_scored(self) -> int:

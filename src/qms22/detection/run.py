@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.explaining import explain_rows, rows_to_explain
 from qms22.detection.inputs import DrawnRows, InputTables, align_tables, draw, open_tables
 from qms22.detection.marks import read_marks
+from qms22.detection.past_batches import PastBatches
 from qms22.detection.reasons import RowReason
 from qms22.detection.result import Detection
 from qms22.detection.rows import Table, check_id, count_scored, flag_top, most_suspicious
@@ -72,6 +74,8 @@ def detect(
     n_jobs: int | None = None,
     device: str = "cpu",
     verbose: int = 0,
+    history: str | Path | None = None,
+    accept: bool = False,
 ) -> Detection:
     """Find the most suspicious rows of a table, given a table of known-normal rows.
 
@@ -117,6 +121,12 @@ def detect(
         Where to learn and score; see `QMS22`.
     verbose : int
         Above 0 a progress bar is shown on standard error.
+    history : path, optional
+        A file that remembers what was found in each batch (see `BatchHistory`); it is made if there
+        is none. Batches that were accepted are known-normal rows too. It holds rows.
+    accept : bool
+        Whether to accept the batch as known-normal for later searches if its verdict is fine and no
+        row is flagged. It needs `history` and `fdr`.
 
     Returns
     -------
@@ -132,11 +142,15 @@ def detect(
     their levels and their usual values come from the drawn normal rows.
     """
     _check_options(k, fdr, ignore, preset, max_samples, n_jobs)
+    if accept and (history is None or fdr is None):
+        raise ValueError("a batch is accepted by a history and a false discovery rate; give both")
     resolve_device(device)  # raises an error if there is no such device
     tables = open_tables(normal, batch, max_samples, is_whole=fdr is not None)
     id_name = check_id(tables.batch, id)
     ignored = [str(name) for name in (*ignore, id) if name is not None]
     tables, ignored = align_tables(tables, ignored)
+    past = None if history is None else PastBatches(history, tables, ignored)
+    tables = tables if past is None else past.tables
     if marks is not None:
         found_marks = read_marks(marks, *tables[:2], id_name, ignored)
         tables = tables._replace(marks=found_marks)
@@ -164,7 +178,11 @@ def detect(
     found = _result(tables, encoded, scorer, scores, odd, flags, fdr, id_name, verdict)
     if fdr is not None and found.is_drift_scored and found.flagged.any():
         warnings.warn(found.remark, stacklevel=2)
-    return found
+    if past is None:
+        return found
+    settings = {"k": k, "fdr": fdr, "id": id_name, "ignore": ignored, "missing": missing}
+    settings |= {"kinds": kinds, "preset": preset, "max_samples": max_samples, "seed": seed}
+    return past.remember(found, settings, accept=accept)
 
 
 class _Flags(NamedTuple):

@@ -1,0 +1,131 @@
+"""`qms22 history`: what was found in earlier batches, and which of them are known-normal."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from qms22.cli.shared import FILE, explained, require
+from qms22.cli.writers import without_formulas
+
+if TYPE_CHECKING:
+    from qms22.detection import HistoryEntry
+
+# On a terminal with fewer columns the year is not shown.
+_NARROW = 80
+
+
+@click.command(short_help="List what was found in earlier batches.")
+@click.argument("file", type=FILE)
+@click.option(
+    "--accept",
+    "accepted",
+    type=int,
+    multiple=True,
+    metavar="NUMBER",
+    help="Accept a batch as known-normal: later runs of 'qms22 detect --history' learn from its "
+    "rows, except those marked as anomalies. May be repeated.",
+)
+@click.option(
+    "--take-back",
+    "taken_back",
+    type=int,
+    multiple=True,
+    metavar="NUMBER",
+    help="Accept a batch no more; may be repeated.",
+)
+def history(file: Path, accepted: tuple[int, ...], taken_back: tuple[int, ...]) -> None:
+    """List what 'qms22 detect --history FILE' has found in each batch, the newest last.
+
+    On a terminal this is a table; in a pipe it is CSV, with more columns. Flagged rows are counted
+    where --fdr has flagged them. FILE contains the rows of the accepted batches and of the last
+    ten: treat it like the tables themselves.
+
+    \b
+    Example:
+        qms22 history orders.sqlite
+        qms22 history orders.sqlite --accept 3
+    """
+    require("reading tables", "table", "pandas", "pyarrow")
+    with explained():
+        from qms22.detection import BatchHistory
+
+        batches = BatchHistory(file, must_exist=True)
+        for number in accepted:
+            entry = batches.accept(number)
+            click.echo(f"batch {number} ({entry.batch}) is known-normal from now on", err=True)
+        for number in taken_back:
+            entry = batches.take_back(number)
+            click.echo(f"batch {number} ({entry.batch}) is no longer known-normal", err=True)
+        _print_entries(batches.entries(), file)
+
+
+def _print_entries(entries: tuple[HistoryEntry, ...], file: Path) -> None:
+    """Print a table on a terminal, CSV in a pipe."""
+    if sys.stdout.isatty():
+        _print_on_terminal(entries, file)
+        return
+    import pandas as pd
+
+    rows = [
+        {
+            "batch": entry.number,
+            "time": entry.time,
+            "table": entry.batch,
+            "rows": entry.n_rows,
+            "verdict": entry.decision,
+            "flagged": entry.n_flagged,
+            "share": entry.share,
+            "moved": _moved(entry),
+            "accepted": entry.accepted,
+            "sentence": entry.sentence,
+            "p_value": entry.p_value,
+            "known_normal": entry.normal,
+            "known_normal_rows": entry.n_normal,
+            "version": entry.version,
+            "settings": json.dumps(entry.settings),
+        }
+        for entry in entries
+    ]
+    click.echo(without_formulas(pd.DataFrame(rows)).to_csv(index=False), nl=False)
+
+
+def _print_on_terminal(entries: tuple[HistoryEntry, ...], file: Path) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from qms22.report.text import visible
+
+    console = Console()
+    count = "1 batch" if len(entries) == 1 else f"{len(entries):,} batches"
+    title = escape(f"{count} in {file}, times in UTC")
+    shown = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    shown.add_column("#", justify="right", no_wrap=True)
+    shown.add_column("time", no_wrap=True)
+    shown.add_column("table", overflow="fold")
+    shown.add_column("rows", justify="right", no_wrap=True)
+    shown.add_column("flagged", justify="right", no_wrap=True)
+    shown.add_column("verdict", overflow="fold")
+    is_narrow = console.width < _NARROW
+    for entry in entries:
+        verdict = entry.decision + (", accepted" if entry.accepted else "")
+        cells = [
+            str(entry.number),
+            entry.time[len("2026-") if is_narrow else 0 : len("2026-03-05 14:02")],
+            Path(entry.batch).name,
+            f"{entry.n_rows:,}",
+            # Without a false discovery rate the user has said how many rows to flag.
+            f"{entry.n_flagged:,}" if entry.settings.get("fdr") else "",
+            verdict + (f": {_moved(entry)}" if entry.moved else ""),
+        ]
+        shown.add_row(*(escape(visible(cell)) for cell in cells))
+    console.print(shown)
+
+
+def _moved(entry: HistoryEntry) -> str:
+    return "; ".join(f"{name} ({change})" for name, change in entry.moved)

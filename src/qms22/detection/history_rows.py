@@ -1,0 +1,69 @@
+"""Rows of batches as a history file keeps them, and the digest by which it knows a batch again."""
+
+from __future__ import annotations
+
+import io
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qms22._runtime.chunks import draw_rows
+from qms22._runtime.packages import need
+from qms22.tables import TableSource
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Cells of a batch that are kept; of a larger one rows are drawn. They take some 20 megabytes.
+MOST_CELLS = 4_000_000
+
+
+def digest(source: TableSource) -> str:
+    """Return a digest of the columns and cells of a table, in their order."""
+    pd = need("pandas")
+    content = sha256("\0".join(source.names).encode("utf-8", "surrogatepass"))
+    for chunk in source.chunks():
+        plain = chunk.apply(lambda column: column.map(str) if column.dtype == object else column)
+        content.update(pd.util.hash_pandas_object(plain, index=False).to_numpy().tobytes())
+    return content.hexdigest()
+
+
+def rows_to_keep(source: TableSource, columns: list[str], left_out: Any) -> pd.DataFrame:
+    """Read the rows of a table for a history; of a large table rows drawn at random.
+
+    Parameters
+    ----------
+    source : TableSource
+    columns : list of str
+    left_out : array-like of int
+        Positions of rows that are not to be kept.
+    """
+    rows = np.setdiff1d(np.arange(source.n_rows), left_out)
+    drawn = draw_rows(len(rows), max(1, MOST_CELLS // len(columns)), np.random.RandomState(0))
+    frame = source.take(rows[drawn], columns)
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def to_parquet(frame: pd.DataFrame) -> bytes:
+    """Return a table as the content of a Parquet file; cells of mixed types become texts."""
+    pa = need("pyarrow")
+    columns = {name: _arrow_column(frame[name]) for name in frame.columns}
+    content = io.BytesIO()
+    need("pyarrow.parquet").write_table(pa.table(columns), content, compression="zstd")
+    return content.getvalue()
+
+
+def from_parquet(content: bytes) -> pd.DataFrame:
+    """Return the table that `to_parquet` has written."""
+    table = need("pyarrow.parquet").read_table(io.BytesIO(content))
+    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    return frame
+
+
+def _arrow_column(values: pd.Series) -> Any:
+    pa = need("pyarrow")
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return pa.array(values.map(str, na_action="ignore"), from_pandas=True)

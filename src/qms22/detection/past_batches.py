@@ -1,0 +1,164 @@
+"""A search with a history: it learns from accepted batches, and its result is remembered."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qms22 import __version__
+from qms22._runtime.packages import need
+from qms22.detection.align import match_names
+from qms22.detection.history import BatchHistory, HistoryEntry, now
+from qms22.detection.history_rows import digest, rows_to_keep, to_parquet
+from qms22.detection.inputs import InputTables
+from qms22.detection.result import Detection
+from qms22.detection.streaming import in_memory, is_large
+from qms22.tables.frame_source import FrameSource
+from qms22.tables.words import list_some, number_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Rows of accepted batches to learn from; of more the newest batches count.
+MOST_ACCEPTED = 1_000_000
+
+
+class PastBatches:
+    """What a search takes from a history and adds to it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The history file.
+    tables : InputTables
+        The tables of the search; columns of both have the same names.
+    ignore : collection of str
+        Columns that are not used.
+    """
+
+    def __init__(self, path: str | Path, tables: InputTables, ignore: Collection[str]) -> None:
+        self._history = BatchHistory(path)
+        self._digest = digest(tables.batch)
+        self._columns = [name for name in tables.normal.names if name in tables.batch.names]
+        self.tables = self._with_accepted(tables, ignore)
+
+    def _with_accepted(self, tables: InputTables, ignore: Collection[str]) -> InputTables:
+        """Return the tables, with the rows of the accepted batches after the known-normal ones."""
+        normal = tables.normal
+        accepted = self._history.accepted_rows(other_than=self._digest)
+        if accepted and is_large(normal):
+            note = f"{normal.name} is larger than memory, and accepted batches are left out"
+            return tables._replace(notes=(*tables.notes, note))
+        used = {*self._columns}.difference(ignore)
+        for number, rows in accepted.items():
+            accepted[number] = rows.rename(columns=match_names(rows.columns, self._columns))
+        usable = {number: rows for number, rows in accepted.items() if used <= {*rows.columns}}
+        notes = list(tables.notes)
+        if other := [str(number) for number in accepted if number not in usable]:
+            notes.append(f"not all accepted batches have the columns; left out: {list_some(other)}")
+        if chosen := list(_newest(usable)):
+            n_rows = sum(len(rows) for rows in chosen)
+            batches = f"{len(chosen)} accepted {'batch' if len(chosen) == 1 else 'batches'}"
+            of = f", the newest of {len(usable)}" if len(chosen) < len(usable) else ""
+            notes.append(f"known-normal: {normal.title} + {batches} ({n_rows:,} rows){of}")
+            normal = FrameSource(_join(in_memory(normal).read(), chosen), normal.name)
+        return tables._replace(normal=normal, notes=tuple(notes))
+
+    def remember(self, found: Detection, settings: dict[str, Any], *, accept: bool) -> Detection:
+        """Write a result into the history, and return it with the entries of the history.
+
+        A failure is a warning: the result took minutes, and must not be lost.
+        """
+        assert found.verdict is not None
+        why_not = reason_to_refuse(found) if accept else ""
+        if why_not:
+            self._warn(f"the batch was not accepted as known-normal: {why_not}")
+        before = self._history.number_of(self._digest)
+        entry = HistoryEntry(
+            time=now(),
+            normal=self.tables.normal.name,
+            batch=found.source.name,
+            decision=found.verdict.decision,
+            sentence=str(found.verdict),
+            p_value=found.verdict.p_value,
+            n_normal=self.tables.normal.n_rows,
+            n_rows=found.source.n_rows,
+            n_flagged=int(np.count_nonzero(found.flagged)),
+            share=None if found.contamination is None else found.contamination.share,
+            moved=tuple((column.name, column.change) for column in found.verdict.moved),
+            settings=settings,
+            version=__version__,
+            accepted=now() if accept and not why_not else None,
+        )
+        rows = rows_to_keep(
+            found.source, self._columns, [] if found.marks is None else found.marks.anomalies
+        )
+        try:
+            entries = self._history.remember(entry, self._digest, to_parquet(rows), len(rows))
+        except ValueError as error:
+            self._warn(f"the batch was not remembered: {error}")
+            return found
+        if before is not None:
+            self._warn(f"the batch was in the history already; its entry {before} is replaced")
+        return replace(found, history=entries)
+
+    @staticmethod
+    def _warn(text: str) -> None:
+        warnings.warn(text, stacklevel=4)
+
+
+def reason_to_refuse(found: Detection) -> str:
+    """Return why a batch cannot be accepted as known-normal without a person; empty if it can."""
+    if found.verdict is None or found.verdict.decision != "fine":
+        return "its verdict is not fine"
+    n_flagged = int(np.count_nonzero(found.flagged))
+    if n_flagged:
+        return f"{n_flagged:,} of its rows {'is' if n_flagged == 1 else 'are'} flagged"
+    return ""
+
+
+def _newest(accepted: dict[int, pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """Yield the newest batches, the newest first, that have no more than `MOST_ACCEPTED` rows."""
+    n_left = MOST_ACCEPTED
+    for number in sorted(accepted, reverse=True):
+        n_left -= len(accepted[number])
+        if n_left < 0:
+            return
+        yield accepted[number]
+
+
+def _join(normal: pd.DataFrame, accepted: list[pd.DataFrame]) -> pd.DataFrame:
+    """Append rows to a table, whose rows keep their places and their index."""
+    pandas = need("pandas")
+    names = [str(name) for name in normal.columns]
+    accepted = [rows.reindex(columns=names) for rows in accepted]
+    columns = [
+        _join_columns([normal.iloc[:, at], *(rows[name] for rows in accepted)])
+        for at, name in enumerate(names)
+    ]
+    n_rows = len(normal) + sum(len(rows) for rows in accepted)
+    joined: pd.DataFrame = pandas.concat(columns, axis=1)
+    joined.columns = normal.columns
+    joined.index = normal.index.append(pandas.RangeIndex(len(normal), n_rows))
+    return joined
+
+
+def _join_columns(columns: list[pd.Series]) -> pd.Series:
+    """Append columns; if there are texts in some and other values in others, all become texts."""
+    pandas = need("pandas")
+    if len({column.dtype for column in columns}) > 1:
+        have_text = [any(isinstance(value, str) for value in column) for column in columns]
+        if any(have_text):
+            columns = [column.map(_text, na_action="ignore") for column in columns]
+        columns = [column.astype(object) for column in columns]
+    return pandas.concat(columns, ignore_index=True).infer_objects()
+
+
+def _text(value: object) -> str:
+    """Return a value as text; 1.0 as a table with missing cells has it where others have 1."""
+    return number_text(float(value)) if isinstance(value, float) else str(value)

@@ -1,0 +1,103 @@
+"""`qms22 detect --history` and `qms22 history`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from command_line import assert_refused, run, words_of
+
+from qms22 import BatchHistory
+from qms22.cli.history import _print_on_terminal
+
+DETECT = ("detect", "normal.csv")
+FAST = ("--preset", "paper", "--n-jobs", "1", "--history", "h.sqlite", "--quiet")
+
+
+def orders(n_rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "order": [f"{seed}-{at}" for at in range(n_rows)],
+            "amount": rng.normal(50, 9, n_rows),
+            "country": rng.choice(["US", "DE"], n_rows),
+        }
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    orders(400, 1).to_csv(tmp_path / "normal.csv", index=False)
+    orders(200, 2).to_csv(tmp_path / "clean.csv", index=False)
+    bad = orders(200, 3)
+    bad.loc[:9, "amount"] = 5000.0
+    bad.to_csv(tmp_path / "=bad.csv", index=False)
+    return tmp_path
+
+
+def listed(files: Path, *options: object) -> list[dict[str, str]]:
+    result = run("history", "h.sqlite", *options, cwd=files)
+    assert result.exit_code == 0, result.stderr
+    return list(csv.DictReader(result.stdout.splitlines()))
+
+
+def test_batches_are_listed_and_accepted(files: Path) -> None:
+    result = run(*DETECT, "clean.csv", *FAST, "--accept", cwd=files)
+    assert "batch 1 of the history is known-normal, accepted 20" in result.stderr
+    result = run(*DETECT, "=bad.csv", *FAST, "--accept", cwd=files)
+    assert "note: the batch was not accepted as known-normal: its verdict" in result.stderr
+    first, second = listed(files)
+    assert (first["batch"], first["table"], first["verdict"]) == ("1", "clean.csv", "fine")
+    assert (second["table"], second["verdict"]) == ("'=bad.csv", "anomalies")
+    assert first["accepted"]
+    assert not second["accepted"]
+    assert json.loads(first["settings"])["fdr"] == 0.1
+    assert int(second["known_normal_rows"]) == 600
+    first, second = listed(files, "--take-back", 1, "--accept", 2)
+    assert not first["accepted"]
+    assert second["accepted"]
+
+
+def test_a_run_tells_of_the_accepted_batches(files: Path) -> None:
+    run(*DETECT, "clean.csv", *FAST, cwd=files)
+    result = run("history", "h.sqlite", "--accept", "1", cwd=files)
+    assert "batch 1 (clean.csv) is known-normal from now on" in result.stderr
+    result = run(*DETECT, "=bad.csv", *FAST[:-1], "--top", "3", cwd=files)
+    note = "note: known-normal: normal.csv + 1 accepted batch (200 rows)"
+    assert note in result.stderr
+
+
+def test_the_table_fits_the_width(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (files / "clean.csv").rename(files / "a-long-name-of-a-file-of-orders-2026.csv")
+    run(*DETECT, "a-long-name-of-a-file-of-orders-2026.csv", *FAST, "--accept", cwd=files)
+    entries = BatchHistory(files / "h.sqlite").entries()
+    for width, time in ((60, entries[0].time[5:16]), (100, entries[0].time[:16])):
+        monkeypatch.setenv("COLUMNS", str(width))
+        _print_on_terminal(entries, Path("h.sqlite"))
+        lines = capsys.readouterr().out.splitlines()
+        assert max(map(len, lines)) <= width
+        assert lines[0].startswith("1 batch in h.sqlite")
+        assert lines[2].startswith(f"1  {time}  a-long-name")
+        assert "fine, accepted" in words_of(" ".join(line[-20:] for line in lines))
+
+
+def test_refusals(files: Path) -> None:
+    refused = run("history", "none.sqlite", cwd=files)
+    assert_refused(refused, "there is no history none.sqlite")
+    assert_refused(run("history", "normal.csv", cwd=files), "normal.csv is no history of batches")
+    refused = run(*DETECT, "clean.csv", "--accept", cwd=files)
+    assert_refused(refused, "--accept goes with --history")
+    refused = run(*DETECT, "clean.csv", *FAST, "--accept", "--top", "5", cwd=files)
+    assert_refused(refused, "--accept goes with --fdr")
+    refused = run(*DETECT, "clean.csv", "--history", "clean.csv", cwd=files)
+    assert_refused(refused, "--history clean.csv is the input clean.csv")
+    refused = run(*DETECT, "clean.csv", "--history", "h.csv", "-o", "h.csv", cwd=files)
+    assert_refused(refused, "h.csv")
+    run(*DETECT, "clean.csv", *FAST, cwd=files)
+    assert_refused(run("history", "h.sqlite", "--accept", "7", cwd=files), "has no batch 7")

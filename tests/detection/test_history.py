@@ -1,0 +1,372 @@
+"""Histories of batches: what is remembered, what is learned from, and files of all sorts."""
+
+from __future__ import annotations
+
+import sqlite3
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qms22 import BatchHistory, Detection, HistoryEntry, detect
+from qms22.detection import history, history_rows, past_batches
+from qms22.detection.history_rows import digest, from_parquet, to_parquet
+from qms22.tables import open_table
+
+FAST: dict[str, Any] = {"preset": "paper", "n_jobs": 1}
+
+ENTRY = HistoryEntry(
+    time="2026-03-05 14:02:11",
+    normal="normal.csv",
+    batch="today.csv",
+    decision="drift",
+    sentence="The batch has drifted.",
+    p_value=0.001,
+    n_normal=400,
+    n_rows=200,
+    n_flagged=3,
+    share=0.02,
+    moved=(("month", "1 to 2 → 3"),),
+    settings={"fdr": 0.1, "ignore": ["a"], "k": None},
+    version="0.2",
+)
+ROWS = to_parquet(pd.DataFrame({"x": [1.0]}))
+
+
+def readings(n_rows: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "x": rng.normal(10, 2, n_rows),
+            "y": rng.normal(0, 1, n_rows),
+            "mode": rng.choice(["run", "idle"], n_rows),
+        }
+    )
+
+
+def filled(path: Path, n_batches: int) -> BatchHistory:
+    """A history of some batches, without a search."""
+    batches = BatchHistory(path)
+    for at in range(n_batches):
+        time = f"2026-03-05 14:02:{at:02d}"
+        batches.remember(replace(ENTRY, batch=f"{at}.csv", time=time), f"digest {at}", ROWS, 1)
+    return batches
+
+
+def test_an_entry_comes_back_as_it_was(tmp_path: Path) -> None:
+    batches = BatchHistory(tmp_path / "h.sqlite")
+    assert batches.entries() == ()
+    assert not (tmp_path / "h.sqlite").exists()
+    assert batches.remember(ENTRY, "digest", ROWS, 1) == (replace(ENTRY, number=1),)
+    assert batches.entries() == (replace(ENTRY, number=1),)
+
+
+def test_a_search_is_remembered(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    normal, batch = readings(300, 1), readings(150, 2)
+    batch["x"] += 8.0
+    with pytest.warns(UserWarning, match="drifted"):
+        found = detect(normal, batch, fdr=0.2, history=path, **FAST)
+    assert found.verdict is not None
+    assert found.contamination is not None
+    (entry,) = found.history
+    assert entry == BatchHistory(path).entries()[0]
+    assert (entry.number, entry.decision, entry.n_rows, entry.n_normal) == (1, "drift", 150, 300)
+    assert entry.sentence == str(found.verdict)
+    assert entry.n_flagged == np.count_nonzero(found.flagged)
+    assert entry.share == found.contamination.share
+    assert [name for name, _ in entry.moved] == ["x"]
+    assert entry.settings["fdr"] == 0.2
+    assert entry.settings["preset"] == "paper"
+    assert entry.accepted is None
+
+
+def test_the_same_batch_again_replaces_its_entry(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    normal = readings(300, 1)
+    for seed in (2, 3):
+        detect(normal, readings(150, seed), k=5, history=path, **FAST)
+    with pytest.warns(UserWarning, match="its entry 1 is replaced"):
+        found = detect(normal, readings(150, 2), k=7, history=path, **FAST)
+    assert [(entry.number, entry.n_flagged) for entry in found.history] == [(2, 5), (1, 7)]
+    listed = BatchHistory(path).entries()
+    assert [(entry.number, entry.n_flagged) for entry in listed] == [(1, 7), (2, 5)]
+
+
+def test_accepted_batches_are_known_normal(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    normal, batch = readings(200, 1), readings(100, 9)
+    accepted = [readings(150, seed) for seed in (2, 3)]
+    for rows in accepted:
+        detect(normal, rows, k=5, history=path, **FAST)
+        BatchHistory(path).accept(len(BatchHistory(path).entries()))
+    found = detect(normal, batch, k=5, history=path, **FAST)
+    assert found.notes == ("known-normal: the frame + 2 accepted batches (300 rows)",)
+    assert found.history[-1].n_normal == 500
+    newest_first = pd.concat([normal, *reversed(accepted)], ignore_index=True)
+    expected = detect(newest_first, batch, k=5, **FAST)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    BatchHistory(path).take_back(2)
+    with pytest.warns(UserWarning, match="entry 3 is replaced"):
+        found = detect(normal, batch, k=5, history=path, **FAST)
+    assert found.notes == ("known-normal: the frame + 1 accepted batch (150 rows)",)
+
+
+def test_a_batch_is_never_known_normal_in_its_own_search(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    normal, batch = readings(200, 1), readings(100, 2)
+    alone = detect(normal, batch, k=5, history=path, **FAST)
+    BatchHistory(path).accept(1)
+    with pytest.warns(UserWarning, match="entry 1 is replaced"):
+        again = detect(normal, batch, k=5, history=path, **FAST)
+    np.testing.assert_array_equal(again.scores, alone.scores)
+    assert again.history[-1].accepted is not None
+
+
+def searched(path: Path, batch: pd.DataFrame) -> tuple[Detection, list[str]]:
+    """Search a batch to accept it, and return the warnings too."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = detect(readings(400, 1), batch, fdr=0.2, history=path, accept=True, **FAST)
+    return found, [str(each.message) for each in told]
+
+
+def test_only_a_clean_batch_is_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    found, told = searched(path, readings(200, 2))
+    assert found.history[-1].accepted is not None, told
+    bad = readings(200, 3)
+    bad.loc[:20, "x"] = 900.0
+    found, told = searched(path, bad)
+    assert found.history[-1].accepted is None
+    assert "the batch was not accepted as known-normal: its verdict is not fine" in told
+    with pytest.raises(ValueError, match="by a history and a false discovery rate"):
+        detect(readings(400, 1), bad, history=path, accept=True, **FAST)
+
+
+def test_flagged_rows_keep_a_batch_from_being_accepted(tmp_path: Path) -> None:
+    found, _ = searched(tmp_path / "h.sqlite", readings(200, 2))
+    flagged = np.zeros(200, dtype=bool)
+    assert past_batches.reason_to_refuse(found) == ""
+    flagged[7] = True
+    refused = past_batches.reason_to_refuse(replace(found, flagged=flagged))
+    assert refused == "1 of its rows is flagged"
+
+
+def test_rows_marked_as_anomalies_are_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    batch = readings(100, 2)
+    batch.loc[[3, 5], "x"] = 500.0
+    marks = batch.loc[[3, 5, 6]].assign(row=[3, 5, 6], mark=["anomaly", "anomaly", "normal"])
+    detect(readings(200, 1), batch, k=5, marks=marks, history=path, **FAST)
+    BatchHistory(path).accept(1)
+    (kept,) = BatchHistory(path).accepted_rows("").values()
+    pd.testing.assert_frame_equal(kept, batch.drop([3, 5]).reset_index(drop=True))
+
+
+def test_rows_wait_until_ten_others_have_come(tmp_path: Path) -> None:
+    batches = filled(tmp_path / "h.sqlite", history.MOST_WAITING)
+    batches.accept(1)
+    batches = filled(tmp_path / "h.sqlite", history.MOST_WAITING + 2)
+    # Batch 1 is accepted, ten wait, and one is out.
+    with pytest.raises(ValueError, match=r"rows of batch 2 \(1.csv\) are not kept any more"):
+        batches.accept(2)
+    assert batches.accept(3).accepted is not None
+    with pytest.raises(ValueError, match="has no batch 99; 'qms22 history"):
+        batches.accept(99)
+    with pytest.raises(ValueError, match="has no batch 99"):
+        batches.take_back(99)
+    assert list(batches.accepted_rows("")) == [1, 3]
+    assert list(batches.accepted_rows("digest 0")) == [3]
+
+
+def test_batches_that_lack_columns_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    normal, batch = readings(200, 1), readings(100, 2)
+    for columns in (["mode", "y", "x"], ["x", "y"]):
+        detect(normal[columns], readings(90, len(columns))[columns], k=5, history=path, **FAST)
+        BatchHistory(path).accept(len(BatchHistory(path).entries()))
+    # Names of columns may differ in case.
+    batch = batch.rename(columns=str.upper)
+    found = detect(normal, batch, k=5, history=path, **FAST)
+    assert "not all accepted batches have the columns; left out: 2" in found.notes
+    assert found.history[-1].n_normal == 290
+    assert found.normal is not None
+    assert not found.normal.isna().to_numpy().any()
+
+
+def test_the_newest_accepted_batches_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "h.sqlite"
+    normal = readings(200, 1)
+    for seed in (2, 3, 4):
+        detect(normal, readings(100, seed), k=5, history=path, **FAST)
+        BatchHistory(path).accept(seed - 1)
+    monkeypatch.setattr(past_batches, "MOST_ACCEPTED", 250)
+    found = detect(normal, readings(100, 9), k=5, history=path, **FAST)
+    assert found.notes == (
+        "known-normal: the frame + 2 accepted batches (200 rows), the newest of 3",
+    )
+
+
+def test_columns_of_several_types_are_joined() -> None:
+    normal = pd.DataFrame(
+        {"a": [1, 2], "b": [1.5, 2.0], "c": ["u", "v"], "d": [True, False], "e": [1, 2]},
+        index=["first", "second"],
+    )
+    accepted = pd.DataFrame(
+        {"a": [3.0, None], "b": ["7", "unknown"], "c": [None, None], "d": [True, True]}
+    )
+    joined = past_batches._join(normal, [accepted])
+    assert joined.index.tolist() == ["first", "second", 2, 3]
+    assert joined["a"].tolist()[:3] == [1.0, 2.0, 3.0]
+    assert joined["b"].tolist() == ["1.5", "2", "7", "unknown"]
+    assert joined["c"].tolist()[:2] == ["u", "v"]
+    assert joined["d"].tolist() == [True, False, True, True]
+    assert joined["e"].isna().tolist() == [False, False, True, True]
+    assert joined.dtypes.map(lambda dtype: dtype.kind).tolist()[:2] == ["f", "O"]
+
+
+def test_rows_come_back_from_parquet() -> None:
+    frame = pd.DataFrame(
+        {
+            "number": [1.5, np.nan],
+            "whole": [1, 2],
+            "text": ["ä", None],
+            "level": pd.Categorical(["a", "b"]),
+            "date": pd.to_datetime(["2026-01-01", "2026-01-02"]),
+            "mixed": [1, "one"],
+            "list": [[1, 2], None],
+        }
+    )
+    back = from_parquet(to_parquet(frame))
+    assert back["mixed"].tolist() == ["1", "one"]
+    for name in ("number", "whole", "text", "level", "date"):
+        assert back[name].dropna().tolist() == frame[name].dropna().tolist()
+        assert back[name].isna().tolist() == frame[name].isna().tolist()
+
+
+def test_of_a_large_batch_rows_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_rows, "MOST_CELLS", 60)
+    table = open_table(readings(500, 1))
+    kept = history_rows.rows_to_keep(table, ["x", "mode"], [0, 1])
+    assert kept.shape == (30, 2)
+    assert kept.index.min() > 1
+    assert kept.index.max() > 100
+
+
+def test_digests_tell_batches_apart(tmp_path: Path) -> None:
+    frame = readings(50, 1)
+    same = digest(open_table(frame))
+    assert digest(open_table(frame.set_axis(range(50, 100), axis=0))) == same
+    others = [
+        frame[::-1],
+        frame[["y", "x", "mode"]],
+        frame[:49],
+        frame.rename(columns={"x": "z"}),
+        frame.assign(mode=["run"] * 50),
+        frame.assign(mode=[["list"]] * 50),
+    ]
+    digests = [same, *(digest(open_table(other)) for other in others)]
+    assert len(set(digests)) == len(digests)
+    frame.to_parquet(tmp_path / "batch.parquet", row_group_size=7)
+    assert digest(open_table(tmp_path / "batch.parquet")) == same
+
+
+def other_database(path: Path) -> None:
+    with sqlite3.connect(path) as database:
+        database.execute("create table orders (amount real)")
+    database.close()
+
+
+def later_version(path: Path) -> None:
+    filled(path, 1)
+    with sqlite3.connect(path) as database:
+        database.execute("pragma user_version = 7")
+    database.close()
+
+
+def damaged(path: Path) -> None:
+    filled(path, 3)
+    content = bytearray(path.read_bytes())
+    content[100:] = b"\xff" * (len(content) - 100)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda path: path.write_text("a,b\n1,2\n" * 99), "is no history of batches, or damaged"),
+        (other_database, "is a database of something else; name another file"),
+        (later_version, "was written by a later version"),
+        (damaged, "damaged"),
+    ],
+)
+def test_other_files_are_refused_and_left_as_they_are(
+    make: Any, sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "h.sqlite"
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=sentence):
+        detect(readings(60, 1), readings(30, 2), k=5, history=path, **FAST)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["h.sqlite"]
+
+
+def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a directory; name a file"):
+        BatchHistory(tmp_path)
+    with pytest.raises(ValueError, match="cannot be written into"):
+        BatchHistory(tmp_path / "no" / "h.sqlite")
+    with pytest.raises(ValueError, match="there is no history"):
+        BatchHistory(tmp_path / "h.sqlite", must_exist=True)
+
+
+def test_an_empty_file_becomes_a_history(tmp_path: Path) -> None:
+    (tmp_path / "h.sqlite").touch()
+    assert len(filled(tmp_path / "h.sqlite", 2).entries()) == 2
+
+
+def test_several_writers_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+
+    def write(at: int) -> None:
+        BatchHistory(path).remember(replace(ENTRY, batch=f"{at}.csv"), f"digest {at}", ROWS, 1)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(24)))
+    entries = BatchHistory(path).entries()
+    assert [entry.number for entry in entries] == list(range(1, 25))
+    assert {entry.batch for entry in entries} == {f"{at}.csv" for at in range(24)}
+
+
+def test_a_crash_leaves_the_history_as_it_was(tmp_path: Path) -> None:
+    batches = filled(tmp_path / "h.sqlite", 2)
+    before = batches.entries()
+
+    def interrupted() -> None:
+        with batches._writing() as database:
+            database.execute("delete from batches")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert batches.entries() == before
+
+
+def test_a_result_is_not_lost_if_it_cannot_be_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise ValueError("the disk is full")
+
+    monkeypatch.setattr(BatchHistory, "remember", full)
+    with pytest.warns(UserWarning, match="the batch was not remembered: the disk is full"):
+        found = detect(readings(60, 1), readings(30, 2), k=5, history=tmp_path / "h", **FAST)
+    assert found.history == ()
+    assert len(found.top) == 5
