@@ -16,7 +16,7 @@ from visits import FAST, LEFT_OUT, N_BATCH, SICK, visits, write_visits
 
 import qms22
 from qms22 import Detection, QMS22Ensemble, TabularEncoder, detect
-from qms22.cli.output import _print_table
+from qms22.cli.terminal import print_found
 from qms22.detection import page, score
 from qms22.models import SavedModel
 from qms22.tables import read_table
@@ -193,7 +193,7 @@ def test_numbers_that_name_rows_are_not_rounded(capsys: pytest.CaptureFixture[st
     batch.loc[7, "pulse"] = 300.0
     found = detect(normal, batch, id="order", k=1, preset="paper")
     assert "<td>70012352</td>" in found._repr_html_()
-    _print_table(found.summary(), "found")
+    print_found(found)
     assert "70012352" in capsys.readouterr().out
 
 

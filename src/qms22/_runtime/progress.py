@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from qms22._runtime.stages import shown_line
+
 # Seconds between two updates of a line.
 _SECONDS_BETWEEN = 0.2
 
@@ -16,9 +18,16 @@ _SECONDS_BETWEEN = 0.2
 def progress_bar(
     description: str, total: int, *, enabled: bool
 ) -> Iterator[Callable[[int, str], None]]:
-    """Show a bar while the block runs; yield a function of (steps done so far, a short text)."""
+    """Show a bar while the block runs; yield a function of (steps done so far, a short text).
+
+    A command that shows its stages says there how far it is, in place of a bar.
+    """
     if not enabled:
         yield lambda done, word: None
+        return
+    line = shown_line()
+    if line is not None:
+        yield lambda done, word: line.update(done, total)
         return
     # Imported here: most programs that import qms22 never show a bar.
     from rich.console import Console

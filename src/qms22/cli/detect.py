@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qms22._runtime.progress import reading_shown
+from qms22._runtime.stages import begin_stage, clear_stage
 from qms22.cli.inputs import input_files, show_roles
 from qms22.cli.labels import print_evaluation, read_truth
 from qms22.cli.output import (
@@ -31,6 +31,7 @@ from qms22.cli.shared import (
     id_option,
     only_flagged_option,
     output_option,
+    progress_shown,
     quiet_option,
 )
 from qms22.cli.writers import check_sheet_size, write_tables
@@ -222,7 +223,7 @@ def detect(
     check_table_outputs(files, outputs)
     _check_history(options, [*files, *outputs.values()])
     began = time.perf_counter()
-    with explained(), reading_shown(enabled=not quiet):
+    with explained(), progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
         from qms22.models import save_model as write_model
         from qms22.tables import open_table, read_mixed
@@ -242,12 +243,14 @@ def detect(
         truth = read_truth(batch, label, outlier)
         if label is not None:
             options["ignore"] = (*options["ignore"], label)
-        found = detection.detect(normal, batch, **options, verbose=int(not quiet))
+        found = detection.detect(normal, batch, **options, verbose=int(is_shown))
+        clear_stage()
         print_notes(found)
         if not quiet:
             print_columns(found)
         _write_output(found, output, only_flagged, suspicious_normal)
         if report is not None:
+            begin_stage(f"writing {report}")
             facts = {"files": ", ".join(titles), "preset": options["preset"]}
             facts["seconds"] = f"{time.perf_counter() - began:.1f}"
             title = f"Suspicious rows of {titles[-1]}"
@@ -257,8 +260,8 @@ def detect(
             fitted = {"encoder": found.encoder, "checks": found.checks}
             write_model(save_model, found.detector, **fitted, **about)
     print_marks(found)
+    print_verdict(found, quiet=quiet)
     if not quiet:
-        print_verdict(found)
         print_suspicious_normal(found)
     print_flagged(found)
     print_acceptance(found)
@@ -302,14 +305,15 @@ def score(
     """
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     check_table_outputs([model, *input_files(new)], {"--output": output})
-    with explained(), reading_shown(enabled=not quiet):
+    with explained(), progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
         from qms22.models import load_model
         from qms22.tables import open_table
 
         batch = open_table(new)
         check_sheet_size(None if only_flagged else output, batch.n_rows)
-        found = detection.score(load_model(model), batch, **options, verbose=int(not quiet))
+        found = detection.score(load_model(model), batch, **options, verbose=int(is_shown))
+        clear_stage()
         print_notes(found)
         _write_output(found, output, only_flagged)
     print_flagged(found)
@@ -367,6 +371,7 @@ def _write_output(
     found: Detection, path: Path | None, only_flagged: bool, suspicious_normal: Path | None = None
 ) -> None:
     if path is not None:
+        begin_stage(f"writing {path}")
         write_tables([found.table(only_flagged=True)] if only_flagged else found.tables(), path)
     if suspicious_normal is not None:
         write_tables([found.normal_to_check()], suspicious_normal)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qms22.cli.shared import in_options
+from qms22.cli.terminal import print_found
 from qms22.cli.writers import without_formulas
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from qms22.detection import Detection
 
 # Columns that moved; of a batch that is unlike the normal rows all may have moved.
@@ -40,13 +40,17 @@ def print_marks(found: Detection) -> None:
         click.echo(f"{found.marks}{others}", err=True)
 
 
-def print_verdict(found: Detection) -> None:
-    """Print the verdict on the batch to standard error: a sentence, what moved, what to do."""
+def print_verdict(found: Detection, *, quiet: bool) -> None:
+    """Print the verdict on the batch to standard error: a sentence, what moved, what to do.
+
+    A quiet run prints it only if a note refers to it.
+    """
     from qms22.detection.verdict import unnamed_moves
     from qms22.report.text import visible
 
     verdict = found.verdict
-    if verdict is None:
+    is_noted = found.fdr is not None and found.is_drift_scored and found.flagged.any()
+    if verdict is None or (quiet and not is_noted):
         return
     lines = [str(verdict)]
     moved = unnamed_moves(verdict)
@@ -56,42 +60,20 @@ def print_verdict(found: Detection) -> None:
     lines += [f"  advice: {advice}" for advice in verdict.advice]
     # Of flags by a false discovery rate in a drifted batch, `detect` has warned.
     if found.remark and not (found.fdr is not None and verdict.decision == "drift"):
-        lines.append(found.remark)
+        lines.append(in_options(found.remark))
     for line in lines:
         click.echo(visible(line), err=True)
 
 
 def print_flagged(found: Detection) -> None:
-    """Print the flagged rows: a table on a terminal, CSV in a pipe."""
-    flagged = found.summary()
-    title = f"{len(flagged)} of {found.n_scored} rows are flagged"
-    if found.fdr is not None:
-        title += f" at a false discovery rate of {found.fdr:g}"
-    elif found.normal is not None:
-        title = f"The {len(flagged)} most suspicious of {found.n_scored} rows"
+    """Print the flagged rows: tables on a terminal, CSV in a pipe."""
     if sys.stdout.isatty():
-        _print_table(flagged, title)
+        print_found(found)
     else:
-        click.echo(without_formulas(flagged).to_csv(index=False), nl=False)
+        click.echo(without_formulas(found.summary()).to_csv(index=False), nl=False)
     if found.contamination is not None:
         share = found.facts()["estimated share of outliers"]
         click.echo(f"estimated share of outliers: {share}", err=True)
-
-
-def _print_table(table: pd.DataFrame, title: str) -> None:
-    """Print a table on a terminal."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from qms22.detection.result_text import summary_text
-
-    shown = Table(title=escape(title))
-    for name, dtype in zip(table.columns, table.dtypes, strict=True):
-        shown.add_column(escape(str(name)), justify="right" if dtype.kind in "if" else "left")
-    for row in table.itertuples(index=False, name=None):
-        shown.add_row(*map(escape, map(summary_text, table.columns, row)))
-    Console().print(shown)
 
 
 def print_columns(found: Detection) -> None:
@@ -121,14 +103,19 @@ def print_notes(found: Detection) -> None:
 
 def print_suspicious_normal(found: Detection) -> None:
     """Print which known-normal rows look like anomalies, if some clearly do."""
+    from qms22.report.text import visible
+
     rows = found.suspicious_normal
     if rows is None or rows.empty:
         return
-    named = ", ".join(map(str, rows.index[:_MOST_NAMED]))
+    has_names = found.id is not None and found.id in rows.columns
+    names = rows[found.id] if has_names else rows.index
+    named = ", ".join(visible(name) for name in names[:_MOST_NAMED])
     if len(rows) > _MOST_NAMED:
         named += f" and {len(rows) - _MOST_NAMED} more"
+    how = "" if has_names else " (counted from 0)"
     click.echo(
-        f"known-normal rows {named} (counted from 0) look like the anomalies found: look at them "
+        f"known-normal rows {named}{how} look like the anomalies found: look at them "
         "(--suspicious-normal), and mark those that are not normal",
         err=True,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,6 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import click
+
+from qms22._runtime.progress import reading_shown
+from qms22._runtime.stages import clear_stage, stages_shown
 
 _SUFFIXES = {
     "--output": (".csv", ".parquet", ".json", ".jsonl", ".xlsx"),
@@ -18,6 +22,27 @@ _SUFFIXES = {
 }
 
 FILE = click.Path(path_type=Path)
+
+# Parameters of the library that messages name, and the options of the command.
+_OPTIONS = {
+    "k": "--top",
+    "fdr": "--fdr",
+    "missing": "--missing",
+    "max_samples": "--max-samples",
+    "n_jobs": "--n-jobs",
+    "preset": "--preset",
+    "device": "--device",
+    "ignore": "--ignore",
+    "id": "--id",
+    "marks": "--marks",
+    "history": "--history",
+    "kinds": "--as",
+}
+# How messages name them: k=5, missing="drop", (max_samples). Paths and quoted names stay.
+_GIVEN = re.compile(
+    rf"""(?<![\w'"=/\\.])({"|".join(_OPTIONS)})=(?:["'](\w+)["']|(\w[\w.]*\b))(?![\w/\\])"""
+)
+_NAMED = re.compile(r"""(?<![\w'"/\\.-])(fdr|max_samples|n_jobs)(?![\w'"=/\\]|\.\w)""")
 
 id_option = click.option("--id", metavar="COLUMN", help="The column that names the rows.")
 output_option = click.option(
@@ -32,7 +57,7 @@ only_flagged_option = click.option(
     "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."
 )
 quiet_option = click.option(
-    "-q", "--quiet", is_flag=True, help="No progress bar, no table of columns and no verdict."
+    "-q", "--quiet", is_flag=True, help="No progress, no table of columns and no verdict."
 )
 
 
@@ -46,11 +71,31 @@ def explained() -> Iterator[None]:
             yield
     except (ValueError, OSError, ImportError, MemoryError) as error:
         words = str(error).splitlines() or [type(error).__name__]
-        raise click.UsageError(words[0]) from error
+        raise click.UsageError(in_options(words[0])) from error
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
-    click.echo(f"note: {message}", err=True)
+    clear_stage()
+    click.echo(f"note: {in_options(str(message))}", err=True)
+
+
+@contextmanager
+def progress_shown(*, enabled: bool) -> Iterator[bool]:
+    """Show what a run is doing, if standard error is a terminal; yield whether so."""
+    with reading_shown(enabled=enabled), stages_shown(enabled=enabled) as is_shown:
+        yield is_shown
+
+
+def in_options(text: str) -> str:
+    """Return a message of the library with options in the place of its parameters.
+
+    >>> in_options('k=9 is more than the 5 rows there are; or set missing="drop"')
+    '--top 9 is more than the 5 rows there are; or set --missing drop'
+    >>> in_options("at most 1000 rows are drawn to learn from (max_samples)")
+    'at most 1000 rows are drawn to learn from (--max-samples)'
+    """
+    text = _GIVEN.sub(lambda found: f"{_OPTIONS[found[1]]} {found[2] or found[3]}", text)
+    return _NAMED.sub(lambda found: f"{_OPTIONS[found[1]]}", text)
 
 
 def require(option: str, extra: str, *packages: str) -> None:

@@ -49,7 +49,8 @@ def summary_text(column: str, cell: object) -> str:
 
 def share_text(estimate: ContaminationEstimate) -> str:
     """Return the share of outliers with its interval."""
-    return f"{estimate.share:.1%} (95 % interval: {estimate.low:.1%} to {estimate.high:.1%})"
+    share, low, high = (f"{100 * value:.1f} %" for value in estimate[:3])
+    return f"{share} (95 % interval: {low} to {high})"
 
 
 def short_text(verdict: Verdict) -> str:
