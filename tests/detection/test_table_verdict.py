@@ -13,7 +13,7 @@ from visits import visits
 
 from qms22 import Detection, TabularEncoder, detect
 from qms22.detection import score
-from qms22.detection.run import _Flags, _share_of_outliers
+from qms22.detection.flags import Flags, share_of_outliers
 from qms22.detection.verdict import pair_columns, unnamed_moves
 from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.moved_columns import MovedColumn, compare_columns
@@ -178,12 +178,12 @@ def test_the_share_agrees_with_flags_and_verdict(
     n_flagged: int, fewest: int, expected: tuple[float, float, float]
 ) -> None:
     """Storey's estimate can be 0 beside flagged rows."""
-    flags = _Flags(np.arange(200) < n_flagged, None, ContaminationEstimate(0.0, 0.0, 0.1))
+    flags = Flags(np.arange(200) < n_flagged, None, ContaminationEstimate(0.0, 0.0, 0.1))
     verdict = Verdict("anomalies" if fewest else "fine", 0.5, fewest, 0.95, 200)
-    share = _share_of_outliers(flags, 0.1, verdict)
+    share = share_of_outliers(flags, 0.1, verdict)
     assert share == pytest.approx(expected)
     drifted = Verdict("drift", 0.0, 190, 0.95, 200)
-    assert _share_of_outliers(_Flags(flags.flagged), None, drifted) is None
+    assert share_of_outliers(Flags(flags.flagged), None, drifted) is None
 
 
 def test_only_columns_that_the_sentence_leaves_out_are_listed() -> None:

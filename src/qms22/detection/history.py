@@ -186,7 +186,10 @@ class BatchHistory:
             All entries up to this one; this one is the last.
         """
         values = {**{name: getattr(entry, name) for name in _COLUMNS}, "digest": digest}
-        values |= {"moved": json.dumps(entry.moved), "settings": json.dumps(entry.settings)}
+        values |= {
+            "moved": json.dumps(entry.moved),
+            "settings": json.dumps(entry.settings, default=str),
+        }
         del values["number"]
         names = ", ".join(values)
         # A batch that was accepted stays so.

@@ -26,6 +26,24 @@ def check_id(source: TableSource, id: str | int | None) -> str | None:  # noqa: 
     raise ValueError(f"{source.name} has no column {id!r} to name rows; its columns are {there}")
 
 
+def name_row(
+    source: TableSource, id_name: str | None, positions: NDArray[np.intp], place: int
+) -> str:
+    """Return the name of a row for messages: its cell in the column `id_name`, or its position.
+
+    Parameters
+    ----------
+    source : TableSource
+    id_name : str or None
+    positions : ndarray of int
+        Positions of some rows of the table.
+    place : int
+        Which of these rows.
+    """
+    row = int(positions[place])
+    return str(row) if id_name is None else str(source.take([row], [id_name]).iloc[0, 0])
+
+
 def count_scored(scores: NDArray[np.float64]) -> int:
     """Return how many rows have a score."""
     return int(np.count_nonzero(~np.isnan(scores)))

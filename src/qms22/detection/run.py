@@ -17,37 +17,42 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from qms22._runtime.devices import resolve_device
+from qms22._runtime.stages import begin_stage
 from qms22._runtime.validation import check_choice, check_count, check_share
-from qms22.detection.calibration import calibrate_tables, compare_tables
 from qms22.detection.checks import OddCells
 from qms22.detection.checks.base import Columns
 from qms22.detection.column_notes import column_notes
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.explaining import explain_rows, rows_to_explain
+from qms22.detection.flags import Flags, flag_by_rate, placed, share_of_outliers
 from qms22.detection.inputs import DrawnRows, InputTables, align_tables, draw, open_tables
 from qms22.detection.marks import read_marks
 from qms22.detection.past_batches import PastBatches
 from qms22.detection.reasons import RowReason
 from qms22.detection.result import Detection
-from qms22.detection.rows import Table, check_id, count_scored, flag_top, most_suspicious
+from qms22.detection.rows import (
+    Table,
+    check_id,
+    count_scored,
+    flag_top,
+    most_suspicious,
+    name_row,
+)
 from qms22.detection.scorer import TableScorer, learn_checks
 from qms22.detection.streaming import score_rows
-from qms22.detection.verdict import CONFIDENCE, judge_tables
+from qms22.detection.verdict import judge_tables
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.ensemble import QMS22Ensemble
-from qms22.estimators.outlier_bound import OutlierBound
 from qms22.estimators.qms22 import QMS22
 from qms22.estimators.thresholds import threshold
-from qms22.estimators.verdict import Verdict, outlier_confidence
+from qms22.estimators.verdict import Verdict
 
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
@@ -164,14 +169,16 @@ def detect(
         contamination=line, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
     )
     _fit(detector, encoded, max_samples)
+    begin_stage("checking")
     checks = learn_checks(encoded, seed or 0, is_scored=preset == "recommended")
     scorer = TableScorer(encoded.encoder, detector, checks)
     scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
     if fdr is None:
-        flags = _Flags(flag_top(scores, _count_top(k, n_scored)))
+        flags = Flags(flag_top(scores, _count_top(k, n_scored)))
     else:
-        flags = _flag_by_rate(encoded, scorer, fdr, ignored, len(scores))
+        name = partial(name_row, tables.batch, id_name, encoded.positions)
+        flags = flag_by_rate(encoded, scorer, fdr, ignored, len(scores), name)
     verdict = judge_tables(
         encoded.encoder, drawn.normal, drawn.batch, ignored, n_scored, flags.bound
     )
@@ -180,19 +187,15 @@ def detect(
         warnings.warn(found.remark, stacklevel=2)
     if past is None:
         return found
-    settings = {"k": k, "fdr": fdr, "id": id_name, "ignore": ignored, "missing": missing}
-    settings |= {"kinds": kinds, "preset": preset, "max_samples": max_samples, "seed": seed}
+    settings: dict[str, object] = {"k": k, "fdr": fdr, "id": id_name, "ignore": ignored}
+    settings |= {
+        "missing": missing,
+        "kinds": dict(kinds or {}),
+        "preset": preset,
+        "max_samples": max_samples,
+        "seed": seed,
+    }
     return past.remember(found, settings, accept=accept)
-
-
-class _Flags(NamedTuple):
-    """Which rows of a batch are flagged, and what was estimated with it."""
-
-    flagged: NDArray[np.bool_]
-    p_values: NDArray[np.float64] | None = None
-    contamination: ContaminationEstimate | None = None
-    bound: OutlierBound | None = None
-    agreement: NDArray[np.float64] | None = None
 
 
 def _check_options(
@@ -235,6 +238,7 @@ def _encode_drawn(
     kinds: Mapping[str, str] | None,
 ) -> EncodedTables:
     """Encode the rows that were drawn."""
+    begin_stage("reading the columns")
     names = (f"{tables.normal.name} (normal)", f"{tables.batch.name} (unlabeled)")
     marked = [] if tables.marks is None else tables.marks.parts(tables.normal, tables.batch)
     try:
@@ -259,6 +263,7 @@ def _encode_drawn(
 
 def _fit(detector: BatchDetector, encoded: EncodedTables, max_samples: int | None) -> None:
     """Fit a detector; without `max_samples` it decides how many rows to learn from."""
+    begin_stage("learning")
     if max_samples is not None:
         detector.set_params(max_samples=max_samples)
     detector.fit(
@@ -274,12 +279,13 @@ def _score_batch(
     tables: InputTables, encoded: EncodedTables, scorer: TableScorer
 ) -> tuple[NDArray[np.float64], OddCells]:
     """Return the score of every row of the batch, NaN where one is dropped, and odd cells."""
+    begin_stage("scoring")
     positions, scores, odd = scorer.score_batch(encoded)
     n_rows = tables.batch.n_rows
     if tables.is_batch_whole:
         found = OddCells.empty(n_rows)
         found.put(positions, odd)
-        return _placed(scores, positions, n_rows), found
+        return placed(scores, positions, n_rows), found
     scores, odd = score_rows(tables.batch, scorer, scorer.detector.verbose)
     if tables.marks is not None:
         scores[tables.marks.decided] = np.nan
@@ -290,6 +296,7 @@ def _explain(
     tables: InputTables, encoded: EncodedTables, scorer: TableScorer, rows: NDArray[np.intp]
 ) -> dict[int, list[RowReason]]:
     """Return the reasons of some rows of the batch, by position."""
+    begin_stage("explaining")
     table = tables.batch.take(rows)
     checks = scorer.checks
     if tables.is_batch_whole:
@@ -309,7 +316,7 @@ def _result(
     scorer: TableScorer,
     scores: NDArray[np.float64],
     odd: OddCells,
-    flags: _Flags,
+    flags: Flags,
     fdr: float | None,
     id_name: str | None,
     verdict: Verdict,
@@ -332,7 +339,7 @@ def _result(
         normal_positions=encoded.normal_positions,
         p_values=flags.p_values,
         agreement=flags.agreement,
-        contamination=_share_of_outliers(flags, fdr, verdict),
+        contamination=share_of_outliers(flags, fdr, verdict),
         fdr=fdr,
         id=id_name,
         marks=tables.marks,
@@ -342,65 +349,3 @@ def _result(
         odd=odd,
         notes=tables.notes,
     )
-
-
-def _placed(
-    values: NDArray[np.float64], positions: NDArray[np.intp], n_rows: int
-) -> NDArray[np.float64]:
-    """Return values of some rows as an array for all rows, with NaN for the others."""
-    placed = np.full(n_rows, np.nan)
-    placed[positions] = values
-    return placed
-
-
-def _flag_by_rate(
-    encoded: EncodedTables,
-    scorer: TableScorer,
-    fdr: float,
-    ignore: Sequence[str],
-    n_rows: int,
-) -> _Flags:
-    """Flag rows of a batch, all of which were read, by a false discovery rate."""
-    detector = scorer.detector
-    seed = check_random_state(detector.random_state).randint(2**31 - 1)
-    is_checked = scorer.checks.is_scored
-    calibration = calibrate_tables(
-        encoded.normal,
-        encoded.batch,
-        detector,
-        ignore=ignore,
-        kinds=encoded.encoder.kinds,
-        marked=encoded.marked,
-        is_checked=is_checked,
-        seed=seed,
-    )
-    flagged, agreement = np.zeros(n_rows, dtype=bool), None
-    full = compare_tables(encoded, detector, is_checked=is_checked, seed=seed)
-    if full is None:
-        flagged[encoded.positions] = calibration.flag(fdr)
-    else:
-        flagged[encoded.positions] = full.flag(fdr)
-        if full.is_quick(fdr):
-            agreement = _placed(full.agreement(fdr), encoded.positions, n_rows)
-        if not flagged.any() and (why := full.why_none(fdr)):
-            warnings.warn(why, stacklevel=3)
-    p_values = _placed(calibration.p_values(), encoded.positions, n_rows)
-    bound = calibration.bound_outliers(confidence=outlier_confidence(CONFIDENCE))
-    return _Flags(flagged, p_values, calibration.estimate_contamination(), bound, agreement)
-
-
-def _share_of_outliers(
-    flags: _Flags, fdr: float | None, verdict: Verdict
-) -> ContaminationEstimate | None:
-    """Return the estimated share of outliers, not less than what flags and verdict say.
-
-    The estimate comes from the rows with high p-values, and may be too low by chance. Most of the
-    flagged rows are expected to be outliers, and the verdict has a bound of its own. That of a
-    drift says nothing here: it may come from a column that scores leave out.
-    """
-    estimate = flags.contamination
-    if estimate is None or fdr is None:
-        return None
-    fewest = (verdict.fewest_outliers or 0) if verdict.decision == "anomalies" else 0
-    share = max((1 - fdr) * np.count_nonzero(flags.flagged), fewest) / verdict.n_rows
-    return estimate._replace(share=max(estimate.share, share), high=max(estimate.high, share))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from qms22._runtime.memory import memory_left
 from qms22._runtime.progress import progress_bar
+from qms22._runtime.stages import begin_stage
 from qms22.detection.checks import OddCells
 from qms22.detection.scorer import TableScorer
 from qms22.tables import TableSource
@@ -41,6 +42,7 @@ def in_memory(source: TableSource) -> TableSource:
     """Read a table whole, if it is not a data frame already."""
     if isinstance(source, FrameSource):
         return source
+    begin_stage(f"reading {source.title}")
     frame = source.read()
     return FrameSource(frame, source.name, source.notes)
 

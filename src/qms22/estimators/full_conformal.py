@@ -20,7 +20,7 @@ discovery rate control", 2025. https://arxiv.org/abs/2509.02517
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -204,15 +204,19 @@ class FullCalibration:
             is_beyond[row] = np.count_nonzero(known >= known[-1]) <= rank
         return RowsBeyond(np.flatnonzero(is_beyond), self.n_batch * share)
 
-    def why_none(self, fdr: float) -> str | None:
-        """Say why no row is flagged, if more known-normal rows may help, and what holds instead."""
+    def why_none(self, fdr: float, name: Callable[[int], str] = str) -> str | None:
+        """Say why no row is flagged, if more known-normal rows may help, and what holds instead.
+
+        `name` returns the name of a row of the batch.
+        """
         least = self.least_to_flag(fdr)
         if least <= 1:
             return None
         rows, expected_false = self.beyond()
         if not len(rows):
             return None
-        names = ", ".join(map(str, rows[:_ROWS_NAMED])) + (", …" if len(rows) > _ROWS_NAMED else "")
+        named = [*map(name, rows[:_ROWS_NAMED].tolist()), *["…"] * (len(rows) > _ROWS_NAMED)]
+        names = ", ".join(named)
         can = f"none or at least {least}" if least <= self.n_batch else "none"
         are = "is" if len(rows) == 1 else "are"
         return (
