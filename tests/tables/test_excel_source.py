@@ -72,7 +72,7 @@ def test_titles_and_empty_edges(tmp_path: Path) -> None:
 
 def test_sheets(tmp_path: Path) -> None:
     sheets: dict[str, Any] = {
-        "About": [["made by"]],
+        "About": [["made by"], ["us"]],
         "March": [HEADER, *ROWS],
         "April": [HEADER, *ROWS[:3]],
     }

@@ -238,7 +238,7 @@ def detect(
         if marker is not None:
             parts = read_mixed(source, marker, normal=normal_value)
             normal, batch = (FrameSource(part, source.name, source.notes) for part in parts)
-        check_sheet_size(None if only_flagged else output, batch.n_rows)
+        check_sheet_size(None if only_flagged else output, batch)
         _check_columns(batch.names, label, options)
         truth = read_truth(batch, label, outlier)
         if label is not None:
@@ -311,7 +311,7 @@ def score(
         from qms22.tables import open_table
 
         batch = open_table(new)
-        check_sheet_size(None if only_flagged else output, batch.n_rows)
+        check_sheet_size(None if only_flagged else output, batch)
         found = detection.score(load_model(model), batch, **options, verbose=int(is_shown))
         clear_stage()
         print_notes(found)

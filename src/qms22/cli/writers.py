@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+    from qms22.tables import TableSource
+
 # Rows below the header, columns and characters of a cell that a sheet of Excel can have.
 MOST_SHEET_ROWS = (1 << 20) - 1
 _MOST_SHEET_COLUMNS = 1 << 14
@@ -36,9 +38,15 @@ def write_tables(tables: Iterable[pd.DataFrame], path: Path) -> None:
         writers.get(path.suffix.lower(), _write_csv)(tables, temporary)
 
 
-def check_sheet_size(path: Path | None, n_rows: int) -> None:
-    """Raise ValueError if a workbook cannot hold that many rows."""
-    if path is not None and path.suffix.lower() == ".xlsx" and n_rows > MOST_SHEET_ROWS:
+def check_sheet_size(path: Path | None, source: TableSource) -> None:
+    """Raise ValueError if a file is a workbook and cannot hold the rows of a table."""
+    # To count the rows of a text file takes time.
+    if path is not None and path.suffix.lower() == ".xlsx":
+        _check_sheet_rows(source.n_rows)
+
+
+def _check_sheet_rows(n_rows: int) -> None:
+    if n_rows > MOST_SHEET_ROWS:
         raise ValueError(
             f"a sheet of Excel holds {MOST_SHEET_ROWS} rows below its header, not {n_rows}; "
             "write a .csv or .parquet file, or only the flagged rows"
@@ -95,12 +103,12 @@ def _write_excel(tables: Iterable[pd.DataFrame], path: Path) -> None:
     try:
         # Rows are written to disk one after the other.
         with xlsxwriter.Workbook(path, {"constant_memory": True}) as book:
-            _fill_sheet(book, tables, path)
+            _fill_sheet(book, tables)
     except xlsxwriter.exceptions.XlsxFileError as error:
         raise OSError(str(error)) from error
 
 
-def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame], path: Path) -> None:
+def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame]) -> None:
     bold = book.add_format({"bold": True})
     day = book.add_format({"num_format": "yyyy-mm-dd"})
     moment = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
@@ -108,7 +116,7 @@ def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame], path: Path) -> None:
     sheet.freeze_panes(1, 0)
     n_rows = 0
     for table in tables:
-        check_sheet_size(path, n_rows + len(table))
+        _check_sheet_rows(n_rows + len(table))
         if not n_rows:
             if table.shape[1] > _MOST_SHEET_COLUMNS:
                 raise ValueError(

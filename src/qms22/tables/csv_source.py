@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
@@ -68,15 +69,14 @@ class CsvSource(FileSource):
         """What was guessed or left out to read the table."""
         return self._contents.notes
 
-    def read(self) -> Any:
-        """Read the whole table; the cells are parsed once."""
-        if "_contents" in self.__dict__:
-            return super().read()
-        self._contents = self._scan(keep=True)
-        frame = super().read()
-        if self.n_bytes > MOST_KEPT:
+    @contextmanager
+    def _parsed_once(self) -> Iterator[None]:
+        is_first = "_contents" not in self.__dict__
+        if is_first:
+            self._contents = self._scan(keep=True)
+        yield
+        if is_first and self.n_bytes > MOST_KEPT:
             self._contents.kept = None
-        return frame
 
     @cached_property
     def _encoding(self) -> TextEncoding:

@@ -56,7 +56,7 @@ class ExcelSource(WholeSource):
     ----------
     file : TableFile
     sheet : str, optional
-        By default the first that is not hidden and has at least two rows.
+        By default the first that has at least two rows and columns; hidden ones come last.
     """
 
     def __init__(self, file: TableFile, sheet: str | None = None) -> None:
@@ -126,7 +126,10 @@ class ExcelSource(WholeSource):
         for name in names if wanted is None else [wanted]:
             sheet = book.get_sheet_by_name(name)
             rows = sheet.to_python(skip_empty_area=True)
-            if len(rows) < 2:
+            # A sheet with one column among others has remarks.
+            if sum(map(_is_filled, rows)) < 2 or (
+                len(rows[0]) < 2 and len(names) > 1 and not wanted
+            ):
                 continue
             first_number = (sheet.start or (0, 0))[0] + 1
             found = _find_table(rows, first_number, name, str(self.file.path))

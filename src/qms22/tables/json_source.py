@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
@@ -44,15 +45,14 @@ class JsonLinesSource(FileSource):
         """Number of records."""
         return self._contents.n_rows
 
-    def read(self) -> Any:
-        """Read the whole table; the records are parsed once."""
-        if "_contents" in self.__dict__:
-            return super().read()
-        self._contents = self._scan(keep=True)
-        frame = super().read()
-        if self.n_bytes > _MOST_KEPT:
+    @contextmanager
+    def _parsed_once(self) -> Iterator[None]:
+        is_first = "_contents" not in self.__dict__
+        if is_first:
+            self._contents = self._scan(keep=True)
+        yield
+        if is_first and self.n_bytes > _MOST_KEPT:
             self._contents = self._contents._replace(kept=None)
-        return frame
 
     @cached_property
     def _contents(self) -> _Contents:

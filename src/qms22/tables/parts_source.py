@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -117,6 +118,14 @@ class PartsSource(BatchSource):
         at = int(np.searchsorted(self._ends, row, side="right"))
         part = self._used[at][0]
         return part.place(row - self._ends[at] + part.n_rows)
+
+    @contextmanager
+    def _parsed_once(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for part in self._all:
+                with suppress(EmptyTableError):
+                    stack.enter_context(part._parsed_once())
+            yield
 
     @cached_property
     def _used(self) -> list[tuple[BatchSource, Mapping[str, str]]]:

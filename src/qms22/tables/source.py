@@ -178,8 +178,9 @@ class BatchSource(TableSource):
     def read(self) -> Any:
         """Read the whole table."""
         try:
-            self.check()
-            batches = [batch for _, batch in self._parts(self.names, None)]
+            with self._parsed_once():
+                self.check()
+                batches = [batch for _, batch in self._parts(self.names, None)]
             self._check_count(sum(batch.num_rows for batch in batches), self.n_rows)
             return self._to_frame(need("pyarrow").Table.from_batches(batches))
         except MemoryError as error:
@@ -187,6 +188,11 @@ class BatchSource(TableSource):
                 f"{self.name} does not fit into memory ({shorten_error(error)}); take fewer rows, "
                 "or get the file again if it is damaged"
             ) from error
+
+    @contextmanager
+    def _parsed_once(self) -> Iterator[None]:
+        """Keep what is parsed in the block, in which the table is read whole."""
+        yield
 
     def _wanted(self, columns: Sequence[str] | None) -> list[str]:
         return self.names if columns is None else list(columns)
