@@ -46,7 +46,7 @@ def print_found(found: Detection) -> None:
     from rich.console import Console
 
     console = Console()
-    findings = getattr(found, "findings", ())
+    findings = found.findings
     if findings:
         console.print(_findings_table(findings, console.width))
         console.print()

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.stages import begin_stage
 from qms22.detection.checks.base import Columns, Shower
 from qms22.detection.combinations import combination_reasons
+from qms22.detection.encoding import EncodedTables
+from qms22.detection.findings import Finding, find_findings
+from qms22.detection.inputs import InputTables
 from qms22.detection.reasons import RowReason, blamed_reasons
 from qms22.detection.scorer import TableScorer
 from qms22.tables import TabularEncoder
@@ -68,3 +75,45 @@ def explain_rows(
                 others = [each for each in reasons[place] if each.columns[:1] != reason.columns[:1]]
                 reasons[place] = [reason, *others[:1]]
     return reasons
+
+
+def explain_batch(
+    tables: InputTables, encoded: EncodedTables, scorer: TableScorer, rows: NDArray[np.intp]
+) -> dict[int, list[RowReason]]:
+    """Return the reasons of some rows of a batch, by position."""
+    begin_stage("explaining")
+    table = tables.batch.take(rows)
+    checks = scorer.checks
+    if tables.is_batch_whole:
+        # Among all rows: how often a row is there is a reason, too.
+        places = np.searchsorted(encoded.positions, rows)
+        read = checks.read(encoded.batch_cells)
+        columns: Columns = {name: cells.take(places) for name, cells in read.items()}
+    else:
+        columns = checks.read(encoded.encoder.typed_cells(table))
+    reasons = explain_rows(scorer, table, columns, checks.read(encoded.normal_cells))
+    return dict(zip(rows.tolist(), reasons, strict=True))
+
+
+def group_rows(
+    encoded: EncodedTables,
+    scorer: TableScorer,
+    flagged: NDArray[np.bool_],
+    reasons: Mapping[int, Sequence[RowReason]],
+) -> tuple[Finding, ...]:
+    """Return the findings among the flagged rows that were explained."""
+    rows = np.array(sorted(row for row in reasons if flagged[row]), dtype=np.intp)
+    places = np.searchsorted(encoded.positions, rows)
+    # Of a batch that is not read whole, only the rows that were drawn can be compared.
+    is_read = encoded.positions[np.minimum(places, len(encoded.positions) - 1)] == rows
+    rows, places = rows[is_read], places[is_read]
+    names = scorer.checks.names
+    show = shower(encoded.encoder)
+    found = find_findings(
+        {name: encoded.normal_cells[name] for name in names},
+        {name: encoded.batch_cells[name] for name in names},
+        places,
+        [[reason.columns for reason in reasons[row]] for row in rows.tolist()],
+        {name: partial(show, name) for name in names},
+    )
+    return tuple(replace(each, rows=encoded.positions[each.rows]) for each in found)

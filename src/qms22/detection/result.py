@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22.detection.checks import OddCells, TableChecks
+from qms22.detection.findings import Finding
 from qms22.detection.history import HistoryEntry
 from qms22.detection.marks import TableMarks
 from qms22.detection.normal_rows import rows_to_check
@@ -82,6 +83,8 @@ class Detection:
         What was learned about single cells. It says more about rows than `reasons` does.
     odd : OddCells or None
         The checks in which each row is the oddest.
+    findings : tuple of Finding
+        Flagged rows that are anomalous in the same way, the largest group first.
     notes : tuple of str
         What to know about how the tables were read and used: what was guessed, missing cells,
         columns that were left out.
@@ -107,6 +110,7 @@ class Detection:
     verdict: Verdict | None = None
     checks: TableChecks | None = None
     odd: OddCells | None = None
+    findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     history: tuple[HistoryEntry, ...] = ()
 

@@ -27,15 +27,13 @@ from qms22._runtime.devices import resolve_device
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.detection.checks import OddCells
-from qms22.detection.checks.base import Columns
 from qms22.detection.column_notes import column_notes
 from qms22.detection.encoding import EncodedTables, encode_tables
-from qms22.detection.explaining import explain_rows, rows_to_explain
+from qms22.detection.explaining import explain_batch, group_rows, rows_to_explain
 from qms22.detection.flags import Flags, flag_by_rate, placed, share_of_outliers
 from qms22.detection.inputs import DrawnRows, InputTables, align_tables, draw, open_tables
 from qms22.detection.marks import read_marks
 from qms22.detection.past_batches import PastBatches
-from qms22.detection.reasons import RowReason
 from qms22.detection.result import Detection
 from qms22.detection.rows import (
     Table,
@@ -292,24 +290,6 @@ def _score_batch(
     return scores, odd
 
 
-def _explain(
-    tables: InputTables, encoded: EncodedTables, scorer: TableScorer, rows: NDArray[np.intp]
-) -> dict[int, list[RowReason]]:
-    """Return the reasons of some rows of the batch, by position."""
-    begin_stage("explaining")
-    table = tables.batch.take(rows)
-    checks = scorer.checks
-    if tables.is_batch_whole:
-        # Among all rows: how often a row is there is a reason, too.
-        places = np.searchsorted(encoded.positions, rows)
-        read = checks.read(encoded.batch_cells)
-        columns: Columns = {name: cells.take(places) for name, cells in read.items()}
-    else:
-        columns = checks.read(encoded.encoder.typed_cells(table))
-    reasons = explain_rows(scorer, table, columns, checks.read(encoded.normal_cells))
-    return dict(zip(rows.tolist(), reasons, strict=True))
-
-
 def _result(
     tables: InputTables,
     encoded: EncodedTables,
@@ -328,13 +308,14 @@ def _result(
     scorer.checks.threshold = threshold(scores[first], n_flagged)
     detector = scorer.detector
     explained = flags.flagged | flag_top(scores, 0 if fdr is None else _LEAST_EXPLAINED)
+    reasons = explain_batch(tables, encoded, scorer, rows_to_explain(scores, explained))
     return Detection(
         tables.batch,
         encoded.encoder,
         detector,
         scores,
         flags.flagged,
-        _explain(tables, encoded, scorer, rows_to_explain(scores, explained)),
+        reasons,
         normal=encoded.normal,
         normal_positions=encoded.normal_positions,
         p_values=flags.p_values,
@@ -347,5 +328,6 @@ def _result(
         verdict=verdict,
         checks=scorer.checks,
         odd=odd,
+        findings=group_rows(encoded, scorer, flags.flagged, reasons),
         notes=tables.notes,
     )

@@ -94,7 +94,7 @@ class NumberReference:
             n_as_high > self.n_trimmed + 2, n_as_high * (self.n / n_kept), n_as_high
         )
         n_others = self.n - own
-        shares = (1.0 + n_as_high - own) / (n_others + 1.0)
+        shares = np.maximum(1.0 + n_as_high - own, 1.0) / (n_others + 1.0)
         end = ascending[-1 - self.n_trimmed]
         # For one of the last values the end is that of the others.
         is_beyond_own = own & (values >= end)
