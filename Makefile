@@ -103,5 +103,5 @@ $(READY): pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
 	$(PYTHON) -c 'import sys; sys.exit("qms22 needs Python 3.11 or newer; set PYTHON=...") if sys.version_info < (3, 11) else None'
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev --editable ".[bench,cluster,model,plot,pyod,report,table]"
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[bench,cluster,model,plot,pyod,report,sql,table]"
 	touch $@

@@ -24,6 +24,7 @@ from qms22.cli.output import (
 )
 from qms22.cli.shared import (
     FILE,
+    TABLE,
     check_goes_with,
     check_overwriting,
     check_table_outputs,
@@ -35,6 +36,7 @@ from qms22.cli.shared import (
     quiet_option,
 )
 from qms22.cli.writers import check_sheet_size, write_tables
+from qms22.tables.database_place import DatabasePlace
 
 if TYPE_CHECKING:
     from qms22.detection import Detection
@@ -55,7 +57,7 @@ def _parse_kinds(
 
 
 @click.command(short_help="Find the most suspicious rows of a table.")
-@click.argument("tables", nargs=-1, required=True, metavar="NORMAL... UNLABELED")
+@click.argument("tables", nargs=-1, required=True, type=TABLE, metavar="NORMAL... UNLABELED")
 @click.option(
     "--marker",
     metavar="COLUMN",
@@ -89,7 +91,7 @@ def _parse_kinds(
 )
 @click.option(
     "--marks",
-    type=FILE,
+    type=TABLE,
     help="Learn from what is known about rows: a table with a column 'mark' (anomaly, normal, "
     "unsure or empty) and the column --id, or 'row' with row numbers from 0; for example a file of "
     "--output with that column added, or one of --suspicious-normal. Rows of earlier batches need "
@@ -174,12 +176,12 @@ def _parse_kinds(
 )
 @quiet_option
 def detect(
-    tables: tuple[str, ...],
+    tables: tuple[str | DatabasePlace, ...],
     marker: str | None,
     normal_value: str | None,
     label: str | None,
     outlier: str | None,
-    output: Path | None,
+    output: Path | DatabasePlace | None,
     only_flagged: bool,
     suspicious_normal: Path | None,
     report: Path | None,
@@ -191,12 +193,13 @@ def detect(
 
     Both are tables: CSV with any delimiter, Excel, Parquet, Arrow, JSON, ARFF or KEEL, compressed
     or not. Of several files the last is UNLABELED, all others are NORMAL. Each may also be a
-    directory, a quoted pattern such as 'data/2024-*.csv', a sheet such as 'book.xlsx#March', or '-'
-    for standard input. Columns are matched by name, in which case, blanks and underscores do not
-    count; columns of only one table, titles and footers are left out, with a note on standard
-    error. Or give one file with a column --marker that marks the known-normal rows. Numbers, truth
-    values, categories and dates are used; identifiers, free text and columns with one value are
-    left out.
+    directory, a quoted pattern such as 'data/2024-*.csv', a sheet such as 'book.xlsx#March', '-'
+    for standard input, or a table or a SELECT of a database: 'shop.db#orders' for a file of SQLite
+    or DuckDB, 'postgresql://user@host/shop#orders' for a server. Columns are matched by name, in
+    which case, blanks and underscores do not count; columns of only one table, titles and footers
+    are left out, with a note on standard error. Or give one file with a column --marker that marks
+    the known-normal rows. Numbers, truth values, categories and dates are used; identifiers, free
+    text and columns with one value are left out.
 
     On a terminal the flagged rows are shown with their reasons; in a pipe they are CSV. Before them
     comes, on standard error, the verdict on the batch: whether it is fine, contains anomalies or
@@ -212,12 +215,16 @@ def detect(
         qms22 detect last-month.csv today.csv --suspicious-normal to-check.csv
         qms22 detect last-month.csv today.csv --history orders.sqlite --accept
         qms22 detect last-year.parquet this-year.parquet --max-samples 50000 -o scores.parquet
+        qms22 detect "shop.db#orders" "shop.db#SELECT * FROM new WHERE day = '2024-03-05'"
     """
     _check_files(tables, marker, normal_value, options)
     _check_preset(suspicious_normal, options["preset"])
     check_goes_with("--outlier", outlier, "--label", label)
     check_goes_with("--only-flagged", only_flagged, "--output", output)
-    outputs = {"--output": output, "--suspicious-normal": suspicious_normal}
+    outputs: dict[str, Path | DatabasePlace | None] = {
+        "--output": output,
+        "--suspicious-normal": suspicious_normal,
+    }
     outputs |= {"--report": report, "--save-model": save_model}
     files = input_files([*tables, options["marks"]])
     check_table_outputs(files, outputs)
@@ -272,7 +279,7 @@ def detect(
 
 @click.command(short_help="Score new rows by a saved model.")
 @click.argument("model", type=FILE)
-@click.argument("new", nargs=-1, required=True)
+@click.argument("new", nargs=-1, required=True, type=TABLE)
 @click.option(
     "-k",
     "--top",
@@ -286,8 +293,8 @@ def detect(
 @quiet_option
 def score(
     model: Path,
-    new: tuple[str, ...],
-    output: Path | None,
+    new: tuple[str | DatabasePlace, ...],
+    output: Path | DatabasePlace | None,
     only_flagged: bool,
     quiet: bool,
     **options: Any,
@@ -321,7 +328,7 @@ def score(
 
 
 def _check_files(
-    tables: tuple[str, ...],
+    tables: tuple[str | DatabasePlace, ...],
     marker: str | None,
     normal_value: str | None,
     options: dict[str, Any],
@@ -368,7 +375,10 @@ def _check_columns(names: Sequence[str], label: str | None, options: dict[str, A
 
 
 def _write_output(
-    found: Detection, path: Path | None, only_flagged: bool, suspicious_normal: Path | None = None
+    found: Detection,
+    path: Path | DatabasePlace | None,
+    only_flagged: bool,
+    suspicious_normal: Path | None = None,
 ) -> None:
     if path is not None:
         begin_stage(f"writing {path}")

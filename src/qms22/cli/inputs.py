@@ -8,18 +8,19 @@ from pathlib import Path
 import click
 
 from qms22.cli.shared import explained
+from qms22.tables.database_place import DatabasePlace
 
 STANDARD_INPUT = "-"
 
 
-def input_files(places: Iterable[str | Path | None]) -> list[Path | None]:
+def input_files(places: Iterable[str | DatabasePlace | None]) -> list[Path | None]:
     """Return the files that commands read, so that none of them is overwritten.
 
     Raise UsageError if a pattern matches no file, or if standard input is named twice.
     """
     from qms22.tables.found_files import find_files
 
-    named = [str(place) for place in places if place is not None]
+    named = [place for place in places if isinstance(place, str)]
     if named.count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once; give '-' for one table")
     files: list[Path | None] = []

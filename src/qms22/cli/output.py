@@ -12,6 +12,7 @@ import click
 from qms22.cli.shared import in_options
 from qms22.cli.terminal import print_found
 from qms22.cli.writers import without_formulas
+from qms22.tables.database_place import DatabasePlace
 
 if TYPE_CHECKING:
     from qms22.detection import Detection
@@ -121,7 +122,7 @@ def print_suspicious_normal(found: Detection) -> None:
     )
 
 
-def print_written(paths: Iterable[Path | None], *, quiet: bool) -> None:
+def print_written(paths: Iterable[Path | DatabasePlace | None], *, quiet: bool) -> None:
     """Print the files that were written to standard error."""
     for path in paths:
         if path is not None and not quiet:

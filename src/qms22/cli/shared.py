@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
 from qms22._runtime.progress import reading_shown
 from qms22._runtime.stages import clear_stage, stages_shown
+from qms22.tables.database_place import DatabasePlace, find_database
 
 _SUFFIXES = {
     "--output": (".csv", ".parquet", ".json", ".jsonl", ".xlsx"),
@@ -44,14 +46,41 @@ _GIVEN = re.compile(
 )
 _NAMED = re.compile(r"""(?<![\w'"/\\.-])(fdr|max_samples|n_jobs)(?![\w'"=/\\]|\.\w)""")
 
+
+class TableType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
+    """A file, or a table or query of a database.
+
+    Parameters
+    ----------
+    new : bool
+        Whether it is to be written.
+    """
+
+    name = "table"
+
+    def __init__(self, *, new: bool = False) -> None:
+        self.new = new
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str | Path | DatabasePlace:
+        """Return a place in a database, the path of a new file, or the text as it is."""
+        if isinstance(value, Path | DatabasePlace):
+            return value
+        try:
+            return find_database(value, new=self.new) or (Path(value) if self.new else str(value))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+
+
+TABLE = TableType()
+
 id_option = click.option("--id", metavar="COLUMN", help="The column that names the rows.")
 output_option = click.option(
     "-o",
     "--output",
-    type=FILE,
+    type=TableType(new=True),
     help="Write all rows with score, rank, flag and reasons to a .csv, .xlsx, .parquet, .json or "
-    ".jsonl file. The most suspicious rows come first; if files are read part by part, rows are in "
-    "the order of the file.",
+    ".jsonl file, or into a new table of a database, such as results.db#scores. The most suspicious "
+    "rows come first; if files are read part by part, rows are in the order of the file.",
 )
 only_flagged_option = click.option(
     "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."
@@ -112,9 +141,15 @@ def check_goes_with(option: str, value: object, other: str, other_value: object)
         raise click.UsageError(f"{option} goes with {other}; give both or neither")
 
 
-def check_output(path: Path | None, suffixes: tuple[str, ...], option: str) -> None:
-    """Raise UsageError if an output file could not be written."""
+def check_output(path: Path | DatabasePlace | None, suffixes: tuple[str, ...], option: str) -> None:
+    """Raise UsageError if an output could not be written."""
     if path is None:
+        return
+    if isinstance(path, DatabasePlace):
+        with explained():
+            from qms22.tables.database_source import check_new_table
+
+            check_new_table(path)
         return
     if path.suffix.lower() not in suffixes:
         *others, last = suffixes
@@ -126,19 +161,22 @@ def check_output(path: Path | None, suffixes: tuple[str, ...], option: str) -> N
         raise click.UsageError(f"{option} {path} is a directory; name a file")
 
 
-def check_overwriting(inputs: Iterable[Path | None], outputs: Mapping[str, Path | None]) -> None:
-    """Raise UsageError if an output is one of the inputs or another output.
+def check_overwriting(
+    inputs: Iterable[Path | DatabasePlace | None],
+    outputs: Mapping[str, Path | DatabasePlace | None],
+) -> None:
+    """Raise UsageError if an output file is one of the inputs or another output.
 
     Parameters
     ----------
-    inputs : iterable of Path or None
-    outputs : mapping of str to Path or None
-        Paths by option.
+    inputs : iterable of Path, DatabasePlace or None
+    outputs : mapping of str to Path, DatabasePlace or None
+        By option.
     """
-    read = [path.expanduser() for path in inputs if path is not None]
+    read = [path.expanduser() for path in inputs if isinstance(path, Path)]
     written: dict[str, Path] = {}
     for option, path in outputs.items():
-        if path is None:
+        if not isinstance(path, Path):
             continue
         for other in read:
             if _is_same_file(path, other):
@@ -153,7 +191,10 @@ def check_overwriting(inputs: Iterable[Path | None], outputs: Mapping[str, Path 
         written[option] = path
 
 
-def check_table_outputs(inputs: list[Path | None], outputs: dict[str, Path | None]) -> None:
+def check_table_outputs(
+    inputs: Sequence[Path | DatabasePlace | None],
+    outputs: Mapping[str, Path | DatabasePlace | None],
+) -> None:
     """Raise UsageError if outputs cannot be written or would overwrite inputs."""
     for option, path in outputs.items():
         check_output(path, _SUFFIXES[option], option)

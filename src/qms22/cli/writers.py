@@ -1,4 +1,4 @@
-"""Results of commands in files: CSV, Parquet, JSON, JSON Lines and Excel."""
+"""Results of commands in files (CSV, Parquet, JSON, JSON Lines, Excel) and databases."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from qms22.tables.database_place import DatabasePlace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,10 +26,14 @@ _EXACT = 1 << 53
 _FIRST_YEAR = 1900
 
 
-def write_tables(tables: Iterable[pd.DataFrame], path: Path) -> None:
-    """Write the parts of a table, at least one and all with the same columns, into one file."""
+def write_tables(tables: Iterable[pd.DataFrame], path: Path | DatabasePlace) -> None:
+    """Write the parts of a table, at least one and all with the same columns, into one table."""
     from qms22._runtime.files import atomic_path
 
+    if isinstance(path, DatabasePlace):
+        from qms22.tables.database_source import write_database
+
+        return write_database(path, tables)
     writers = {
         ".parquet": _write_parquet,
         ".json": _write_json,
@@ -38,10 +44,10 @@ def write_tables(tables: Iterable[pd.DataFrame], path: Path) -> None:
         writers.get(path.suffix.lower(), _write_csv)(tables, temporary)
 
 
-def check_sheet_size(path: Path | None, source: TableSource) -> None:
+def check_sheet_size(path: Path | DatabasePlace | None, source: TableSource) -> None:
     """Raise ValueError if a file is a workbook and cannot hold the rows of a table."""
     # To count the rows of a text file takes time.
-    if path is not None and path.suffix.lower() == ".xlsx":
+    if isinstance(path, Path) and path.suffix.lower() == ".xlsx":
         _check_sheet_rows(source.n_rows)
 
 

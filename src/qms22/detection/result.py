@@ -320,7 +320,7 @@ class Detection:
             )
         if truth is not None and not np.isin(np.asarray(truth), (0, 1)).all():
             raise ValueError("truth must hold True or 1 for outliers, and False or 0 for the rest")
-        title = title or f"Suspicious rows of {Path(self.source.name).name}"
+        title = title or f"Suspicious rows of {self.source.title}"
         content = page_content(self, title, truth, {**(facts or {}), **self.facts()})
         return write_page(Path(path), content)
 

@@ -14,6 +14,8 @@ from qms22.tables.archive import ZIP_START, archived_tables, is_workbook
 from qms22.tables.arrow_source import ArrowSource, ArrowStreamSource
 from qms22.tables.compressed import TableFile
 from qms22.tables.csv_source import CsvSource
+from qms22.tables.database_place import DatabasePlace, find_database
+from qms22.tables.database_source import DatabaseSource
 from qms22.tables.excel_source import ExcelSource
 from qms22.tables.found_files import find_files
 from qms22.tables.frame_source import FrameSource
@@ -74,6 +76,8 @@ def open_table(table: str | Path | TableSource | Any) -> TableSource:
     """
     if isinstance(table, TableSource):
         return table
+    if (place := find_database(table)) is not None:
+        return DatabaseSource(place)
     if isinstance(table, list | tuple) and all(map(_is_place, table)):
         return _join([open_table(each) for each in table])
     if not isinstance(table, str | os.PathLike):
@@ -157,7 +161,7 @@ def warn_of_notes(source: TableSource) -> None:
 
 
 def _is_place(table: Any) -> bool:
-    return isinstance(table, str | os.PathLike | TableSource)
+    return isinstance(table, str | os.PathLike | TableSource | DatabasePlace)
 
 
 def _join(sources: list[TableSource]) -> TableSource:

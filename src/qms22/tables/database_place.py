@@ -1,0 +1,187 @@
+"""Names of tables in databases: ``URL#table``, ``URL#SELECT ...`` or ``file.db#table``."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+# Suffixes of database files that do not exist yet; of others the first bytes decide.
+_SUFFIXES = {
+    **dict.fromkeys((".db", ".db3", ".sqlite", ".sqlite3"), "sqlite"),
+    **dict.fromkeys((".duckdb", ".ddb"), "duckdb"),
+}
+_URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+# Addresses of files, not of databases.
+_FILE_SCHEMES = ("file", "ftp", "http", "https", "s3", "gs", "gcs", "abfs", "hdfs")
+_QUERY = re.compile(r"\s*(--.*\n\s*)*\(*\s*(select|with|values|from)\b[\s(*]", re.IGNORECASE)
+_OTHER_STATEMENT = re.compile(
+    r"\s*(alter|attach|call|copy|create|delete|drop|exec|execute|export|grant|import|insert|"
+    r"install|load|merge|pragma|replace|set|truncate|update|vacuum)\s+\S",
+    re.IGNORECASE,
+)
+# Everything up to the last @, so that a password with a stray @, / or ? never shows.
+_PASSWORD = re.compile(r"(://[^:/@]*):(.*)@")
+_SECRET_OPTION = re.compile(r"([?&][^=&]*(?:pass|pwd|secret|token|key)[^=&]*=)([^&]*)", re.I)
+# The most characters of a query in a name.
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class DatabasePlace:
+    """A table or query in a database.
+
+    Parameters
+    ----------
+    scheme : str
+        "sqlite", "duckdb", "postgresql", or the scheme of another URL of SQLAlchemy.
+    url : str
+        The URL of a server as it was given, or the path of a database file.
+    what : str
+        The table or the query; empty if none was named.
+    """
+
+    scheme: str
+    url: str
+    what: str = ""
+
+    @property
+    def path(self) -> Path | None:
+        """The file of the database, or None if a server has it."""
+        return Path(self.url).expanduser() if self.scheme in ("sqlite", "duckdb") else None
+
+    @property
+    def is_query(self) -> bool:
+        """Whether `what` is a query, not a table."""
+        return _QUERY.match(self.what) is not None
+
+    @property
+    def database(self) -> str:
+        """The database without passwords, for messages."""
+        return _SECRET_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1@", self.url))
+
+    @property
+    def name(self) -> str:
+        """The table or query without passwords, for messages."""
+        return f"{self.database}#{self.short_name}" if self.what else self.database
+
+    @property
+    def short_name(self) -> str:
+        """The table or the beginning of the query."""
+        words = " ".join(self.what.split())
+        return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 3]}..."
+
+    def hide(self, text: str) -> str:
+        """Return a text, such as an error of a driver, with passwords replaced by asterisks."""
+        found = [match[2] for match in _PASSWORD.finditer(self.url)]
+        found += [match[2] for match in _SECRET_OPTION.finditer(self.url)]
+        # A driver that misreads a URL quotes parts of the password.
+        parts = [part for secret in found for part in re.split("[@:/?]", secret) if len(part) > 2]
+        secrets = {*found, *map(unquote, found), *parts}
+        for secret in sorted(filter(None, secrets), key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def find_database(table: Any, *, new: bool = False) -> DatabasePlace | None:
+    """Return the place in a database that is given, or None if something else is.
+
+    Parameters
+    ----------
+    table : str, path-like, DatabasePlace or any other
+        Text is a URL or the path of a database file, then ``#`` and a table or a query.
+    new : bool
+        Whether a table is to be written, so that the file need not exist.
+
+    Raises
+    ------
+    ValueError
+        If there is no such file, or if the statement is not a query.
+    """
+    if isinstance(table, DatabasePlace):
+        return table
+    if not isinstance(table, str | os.PathLike):
+        return None
+    text = str(table)
+    base, _, what = text.partition("#")
+    if match := _URL.match(base):
+        scheme = match[1].lower()
+        if scheme in _FILE_SCHEMES:
+            return None
+        if scheme in ("sqlite", "duckdb"):
+            # Three slashes and a relative path, or four and an absolute one, as in SQLAlchemy.
+            path = unquote(base[match.end() :].split("?")[0]).removeprefix("/")
+            return _in_file(path, what, scheme, new)
+        _check_password(base[match.end() :], what)
+        # One driver reads PostgreSQL, whichever SQLAlchemy would use.
+        if re.fullmatch(r"postgres(ql)?(\+\w+)?", scheme):
+            scheme, base = "postgresql", f"postgresql{base[match.end(1) :]}"
+        return _checked(DatabasePlace(scheme, base, what))
+    if _is_file(text):
+        base, what = text, ""
+    kind = _kind(base) or (None if _exists(base) else _SUFFIXES.get(Path(base).suffix.lower()))
+    return None if kind is None else _in_file(base, what, kind, new)
+
+
+def _in_file(path: str, what: str, kind: str, new: bool) -> DatabasePlace:
+    if not new and not _exists(path):
+        raise ValueError(f"there is no file {path!r}; correct the path")
+    return _checked(DatabasePlace(kind, path, what))
+
+
+def _checked(place: DatabasePlace) -> DatabasePlace:
+    if _OTHER_STATEMENT.match(place.what):
+        raise ValueError(
+            f"{place.database}: {place.what.split()[0].upper()} is not a query; only statements "
+            "that read are run, give a table or a SELECT after #"
+        )
+    return place
+
+
+def _check_password(address: str, what: str) -> None:
+    """Raise ValueError, without the address, if a password has characters that end a part of it."""
+    before, is_user, _ = address.rpartition("@")
+    stray = ":" in before and re.search("[@:/?]", before.partition(":")[2])
+    host = re.split("[/?]", address)[0]
+    # A password with a # is cut off there.
+    port = host.rpartition(":")[2] if ":" in host and not host.endswith("]") else "0"
+    is_cut = not is_user and (not port.isdigit() or (":" in host and "@" in what.split(" ")[0]))
+    if stray or is_cut:
+        raise ValueError(
+            "the password in the address of the database has one of the characters : / ? # @; "
+            "write them as %3A %2F %3F %23 %40"
+        )
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).expanduser().exists()
+    except (OSError, ValueError):
+        return False
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).expanduser().is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _kind(path: str) -> str | None:
+    """Return the kind of database that a file's first bytes show, or None."""
+    if not _is_file(path):
+        return None
+    try:
+        with Path(path).expanduser().open("rb") as file:
+            head = file.read(16)
+    except OSError:
+        return None
+    if head.startswith(b"SQLite format 3\0"):
+        return "sqlite"
+    return "duckdb" if head[8:12] == b"DUCK" else None
