@@ -116,7 +116,8 @@ def _with_casts(query: str, schema: Any) -> str:
 class OtherDatabase(Database):
     """A database that SQLAlchemy knows, with the driver that its URL names.
 
-    The transaction is never committed, but not every database has one that cannot write.
+    The query runs inside of another one, because not every database has transactions that cannot
+    write.
     """
 
     def _connect(self, place: DatabasePlace, new: bool) -> Any:
@@ -136,7 +137,8 @@ class OtherDatabase(Database):
         if ";" in query:
             raise sqlalchemy.exc.ArgumentError("it is more than one statement, or has a semicolon")
         options = {"stream_results": True, "yield_per": FETCHED}
-        sql = sqlalchemy.text(query.replace(":", r"\:"))  # a colon starts a parameter
+        # Inside of another query nothing can write. A colon would start a parameter.
+        sql = sqlalchemy.text(f"SELECT * FROM ({query}\n) qms22_query".replace(":", r"\:"))
         with self.connection.execute(sql, execution_options=options) as result:
             yield from fetched(result, list(result.keys()))
 
