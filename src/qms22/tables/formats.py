@@ -46,7 +46,8 @@ def open_table(table: str | Path | TableSource | Any) -> TableSource:
         A file of any format that `read_table` reads; a directory, whose files in all directories
         below are parts of one table, and directories called ``month=3`` give a column; a pattern
         such as ``"data/2024-*.csv"``; ``"-"`` for standard input; a list of all these, whose rows
-        follow each other; a pandas or polars frame or another one that narwhals supports; or a
+        follow each other; a table or query of a database, ``"shop.db#orders"`` for a file of SQLite
+        or DuckDB, ``"postgresql://user@host/shop#SELECT ..."`` for a server; a pandas or polars frame or another one that narwhals supports; or a
         source, which is returned unchanged.
 
         Parts may have their columns in another order. A column that a part lacks is missing there.
