@@ -46,6 +46,16 @@ def test_tables_of_a_database_give_what_files_give(files: Path) -> None:
     assert set(scores["id"][scores["flagged"]]) == set(range(595, 600))
 
 
+def test_tables_and_files_are_parts_of_one_table(files: Path) -> None:
+    orders()[:250].to_csv(files / "a.csv", index=False)
+    tables = ("a.csv", "shop.db#SELECT * FROM old WHERE id >= 250", "new.csv")
+    options = ("--id", "id", "--top", 5)
+    found = run("detect", *tables, *options, cwd=files)
+    whole = run("detect", "old.csv", "new.csv", *options, "-q", cwd=files)
+    assert found.stdout == whole.stdout
+    assert "known-normal: a.csv, SELECT * FROM old WHERE id >= 250; searched" in found.stderr
+
+
 def test_a_model_scores_a_table(files: Path) -> None:
     saved = run("detect", "shop.db#old", "shop.db#new", "-q", "--save-model", "m.skops", cwd=files)
     assert saved.exit_code == 0, saved.output
@@ -60,6 +70,7 @@ def test_a_model_scores_a_table(files: Path) -> None:
         (("nope.db#old", "shop.db#new"), ("there is no file 'nope.db'",)),
         (("shop.db#old", "shop.db#nope"), ("no table 'nope'", "new, old after #")),
         (("shop.db", "shop.db#new"), ("has 2 tables",)),
+        (("postgresql://me:hush@host/x#t",), ("rows of postgresql://me@host/x#t",)),
         (("shop.db#old", "shop.db#DELETE FROM new"), ("DELETE is not a query",)),
         (("shop.db#old", "shop.db#SELECT x FROM new"), ("no such column: x",)),
         (("shop.db#old", "shop.db#new", "-o", "shop.db#New"), ("has a table 'New'",)),

@@ -80,7 +80,8 @@ output_option = click.option(
     type=TableType(new=True),
     help="Write all rows with score, rank, flag and reasons to a .csv, .xlsx, .parquet, .json or "
     ".jsonl file, or into a new table of a database, such as results.db#scores. The most "
-    "suspicious rows come first; if files are read part by part, rows are in the order of the file.",
+    "suspicious rows come first; if files are read part by part, rows are in the order of the "
+    "file.",
 )
 only_flagged_option = click.option(
     "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."

@@ -12,8 +12,9 @@ from qms22.tables.values import text_of
 def common_type(types: list[Any]) -> Any:
     """Return an Arrow type that can hold the values of all the given types.
 
-    Numbers of different types become floats, dates and times become moments, in local time if they
-    have different time zones, and values of any other different types become texts.
+    Numbers of different types become floats, booleans beside whole numbers become 0 and 1, dates
+    and times become moments, in local time if they have different time zones, and values of any
+    other different types become texts.
     """
     return reduce(_common, types)
 
@@ -28,6 +29,8 @@ def _common(first: Any, second: Any) -> Any:
     if of.is_dictionary(first) and of.is_dictionary(second):
         value_type = _common(first.value_type, second.value_type)
         return pa.dictionary(pa.int32(), value_type)
+    if {first, second} == {pa.bool_(), pa.int64()}:
+        return pa.int64()
     if _is_number(first) and _is_number(second):
         are_whole = of.is_signed_integer(first) and of.is_signed_integer(second)
         return pa.int64() if are_whole else pa.float64()

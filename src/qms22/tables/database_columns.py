@@ -42,22 +42,6 @@ def plain(array: Any) -> Any:
     return array
 
 
-def common_type(kinds: Sequence[Any]) -> Any:
-    """Return the type in which parts of a column of different types are kept."""
-    pa = need("pyarrow")
-    types = pa.types
-    found = {kind for kind in kinds if not types.is_null(kind)}
-    if len(found) < 2:
-        return next(iter(found), pa.null())
-    if all(types.is_boolean(kind) or types.is_integer(kind) for kind in found):
-        return pa.int64() if pa.uint64() not in found else pa.float64()
-    if all(types.is_boolean(kind) or _is_number(kind) for kind in found):
-        return pa.float64()
-    if all(types.is_date(kind) or kind == pa.timestamp("us") for kind in found):
-        return pa.timestamp("us")
-    return pa.string()
-
-
 def convert(array: Any, kind: Any) -> Any:
     """Return an array in the common type of its column."""
     pa = need("pyarrow")
@@ -65,11 +49,6 @@ def convert(array: Any, kind: Any) -> Any:
         return array.cast(kind, safe=False)
     except pa.ArrowException:
         return pa.array([_text(value) for value in array.to_pylist()], pa.string())
-
-
-def _is_number(kind: Any) -> bool:
-    types = need("pyarrow").types
-    return bool(types.is_integer(kind) or types.is_floating(kind))
 
 
 def _seconds(value: Any) -> float | None:

@@ -151,7 +151,8 @@ def _check_password(address: str, what: str) -> None:
     host = re.split("[/?]", address)[0]
     # A password with a # is cut off there.
     port = host.rpartition(":")[2] if ":" in host and not host.endswith("]") else "0"
-    is_cut = not is_user and (not port.isdigit() or (":" in host and "@" in what.split(" ")[0]))
+    is_cut = not is_user and not port.isdigit()
+    is_cut = is_cut or (":" in host and "@" in what and not _QUERY.match(what))
     if stray or is_cut:
         raise ValueError(
             "the password in the address of the database has one of the characters : / ? # @; "

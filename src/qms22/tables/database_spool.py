@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from qms22._runtime.packages import need
-from qms22.tables.database_columns import common_type, convert
+from qms22.tables.column_types import common_type
+from qms22.tables.database_columns import convert
 
 
 class Spool:

@@ -47,8 +47,8 @@ def open_table(table: str | Path | TableSource | Any) -> TableSource:
         below are parts of one table, and directories called ``month=3`` give a column; a pattern
         such as ``"data/2024-*.csv"``; ``"-"`` for standard input; a list of all these, whose rows
         follow each other; a table or query of a database, ``"shop.db#orders"`` for a file of SQLite
-        or DuckDB, ``"postgresql://user@host/shop#SELECT ..."`` for a server; a pandas or polars frame or another one that narwhals supports; or a
-        source, which is returned unchanged.
+        or DuckDB, ``"postgresql://user@host/shop#SELECT ..."`` for a server; a pandas or polars
+        frame or another one that narwhals supports; or a source, which is returned unchanged.
 
         Parts may have their columns in another order. A column that a part lacks is missing there.
         Workbooks, JSON documents, ARFF and KEEL files, compressed Parquet and Arrow files, and
