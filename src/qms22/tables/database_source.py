@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qms22._runtime.packages import need
+from qms22._runtime.progress import reading_ended, report_reading
 from qms22.tables.arrow_source import ArrowSource
 from qms22.tables.cells import check_names
 from qms22.tables.compressed import TableFile
@@ -44,7 +45,7 @@ class DatabaseSource(ArrowSource):
         spool = Spool(folder)
         with opened(place) as database:
             batches = database.batches(_query(database, place))
-            path = spool.write(_with_unique_names(batches, place.name))
+            path = spool.write(_checked_and_shown(batches, place, spool))
         super().__init__(TableFile(path))
         self.name = place.name
         self._title = place.short_name or place.database
@@ -61,11 +62,15 @@ class DatabaseSource(ArrowSource):
         return self._n_bytes
 
 
-def _with_unique_names(batches: Iterator[Any], name: str) -> Iterator[Any]:
+def _checked_and_shown(batches: Iterator[Any], place: DatabasePlace, to: Spool) -> Iterator[Any]:
+    """Return batches; check that their columns have unique names, and show how far it is."""
     first = next(batches)
-    check_names(first.schema.names, name)
+    check_names(first.schema.names, place.name)
     yield first
-    yield from batches
+    for batch in batches:
+        report_reading(place.short_name or place.database, to.n_bytes)
+        yield batch
+    reading_ended()
 
 
 def _query(database: Database, place: DatabasePlace) -> str:
