@@ -193,7 +193,7 @@ def detect(
 
     Both are tables: CSV with any delimiter, Excel, Parquet, Arrow, JSON, ARFF or KEEL, compressed
     or not. Of several files the last is UNLABELED, all others are NORMAL. Each may also be a
-    directory, a quoted pattern such as 'data/2024-*.csv', a sheet such as 'book.xlsx#March', '-'
+    directory, a quoted pattern such as 'data/2024-??.csv', a sheet such as 'book.xlsx#March', '-'
     for standard input, or a table or a SELECT of a database: 'shop.db#orders' for a file of SQLite
     or DuckDB, 'postgresql://user@host/shop#orders' for a server. Columns are matched by name, in
     which case, blanks and underscores do not count; columns of only one table, titles and footers
