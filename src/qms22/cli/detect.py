@@ -357,7 +357,7 @@ def _check_preset(suspicious_normal: Path | None, preset: str) -> None:
         )
 
 
-def _check_history(options: dict[str, Any], others: list[Path | None]) -> None:
+def _check_history(options: dict[str, Any], others: Sequence[Path | DatabasePlace | None]) -> None:
     """Check --history and --accept; --accept needs a false discovery rate."""
     check_goes_with("--accept", options["accept"], "--history", options["history"])
     check_overwriting(others, {"--history": options["history"]})
