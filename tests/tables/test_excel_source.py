@@ -70,6 +70,13 @@ def test_titles_and_empty_edges(tmp_path: Path) -> None:
     assert source.place(5).endswith("sheet 'S', row 12")
 
 
+def test_footers(tmp_path: Path) -> None:
+    rows = [HEADER, *ROWS, ["Total", None, 99.0, None], [], ["Exported on 1 May"]]
+    source = open_table(write_book(tmp_path / "a.xlsx", {"S": rows}))
+    assert source.read().to_numpy().tolist() == ROWS
+    assert source.notes == (f"{tmp_path / 'a.xlsx'}: 2 rows below the table left out ('Total')",)
+
+
 def test_sheets(tmp_path: Path) -> None:
     sheets: dict[str, Any] = {
         "About": [["made by"], ["us"]],

@@ -41,7 +41,7 @@ def lines(records: list[Any]) -> str:
     ],
 )
 def test_records(tmp_path: Path, name: str, content: str) -> None:
-    found = read_table(write(tmp_path / name, content))
+    found = open_table(write(tmp_path / name, content)).read()
     assert found.columns.tolist() == ["n", "place.city", "place.at.x", "tags", "late"]
     assert found["n"].tolist()[:2] == [1, 2]
     assert found["place.city"].tolist()[:2] == ["Rome", "Oslo"]

@@ -89,7 +89,9 @@ def test_types_of_parquet_files(tmp_path: Path) -> None:
     )
     first.to_parquet(tmp_path / "1.parquet")
     second.to_parquet(tmp_path / "2.parquet")
-    found = read_table(tmp_path)
+    source = open_table(tmp_path)
+    found = source.read()
+    assert len(source.notes) == 1  # about l
     assert found["n"].tolist() == [1, 2.5]
     assert found["t"].tolist() == [day, day]  # in local time
     assert found["c"].astype(str).tolist() == ["u", "v"]

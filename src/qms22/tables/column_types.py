@@ -51,8 +51,10 @@ def _is_moment(*types: Any) -> bool:
 
 
 def is_text(type_: Any) -> bool:
-    """Return whether a type is that of texts; not of categories."""
+    """Return whether a type is that of texts or of categories."""
     of = need("pyarrow").types
+    if type_ is not None and of.is_dictionary(type_):
+        type_ = type_.value_type
     return type_ is not None and bool(of.is_string(type_) or of.is_large_string(type_))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 
 from qms22.tables.csv_dialect import Dialect
@@ -40,7 +40,7 @@ def find_footer(tail: str, dialect: Dialect) -> str:
     first = len(rows)
     for at in range(len(rows) - 1, max(len(rows) - _MOST_FOOTER_LINES, 0) - 1, -1):
         row = rows[at]
-        if row is None or not _is_footer(row, rows[:at], dialect):
+        if row is None or not is_footer(row, rows[:at], len(dialect.names)):
             break
         first = at
     return "".join(lines[first + 1 :])
@@ -54,7 +54,18 @@ def _row_of(line: str, dialect: Dialect) -> list[str] | None:
     return [cell.strip() for cell in rows[0][1]] if rows else []
 
 
-def _is_footer(row: list[str], before: list[list[str] | None], dialect: Dialect) -> bool:
+def is_footer(row: list[str], before: Sequence[list[str] | None], width: int) -> bool:
+    """Return whether a row at the end of a table of some width is no part of it.
+
+    Parameters
+    ----------
+    row : list of str
+        Its cells without blanks around them.
+    before : sequence of list of str or None
+        Rows above it.
+    width : int
+        Number of columns.
+    """
     filled = [at for at, cell in enumerate(row) if cell]
     if not filled:
         return True
@@ -62,7 +73,7 @@ def _is_footer(row: list[str], before: list[list[str] | None], dialect: Dialect)
     has_words = _LETTER.search(text) is not None and not is_value(text)
     if len(filled) == 1 and has_words:
         # A row may have lost all cells but its name, which rarely has blanks.
-        return len(row) < len(dialect.names) or " " in text
+        return len(row) < width or " " in text
     if not _SUMMARY.fullmatch(text):
         return False
     same = [other for other in before if other and len(other) > filled[0]]

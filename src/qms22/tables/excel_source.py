@@ -11,6 +11,7 @@ from typing import Any
 from qms22._runtime.packages import need
 from qms22._runtime.progress import reading_ended, report_reading
 from qms22.tables.compressed import TableFile, shorten_error
+from qms22.tables.csv_repair import is_footer
 from qms22.tables.header import find_header, unique_names
 from qms22.tables.source import EmptyTableError, WholeSource
 from qms22.tables.values import arrow_column, arrow_type, text_of, value_kinds
@@ -18,6 +19,8 @@ from qms22.tables.words import list_some
 
 # Excel keeps an encrypted workbook in a stream of this name.
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+# Rows among which sums and remarks are looked for.
+_MOST_FOOTER_ROWS = 20
 # Rows in which the names of columns are looked for.
 _SAMPLE = 80
 # The estimated ratio of the sizes of the values and the file.
@@ -160,9 +163,14 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str) -> _S
     else:
         names, more = unique_names(texts[header], path)
         notes += more
+    last = _end_of_table(body, first)
+    if last < len(body):
+        words = next(text for text in map(text_of, body[last]) if text)
+        what = "1 row" if last == len(body) - 1 else f"{len(body) - last} rows"
+        notes.append(f"{path}: {what} below the table left out ({words[:40]!r})")
     columns = {}
     for at, name in enumerate(names):
-        values = _whole_numbers([row[at] for row in body[first:]])
+        values = _whole_numbers([row[at] for row in body[first:last]])
         kinds = value_kinds(values)
         if not name and (not kinds or (at == 0 and values == list(range(len(values))))):
             continue  # an empty column, or the row numbers of pandas
@@ -170,7 +178,25 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str) -> _S
             name = f"column {at + 1}"
             notes.append(f"{path}: a column without a name is called {name!r}")
         columns[name] = arrow_column(values, arrow_type(kinds))
-    return _Sheet(sheet, need("pyarrow", path).table(columns), numbers[first:], tuple(notes))
+    return _Sheet(sheet, need("pyarrow", path).table(columns), numbers[first:last], tuple(notes))
+
+
+def _end_of_table(rows: list[Row], first: int) -> int:
+    """Return where sums and remarks begin at the end of a sheet."""
+    start = max(first + 1, len(rows) - _MOST_FOOTER_ROWS)
+    texts = [[text_of(cell) or "" for cell in row] for row in rows[start:]]
+    last = len(rows)
+    while last > start and is_footer(
+        _without_empty_end(texts[last - 1 - start]), texts[: last - 1 - start], len(rows[0])
+    ):
+        last -= 1
+    return last
+
+
+def _without_empty_end(row: list[str]) -> list[str]:
+    while row and not row[-1]:
+        row = row[:-1]
+    return row
 
 
 def _is_filled(row: Row) -> bool:
