@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from qms22 import detect
 from qms22.detection import score
-from qms22.detection.align import align_table, match_names
+from qms22.detection.align import align_table
 from qms22.models import load_model, save_model
 from qms22.tables import open_table
+from qms22.tables.column_names import match_names
 from qms22.tables.renamed_source import rename_columns
 
 

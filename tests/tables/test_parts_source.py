@@ -75,6 +75,17 @@ def test_parts_that_differ(tmp_path: Path) -> None:
     assert source.take([2], ["z"])["z"].isna().all()
 
 
+def test_names_that_are_written_in_other_ways(tmp_path: Path) -> None:
+    write(tmp_path / "1.csv", "order_id,net,Net price\n1,2,3\n")
+    write(tmp_path / "2.csv", "NET_PRICE,Order ID,net\n6,4,5\n")
+    source = open_table(tmp_path)
+    assert source.read().to_numpy().tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert source.names == ["order_id", "net", "Net price"]
+    called = "'NET_PRICE' for 'Net price', 'Order ID' for 'order_id'"
+    assert source.notes == (f"{tmp_path / '2.csv'}: columns are called {called}",)
+    assert_same_in_parts(tmp_path)
+
+
 def test_types_of_parquet_files(tmp_path: Path) -> None:
     day = pd.Timestamp("2024-03-01 12:00")
     first = pd.DataFrame({"n": [1], "t": [day], "c": pd.Categorical(["u"]), "x": ["a"], "l": [[1]]})

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from qms22.tables import TableSource
+from qms22.tables.column_names import match_names
 from qms22.tables.renamed_source import rename_columns
 from qms22.tables.words import list_some
 
@@ -31,29 +30,6 @@ class AlignedTable(NamedTuple):
     extra: list[str]
     lacking: list[str]
     notes: tuple[str, ...]
-
-
-def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """Return the known name for each of some names, where there is one.
-
-    Names that differ in case, blanks, underscores and the like are the same, unless several are.
-
-    Examples
-    --------
-    >>> match_names(["Order ID", "x", "z"], ["order_id", "x", "y"])
-    {'Order ID': 'order_id', 'x': 'x'}
-    """
-    names, known = list(names), list(known)
-    found = {name: name for name in names if name in set(known)}
-    ours = [name for name in names if name not in found]
-    theirs = [name for name in known if name not in found]
-    counts = [Counter(map(_plain, some)) for some in (ours, theirs)]
-    by_word = {_plain(name): name for name in theirs}
-    for name in ours:
-        word = _plain(name)
-        if word and [count[word] for count in counts] == [1, 1]:
-            found[name] = by_word[word]
-    return {name: found[name] for name in names if name in found}
 
 
 def align_table(
@@ -104,11 +80,6 @@ def left_out(columns: Sequence[str], table: str, other: str) -> list[str]:
     what = "column" if len(columns) == 1 else "columns"
     be = "is" if len(columns) == 1 else "are"
     return [f"{what} {_quoted(columns)} of {table} {be} left out, as {other} has none of that name"]
-
-
-def _plain(name: str) -> str:
-    """Return the letters and digits of a name, in lower case."""
-    return re.sub(r"[\W_]+", "", name.casefold())
 
 
 def _is_numbered(*headers: Sequence[str]) -> bool:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.packages import need
-from qms22.detection.align import match_names
 from qms22.detection.result_columns import RESULTS, free_name
 from qms22.tables import TableSource
+from qms22.tables.column_names import match_names
 from qms22.tables.compare import compare_cells
 from qms22.tables.words import list_some, without_apostrophe
 

@@ -84,9 +84,10 @@ def detect(
 
     Parameters
     ----------
-    normal, batch : path, TableSource or data frame
-        The known-normal rows and the rows to search: files that `qms22.tables.read_table` reads, or
-        frames of pandas, polars or another library that narwhals supports. Columns may be of any
+    normal, batch : path, list of paths, TableSource or data frame
+        The known-normal rows and the rows to search: files, directories and patterns that
+        `qms22.tables.open_table` opens, or frames of pandas, polars or another library that
+        narwhals supports. Columns may be of any
         kind (see `TabularEncoder`) and are matched by their names, in which case, blanks and
         underscores do not count; those of only one table are left out, with a note.
     k : int, optional

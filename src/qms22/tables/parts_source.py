@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.packages import need
+from qms22.tables.column_names import match_names
 from qms22.tables.column_types import cast_column, common_type, is_text
 from qms22.tables.source import BatchSource, EmptyTableError, has_any
 from qms22.tables.storage_types import CellTraits, convert
@@ -24,10 +26,34 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _MOST_NAMED = 3
 
 
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A source with rows.
+
+    Parameters
+    ----------
+    source : BatchSource
+    keys : mapping of str to str
+        Columns with one value.
+    own : dict of str to str
+        The name in the source of each other column, by its name in the whole table.
+    """
+
+    source: BatchSource
+    keys: Mapping[str, str]
+    own: dict[str, str]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns, as the whole table calls them."""
+        return [*self.own, *(key for key in self.keys if key not in self.own)]
+
+
 class PartsSource(BatchSource):
     """A table whose rows are in several sources, one after the other.
 
-    Columns go by their names, in the order in which they occur first. In a part that lacks a column
+    Columns go by their names, in which case, blanks and underscores do not count, in the order in
+    which they occur first. In a part that lacks a column
     its cells are missing; a column of different types becomes what can hold all of them. Parts
     without rows are left out.
 
@@ -67,21 +93,12 @@ class PartsSource(BatchSource):
     @cached_property
     def names(self) -> list[str]:
         """The columns of all parts."""
-        names: dict[str, None] = {}
-        for part, keys in self._used:
-            if names and not names.keys() & {*part.names, *keys}:
-                raise ValueError(
-                    f"{part.name} has no column in common with {self._used[0][0].name} (it has "
-                    f"{list_some([repr(name) for name in part.names])}); give only files that are "
-                    "parts of one table"
-                )
-            names |= dict.fromkeys([*part.names, *(key for key in keys if key not in part.names)])
-        return list(names)
+        return list(dict.fromkeys(name for part in self._used for name in part.names))
 
     @property
     def n_rows(self) -> int:
         """Number of rows of all parts."""
-        return sum(part.n_rows for part, _ in self._used)
+        return sum(part.source.n_rows for part in self._used)
 
     @property
     def n_bytes(self) -> int:
@@ -97,13 +114,17 @@ class PartsSource(BatchSource):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes of the parts, and about columns in which they differ."""
-        used = {id(part) for part, _ in self._used}
+        used = {id(part.source) for part in self._used}
         without_rows = [part.name for part in self._all if id(part) not in used]
-        notes = [note for part, _ in self._used for note in part.notes]
+        notes = [note for part in self._used for note in part.source.notes]
         if without_rows:
             notes.append(f"without rows and left out: {list_some(without_rows)}")
+        for part in self._used:
+            pairs = [f"{own!r} for {name!r}" for name, own in part.own.items() if own != name]
+            if pairs:
+                notes.append(f"{part.source.name}: columns are called {list_some(pairs)}")
         for name in self.names:
-            lacking = [part.title for part, has in self._used if name not in {*part.names, *has}]
+            lacking = [part.source.title for part in self._used if name not in part.names]
             if lacking:
                 notes.append(f"column {name!r} is not in {list_some(lacking)}, and missing there")
             texts = [title for title, schema in self._schemas if is_text(schema.get(name))]
@@ -116,7 +137,7 @@ class PartsSource(BatchSource):
     def place(self, row: int) -> str:
         """Return where a row is, for messages."""
         at = int(np.searchsorted(self._ends, row, side="right"))
-        part = self._used[at][0]
+        part = self._used[at].source
         return part.place(row - self._ends[at] + part.n_rows)
 
     @contextmanager
@@ -128,30 +149,41 @@ class PartsSource(BatchSource):
             yield
 
     @cached_property
-    def _used(self) -> list[tuple[BatchSource, Mapping[str, str]]]:
-        """The parts with rows, and their keys."""
-        used = []
+    def _used(self) -> list[_Part]:
+        """The parts with rows."""
+        used: list[_Part] = []
+        names: dict[str, None] = {}
         for part, keys in zip(self._all, self._keys, strict=True):
             try:
-                if part.n_rows:
-                    used.append((part, keys))
+                is_used = part.n_rows > 0
             except EmptyTableError:
+                is_used = False
+            if not is_used:
                 continue
+            known = match_names(part.names, names)
+            if names and not known and not names.keys() & keys:
+                raise ValueError(
+                    f"{part.name} has no column in common with {used[0].source.name} (it has "
+                    f"{list_some([repr(name) for name in part.names])}); give only files that are "
+                    "parts of one table"
+                )
+            used.append(_Part(part, keys, {known.get(name, name): name for name in part.names}))
+            names |= dict.fromkeys(used[-1].names)
         if not used:
             raise EmptyTableError(f"{self.name} has no rows; give a table with at least one row")
         return used
 
     @cached_property
     def _ends(self) -> list[int]:
-        return list(accumulate(part.n_rows for part, _ in self._used))
+        return list(accumulate(part.source.n_rows for part in self._used))
 
     @cached_property
     def _key_values(self) -> dict[str, Any]:
         """For each key, its value in each part as an Arrow array."""
         pa = need("pyarrow", self.name)
         columns = {}
-        for key in dict.fromkeys(key for _, keys in self._used for key in keys):
-            values = [keys.get(key) for _, keys in self._used]
+        for key in dict.fromkeys(key for part in self._used for key in part.keys):
+            values = [part.keys.get(key) for part in self._used]
             texts = pa.array([None if value == _NO_VALUE else value for value in values])
             columns[key] = convert(texts, CellTraits.of(texts, ",").storage_type(False))
         return columns
@@ -160,12 +192,12 @@ class PartsSource(BatchSource):
     def _schemas(self) -> list[tuple[str, dict[str, Any]]]:
         """The title of each part, and the types of its columns."""
         schemas = []
-        for part, keys in self._used:
-            types = {key: self._key_values[key].type for key in keys}
+        for part in self._used:
+            types = {key: self._key_values[key].type for key in part.keys}
             # A source has the same types in every batch.
-            _, batch = next(iter(part._parts(part.names, None)))
-            types |= {field.name: field.type for field in batch.schema}
-            schemas.append((part.title, types))
+            _, batch = next(iter(part.source._parts(list(part.own.values()), None)))
+            types |= {name: batch.column(own).type for name, own in part.own.items()}
+            schemas.append((part.source.title, types))
         return schemas
 
     @cached_property
@@ -180,20 +212,22 @@ class PartsSource(BatchSource):
     ) -> Iterator[tuple[int, Any]]:
         pa = need("pyarrow", self.name)
         first = 0
-        for at, (part, keys) in enumerate(self._used):
-            if has_any(positions, first, part.n_rows):
+        for at, part in enumerate(self._used):
+            source = part.source
+            if has_any(positions, first, source.n_rows):
                 wanted = None if positions is None else positions[positions >= first] - first
-                own = [name for name in columns if name in part.names]
-                constants = {name: self._key_values[name][at] for name in columns if name in keys}
-                for start, batch in part._parts(own or part.names[:1], wanted):
-                    arrays = [
-                        cast_column(batch.column(name), self._types[name])
-                        if name in own
-                        else _repeat(constants.get(name), batch.num_rows, self._types[name])
-                        for name in columns
-                    ]
+                own = [part.own[name] for name in columns if name in part.own]
+                for start, batch in source._parts(own or source.names[:1], wanted):
+                    arrays = [self._column(name, part, at, batch) for name in columns]
                     yield first + start, pa.record_batch(arrays, names=columns)
-            first += part.n_rows
+            first += source.n_rows
+
+    def _column(self, name: str, part: _Part, at: int, batch: Any) -> Any:
+        """Return a column of a batch, which is a key, or missing, if the part lacks it."""
+        if name in part.own:
+            return cast_column(batch.column(part.own[name]), self._types[name])
+        value = self._key_values[name][at] if name in part.keys else None
+        return _repeat(value, batch.num_rows, self._types[name])
 
 
 def _repeat(value: Any, n_rows: int, type_: Any) -> Any:
