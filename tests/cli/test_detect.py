@@ -64,7 +64,7 @@ def test_into_a_pipe_goes_csv(files: Path) -> None:
     assert "by the labels:" in result.stderr
     assert auc_of(result) > 0.93
     assert "numeric" in result.stderr  # the types of the columns are shown
-    assert re.search(r" (\d+)/\1 ", result.stderr)  # and a progress bar
+    assert "learning" not in result.stderr  # and stages only on a terminal
 
 
 def test_quiet(files: Path) -> None:
@@ -125,7 +125,7 @@ def test_on_a_terminal_there_is_a_table(files: Path) -> None:
     os.close(secondary)
     shown = os.read(primary, 100_000).decode()
     assert "The 3 most suspicious of 219 rows" in shown
-    assert "┃" in shown
+    assert "why" in shown
 
 
 def test_a_script_gets_the_same_to_the_bit(
@@ -289,7 +289,7 @@ def test_wrong_files(files: Path, content: bytes, words: str) -> None:
         (["detect", "-", "-"], "standard input can be read only once"),
         (["detect", "-", "batch.csv"], "standard input is empty"),
         (["detect", "normal.csv"], "give a second file"),
-        ([*EVERYDAY, "-k", "220"], "k=220 is more than the 219 unlabeled rows"),
+        ([*EVERYDAY, "-k", "220"], "--top 220 is more than the 219 unlabeled rows"),
         ([*EVERYDAY, "-k", "0"], "0 is not in the range x>=1"),
         ([*EVERYDAY, "-o", "out.xls"], "must end in .csv, .parquet, .json, .jsonl or .xlsx"),
         ([*EVERYDAY, "-o", "no/out.csv"], "there is no directory no"),
@@ -302,7 +302,7 @@ def test_wrong_files(files: Path, content: bytes, words: str) -> None:
         ([*EVERYDAY, "--marker", "x"], "--marker and --normal-value go with one file"),
         ([*EVERYDAY[:3], "--outlier", "1"], "--outlier goes with --label"),
         ([*EVERYDAY, "--only-flagged"], "--only-flagged goes with --output"),
-        ([*EVERYDAY, "--n-jobs", "0"], "n_jobs must be a number of threads, or -1"),
+        ([*EVERYDAY, "--n-jobs", "0"], "--n-jobs must be a number of threads, or -1"),
         ([*EVERYDAY, "--device", "tpu"], "'tpu' is not one of 'cpu', 'cuda', 'auto'"),
         (["score", "nothing.skops", "batch.csv"], "nothing.skops"),
         (["score", "m.skops", "batch.csv", "--only-flagged"], "--only-flagged goes with --output"),

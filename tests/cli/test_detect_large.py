@@ -29,7 +29,6 @@ def test_command(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streaming, "_CELLS_PER_CHUNK", 300)
     result = run(*DRAWN, "-o", "o.csv", "--report", "p.html", "--save-model", "m.skops", cwd=files)
     assert result.exit_code == 0, result.stderr
-    assert "rows/s" in result.stderr
     assert "by the labels: 7 of the 8 flagged rows are outliers" in result.stderr
     found = detect(files / "normal.parquet", files / "batch.parquet", max_samples=100, **FAST)
     flagged = found.summary()
@@ -68,7 +67,7 @@ def test_large_files_are_read_part_by_part_by_themselves(
     assert result.exit_code == 0, result.output
     words = words_of(result.stderr)
     assert "note: normal.parquet and batch.parquet would take much of the memory" in words
-    assert "at most 1000 rows of each are drawn to learn from (max_samples)" in words
+    assert "at most 1000 rows of each are drawn to learn from (--max-samples)" in words
     names = read_table(files / "batch.csv")["visit"].tolist()
     assert pd.read_csv(files / "o.csv")["visit"].tolist() == names
     result = run("score", "m.skops", "batch.csv", "--id", "visit", "-o", "s.csv", cwd=files)
