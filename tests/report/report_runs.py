@@ -8,12 +8,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from qms22.report import PageContent
+from qms22.estimators.verdict import Verdict
+from qms22.report import PageContent, PageFinding, PageReason
 from qms22.tables.cells import frame_cells
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 FORMULA = "=cmd|' /C calc'!A0"
 TURNED = "invoice\u202egpj.exe"
+
+VERDICT = Verdict("anomalies", 0.0004, 31, 0.95, 1000)
+HISTORY = [
+    {
+        "when": f"2026-10-{day:02d} 06:00",
+        "batch": f"payments-{day}.csv",
+        "decision": decision,
+        "n_rows": 1000,
+        "n_flagged": n_flagged,
+        "share": n_flagged / 1000,
+        "moved": moved,
+    }
+    for day, decision, n_flagged, moved in [
+        (1, "fine", 0, []),
+        (2, "anomalies", 22, ["country"]),
+        (3, "drift", 110, ["amount", "age"]),
+        (4, "fine", 3, []),
+    ]
+]
 
 
 def content(
@@ -46,7 +66,7 @@ def content(
         "results": results,
         "rows": ranked,
         "scores": scores[order],
-        "reasons": dict(enumerate(reasons)),
+        "reasons": [*reasons, *[None] * (len(kept) - len(reasons))],
         "cells": {cells.name: cells for cells in frame_cells(ranked) or []},
         "normal": {cells.name: cells for cells in frame_cells(normal) or []},
         "n_normal": len(normal),
@@ -72,23 +92,37 @@ def table(n_rows: int, rng: np.random.Generator, shift: Any = 0.0) -> pd.DataFra
     )
 
 
-def plausible(n_rows: int = 1000, n_reasons: int = 50, **others: Any) -> PageContent:
-    """A run whose outliers have large amounts, with reasons for the top rows and labels."""
+def why(row: Any, score: float) -> list[PageReason]:
+    """Reasons of a row of `table`."""
+    reasons = []
+    if row["country"] == "KP":
+        text = "country KP; never seen in 5,000 normal rows"
+        reasons.append(PageReason(("country",), text, 9.0))
+    if row["amount"] > 60:
+        text = f"amount {row['amount']:.2f}; 97 % of normal rows are at most 60"
+        reasons.append(PageReason(("amount",), text, 4.0 * score))
+    if np.isnan(row["ratio"]):
+        text = "ratio is missing; 0 of 5,000 normal rows lack it"
+        reasons.append(PageReason(("ratio",), text, 3.0))
+    if row["age"] > 70 and not row["member"]:
+        text = f"age {row['age']} with member False; 2 % of normal rows have both"
+        reasons.append(PageReason(("age", "member"), text, 1.0))
+    return sorted(reasons, key=lambda reason: -reason.strength)
+
+
+def plausible(n_rows: int = 1000, n_reasons: int | None = None, **others: Any) -> PageContent:
+    """A run whose outliers have large amounts, with reasons and labels."""
     rng = np.random.default_rng(0)
     is_outlier = rng.random(n_rows) < 0.05
     rows = table(n_rows, rng, shift=1.5 * is_outlier)
     rows.loc[rng.random(n_rows) < 0.02, "ratio"] = np.nan
     rows.loc[is_outlier & (rng.random(n_rows) < 0.5), "country"] = "KP"
     scores = np.maximum(0, rng.normal(0.1, 0.3, n_rows) + is_outlier * rng.gamma(3, 0.4, n_rows))
-    reasons = [
-        [
-            ("amount", scores[row] * 0.6, rows["amount"].iloc[row], 20.1),
-            ("country", scores[row] * 0.25, rows["country"].iloc[row], "DE"),
-            ("opened (month)", scores[row] * 0.1, rows["opened"].iloc[row].month, 6.0),
-            ("age", -scores[row] * 0.05, rows["age"].iloc[row], 41),
-        ]
-        for row in np.argsort(-scores, kind="stable")[:n_reasons]
-    ]
+    order = np.argsort(-scores, kind="stable")
+    ranked = rows.iloc[order].reset_index(drop=True)
+    reasons = [why(ranked.iloc[rank], scores[order[rank]]) for rank in range(n_reasons or n_rows)]
+    odd = np.flatnonzero(ranked["country"][:40] == "KP")
+    large_amounts = np.setdiff1d(np.flatnonzero(ranked["amount"][:40] > 60), odd)
     settings: dict[str, Any] = {
         "title": "Payments of March",
         "k": min(40, n_rows),
@@ -98,6 +132,10 @@ def plausible(n_rows: int = 1000, n_reasons: int = 50, **others: Any) -> PageCon
             {"column": "amount", "kind": "numeric", "note": ""},
             {"column": "country", "kind": "categorical", "note": "6 levels, one of them unseen"},
             {"column": "opened", "kind": "date", "note": "turned into year, month and weekday"},
+        ],
+        "findings": [
+            PageFinding("country = KP, never seen in 5,000 rows", odd, ("country",), 0.0, None),
+            PageFinding("amount above 60", large_amounts, ("amount",), 0.031, 0.0004),
         ],
         "truth": is_outlier,
         "facts": {"preset": "recommended", "alpha": "0.5", "seed": "0", "qms22": "0.1.0"},
@@ -145,7 +183,27 @@ def hostile() -> PageContent:
         title=HOSTILE,
         k=9,
         ids=texts,
-        reasons=[[(HOSTILE, 3.0, HOSTILE, FORMULA), (TURNED, 1.0, TURNED, '"')]],
+        reasons=[
+            [
+                PageReason((HOSTILE, FORMULA), HOSTILE, 3.0),
+                PageReason((TURNED,), TURNED, 1.0),
+                PageReason(("__proto__",), "__proto__", np.inf),
+            ]
+        ],
+        findings=[PageFinding(HOSTILE, [0, 1], (HOSTILE,), 0.0, 0.5)],
+        notes=[HOSTILE, TURNED],
+        history=[
+            {
+                "when": HOSTILE,
+                "batch": TURNED,
+                "decision": HOSTILE,
+                "n_rows": 9,
+                "n_flagged": 9,
+                "share": None,
+                "moved": [HOSTILE],
+            }
+        ],
+        marked=pd.DataFrame({"id": [HOSTILE], "mark": ["anomaly"], TURNED: [FORMULA]}),
         columns=[{"column": HOSTILE, "kind": TURNED, "note": HOSTILE}],
         truth=[True, *[False] * 8],
         facts={HOSTILE: HOSTILE, "lone half": "\ud800", "turned": TURNED},

@@ -14,12 +14,14 @@ from page_data import column_values, unpacked
 from report_runs import by_rate, content, plausible
 
 from qms22.metrics import true_positive_rate_at
-from qms22.report import write_page
+from qms22.report import PageFinding, PageReason, write_page
 from qms22.report.bins import MISSING, Bins, bin_feature, bin_scores
-from qms22.report.columns import as_levels, as_numbers, pack_column
+from qms22.report.columns import alphabetical, as_levels, as_numbers, pack_column
+from qms22.report.history import history_bars
 from qms22.report.payload import Payload, shorten
 from qms22.report.prepare import pack_content
-from qms22.report.text import visible
+from qms22.report.reasons import UNKNOWN, order_columns, pack_reasons
+from qms22.report.text import rarity, visible
 from qms22.report.truth import outliers_found, roc_points, rows_reached
 from qms22.tables.cells import Cells, frame_cells
 
@@ -235,7 +237,7 @@ def test_the_truth_does_not_take_the_name_of_a_column() -> None:
     rows = pd.DataFrame({"truth": [1.0, 2.0], "truth_": [1.0, 2.0]})
     header, _ = unpacked(pack_content(content([1.0, 0.0], rows, truth=[1, 0])))
     names = [column["name"] for column in header["columns"]]
-    assert names == ["rank", "score", "row", "truth__", "truth", "truth_"]
+    assert names == ["rank", "row", "score", "truth__", "truth", "truth_"]
 
 
 def test_texts_of_dates_are_shown_as_written_and_sort_by_time() -> None:
@@ -245,9 +247,10 @@ def test_texts_of_dates_are_shown_as_written_and_sort_by_time() -> None:
     payload = Payload()
     spec, array = unpacked(payload.pack(pack_column(values, cells, payload)))
     assert column_values(spec, array) == ["31.12.2024", None, "01.02.2025", "31.12.2024"]
-    assert spec["levels"] == ["31.12.2024", "01.02.2025"]
+    assert spec["levels"] == ["01.02.2025", "31.12.2024"]
+    assert spec["form"] == "date"
     keys = array(spec["keys"])
-    assert keys[0] < keys[1]
+    assert keys[0] > keys[1]
     assert np.isnan(keys[2])
 
 
@@ -257,21 +260,83 @@ def test_a_column_unknown_to_the_normal_rows_gets_no_picture() -> None:
     assert [feature["name"] for feature in header["features"]] == ["b"]
 
 
+REASONS = st.builds(
+    PageReason,
+    st.lists(st.sampled_from("abc"), max_size=3, unique=True).map(tuple),
+    st.text(max_size=5),
+    st.floats(0, allow_infinity=True),
+)
+
+
+@given(st.lists(st.none() | st.lists(REASONS, max_size=4), max_size=6))
+def test_reasons_of_all_rows_come_back(reasons: Any) -> None:
+    payload = Payload()
+    spec, array = unpacked(payload.pack(pack_reasons(reasons, payload)))
+    counts, strengths = array(spec["counts"]).tolist(), array(spec["strength"]).tolist()
+    texts = [spec["texts"][code] for code in array(spec["text"])]
+    groups = [tuple(spec["groups"][code]) for code in array(spec["group"])]
+    assert counts == [UNKNOWN if row is None else len(row) for row in reasons]
+    listed = [reason for row in reasons for reason in row or []]
+    assert texts == [reason.text for reason in listed]
+    assert groups == [reason.columns for reason in listed]
+    most = [max(each.strength for each in row) for row in reasons if row for _ in row]
+    for share, reason, strongest in zip(strengths, listed, most, strict=True):
+        is_full = min(reason.strength, 1e300) == min(strongest, 1e300)
+        assert share == 100 if is_full and strongest > 0 else share <= 100
+
+
+def test_columns_named_by_reasons_of_flagged_rows_come_first() -> None:
+    rows = pd.DataFrame({name: [1.0, 2.0, 3.0] for name in "abcd"})
+    reasons = [
+        [PageReason(("c", "b"), "x", 1.0), PageReason(("c",), "y", 0.5)],
+        [PageReason(("d",), "z", 9.0)],
+    ]
+    run = content([3.0, 2.0, 1.0], rows, k=1, reasons=reasons)
+    assert order_columns(run) == [(2, True), (1, True), (0, False), (3, False)]
+    nothing = content([3.0, 2.0, 1.0], rows, k=0, reasons=reasons)
+    assert [at for at, _ in order_columns(nothing)] == [2, 3, 1, 0]
+
+
+def test_texts_are_in_the_order_of_the_alphabet() -> None:
+    _, levels = as_levels(pd.Series(["b 10", "B 2", "a", None, "Ä"]))
+    assert levels == ["a", "B 2", "b 10", "Ä"]
+    many = alphabetical([str(number) for number in range(3000)])
+    assert many == sorted(many)
+
+
+def test_scores_of_normal_rows_are_binned_with_those_of_the_batch() -> None:
+    run = plausible(n_rows=100, normal_scores=np.array([-9.0, 0.1, 99.0]))
+    header, _ = unpacked(pack_content(run))
+    assert sum(header["scores"]["normal"]) == 3
+    assert len(header["scores"]["normal"]) == len(header["scores"]["counts"])
+
+
 @pytest.mark.parametrize(
-    ("value", "words"),
+    ("share", "p_value", "words"),
     [
-        (1.23456789, "1.23457"),
-        (np.int64(7), "7"),
-        (np.True_, "True"),
-        (None, "–"),
-        (pd.NaT, "–"),
+        (0.0, None, "like no known-normal row"),
+        (0.031, 0.0004, "like 3.1\xa0% of the known-normal rows, p < 0.001"),
+        (0.25, 0.012, "like 25\xa0% of the known-normal rows, p = 0.012"),
     ],
 )
-def test_values_of_reasons_are_short(value: Any, words: str) -> None:
-    rows = pd.DataFrame({"a": [1.0]})
-    run = content([1.0], rows, reasons=[[("a", np.nan, value, value)]])
-    header, _ = unpacked(pack_content(run))
-    assert header["reasons"] == {"0": [["a", None, words, words]]}
+def test_findings_say_how_usual_they_are(share: float, p_value: float, words: str) -> None:
+    assert rarity(PageFinding("a", [0], ("a",), share, p_value)) == words
+
+
+def test_the_strip_shows_the_last_batches() -> None:
+    entry = {"when": "2026-01-01", "batch": "a.csv", "n_rows": 100, "share": None, "moved": ["x"]}
+    history = [
+        {**entry, "decision": decision, "n_flagged": n_flagged}
+        for decision, n_flagged in (("fine", 0), ("anomalies", 5), ("drift", 20), ("odd", 0))
+    ]
+    bars = history_bars(history)
+    assert [bar.decision for bar in bars] == ["fine", "anomalies", "drift", "none"]
+    assert [bar.share for bar in bars] == [0, 0.05, 0.2, 0]
+    assert bars[1].height == pytest.approx(bars[2].height / 4)
+    assert bars[2].title == ("2026-01-01, a.csv: drift, 20 of 100 rows flagged (20\xa0%); moved: x")
+    assert len({bar.sign[:1] + bar.sign[-3:] for bar in bars[:3]}) == 3
+    assert len(history_bars(history * 20)) == 40
+    assert history_bars([]) == []
 
 
 def test_the_same_run_gives_the_same_file(tmp_path: Path) -> None:

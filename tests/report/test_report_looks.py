@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import report_fixtures
-from report_browser import until
-from report_runs import content, hostile, large, plausible
+from report_browser import n_listed, set_filter, until
+from report_runs import HISTORY, VERDICT, content, hostile, large, plausible
 
 from qms22.report import PageContent
 
@@ -18,13 +19,15 @@ browser_page, open_report = report_fixtures.browser_page, report_fixtures.open_r
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_axe_finds_nothing_serious(open_report: Any, scheme: str, width: int) -> None:
+def test_axe_finds_nothing(open_report: Any, scheme: str, width: int) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    page = open_report(plausible(), scheme=scheme, width=width)
+    run = plausible(verdict=VERDICT, history=HISTORY, notes=["a.csv: 2 lines were skipped"])
+    page = open_report(run, scheme=scheme, width=width)
+    page.keyboard.press("a")
+    set_filter(page, "colour = red")
     page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
     found = axe.Axe().run(page).response["violations"]
-    serious = [each for each in found if each["impact"] in ("serious", "critical")]
-    assert [(each["id"], each["nodes"][0]["html"]) for each in serious] == []
+    assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
 def test_the_button_turns_the_theme(open_report: Any) -> None:
@@ -70,23 +73,65 @@ def test_pictures_follow_the_width_of_the_page(open_report: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+# What a person does, as code, and the time until the next frame is drawn.
+_TIMED = """async (action) => {
+  const began = performance.now();
+  const box = document.getElementById('filter');
+  const filter = (text) => {
+    box.value = text;
+    box.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter' }));
+  };
+  const press = (key) => document.getElementById('ranked-box').dispatchEvent(
+    new KeyboardEvent('keydown', { key, bubbles: true }));
+  const sort = (name) => [...document.querySelectorAll('#ranked thead button')]
+    .find((button) => button.textContent === name).click();
+  const scroll = (share) => {
+    const list = document.getElementById('ranked-box');
+    list.scrollTop = share * list.scrollHeight;
+  };
+  ({
+    number: () => filter('count > 25'),
+    level: () => filter('kind = b and count <= 15'),
+    words: () => filter('remark 99'),
+    all: () => filter(''),
+    sortNumbers: () => sort('feature 3'),
+    sortTexts: () => sort('comment'),
+    sortRank: () => sort('rank'),
+    scrollFar: () => scroll(0.7),
+    scrollBack: () => scroll(0.1),
+    nextRow: () => press('ArrowDown'),
+    mark: () => press('a'),
+  })[action]();
+  await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 0)));
+  return performance.now() - began;
+}"""
+_ACTIONS = (
+    *("number", "level", "words", "all", "sortNumbers", "sortTexts", "sortRank"),
+    *("scrollFar", "scrollBack", "nextRow", "mark"),
+)
+
+
 @pytest.mark.slow
-def test_a_hundred_thousand_rows(open_report: Any, tmp_path: Any) -> None:
+def test_a_hundred_thousand_rows_without_lag(open_report: Any, tmp_path: Any) -> None:
     page = open_report(large())
-    assert (tmp_path / "page-0.html").stat().st_size < 30e6
-    # Only the rows of one page of the table are in the document, however many there are.
-    assert page.locator("#ranked tbody tr").count() == 25
-    page.locator("#ranked thead button", has_text="comment").click()
-    page.fill("#search", "remark 99")
-    until(page, "/of 1\\u2009\\d+ rows$/.test(document.getElementById('shown').textContent)")
-    shown = page.inner_text("#shown")
-    page.fill("#search", "0.123")
-    until(page, f"document.getElementById('shown').textContent != '{shown}'")
-    assert page.inner_text("#shown").startswith("1 to 25 of 1")
+    assert (tmp_path / "page-0.html").stat().st_size < 24e6
+    assert n_listed(page) == 100_000
+    page.wait_for_timeout(1000)
+    times = {
+        action: np.median([page.evaluate(_TIMED, action) for _ in range(3)]) for action in _ACTIONS
+    }
+    # On an idle machine each takes 10 to 60 ms; tests share their cores with others.
+    assert np.median([*times.values()]) < 100, times
+    assert max(times.values()) < 500, times
+    assert page.locator("#ranked tbody tr").count() < 60
+    set_filter(page, "remark 99")
+    found = n_listed(page)
+    assert 1000 < found < 3000
+    set_filter(page, "0.123")
+    assert n_listed(page) != found
+    set_filter(page, "")
     page.fill("#k-box", "50000")
-    until(page, "document.querySelectorAll('#ranked tr.flagged').length > 0")
-    page.click("#page-last")
-    assert page.locator("#ranked tbody tr").count() <= 25
+    until(page, "document.getElementById('counts').textContent.startsWith('50\u2009000')")
 
 
 def test_many_steps_of_the_slider_are_drawn_once(open_report: Any) -> None:

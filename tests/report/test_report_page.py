@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import report_fixtures
-from report_browser import until
+from report_browser import (
+    column,
+    downloaded,
+    headings,
+    n_listed,
+    picture,
+    ranks,
+    set_filter,
+    set_k,
+    sort,
+    until,
+)
 from report_runs import FORMULA, HOSTILE, TURNED, by_rate, content, hostile, plausible
 
 from qms22.metrics import roc, true_positive_rate_at
@@ -19,47 +28,16 @@ from qms22.metrics import roc, true_positive_rate_at
 browser_page, open_report = report_fixtures.browser_page, report_fixtures.open_report
 
 
-def column(page: Any, place: int) -> list[str]:
-    return [
-        text.strip()
-        for text in page.locator(f"#ranked tbody td:nth-child({place})").all_inner_texts()
-    ]
-
-
-def ranks(page: Any) -> list[int]:
-    return [int(text) for text in page.locator("#ranked tbody button").all_inner_texts()]
-
-
-def set_k(page: Any, k: int) -> None:
-    page.fill("#k-box", str(k))
-    until(
-        page, f"document.querySelector('#counts strong').textContent.replace(/\\D/g, '') == '{k}'"
-    )
-
-
-def sort(page: Any, name: str) -> None:
-    page.locator("#ranked thead button", has_text=name).click()
-
-
-def picture(page: Any, name: str) -> str:
-    """The pixels of a picture, to tell whether it has changed."""
-    return str(page.eval_on_selector(f"#plot-{name} canvas", "canvas => canvas.toDataURL()"))
-
-
-def downloaded(page: Any) -> list[list[str]]:
-    with page.expect_download() as event:
-        page.click("#download")
-    text = event.value.path().read_bytes().decode("utf-8-sig")
-    return list(csv.reader(io.StringIO(text, newline="")))
-
-
 def test_it_opens_with_the_rows_by_score(open_report: Any) -> None:
     run = plausible()
     page = open_report(run)
     assert page.title() == "Payments of March"
-    assert ranks(page) == list(range(1, 26))
-    assert column(page, 3) == run.results["id"].tolist()[:25]
-    assert column(page, 5) == [f"{value:.15g}" for value in run.rows["amount"][:25]]
+    first = ranks(page)
+    assert first == list(range(1, len(first) + 1))
+    assert n_listed(page) == 1000
+    assert page.inner_text("#shown") == "1\u2009000 rows"
+    assert column(page, "id") == run.results["id"].tolist()[: len(first)]
+    assert column(page, "amount") == [f"{value:.15g}" for value in run.rows["amount"][: len(first)]]
     assert page.locator("#ranked th[aria-sort=ascending]").inner_text().startswith("rank")
     assert "recommended" in page.inner_text("#section-made")
     assert "one of them unseen" in page.inner_text("#section-columns")
@@ -111,21 +89,21 @@ def test_it_starts_with_the_rows_that_the_run_has_flagged(open_report: Any) -> N
     assert "30 of 30 outliers found: TPR 100 %, precision 100 %" in words
     assert "true positive rate 1.000, false positive rate 0.000" in page.inner_text("#roc-words")
     page.check("#only-flagged")
-    page.select_option("#page-size", "100")
-    assert ranks(page) == expected
-    assert page.locator("#ranked tr.flagged").count() == 30
+    assert n_listed(page) == 30
+    assert ranks(page) == expected[: len(ranks(page))]
+    assert page.locator("#ranked tr.flagged").count() == len(ranks(page))
     assert [int(line[0]) for line in downloaded(page)[1:]] == expected
-    page.locator("#ranked tbody tr").nth(3).click()
-    assert "Score 4.8995, p-value 0.05" in page.inner_text("#detail")
+    page.locator("#ranked tr[data-row='4']").click()
+    assert "score 4.8995, p-value 0.05" in page.inner_text("#detail")
     # The slider flags the first rows; the choice beside it leads back.
     page.uncheck("#only-flagged")
     set_k(page, 31)
     assert page.is_checked("#flags-top")
-    assert ranks(page)[:31] == list(range(1, 32))
-    assert page.locator("#ranked tr.flagged").count() == 31
+    set_filter(page, "flagged = yes")
+    assert n_listed(page) == 31
     assert "score ≥" in page.inner_text("#counts")
     page.check("#flags-given")
-    until(page, "document.querySelectorAll('#ranked tr.flagged').length == 30")
+    until(page, "document.querySelector('#counts').textContent.includes('the last at rank 39')")
     assert page.input_value("#k-box") == "30"
 
 
@@ -133,7 +111,7 @@ def test_the_choice_of_the_top_takes_as_many_rows(open_report: Any) -> None:
     page = open_report(by_rate())
     page.check("#flags-top")
     until(page, "document.getElementById('counts').textContent.includes('score ≥')")
-    assert page.locator("#ranked tr.flagged").count() == 25
+    assert page.locator("#ranked tr:not(.flagged)[data-row]").count() == 0
     assert page.input_value("#k-box") == "30"
 
 
@@ -149,113 +127,124 @@ def test_a_click_in_the_histogram_flags_the_rows_from_there(open_report: Any) ->
     assert "flagged" in page.inner_text("#readout-scores")
 
 
+def test_columns_that_matter_come_first_and_their_cells_are_highlighted(open_report: Any) -> None:
+    run = plausible()
+    page = open_report(run)
+    names = headings(page)
+    assert names[:5] == ["rank", "id", "reasons", "amount", "country"]
+    assert names[-3:] == ["score", "truth", "opened"]
+    for row in range(5):
+        line = page.locator(f"#ranked tr[data-row='{row}']")
+        reasons = run.reasons[row] or []
+        assert line.locator("td").nth(1).inner_text() == "; ".join(why.text for why in reasons)
+        blamed = [why.columns[0] for why in reasons]
+        places = [names.index(name) for name in blamed]
+        shown = line.locator("> *").evaluate_all("cells => cells.map((cell) => cell.className)")
+        assert [at for at, kind in enumerate(shown) if "blamed" in kind] == sorted(places)
+    pair = next(row for row, why in enumerate(run.reasons) if why and len(why[-1].columns) == 2)
+    set_filter(page, f"rank = {pair + 1}")
+    assert page.locator("#ranked td.odd").inner_text() == "False"
+
+
 def test_columns_sort_both_ways_with_missing_values_last(open_report: Any) -> None:
     run = plausible()
     page = open_report(run)
     sort(page, "ratio")
     values = run.rows["ratio"].sort_values()
-    assert [float(text) for text in column(page, 10)] == pytest.approx(values[:25], rel=1e-5)
+    shown = column(page, "ratio")
+    assert [float(text) for text in shown] == pytest.approx(values[: len(shown)], rel=1e-5)
     sort(page, "ratio")
-    assert float(column(page, 10)[0]) == pytest.approx(values.max(), rel=1e-5)
-    page.click("#page-last")
-    assert column(page, 10)[-1] == "–"
+    assert float(column(page, "ratio")[0]) == pytest.approx(values.max(), rel=1e-5)
+    page.evaluate("document.getElementById('ranked-box').scrollTop = 1e6")
+    until(page, "document.querySelector('#ranked tbody tr:last-child').ariaRowIndex == '1001'")
+    assert column(page, "ratio")[-1] == "–"
     sort(page, "country")
-    assert set(column(page, 7)) == {"DE"}
+    assert set(column(page, "country")) == {"DE"}
     assert ranks(page) == sorted(ranks(page))
     assert page.locator("#ranked th[aria-sort]").count() == 1
+    sort(page, "reasons")
+    assert column(page, "reasons")[0].startswith("age 71")
+    sort(page, "reasons")
+    assert column(page, "reasons")[0].startswith("ratio is missing")
 
 
-def test_search_looks_into_texts_and_numbers(open_report: Any) -> None:
-    run = plausible()
-    page = open_report(run)
-    page.fill("#search", "kp")
-    n_found = int((run.rows["country"] == "KP").sum())
-    until(page, f"document.getElementById('shown').textContent.endsWith('of {n_found} rows')")
-    assert set(column(page, 7)) == {"KP"}
-    page.fill("#search", "P-000011")
-    until(page, "document.getElementById('shown').textContent.endsWith('of 1 row')")
-    page.fill("#search", str(run.rows["amount"].iloc[3]))
-    until(page, "document.getElementById('shown').textContent.endsWith('of 1 row')")
-    page.fill("#search", "nowhere")
-    until(page, "document.getElementById('shown').textContent == 'No row matches.'")
-    page.fill("#search", "")
-    until(page, "document.getElementById('shown').textContent.startsWith('1 to 25 of 1')")
-
-
-def test_pages_turn(open_report: Any) -> None:
+def test_only_the_rows_in_sight_are_in_the_document(open_report: Any) -> None:
     page = open_report(plausible())
-    assert page.is_disabled("#page-back")
-    page.click("#page-next")
-    assert ranks(page)[0] == 26
-    page.click("#page-last")
+    assert len(ranks(page)) < 40
+    height = page.evaluate("document.getElementById('ranked-box').scrollHeight")
+    for place in (0.3, 0.7, 1.0):
+        page.evaluate(f"document.getElementById('ranked-box').scrollTop = {place * height}")
+        until(
+            page,
+            f"document.querySelector('#ranked tr[data-row=\"{min(int(place * 1000) + 5, 999)}\"]')",
+        )
+        assert ranks(page) == sorted(ranks(page))
     assert ranks(page)[-1] == 1000
-    assert page.is_disabled("#page-next")
-    page.fill("#page", "3")
-    page.press("#page", "Enter")
-    assert ranks(page)[0] == 51
-    page.select_option("#page-size", "100")
-    assert ranks(page) == list(range(1, 101))
+    # The height of the list does not depend on what is in the document.
+    now = page.evaluate("document.getElementById('ranked-box').scrollHeight")
+    assert now == pytest.approx(height, rel=0.01)
     page.check("#only-flagged")
-    assert ranks(page) == list(range(1, 41))
+    assert n_listed(page) == 40
     set_k(page, 3)
     assert ranks(page) == [1, 2, 3]
 
 
-def test_a_click_shows_the_reasons_of_a_row(open_report: Any) -> None:
+def test_a_click_shows_the_reasons_of_any_row(open_report: Any) -> None:
     run = plausible()
     page = open_report(run)
-    page.locator("#ranked tbody tr").nth(2).locator("td").nth(4).click()
+    row = next(row for row, why in enumerate(run.reasons) if why and len(why) > 1)
+    set_filter(page, f"rank = {row + 1}")
+    page.locator("#ranked tbody td").first.click()
     detail = page.inner_text("#detail")
-    row = 2
-    assert detail.startswith(f"Rank 3: id {run.results['id'][row]}")
-    assert f"{run.rows['amount'].iloc[row]:.6g}, usually 20.1" in detail
-    assert page.locator("#detail .track div").count() == 4
-    widths = [
-        box["width"] for box in (bar.bounding_box() for bar in page.locator(".track div").all())
+    assert detail.startswith(f"id {run.results['id'][row]}")
+    assert f"Rank {row + 1}, score" in detail
+    reasons = run.reasons[row]
+    assert reasons is not None
+    for reason in reasons:
+        assert reason.text in detail
+    tracks = page.locator("#detail .track").all()
+    bars = page.locator("#detail .track div").all()
+    shares = [
+        bar.bounding_box()["width"] / track.bounding_box()["width"]
+        for bar, track in zip(bars, tracks, strict=True)
     ]
-    assert widths[1] / widths[0] == pytest.approx(0.25 / 0.6, rel=0.05)
-    assert page.locator("#detail .lowers").count() == 1
+    expected = [reason.strength / reasons[0].strength for reason in reasons]
+    assert shares == pytest.approx(expected, abs=0.01)
     page.click("#detail summary >> text=All values")
     assert f"{run.rows['opened'].iloc[row]:%Y-%m-%d}" in page.inner_text("#detail dl")
-    page.locator("#ranked tbody tr").nth(24).locator("td").nth(4).click()
-    page.fill("#page", "3")
-    page.press("#page", "Enter")
-    page.locator("#ranked tbody tr").nth(5).click()
+    plain = next(row for row, why in enumerate(run.reasons) if not why)
+    set_filter(page, f"rank = {plain + 1}")
+    page.locator("#ranked tbody td").first.click()
+    assert "Nothing about this row stands out by itself." in page.inner_text("#detail")
+
+
+def test_rows_without_known_reasons_say_so(open_report: Any) -> None:
+    page = open_report(plausible(n_reasons=50))
+    page.locator("#ranked tbody td").first.click()
+    assert page.locator("#detail .reasons").count() == 1
+    set_filter(page, "rank = 60")
+    page.locator("#ranked tbody td").first.click()
     assert "computed for 50 rows" in page.inner_text("#detail")
-
-
-def test_the_keyboard_is_enough(open_report: Any) -> None:
-    page = open_report(plausible())
-    page.locator("#ranked tbody button").first.focus()
-    page.keyboard.press("ArrowUp")
-    for _ in range(25):
-        page.keyboard.press("ArrowDown")
-    assert page.evaluate("document.activeElement.textContent") == "26"
-    page.keyboard.press("Enter")
-    assert page.inner_text("#detail h3").startswith("Rank 26:")
-    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
-    page.keyboard.press("ArrowUp")
-    page.keyboard.press("Space")
-    assert page.inner_text("#detail h3").startswith("Rank 25:")
-    page.locator("#ranked thead button", has_text="age").focus()
-    page.keyboard.press("Enter")
-    assert page.locator("#ranked th[aria-sort=ascending]").inner_text() == "age"
 
 
 def test_features_are_chosen_from_the_list_or_from_a_reason(open_report: Any) -> None:
     page = open_report(plausible())
-    assert page.locator("#feature option").all_inner_texts() == [*plausible().rows.columns]
+    assert sorted(page.locator("#feature option").all_inner_texts()) == sorted(plausible().rows)
     drawn = {picture(page, "feature")}
     for name in ("country", "member", "opened", "age"):
         page.select_option("#feature", label=name)
         page.wait_for_timeout(50)
         drawn.add(picture(page, "feature"))
     assert len(drawn) == 5
-    page.locator("#detail .reason button", has_text="country").click()
+    set_filter(page, "country = KP")
+    page.locator("#ranked tbody td").first.click()
+    page.locator("#detail .links button", has_text="country").click()
     assert page.locator("#feature option:checked").inner_text() == "country"
     assert "Most over-represented: KP, with 0" in page.inner_text("#feature-words")
     page.hover("#plot-feature .u-over")
-    assert "of the normal and" in page.inner_text("#readout-feature")
+    readout = page.inner_text("#readout-feature")
+    assert "of the normal rows, " in readout
+    assert "of the rest of the batch and " in readout
     set_k(page, 0)
     assert page.inner_text("#feature-words") == "No row is flagged."
 
@@ -264,18 +253,19 @@ def test_the_download_holds_the_flagged_rows(open_report: Any) -> None:
     run = plausible()
     page = open_report(run)
     sort(page, "age")
-    page.fill("#search", "nowhere")
+    set_filter(page, "nowhere")
     set_k(page, 4)
     heading, *lines = downloaded(page)
-    assert heading == ["rank", "score", "id", "truth", *run.rows.columns, "reasons"]
+    # Columns of the batch are in the order of its file.
+    assert heading == ["rank", "id", "score", "truth", *run.rows.columns, "reasons"]
     assert [line[0] for line in lines] == ["1", "2", "3", "4"]
     for row, line in enumerate(lines):
-        assert line[2] == run.results["id"][row]
-        assert float(line[1]) == pytest.approx(run.scores[row], rel=5e-9)
+        assert line[1] == run.results["id"][row]
+        assert float(line[2]) == pytest.approx(run.scores[row], rel=5e-9)
         assert float(line[4]) == run.rows["amount"].iloc[row]
         assert float(line[9]) == pytest.approx(run.rows["ratio"].iloc[row], rel=5e-9)
         assert line[8] == f"{run.rows['opened'].iloc[row]:%Y-%m-%d}"
-        assert line[10].startswith(f"amount: {run.rows['amount'].iloc[row]}, usually 20.1 (score −")
+        assert line[10] == "; ".join(reason.text for reason in run.reasons[row] or [])
 
 
 def test_hostile_texts_stay_texts(open_report: Any) -> None:
@@ -284,12 +274,16 @@ def test_hostile_texts_stay_texts(open_report: Any) -> None:
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 2
     shown = TURNED.replace("\u202e", "\\u202e")
-    assert shown in column(page, 3)
+    assert shown in column(page, "id")
     assert "\u202e" not in page.content()
     assert "\\ud800" in page.inner_text("#section-made")
     for place in range(3):
         page.select_option("#feature", str(place))
-    page.locator("#ranked tbody tr").first.click()
+    page.locator("#ranked tr[data-row='0']").click()
+    page.click(".card")
+    page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+    page.pdf()
+    set_filter(page, f'{HOSTILE} = "x" and {HOSTILE}')
     assert page.evaluate("window.hacked") is None
 
 
@@ -297,8 +291,8 @@ def test_formulas_stay_texts_in_the_download(open_report: Any) -> None:
     heading, *lines = downloaded(open_report(hostile()))
     assert heading == [
         "rank",
-        "score",
         "id",
+        "score",
         "truth",
         HOSTILE,
         f"'{FORMULA}",
@@ -322,13 +316,15 @@ def test_formulas_stay_texts_in_the_download(open_report: Any) -> None:
 
 
 def test_without_labels_reasons_and_ids(open_report: Any) -> None:
-    page = open_report(plausible(truth=None, reasons=[], ids=None, columns=[], facts={}))
+    page = open_report(
+        plausible(truth=None, reasons=[], ids=None, columns=[], facts={}, findings=[])
+    )
     assert page.locator("#plot-roc").count() == 0
     assert "TPR" not in page.inner_text("#counts")
     assert "This run kept no reasons." in page.inner_text("#detail")
     heading, *lines = downloaded(page)
-    assert heading[:4] == ["rank", "score", "row", "amount"]
-    assert lines[0][2] == str(plausible(ids=None).results["row"][0])
+    assert heading[:4] == ["rank", "row", "score", "amount"]
+    assert lines[0][1] == str(plausible(ids=None).results["row"][0])
 
 
 def test_labels_of_one_kind_have_no_curve(open_report: Any) -> None:

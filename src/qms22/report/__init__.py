@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from qms22._runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from qms22.report.content import PageContent
+    from qms22.report.content import PageContent, PageFinding, PageReason
     from qms22.report.page import write_page
 
-__all__ = ["PageContent", "write_page"]
+__all__ = ["PageContent", "PageFinding", "PageReason", "write_page"]
 
-_HOMES = {"PageContent": "qms22.report.content", "write_page": "qms22.report.page"}
+_HOMES = {
+    **dict.fromkeys(("PageContent", "PageFinding", "PageReason"), "qms22.report.content"),
+    "write_page": "qms22.report.page",
+}
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

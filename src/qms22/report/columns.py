@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,10 @@ from qms22.tables.cells import Cells
 _LARGEST_INTEGER = 2**53
 _MOST_PLACES = 9
 _INTEGERS = (np.int8, np.int16, np.int32)
+_DIGITS = re.compile(r"\d+")
+
+# More texts than this are sorted sign by sign, which is ten times as fast.
+_MOST_NATURAL = 2000
 
 
 def pack_column(values: pd.Series, cells: Cells | None, payload: Payload) -> dict[str, Any]:
@@ -45,7 +51,7 @@ def pack_column(values: pd.Series, cells: Cells | None, payload: Payload) -> dic
     if cells is not None and cells.form in ("date", "number"):
         keys = np.full(len(levels) + 1, np.nan)
         keys[codes] = cells.values
-        spec["keys"] = payload.add(keys)
+        spec |= {"keys": payload.add(keys), "form": cells.form}
     return spec
 
 
@@ -81,7 +87,7 @@ def as_levels(values: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
     -------
     codes : ndarray of shape (n,)
     levels : list of str
-        In the order of their first rows.
+        In the order of the alphabet, so that numbers of texts sort as the texts do.
     """
     if types.is_datetime64_any_dtype(values.dtype):
         # This leaves out the time of day if it is midnight in all rows.
@@ -90,11 +96,22 @@ def as_levels(values: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
         codes, unique = pd.factorize(values)
     except TypeError:  # lists and other values without a hash
         codes, unique = pd.factorize(values.map(str))
-    texts = [str(level) for level in unique]
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    texts = [str(level) for level in unique.tolist()]
+    numbers = {text: number for number, text in enumerate(alphabetical(set(texts)))}
     # Two values may have the same text, such as 1 and "1"; the last place is for -1, missing.
     renumbered = np.array([*(numbers[text] for text in texts), -1], dtype=np.intp)
     return renumbered[codes], list(numbers)
+
+
+def alphabetical(texts: Collection[str]) -> list[str]:
+    """Return texts as people sort them, if there are not too many: in any case, "2" before "10"."""
+    if len(texts) > _MOST_NATURAL:
+        return sorted(texts)
+    return sorted(texts, key=lambda text: (_sort_key(text), text))
+
+
+def _sort_key(text: str) -> str:
+    return _DIGITS.sub(lambda digits: digits[0].zfill(12), text.casefold())
 
 
 def _pack_numbers(numbers: NDArray[np.float64], payload: Payload) -> dict[str, Any]:

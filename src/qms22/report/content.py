@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,46 @@ if TYPE_CHECKING:
 # Positions of the columns of `PageContent.results`; their names may differ.
 RANK, NAME, SCORE, FLAGGED, _, P_VALUE = range(6)
 
-# Column, drop of the score if it takes its usual value, value of the row, usual value.
-PageReason: TypeAlias = tuple[str, float, Any, Any]
+
+class PageReason(NamedTuple):
+    """Why a row is suspicious.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The cells to highlight; the first one is to blame. May be empty.
+    text : str
+        A full statement.
+    strength : float
+        At least 0.
+    """
+
+    columns: tuple[str, ...]
+    text: str
+    strength: float
+
+
+class PageFinding(NamedTuple):
+    """Rows that are anomalous in the same way.
+
+    Parameters
+    ----------
+    name : str
+        What they share.
+    ranks : sequence of int
+        Their places in `PageContent.rows`.
+    columns : tuple of str
+        The columns that the name speaks of.
+    normal_share : float
+        The share of the known-normal rows that are like them.
+    p_value : float or None
+    """
+
+    name: str
+    ranks: Sequence[int] | NDArray[np.intp]
+    columns: tuple[str, ...]
+    normal_share: float
+    p_value: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +76,8 @@ class PageContent:
         The same rows of the batch.
     scores : ndarray of shape (n_rows,)
         Of all rows, the highest first.
-    reasons : mapping of int to sequence of PageReason
-        For some rows, by their places in `rows`: why they are suspicious.
+    reasons : sequence of n_kept sequences of PageReason
+        Why each of `rows` is suspicious, the strongest reason first; None where it is not known.
     cells : mapping of str to Cells
         Columns of `rows`, as the encoder understands them.
     normal : mapping of str to Cells
@@ -60,13 +98,29 @@ class PageContent:
         Columns that moved and that the sentence of the verdict does not name.
     remark : str
         What the verdict means for the flagged rows, or does not cover.
+    findings : sequence of PageFinding
+        Largest first.
+    history : sequence of mappings
+        Earlier batches, oldest first: "when", "batch", "decision", "n_rows", "n_flagged", "share"
+        and "moved", a list of texts.
+    notes : sequence of str
+        How the files were read.
+    id : str, optional
+        The column that names the rows; by default they have numbers.
+    marks : sequence of n_kept str
+        What was known about `rows`: "unsure" or empty. May be empty as a whole.
+    marked : DataFrame, optional
+        Rows of the batch that were not searched because they are marked: a name, "anomaly" or
+        "normal", and the columns of `rows`.
+    normal_scores : ndarray, optional
+        Scores of known-normal rows that were not learned from, on the scale of `scores`.
     """
 
     title: str
     results: pd.DataFrame
     rows: pd.DataFrame
     scores: NDArray[np.float64]
-    reasons: Mapping[int, Sequence[PageReason]]
+    reasons: Sequence[Sequence[PageReason] | None]
     cells: Mapping[str, Cells]
     normal: Mapping[str, Cells]
     n_normal: int
@@ -77,6 +131,13 @@ class PageContent:
     verdict: Verdict | None = None
     moved: Sequence[MovedColumn] = ()
     remark: str = ""
+    findings: Sequence[PageFinding] = ()
+    history: Sequence[Mapping[str, Any]] = ()
+    notes: Sequence[str] = ()
+    id: str | None = None
+    marks: Sequence[str] = ()
+    marked: pd.DataFrame | None = None
+    normal_scores: NDArray[np.float64] | None = None
 
     @property
     def flagged(self) -> NDArray[np.bool_]:

@@ -12,11 +12,19 @@ from markupsafe import Markup
 
 from qms22._runtime.files import atomic_write
 from qms22.report.content import PageContent
+from qms22.report.history import history_bars
 from qms22.report.prepare import pack_content
-from qms22.report.text import visible
+from qms22.report.text import rarity, share_text, visible
 
 # Parts of one script, in this order.
-_SCRIPTS = ("text", "data", "charts", "pictures", "table", "detail", "main")
+_SCRIPTS = (
+    *("text", "columns", "reasons", "data", "filter", "marks", "charts", "pictures", "feature"),
+    *("table", "detail", "findings", "address", "print", "keys", "main"),
+)
+
+# Of rows that were marked before, so many are listed, with so many columns.
+_MOST_GIVEN = 200
+_GIVEN_COLUMNS = 8
 
 
 def write_page(path: Path, content: PageContent) -> Path:
@@ -34,11 +42,14 @@ def _html(content: PageContent) -> str:
     )
     environment.filters["visible"] = visible
     environment.filters["count"] = lambda number: f"{number:,}".replace(",", "\N{THIN SPACE}")
+    environment.filters["rarity"] = rarity
     # uPlot has 50 kB, Chart.js 200 kB and Plotly 4 MB. It is fast enough to redraw at every step of
     # a slider, and needs neither eval nor style attributes, which the policy of the page forbids.
     library = f"/*\n{_own('_vendor/uPlot.LICENSE')}\n*/\n{_own('_vendor/uPlot.iife.min.js')}"
     script = "\n".join(_own(f"_scripts/{name}.js") for name in _SCRIPTS)
     style = _own("_vendor/uPlot.min.css") + "\n" + _own("_report.css")
+    data = pack_content(content)
+    bars = history_bars(content.history)
     return environment.from_string(_own("_template.html")).render(
         content=content,
         n_rows=len(content.scores),
@@ -51,7 +62,14 @@ def _html(content: PageContent) -> str:
         library=Markup(library),
         script=Markup(script),
         style=Markup(style),
-        data=Markup(pack_content(content)),
+        data=Markup(data),
+        # Marks are kept in the browser for these data and no others.
+        hash=hashlib.sha256(data.encode("ascii")).hexdigest()[:32],
+        given=None
+        if content.marked is None
+        else content.marked.iloc[:_MOST_GIVEN, :_GIVEN_COLUMNS],
+        bars=bars,
+        highest=share_text(max((bar.share for bar in bars), default=0.0)),
     )
 
 

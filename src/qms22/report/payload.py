@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import math
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,7 @@ class Payload:
         """Return the arrays and a header as one text."""
         text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode("ascii")
         start = self._end.to_bytes(_ALIGNMENT, "little")
-        packed = gzip.compress(b"".join([start, *self._chunks, text]), compresslevel=6, mtime=0)
+        packed = gzip.compress(b"".join([start, *self._chunks, text]), compresslevel=4, mtime=0)
         return base64.b64encode(packed).decode("ascii")
 
 
@@ -71,8 +70,3 @@ def shorten(values: NDArray[np.float64]) -> NDArray[np.float64]:
     # digits; NaN and infinity stay.
     is_safe = np.isfinite(rounded) & (np.abs(values) >= np.finfo(np.float64).tiny)
     return np.where(is_safe & np.isfinite(values), rounded, values)
-
-
-def plain_number(value: float) -> float | None:
-    """Return a number that JSON can represent, or None."""
-    return float(value) if math.isfinite(value) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,8 +10,9 @@ import pandas as pd
 
 from qms22.report.bins import bin_feature, bin_scores
 from qms22.report.columns import pack_column
-from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent, PageReason
-from qms22.report.payload import Payload, plain_number
+from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent, PageFinding
+from qms22.report.payload import Payload
+from qms22.report.reasons import order_columns, pack_reasons
 from qms22.report.truth import outliers_found, roc_points, rows_reached
 
 
@@ -30,17 +30,18 @@ def pack_content(content: PageContent) -> str:
             "reach": payload.add(rows_reached(content.scores, n_kept).astype(np.uint32)),
             "truth": _truth(content, payload),
             "features": list(_features(content, payload)),
-            "reasons": {
-                rank: [_reason(reason) for reason in row] for rank, row in content.reasons.items()
-            },
+            "reasons": pack_reasons(content.reasons, payload),
+            "findings": [_finding(finding, payload) for finding in content.findings],
+            "marks": {row: mark for row, mark in enumerate(content.marks) if mark},
+            "marked": _marked(content, payload),
         }
     )
 
 
 def _columns(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]]:
-    """Pack rank, score, p-value, name and truth, then the columns of the batch."""
+    """Pack rank, name, truth, score and p-value, then the columns of the batch that matter."""
     results, rows = content.results, content.rows
-    for role, at in (("rank", RANK), ("score", SCORE), ("p", P_VALUE), ("id", NAME)):
+    for role, at in (("rank", RANK), ("id", NAME), ("score", SCORE), ("p", P_VALUE)):
         if at < results.shape[1]:
             packed = pack_column(results.iloc[:, at], None, payload)
             yield {"name": str(results.columns[at]), "role": role, **packed}
@@ -50,14 +51,35 @@ def _columns(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]]
         while name in rows.columns or name in results.columns:
             name += "_"
         yield {"name": name, "role": "truth", **pack_column(words, None, payload)}
-    for at, name in enumerate(map(str, rows.columns)):
+    for at, matters in order_columns(content):
+        name = str(rows.columns[at])
         packed = pack_column(rows.iloc[:, at], content.cells.get(name), payload)
-        yield {"name": name, "role": "value", **packed}
+        yield {"name": name, "role": "value", "place": at, "matters": matters, **packed}
+
+
+def _marked(content: PageContent, payload: Payload) -> list[dict[str, Any]]:
+    """Pack the rows that were marked before and not searched: names, marks and columns."""
+    if content.marked is None:
+        return []
+    return [
+        {"name": str(name), **pack_column(content.marked.iloc[:, at], None, payload)}
+        for at, name in enumerate(content.marked.columns)
+    ]
+
+
+def _finding(finding: PageFinding, payload: Payload) -> dict[str, Any]:
+    rows = payload.add(np.asarray(finding.ranks, dtype=np.uint32))
+    return {"name": finding.name, "rows": rows, "columns": list(finding.columns)}
 
 
 def _scores(content: PageContent, payload: Payload) -> dict[str, Any]:
     edges, counts, codes = bin_scores(content.scores, len(content.rows))
-    return {"edges": edges, "counts": counts, "bins": payload.add(codes)}
+    normal = None
+    if content.normal_scores is not None:
+        # Scores beyond those of the batch are counted in the outermost bars.
+        inside = np.clip(content.normal_scores, edges[0], edges[-1])
+        normal = np.histogram(inside, edges)[0].tolist()
+    return {"edges": edges, "counts": counts, "normal": normal, "bins": payload.add(codes)}
 
 
 def _truth(content: PageContent, payload: Payload) -> dict[str, Any] | None:
@@ -87,19 +109,3 @@ def _features(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]
                     "isClipped": bins.is_clipped,
                     "bins": payload.add(bins.codes),
                 }
-
-
-def _reason(reason: PageReason) -> list[Any]:
-    name, drop, value, usual = reason
-    return [name, plain_number(float(drop)), _words(value), _words(usual)]
-
-
-def _words(value: Any) -> str:
-    """Write a value of a reason, numbers with the digits that matter."""
-    if isinstance(value, bool | np.bool_ | str):
-        return str(value)
-    if isinstance(value, numbers.Integral):
-        return str(int(value))
-    if isinstance(value, numbers.Real):
-        return f"{float(value):.6g}"
-    return "–" if value is None or value is pd.NA or value is pd.NaT else str(value)

@@ -42,6 +42,16 @@ function outlineSeries(name) {
   };
 }
 
+// Three bars side by side for each level.
+function levelSeries() {
+  const size = [0.27];
+  return [
+    barSeries("normal", { size, align: -1, gap: 0 }),
+    { ...barSeries("rest", { size, align: 0 }), fill: () => color("page"), stroke: () => color("rest"), width: 2 },
+    barSeries("flagged", { size, align: 1, gap: 0 }),
+  ];
+}
+
 function newChart(box, data, { cursor = {}, hooks = {}, ...options }) {
   const chart = new uPlot(
     {
@@ -85,6 +95,22 @@ function drawLine(chart, x, name) {
   ctx.beginPath();
   ctx.moveTo(at, bbox.top);
   ctx.lineTo(at, bbox.top + bbox.height);
+  ctx.stroke();
+  ctx.restore();
+}
+
+// The outline of a histogram, drawn by hand: a series has no steps between edges.
+function drawSteps(chart, edges, heights, name) {
+  const { ctx } = chart;
+  ctx.save();
+  ctx.strokeStyle = color(name);
+  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.beginPath();
+  heights.forEach((height, bin) => {
+    const y = chart.valToPos(height, "y", true);
+    ctx.lineTo(chart.valToPos(edges[bin], "x", true), y);
+    ctx.lineTo(chart.valToPos(edges[bin + 1], "x", true), y);
+  });
   ctx.stroke();
   ctx.restore();
 }

@@ -1,44 +1,70 @@
-// The chosen row: its reasons as bars, and all of its values.
+// The chosen row: its mark, its reasons with their strengths, and all of its values.
 
 const FIRST_REASONS = 8;
 
 class DetailPanel {
-  constructor(run, { canDraw, onFeature, onBack }) {
-    Object.assign(this, { run, canDraw, onFeature, onBack });
+  constructor(run, marks, { canDraw, onFeature, onFinding, onBack }) {
+    Object.assign(this, { run, marks, canDraw, onFeature, onFinding, onBack });
     this.panel = document.getElementById("detail");
+    this.parts = document.getElementById("detail-parts");
+    this.note = document.getElementById("note");
+    this.buttons = [...this.panel.querySelectorAll("[data-mark]")];
+    for (const button of this.buttons) {
+      button.addEventListener("click", () => this.toggle(button.dataset.mark));
+    }
+    this.note.addEventListener("change", () => this.keepNote());
+    document.getElementById("back").addEventListener("click", () => this.onBack(this.row));
+  }
+
+  // A second press takes a mark away.
+  toggle(mark) {
+    this.marks.set(this.row, { mark: this.marks.of(this.row).mark === mark ? "" : mark });
+  }
+
+  keepNote() {
+    const note = this.note.value.trim();
+    if (note !== this.marks.of(this.row).note) this.marks.set(this.row, { note });
   }
 
   show(row) {
+    // A note that is being written belongs to the row before.
+    if (this.row !== undefined) this.keepNote();
+    this.row = row;
     const { run } = this;
-    const parts = [
-      element("h3", { className: "own", text: `Rank ${countText(row + 1)}: ${run.id.name} ${run.id.text(row)}` }),
-      element("p", { text: `Score ${run.score.text(row)}${this.pValue(row)}` }),
-      ...this.reasons(run.reasons[row]),
-      this.values(row),
-    ];
-    const back = element("button", { type: "button", id: "back", text: "Back to the row" });
-    back.addEventListener("click", () => this.onBack(row));
-    this.panel.replaceChildren(...parts, back);
+    document.getElementById("detail-title").textContent = `${visible(run.id.name)} ${run.id.text(row)}`;
+    document.getElementById("detail-score").textContent =
+      `Rank ${countText(row + 1)}, score ${run.score.text(row)}${run.pValue ? `, p-value ${run.pValue.text(row)}` : ""}`;
+    this.parts.replaceChildren(...this.finding(row), ...this.reasons(row), this.values(row));
+    this.update();
   }
 
-  pValue(row) {
-    const { pValue } = this.run;
-    return pValue ? `, p-value ${pValue.text(row)}` : "";
+  // The mark and the note of the row, which change while it is shown.
+  update() {
+    const { mark, note } = this.marks.of(this.row);
+    for (const button of this.buttons) button.ariaPressed = String(button.dataset.mark === mark);
+    if (document.activeElement !== this.note) this.note.value = note;
   }
 
-  reasons(reasons) {
-    const nExplained = Object.keys(this.run.reasons).length;
-    if (nExplained === 0) return [element("p", { text: "This run kept no reasons." })];
-    if (reasons === undefined) {
-      const words = `Reasons were computed for ${plural(nExplained, "row")}, the flagged ones first; this is not one of them.`;
+  finding(row) {
+    const place = this.run.findingOf(row);
+    if (place < 0) return [];
+    const name = this.link(this.run.findings[place].name, () => this.onFinding(place));
+    return [element("p", { children: [`Finding ${place + 1}: `, name] })];
+  }
+
+  reasons(row) {
+    const { reasons } = this.run;
+    if (!reasons.isKnown(row)) {
+      const nKnown = reasons.nKnown;
+      const words = nKnown === 0
+        ? "This run kept no reasons."
+        : `Reasons were computed for ${plural(nKnown, "row")}, the flagged ones first; this is not one of them.`;
       return [element("p", { text: words })];
     }
-    if (reasons.length === 0) return [element("p", { text: "No single feature makes this row suspicious." })];
-    const most = Math.max(...reasons.map(([, drop]) => Math.abs(drop ?? 0)));
-    const items = reasons.map((reason) => this.reason(reason, most));
-    const words = "How the score would change if this feature alone had its usual value:";
+    const items = reasons.of(row).map((reason) => this.reason(reason));
+    if (items.length === 0) return [element("p", { text: "Nothing about this row stands out by itself." })];
     const list = (children) => element("ul", { className: "reasons", children });
-    const parts = [element("p", { className: "soft", text: words }), list(items.slice(0, FIRST_REASONS))];
+    const parts = [list(items.slice(0, FIRST_REASONS))];
     const rest = items.slice(FIRST_REASONS);
     if (rest.length > 0) {
       const summary = element("summary", { text: `${countText(rest.length)} more` });
@@ -47,32 +73,24 @@ class DetailPanel {
     return parts;
   }
 
-  reason([name, drop, value, usual], most) {
-    const bar = element("div", { className: drop < 0 ? "lowers" : "" });
-    bar.style.width = most > 0 ? `${(100 * Math.abs(drop ?? 0)) / most}%` : "0";
-    const drops = drop === null ? NOTHING : signed(-drop);
-    const head = [this.name(name), element("span", { className: "number", text: drops })];
+  reason({ columns, text, strength }) {
+    const bar = element("div");
+    bar.style.width = `${strength}%`;
     const track = element("div", { className: "track", children: [bar] });
     track.ariaHidden = "true";
-    return element("li", {
-      children: [
-        element("div", { className: "reason", children: head }),
-        track,
-        element("div", { className: "soft own", text: `${visible(value)}, usually ${visible(usual)}` }),
-      ],
-    });
+    const drawn = columns.filter(this.canDraw).map((name) => this.link(name, () => this.onFeature(name)));
+    const links = element("div", { className: "links", children: drawn });
+    return element("li", { children: [element("div", { className: "own", text: visible(text) }), track, links] });
   }
 
-  // The name of a column with a histogram is a button that shows it.
-  name(name) {
-    if (!this.canDraw(name)) return element("span", { className: "own", text: visible(name) });
-    const button = element("button", { type: "button", className: "own", text: visible(name) });
-    button.addEventListener("click", () => this.onFeature(name));
+  link(text, onClick) {
+    const button = element("button", { type: "button", className: "link own", text: visible(text) });
+    button.addEventListener("click", onClick);
     return button;
   }
 
   values(row) {
-    const shown = this.run.columns.filter(({ role }) => !["rank", "score", "p"].includes(role));
+    const shown = [...this.run.columns].filter(({ role }) => ["value", "truth"].includes(role));
     const entries = shown.flatMap((column) => [
       element("dt", { className: "own", text: visible(column.name) }),
       element("dd", { className: "own", text: column.text(row) }),

@@ -28,16 +28,8 @@ function countsWords(run, flags) {
   return parts;
 }
 
-function download(run, flags) {
-  // The byte order mark tells spreadsheets that the text is UTF-8.
-  const file = new Blob(["\ufeff", ...flaggedCsv(run, flags)], { type: "text/csv" });
-  const link = element("a", { href: URL.createObjectURL(file), download: "flagged-rows.csv" });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-}
-
 class Page {
-  constructor(run) {
+  constructor(run, hash) {
     this.run = run;
     this.flags = run.flags;
     this.row = 0;
@@ -46,18 +38,37 @@ class Page {
     this.given = document.getElementById("flags-given");
     this.top = document.getElementById("flags-top");
     this.stops = sliderStops(run.nKept);
+    this.findings = new Findings(run, (place) => this.showFinding(place));
+    this.marks = new Marks(run, hash, () => this.showMarks());
     this.scores = new ScorePicture(run, (k) => this.flag(k));
     this.roc = run.truth ? new RocPicture(run) : null;
     this.feature = new FeaturePicture(run);
-    this.table = new RankedTable(run, (row) => this.choose(row));
-    this.detail = new DetailPanel(run, {
+    this.table = new RankedTable(run, this.marks, (row) => this.choose(row));
+    this.filter = new FilterBox(new Filter(run, this.computed()), (rows) => {
+      this.table.list(rows);
+      this.findings.update(this.filter.text);
+      this.remember();
+    });
+    this.detail = new DetailPanel(run, this.marks, {
       canDraw: (name) => this.feature.has(name),
       onFeature: (name) => this.showFeature(name),
+      onFinding: (place) => this.showFinding(place),
       onBack: (row) => this.table.focus(row),
     });
+    this.keys = new Keys(this);
     this.listen();
-    this.detail.show(this.row);
-    this.update();
+    this.goTo(readAddress());
+  }
+
+  // What filters can ask for besides the columns of the batch.
+  computed() {
+    const { run } = this;
+    return [
+      new ComputedColumn(freeName("mark", run), (row) => this.marks.of(row).mark),
+      new ComputedColumn(freeName("note", run), (row) => this.marks.of(row).note),
+      new ComputedColumn(freeName("flagged", run), (row) => (this.flags.has(row) ? "yes" : "no")),
+      new ComputedColumn(run.findingName, (row) => (run.findingOf(row) < 0 ? "" : String(run.findingOf(row) + 1))),
+    ];
   }
 
   listen() {
@@ -70,7 +81,59 @@ class Page {
     this.given.addEventListener("change", () => this.show(this.run.flags));
     this.top.addEventListener("change", () => this.flag(this.flags.count));
     this.button = document.getElementById("download");
-    this.button.addEventListener("click", () => download(this.run, this.flags));
+    this.button.addEventListener("click", () => download("flagged-rows.csv", flaggedCsv(this.run, this.flags)));
+    this.table.head.addEventListener("click", () => this.remember());
+    this.table.onlyFlagged.addEventListener("change", () => this.remember());
+    this.feature.select.addEventListener("change", () => this.remember());
+    for (const button of document.querySelectorAll("[data-column]")) {
+      button.disabled = !this.feature.has(button.dataset.column);
+      button.addEventListener("click", () => this.showFeature(button.dataset.column));
+    }
+    // The address holds the view: sections are reached without it.
+    for (const link of document.querySelectorAll("nav a")) {
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        document.querySelector(link.hash).scrollIntoView();
+      });
+    }
+    addEventListener("hashchange", () => location.hash.includes("=") && this.goTo(readAddress()));
+    setUpPrinting(this);
+  }
+
+  // Show the view of an address.
+  goTo(view) {
+    const { run } = this;
+    this.isMoving = true;
+    const k = view.has("k") ? Number(view.get("k")) : NaN;
+    this.flags = Number.isInteger(k) && k >= 0 && k <= run.nKept ? topFlags(k, run) : run.flags;
+    (this.flags === run.flags ? this.given : this.top).checked = true;
+    const column = this.table.columns.find(({ name }) => name === view.get("sort")) ?? run.columns[0];
+    Object.assign(this.table, { sorted: column, direction: view.get("order") === "down" ? -1 : 1, flags: this.flags });
+    this.table.onlyFlagged.checked = view.has("flagged");
+    if (this.feature.has(view.get("column"))) this.feature.choose(view.get("column"));
+    this.table.list(this.table.found);
+    this.filter.set(view.get("filter") ?? "");
+    const row = Number(view.get("row")) - 1;
+    this.row = Number.isInteger(row) && row >= 0 && row < run.nKept ? row : this.table.rows[0] ?? 0;
+    this.detail.show(this.row);
+    this.update();
+    this.table.reveal(this.row);
+    this.isMoving = false;
+  }
+
+  remember() {
+    if (this.isMoving) return;
+    const { table, feature, run } = this;
+    const isSorted = table.sorted !== run.columns[0] || table.direction !== 1;
+    writeAddress({
+      filter: this.filter.text,
+      sort: isSorted ? table.sorted.name : "",
+      order: isSorted && table.direction === -1 ? "down" : "",
+      flagged: table.onlyFlagged.checked ? "only" : "",
+      k: this.flags === run.flags ? "" : this.flags.count,
+      column: feature.select.selectedIndex > 0 ? feature.feature.name : "",
+      row: this.row > 0 ? this.row + 1 : "",
+    });
   }
 
   // The first k rows, in place of those that the run has flagged.
@@ -100,22 +163,57 @@ class Page {
     this.roc?.update(flags);
     this.feature.update(flags, this.row);
     this.table.update(flags, this.row);
+    this.remember();
+  }
+
+  // Marks have changed. A filter by marks is not applied again: a row must not vanish when it is marked.
+  showMarks() {
+    this.marks.show();
+    this.table.mark();
+    this.detail.update();
   }
 
   choose(row) {
-    this.row = row;
-    this.detail.show(row);
-    this.table.update(this.flags, row);
-    this.feature.update(this.flags, row);
+    this.pick(row);
     // On narrow screens the reasons are below the table, out of sight.
     const isBelow = matchMedia("(max-width: 60rem)").matches;
     if (isBelow) this.detail.panel.scrollIntoView({ block: "start" });
+  }
+
+  // Some rows down or up in the list.
+  step(steps) {
+    const row = this.table.neighbour(steps);
+    if (row === undefined) return;
+    this.pick(row);
+    this.table.reveal(row);
+    this.table.focus(row);
+  }
+
+  pick(row) {
+    this.detail.show(row);
+    this.row = row;
+    this.table.update(this.flags, row);
+    this.feature.point(row);
+    this.remember();
+  }
+
+  // Filter to the rows of a finding; a second press shows all rows again.
+  showFinding(place) {
+    const filter = findingFilter(this.run, place);
+    const isShown = this.filter.text === filter;
+    this.filter.set(isShown ? "" : filter);
+    if (isShown) return;
+    const { columns } = this.run.findings[place];
+    const name = columns.find((each) => this.feature.has(each));
+    if (name !== undefined) this.feature.choose(name);
+    if (this.table.rows.length > 0) this.pick(this.table.rows[0]);
   }
 
   showFeature(name) {
     this.feature.choose(name);
     this.feature.select.focus({ preventScroll: true });
     document.getElementById("section-features").scrollIntoView({ block: "start" });
+    this.remember();
   }
 
   redraw() {
@@ -141,18 +239,32 @@ function setUpTheme(onChange) {
   show();
 }
 
+// Prepare sorting and searching while nothing else is to do: the first click need not wait for it.
+function warmUp(columns) {
+  const [column, ...others] = columns;
+  if (column === undefined) return;
+  const later = globalThis.requestIdleCallback ?? setTimeout;
+  later(() => {
+    prepareSort(column);
+    column.lower?.at(0);
+    warmUp(others);
+  });
+}
+
 async function start() {
   if (typeof DecompressionStream === "undefined") {
     throw new Error("this browser is too old for it; a version of 2024 or later can");
   }
   const store = document.getElementById("data");
   const run = await readRun(store.textContent);
+  const { hash } = store.dataset;
   store.remove();
   // Charts take their size from the page, which has to be visible first.
   document.getElementById("run").hidden = false;
-  const page = new Page(run);
+  const page = new Page(run, hash);
   setUpTheme(() => page.redraw());
   document.documentElement.dataset.ready = "yes";
+  warmUp(page.table.columns);
 }
 
 try {

@@ -1,153 +1,216 @@
-// The ranked table; only the rows of one page are in the document.
+// The ranked table. It scrolls through all rows, but only those in sight are in the document.
+
+// Rows above and below the visible ones, so that a step of the wheel shows no gap.
+const SPARE_ROWS = 4;
+
+// Browsers draw no box that is higher than some ten million pixels.
+const MOST_LISTED = 250_000;
+
+const BADGES = { anomaly: "A", normal: "N", unsure: "?" };
 
 class RankedTable {
-  constructor(run, onChoose) {
-    Object.assign(this, { run, onChoose, flags: run.flags, chosen: 0, page: 0, sorted: run.columns[0], direction: 1 });
-    this.head = document.querySelector("#ranked thead tr");
-    this.body = document.querySelector("#ranked tbody");
-    this.search = document.getElementById("search");
+  constructor(run, marks, onChoose) {
+    Object.assign(this, { run, marks, onChoose, flags: run.flags, chosen: 0, sorted: run.columns[0], direction: 1 });
+    this.columns = shownColumns(run);
+    this.table = document.getElementById("ranked");
+    this.head = this.table.querySelector("thead tr");
+    this.body = this.table.querySelector("tbody");
+    this.box = document.getElementById("ranked-box");
     this.onlyFlagged = document.getElementById("only-flagged");
-    this.pageBox = document.getElementById("page");
-    this.sizeBox = document.getElementById("page-size");
-    this.head.append(...run.columns.map((column) => this.heading(column)));
+    this.head.append(...this.columns.map((column) => this.heading(column)));
+    this.setWidths();
+    this.found = allRows(run);
     this.listen();
-    this.find();
   }
 
   heading(column) {
     const button = element("button", { type: "button", className: "own", text: visible(column.name) });
-    button.title = button.textContent.length > 16 ? button.textContent : "";
+    button.title = `Sort by ${button.textContent}`;
     const cell = element("th", { scope: "col", className: column.isNumber ? "number" : "", children: [button] });
     button.addEventListener("click", () => this.sort(column));
     return cell;
   }
 
-  listen() {
-    let waiting;
-    this.search.addEventListener("input", () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => this.find(), 150);
-    });
-    this.onlyFlagged.addEventListener("change", () => this.find());
-    this.sizeBox.addEventListener("change", () => this.show(0));
-    this.pageBox.addEventListener("change", () => this.show(Number(this.pageBox.value) - 1));
-    const pages = { first: () => 0, back: () => this.page - 1, next: () => this.page + 1, last: () => Infinity };
-    for (const [name, target] of Object.entries(pages)) {
-      document.getElementById(`page-${name}`).addEventListener("click", () => this.show(target()));
+  // Fixed widths, because the rows in sight change: about as many signs as the first rows have.
+  setWidths() {
+    let total = 0;
+    const group = element("colgroup");
+    for (const column of this.columns) {
+      const col = element("col");
+      if (column.role === "reasons") {
+        total += 26; // the least width; the column takes the room that is left
+      } else {
+        let signs = visible(column.name).length + 2;
+        for (let row = 0; row < Math.min(100, this.run.nKept); row += 1) signs = Math.max(signs, column.text(row).length);
+        const width = 0.6 * Math.min(signs, 20) + (column.role === "rank" ? 4 : 2);
+        col.style.width = `${width}em`;
+        total += width;
+      }
+      group.append(col);
     }
+    this.table.prepend(group);
+    this.table.style.minWidth = `${total}em`;
+  }
+
+  // An empty line as high as the rows that are not in the document.
+  space(height) {
+    if (height <= 0) return [];
+    const cell = element("td", { colSpan: this.columns.length });
+    cell.style.height = `${height}px`;
+    const line = element("tr", { className: "space", children: [cell] });
+    line.ariaHidden = "true";
+    return [line];
+  }
+
+  listen() {
+    this.onlyFlagged.addEventListener("change", () => this.arrange());
+    this.box.addEventListener("scroll", () => {
+      this.frame ??= requestAnimationFrame(() => this.render());
+    });
+    new ResizeObserver(() => this.render(true)).observe(this.box);
     this.body.addEventListener("click", (event) => {
-      const line = event.target.closest("tr");
+      const line = event.target.closest("tr[data-row]");
       // A selection of text is for copying, not a choice of the row.
       if (line && getSelection().isCollapsed) this.onChoose(Number(line.dataset.row));
     });
-    this.body.addEventListener("keydown", (event) => this.step(event));
   }
 
-  // Arrow keys move from row to row, also to the next and the previous page.
-  step(event) {
-    const move = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const line = event.target.closest("tr");
-    if (!move || !line) return;
-    event.preventDefault();
-    const place = this.page * this.size + line.sectionRowIndex + move;
-    if (place < 0 || place >= this.rows.length) return;
-    if (Math.floor(place / this.size) !== this.page) this.show(Math.floor(place / this.size));
-    this.body.rows[place % this.size].querySelector("button").focus();
-  }
-
-  get size() {
-    return Number(this.sizeBox.value);
-  }
-
-  sort(column) {
-    this.direction = column === this.sorted ? -this.direction : 1;
+  sort(column, direction) {
+    this.direction = direction ?? (column === this.sorted ? -this.direction : 1);
     this.sorted = column;
     this.arrange();
-    this.show(0);
   }
 
-  find() {
-    this.found = searchRows(this.run, this.search.value.trim());
+  list(found) {
+    this.found = found;
     this.arrange();
-    this.show(0);
   }
 
   arrange() {
     const rows = this.onlyFlagged.checked ? this.found.filter((row) => this.flags.has(row)) : this.found;
     this.rows = sortRows(rows, this.sorted, this.direction);
-  }
-
-  show(page) {
-    const nPages = Math.max(1, Math.ceil(this.rows.length / this.size));
-    this.page = Math.min(Math.max(0, Math.floor(page) || 0), nPages - 1);
-    if (page === Infinity) this.page = nPages - 1;
-    const start = this.page * this.size;
-    const rows = this.rows.subarray(start, start + this.size);
-    this.body.replaceChildren(...Array.from(rows, (row) => this.line(row)));
-    this.showOrder();
-    this.showPaging(start, rows.length, nPages);
-    this.mark();
-  }
-
-  showOrder() {
-    this.run.columns.forEach((column, place) => {
+    this.nListed = Math.min(this.rows.length, MOST_LISTED);
+    this.box.scrollTop = 0;
+    this.columns.forEach((column, place) => {
       const cell = this.head.cells[place];
       if (column !== this.sorted) cell.removeAttribute("aria-sort");
       else cell.ariaSort = this.direction === 1 ? "ascending" : "descending";
     });
+    this.table.ariaRowCount = this.nListed + 1;
+    this.showCount();
+    this.render(true);
   }
 
-  showPaging(start, nShown, nPages) {
-    const all = plural(this.rows.length, "row");
-    document.getElementById("shown").textContent = nShown === 0 ? "No row matches." :
-      `${countText(start + 1)} to ${countText(start + nShown)} of ${all}`;
-    this.pageBox.value = this.page + 1;
-    this.pageBox.max = nPages;
-    document.getElementById("page-count").textContent = `of ${countText(nPages)}`;
-    for (const [name, isEnd] of [["first", 0], ["back", 0], ["next", nPages - 1], ["last", nPages - 1]]) {
-      document.getElementById(`page-${name}`).disabled = this.page === isEnd;
+  showCount() {
+    const { rows, nListed, run } = this;
+    const shown = document.getElementById("shown");
+    if (rows.length === 0) shown.textContent = "No row matches.";
+    else if (rows.length > nListed) shown.textContent = `The first ${countText(nListed)} of ${plural(rows.length, "row")}; filter to see others`;
+    else if (rows.length === run.nKept) shown.textContent = plural(rows.length, "row");
+    else shown.textContent = `${countText(rows.length)} of ${plural(run.nKept, "row")}`;
+    const given = document.getElementById("nothing-flagged");
+    given.hidden = this.flags.count > 0;
+  }
+
+  get rowHeight() {
+    // The height of a line is fixed by the style; a phone has higher ones.
+    const line = this.body.querySelector("tr[data-row]");
+    return line?.getBoundingClientRect().height || 32;
+  }
+
+  // Put the rows in sight into the document.
+  render(isChanged = false) {
+    this.frame = undefined;
+    if (!this.rows) return;
+    const height = this.rowHeight;
+    const first = Math.max(0, Math.floor(this.box.scrollTop / height) - SPARE_ROWS);
+    const end = Math.min(this.nListed, first + Math.ceil(this.box.clientHeight / height) + 2 * SPARE_ROWS);
+    if (!isChanged && first === this.first && end === this.end) return;
+    const hadFocus = this.body.contains(document.activeElement);
+    Object.assign(this, { first, end });
+    const lines = Array.from(this.rows.subarray(first, end), (row, place) => this.line(row, first + place));
+    this.body.replaceChildren(...this.space(first * height), ...lines, ...this.space((this.nListed - end) * height));
+    this.mark();
+    if (hadFocus && !this.focus(this.chosen)) this.box.focus({ preventScroll: true });
+  }
+
+  line(row, place) {
+    const blamed = new Map();
+    for (const { columns } of this.run.reasons.of(row)) {
+      columns.forEach((name, at) => blamed.set(name, blamed.get(name) === "blamed" || at === 0 ? "blamed" : "odd"));
     }
-  }
-
-  line(row) {
-    const cells = this.run.columns.slice(1).map((column) => {
+    const cells = this.columns.slice(1).map((column) => {
       const text = column.text(row);
-      const title = text.length > 24 ? text.slice(0, 1000) : "";
-      return element("td", { className: column.isNumber ? "number" : "own", title, text });
+      const title = text.length > 16 ? text.slice(0, 1000) : "";
+      const odd = (column.role === "value" && blamed.get(column.name)) || "";
+      return element("td", { className: `${column.isNumber ? "number" : "own"} ${odd}`, title, text });
     });
-    const button = element("button", { type: "button", text: String(row + 1) });
-    const state = element("span", { className: "unseen" });
-    const name = element("th", { scope: "row", className: "number", children: [button, state] });
+    const badge = element("span", { className: "badge" });
+    const button = element("button", { type: "button", tabIndex: -1, text: String(row + 1) });
+    const name = element("th", { scope: "row", className: "number", children: [badge, button] });
     const line = element("tr", { children: [name, ...cells] });
     line.dataset.row = row;
+    line.ariaRowIndex = place + 2;
     return line;
   }
 
-  // Mark the flagged rows and the chosen one.
+  // Show which rows are flagged, marked and chosen.
   mark() {
-    for (const line of this.body.rows) {
+    for (const line of this.body.querySelectorAll("tr[data-row]")) {
       const row = Number(line.dataset.row);
+      const { mark, note } = this.marks.of(row);
       line.classList.toggle("flagged", this.flags.has(row));
       line.classList.toggle("chosen", row === this.chosen);
-      const button = line.querySelector("button");
+      const [badge, button] = line.cells[0].children;
+      badge.textContent = BADGES[mark] ?? "";
+      badge.className = `badge ${mark}`;
+      badge.title = mark && note ? `${mark}: ${note}` : mark;
+      button.tabIndex = row === this.chosen ? 0 : -1;
       button.ariaPressed = String(row === this.chosen);
-      button.ariaLabel = `Rank ${row + 1}: show reasons`;
-      line.querySelector(".unseen").textContent = this.flags.has(row) ? ", flagged" : "";
+      const state = `${this.flags.has(row) ? ", flagged" : ""}${mark ? `, marked as ${mark}` : ""}`;
+      button.ariaLabel = `Rank ${row + 1}${state}: show reasons`;
     }
   }
 
   update(flags, chosen) {
     const hasMoved = flags !== this.flags;
     Object.assign(this, { flags, chosen });
-    if (hasMoved && this.onlyFlagged.checked) {
-      this.arrange();
-      this.show(this.page);
-    } else {
-      this.mark();
-    }
+    if (hasMoved && this.onlyFlagged.checked) this.arrange();
+    else this.mark();
+    if (hasMoved) this.showCount();
+  }
+
+  // The row that is some steps below the chosen one in the list; the first one if that is not listed.
+  neighbour(steps) {
+    const place = this.rows.indexOf(this.chosen);
+    const next = place < 0 ? 0 : Math.min(Math.max(0, place + steps), this.nListed - 1);
+    return this.rows[next];
+  }
+
+  // Scroll so that a row of the list can be seen.
+  reveal(row) {
+    const place = this.rows.indexOf(row);
+    if (place < 0) return;
+    const height = this.rowHeight;
+    const head = this.head.getBoundingClientRect().height;
+    const top = place * height;
+    const room = this.box.clientHeight - head - height;
+    if (top < this.box.scrollTop) this.box.scrollTop = top;
+    else if (top > this.box.scrollTop + room) this.box.scrollTop = top - room;
+    this.render();
   }
 
   focus(row) {
-    this.body.querySelector(`tr[data-row="${row}"] button`)?.focus();
+    const button = this.body.querySelector(`tr[data-row="${row}"] button`);
+    button?.focus({ preventScroll: true });
+    return Boolean(button);
   }
+}
+
+// Rank and name, why, the columns that matter, scores, and then all others.
+function shownColumns(run) {
+  const [rank, id, ...others] = run.columns;
+  const matters = others.filter(({ spec }) => spec.matters);
+  const rest = others.filter(({ spec }) => !spec.matters);
+  return [rank, id, ...(run.reasons.isAny ? [run.reasons] : []), ...matters, ...rest];
 }
