@@ -127,6 +127,18 @@ def test_a_click_in_the_histogram_flags_the_rows_from_there(open_report: Any) ->
     assert "flagged" in page.inner_text("#readout-scores")
 
 
+def test_scores_of_normal_rows_are_drawn_beside(open_report: Any) -> None:
+    without = picture(open_report(plausible()), "scores")
+    rng = np.random.default_rng(0)
+    page = open_report(plausible(normal_scores=np.maximum(0, rng.normal(0.1, 0.3, 500))))
+    assert picture(page, "scores") != without
+    assert "known-normal rows, scaled to the batch" in page.inner_text("#section-flag")
+    page.hover("#plot-scores .u-over")
+    assert "known-normal row" in page.inner_text("#readout-scores")
+    page.mouse.move(0, 0)
+    until(page, "document.getElementById('readout-scores').textContent === ''")
+
+
 def test_columns_that_matter_come_first_and_their_cells_are_highlighted(open_report: Any) -> None:
     run = plausible()
     page = open_report(run)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qms22.detection.explaining import shower
 from qms22.detection.mark_table import MARK
-from qms22.detection.reasons import RowReason
+from qms22.detection.reasons import RowReason, cell_reasons
 from qms22.detection.verdict import unnamed_moves
+from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.report import PageContent, PageReason
 from qms22.report.content import NAME
 
@@ -18,9 +20,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from qms22.detection.result import Detection
+    from qms22.tables.cells import Cells
 
 # A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
 MOST_ROWS_ON_PAGE = 100_000
+
+# To score as many known-normal rows takes half a second.
+_MOST_NORMAL_SCORED = 20_000
 
 
 def page_content(
@@ -52,22 +58,9 @@ def page_content(
         results if found.marks is None else results.drop(columns=MARK),
         columns,
         found.scores[ranking],
-<<<<<<< HEAD
-        {
-            rank: [
-                (each.columns[0] if each.columns else "", each.strength, each.text, "")
-                for each in found.reasons[row]
-            ]
-            for rank, row in enumerate(kept.tolist())
-            if row in found.reasons
-        },
-        {name: cells for name, cells in encoder.typed_cells(rows).items() if name != found.id},
-        normal={} if normal is None else encoder.typed_cells(normal),
-=======
-        [_reasons(found.reasons.get(row), names) for row in kept.tolist()],
+        _reasons(found, kept, cells, names),
         {names[name]: column for name, column in cells.items() if name in names},
         normal={names[name]: column for name, column in normal_cells.items() if name in names},
->>>>>>> 24f7d07 (Make the page one to work in: filters, findings, marks, reasons of every row)
         n_normal=0 if normal is None else len(normal),
         flagged_by=_rule(found),
         truth=None if truth is None else np.asarray(truth, dtype=bool)[ranking],
@@ -76,9 +69,11 @@ def page_content(
         verdict=found.verdict,
         moved=() if found.verdict is None else unnamed_moves(found.verdict),
         remark=found.remark,
+        notes=found.notes,
         id=found.id,
         marks=() if found.marks is None else found.marks.words(kept).tolist(),
         marked=_marked(found),
+        normal_scores=_normal_scores(found, normal_cells),
     )
 
 
@@ -88,13 +83,27 @@ def _shown_names(rows: pd.DataFrame, columns: pd.DataFrame, id_name: str | None)
     return dict(zip(names, map(str, columns.columns), strict=True))
 
 
-def _reasons(reasons: list[RowReason] | None, names: dict[str, str]) -> list[PageReason] | None:
-    """Return reasons with the names that columns have on the page."""
-    if reasons is None:
-        return None
+def _reasons(
+    found: Detection, kept: NDArray[np.intp], cells: dict[str, Cells], names: dict[str, str]
+) -> list[list[PageReason] | None]:
+    """Return the reasons of all rows of the page, with the names that columns have there.
+
+    Rows that were not explained have at least what is odd about their single cells.
+    """
+    reasons: list[list[RowReason] | None] = [None] * len(kept)
+    if found.checks is not None and found.odd is not None:
+        checks, show = found.checks, shower(found.encoder)
+        reasons = [*cell_reasons(checks, checks.read(cells), found.odd.take(kept), show)]
+    for rank in np.flatnonzero(np.isin(kept, list(found.reasons))).tolist():
+        reasons[rank] = found.reasons[int(kept[rank])]
     return [
-        PageReason((names.get(reason.name, reason.name),), str(reason), max(reason.drop, 0.0))
-        for reason in reasons
+        None
+        if row is None
+        else [
+            PageReason(tuple(names.get(name, name) for name in each.columns), *each[1:])
+            for each in row
+        ]
+        for row in reasons
     ]
 
 
@@ -106,6 +115,17 @@ def _marked(found: Detection) -> pd.DataFrame | None:
     results, columns = found.beside(found.source.take(rows), rows, np.zeros_like(rows))
     named = results.iloc[:, [NAME]].assign(**{MARK: results[MARK]})
     return named.join(columns)
+
+
+def _normal_scores(found: Detection, cells: dict[str, Cells]) -> NDArray[np.float64] | None:
+    """Return the scores of known-normal rows as if they were not learned from, if it is quick."""
+    detector, checks = found.detector, found.checks
+    if checks is None or not isinstance(detector, QMS22Ensemble) or not cells:
+        return None
+    if found.normal is None or len(found.normal) > _MOST_NORMAL_SCORED:
+        return None
+    of_checks = checks.scores(checks.surprises(checks.read(cells)))
+    return detector.score_normals() + checks.weight * of_checks
 
 
 def _rule(found: Detection) -> str:

@@ -286,9 +286,10 @@ class Detection:
     ) -> Path:
         """Write a page to explore the result: one HTML file that needs nothing else.
 
-        The page shows the ranked rows, their reasons, the scores and the distributions of the
-        columns, and lets its reader choose how many rows to flag. It works offline.
-        Of more than 100,000 rows it holds the most suspicious ones and all flagged ones.
+        The page shows the verdict, the ranked rows with their reasons and the cells to blame, the
+        scores and the distributions of the columns. Its reader filters and sorts rows, chooses how
+        many to flag, and marks rows; the marks become a file for `marks` of `detect`. It works
+        offline. Of more than 100,000 rows it holds the most suspicious ones and all flagged ones.
 
         Parameters
         ----------

@@ -4,7 +4,7 @@ const FIRST_REASONS = 8;
 
 class DetailPanel {
   constructor(run, marks, { canDraw, onFeature, onFinding, onBack }) {
-    Object.assign(this, { run, marks, canDraw, onFeature, onFinding, onBack });
+    Object.assign(this, { run, marks, canDraw, onFeature, onFinding, onBack, isOpen: false });
     this.panel = document.getElementById("detail");
     this.parts = document.getElementById("detail-parts");
     this.note = document.getElementById("note");
@@ -96,6 +96,9 @@ class DetailPanel {
       element("dd", { className: "own", text: column.text(row) }),
     ]);
     const summary = element("summary", { text: "All values" });
-    return element("details", { children: [summary, element("dl", { children: entries })] });
+    const details = element("details", { open: this.isOpen, children: [summary, element("dl", { children: entries })] });
+    // Open for one row means open for the next.
+    details.addEventListener("toggle", () => { this.isOpen = details.open; });
+    return details;
   }
 }

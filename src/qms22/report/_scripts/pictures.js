@@ -74,10 +74,13 @@ class ScorePicture {
   }
 
   read(bin) {
+    this.readout.textContent = bin == null ? "" : this.binText(bin);
+  }
+
+  binText(bin) {
     const { edges, counts, normal } = this.run.scores;
-    const others = normal ? `, ${plural(normal[bin], "known-normal row")}` : "";
-    this.readout.textContent = bin == null ? "" :
-      `score from ${rounded(edges[bin], 4)} to ${rounded(edges[bin + 1], 4)}: ` +
+    const others = normal ? `; ${plural(normal[bin], "known-normal row")}` : "";
+    return `score from ${rounded(edges[bin], 4)} to ${rounded(edges[bin + 1], 4)}: ` +
       `${plural(counts[bin], "row")}, ${countText(this.flagged[bin])} flagged${others}`;
   }
 

@@ -38,7 +38,7 @@ class RankedTable {
     for (const column of this.columns) {
       const col = element("col");
       if (column.role === "reasons") {
-        total += 26; // the least width; the column takes the room that is left
+        total += 30; // the least width; the column takes the room that is left
       } else {
         let signs = visible(column.name).length + 2;
         for (let row = 0; row < Math.min(100, this.run.nKept); row += 1) signs = Math.max(signs, column.text(row).length);
