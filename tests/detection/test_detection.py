@@ -117,8 +117,8 @@ def test_columns_may_be_numbers() -> None:
     found = detect(normal, batch, k=2, preset="paper")
     table = found.table()
     assert table.columns.tolist() == ["rank", "row", "score", "flagged", "reasons", 0, 1, 2]
-    assert found.reasons[4][0][:1] == ("1",)
-    assert found.reasons[4][0].value == 40.0
+    assert found.reasons[4][0].columns == ("1",)
+    assert found.reasons[4][0].text.startswith("1 40")
     named = detect(normal, batch, k=2, preset="paper", id=2, ignore=[0])
     assert named.table().columns.tolist() == ["rank", 2, "score", "flagged", "reasons", 0, 1]
     assert list(named.encoder.groups_) == ["1"]

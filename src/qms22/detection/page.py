@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,11 +14,12 @@ from qms22.detection.reasons import RowReason, cell_reasons
 from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.report import PageContent, PageReason
-from qms22.report.content import NAME
+from qms22.report.content import NAME, PageFinding
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from qms22.detection.history import HistoryEntry
     from qms22.detection.result import Detection
     from qms22.tables.cells import Cells
 
@@ -74,6 +75,8 @@ def page_content(
         marks=() if found.marks is None else found.marks.words(kept).tolist(),
         marked=_marked(found),
         normal_scores=_normal_scores(found, normal_cells),
+        findings=_findings(found, kept, names),
+        history=[_batch(entry) for entry in found.history],
     )
 
 
@@ -105,6 +108,34 @@ def _reasons(
         ]
         for row in reasons
     ]
+
+
+def _findings(found: Detection, kept: NDArray[np.intp], names: dict[str, str]) -> list[PageFinding]:
+    """Return the findings, with the ranks of their rows and the names that columns have there."""
+    ranks = {row: rank for rank, row in enumerate(kept.tolist())}
+    return [
+        PageFinding(
+            each.name,
+            sorted(ranks[row] for row in each.rows.tolist()),
+            tuple(names.get(name, name) for name in each.columns),
+            each.normal_share,
+            each.p_value,
+        )
+        for each in found.findings
+    ]
+
+
+def _batch(entry: HistoryEntry) -> dict[str, Any]:
+    """Return a batch of the history for the strip."""
+    return {
+        "when": entry.time,
+        "batch": entry.batch,
+        "decision": entry.decision,
+        "n_rows": entry.n_rows,
+        "n_flagged": entry.n_flagged,
+        "share": entry.share,
+        "moved": [name for name, _ in entry.moved],
+    }
 
 
 def _marked(found: Detection) -> pd.DataFrame | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from qms22 import __version__
 from qms22._runtime.packages import need
-from qms22.detection.align import match_names
+from qms22.tables.column_names import match_names
 from qms22.detection.history import BatchHistory, HistoryEntry, now
 from qms22.detection.history_rows import digest, rows_to_keep, to_parquet
 from qms22.detection.inputs import InputTables

@@ -50,15 +50,15 @@ class PageFinding(NamedTuple):
         Their places in `PageContent.rows`.
     columns : tuple of str
         The columns that the name speaks of.
-    normal_share : float
-        The share of the known-normal rows that are like them.
+    normal_share : float or None
+        The share of the known-normal rows that are like them, if it is known.
     p_value : float or None
     """
 
     name: str
     ranks: Sequence[int] | NDArray[np.intp]
     columns: tuple[str, ...]
-    normal_share: float
+    normal_share: float | None
     p_value: float | None
 
 

@@ -25,7 +25,9 @@ def share_text(share: float) -> str:
 
 
 def rarity(finding: PageFinding) -> str:
-    """Return how usual a finding is among known-normal rows."""
+    """Return how usual a finding is among known-normal rows; empty if it is not known."""
+    if finding.normal_share is None:
+        return ""
     if finding.normal_share > 0:
         words = f"like {share_text(finding.normal_share)} of the known-normal rows"
     else:
