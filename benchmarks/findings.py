@@ -5,9 +5,11 @@ the injected rows and, as mistakes, one normal row for every five of them. Each 
 should be one finding that names the columns that were changed. The rival is a decision tree that
 tells flagged rows from others: each leaf is a finding that names the columns on the way to it.
 
-    PYTHONPATH=benchmarks python benchmarks/findings.py --output benchmarks/results
+    PYTHONPATH=benchmarks python benchmarks/findings.py --first-seed 30 --output benchmarks/results
 
-The settings were chosen on orders and sensors; patients and flights confirm them.
+The settings were chosen with seeds 0 to 2 in view, mostly on orders and sensors, but results of the
+other tables were seen too; the recorded results are of seeds that were not used before. The tree
+has one setting, which was not tuned.
 """
 
 from __future__ import annotations
@@ -157,16 +159,17 @@ def measure(table: MixedTable, kinds: Sequence[str], seed: int) -> list[Named]:
 
 @click.command()
 @click.option("--seeds", default=3, show_default=True, help="Number of seeds.")
+@click.option("--first-seed", default=0, show_default=True, help="The first of them.")
 @click.option("--n-jobs", default=-1, show_default=True, help="Processes.")
 @output_option("findings.csv")
-def main(seeds: int, n_jobs: int, output: Path) -> None:
+def main(seeds: int, first_seed: int, n_jobs: int, output: Path) -> None:
     """Measure, print and write."""
     alone = [(kind,) for kind in KINDS if kind not in BY_REASON]
     jobs = [
         (table, kinds, seed)
         for table in all_tables()
         for kinds in (*alone, *TRIPLES)
-        for seed in range(seeds)
+        for seed in range(first_seed, first_seed + seeds)
     ]
     found = [x for part in Parallel(n_jobs)(delayed(measure)(*job) for job in jobs) for x in part]
     results = pd.DataFrame(found)
