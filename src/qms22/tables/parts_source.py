@@ -85,7 +85,8 @@ class PartsSource(BatchSource):
     def title(self) -> str:
         """The names of the parts, without directories."""
         if self._has_name:
-            return f"{Path(self.name).name} ({len(self._all)} files)"
+            name, n_files = Path(self.name).name, len(self._all)
+            return name if n_files == 1 else f"{name} ({n_files} files)"
         names = [part.title for part in self._all]
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         return ", ".join(names[:_MOST_NAMED]) + more
