@@ -68,6 +68,16 @@ def test_a_fine_batch(files: Path) -> None:
     assert "No alarm: the rows and columns of the batch (200 rows)" in result.stderr
 
 
+def test_a_quiet_run_prints_the_verdict_that_its_note_is_about(files: Path) -> None:
+    batch = readings(200, 2)
+    batch.iloc[:, 1:16] += 4.0
+    batch.to_csv(files / "batch.csv", index=False)
+    result = run(*DETECT, "--fdr", "0.2", "--quiet", cwd=files)
+    assert "follow the advice of the verdict" in result.stderr
+    assert "The batch has drifted as a whole" in result.stderr
+    assert "  advice: " in result.stderr
+
+
 def test_quiet_says_nothing(files: Path) -> None:
     result = run(*DETECT, "--top", "5", "--quiet", cwd=files)
     assert result.exit_code == 0

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import subprocess
+from contextlib import redirect_stderr
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from command_line import COMMAND, words_of
-from numpy.typing import NDArray
 
 from qms22 import Detection, detect
-from qms22.cli.shared import in_options
+from qms22.cli.shared import in_options, say
 from qms22.cli.terminal import columns_that_matter, print_found, rows_to_show, title_of
 from qms22.detection import RowReason
+from qms22.detection.findings import Finding
 
 WIDTHS = (60, 80, 120)
 LONG = "a very long note that nobody wants to read on a terminal [bold]x[/bold]\x1b[2J"
@@ -51,20 +53,23 @@ def found() -> Detection:
     return replace(found, reasons=reasons)
 
 
-class StubFinding(NamedTuple):
-    """What the terminal shows of a finding."""
-
-    name: str
-    rows: NDArray[np.intp]
-    normal_share: float | None
-    p_value: float | None
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def with_finding(found: Detection) -> Detection:
-    finding = StubFinding("amount > 500, outside all normal rows", np.arange(30), 0.0, 1e-9)
-    copy = replace(found)
-    object.__setattr__(copy, "findings", (finding,))
-    return copy
+    finding = Finding(
+        "amount > 500, outside all normal rows",
+        rows=np.arange(30),
+        columns=("amount",),
+        normal_share=0.0,
+        n_normal_like=0,
+        p_value=1e-9,
+        n_normal=200,
+        n_batch_like=30,
+    )
+    return replace(found, findings=(finding,))
 
 
 def shown(found: Detection, width: int, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> str:
@@ -143,6 +148,20 @@ def test_messages_speak_in_options(message: str, on_command_line: str) -> None:
     assert in_options(message) == on_command_line
 
 
+def test_long_lines_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    with redirect_stderr(Screen()) as screen:
+        say("note: " + "known-normal " * 9 + "\x1b[2J")
+    lines = screen.getvalue().splitlines()
+    assert len(lines) > 2
+    assert max(map(len, lines)) <= 40
+    assert lines[1].startswith("  known-normal ")
+    assert "\x1b" not in screen.getvalue()
+    with redirect_stderr(io.StringIO()) as log:
+        say("note: " + "known-normal " * 9)
+    assert len(log.getvalue().splitlines()) == 1
+
+
 def test_a_run_shows_its_stages_on_a_terminal(tmp_path: Path) -> None:
     orders(200, 1).to_csv(tmp_path / "normal.csv", index=False)
     orders(100, 2).to_csv(tmp_path / "batch.csv", index=False)
@@ -157,3 +176,15 @@ def test_a_run_shows_its_stages_on_a_terminal(tmp_path: Path) -> None:
         text = os.read(primary, 100_000).decode()
         for stage in ("reading normal.csv", "learning", "calibrating", "writing page.html"):
             assert (f"\r\x1b[K{stage}" in text) == is_shown
+
+
+def test_notes_name_rows_by_their_id() -> None:
+    rng = np.random.default_rng(0)
+    normal, batch = (pd.DataFrame(rng.normal(size=(n, 3)), columns=[*"abc"]) for n in (150, 100))
+    batch.loc[7, ["a", "b"]] = 9.0
+    batch.loc[2, "c"] = np.nan  # dropped: positions among the rows that are left differ
+    for names, expected in ((None, "(7"), ("order", "(A7")):
+        named = batch if names is None else batch.assign(order=[f"A{at}" for at in range(100)])
+        with pytest.warns(UserWarning, match="no row is flagged") as told:
+            detect(normal, named, id=names, fdr=0.1, missing="drop", n_jobs=1)
+        assert f"of them {expected}" in str(told[0].message)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli.shared import FILE, explained, require
+from qms22.cli.shared import FILE, explained, require, say
 from qms22.cli.writers import without_formulas
 
 if TYPE_CHECKING:
@@ -57,10 +57,10 @@ def history(file: Path, accepted: tuple[int, ...], taken_back: tuple[int, ...]) 
         batches = BatchHistory(file, must_exist=True)
         for number in accepted:
             entry = batches.accept(number)
-            click.echo(f"batch {number} ({entry.batch}) is known-normal from now on", err=True)
+            say(f"batch {number} ({entry.batch}) is known-normal from now on")
         for number in taken_back:
             entry = batches.take_back(number)
-            click.echo(f"batch {number} ({entry.batch}) is no longer known-normal", err=True)
+            say(f"batch {number} ({entry.batch}) is no longer known-normal")
         _print_entries(batches.entries(), file)
 
 

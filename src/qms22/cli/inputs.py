@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from qms22.cli.shared import explained
+from qms22.cli.shared import explained, say
 from qms22.tables.database_place import DatabasePlace
 
 STANDARD_INPUT = "-"
@@ -33,4 +33,4 @@ def input_files(places: Iterable[str | DatabasePlace | None]) -> list[Path | Non
 
 def show_roles(normal: str, batch: str) -> None:
     """Print which of several files are known to be normal, and which is searched."""
-    click.echo(f"known-normal: {normal}; searched: {batch}", err=True)
+    say(f"known-normal: {normal}; searched: {batch}")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qms22.cli.shared import say
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -55,15 +57,14 @@ def print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
     is_scored = ~np.isnan(found.scores)
     scores, labels = found.scores[is_scored], truth[is_scored]
     if not labels.any() or labels.all():
-        click.echo("no evaluation: all labels are the same", err=True)
+        say("no evaluation: all labels are the same")
         return
     n_flagged, n_hits = int(found.flagged.sum()), int(truth[found.flagged].sum())
     if found.fdr is None:
         rate = true_positive_rate_at(labels, scores, n_flagged)
     else:  # the flagged rows need not be the first ones
         rate = n_hits / int(labels.sum())
-    click.echo(
+    say(
         f"by the labels: {n_hits} of the {n_flagged} flagged rows are outliers, "
         f"TPR {rate:.4f}, AUC {area_under_curve(labels, scores):.4f}",
-        err=True,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli.shared import in_options
+from qms22.cli.shared import in_options, say
 from qms22.cli.terminal import print_found
 from qms22.cli.writers import without_formulas
 from qms22.tables.database_place import DatabasePlace
@@ -28,9 +28,8 @@ def print_acceptance(found: Detection) -> None:
     """Print whether the batch is known-normal from now on."""
     if found.history and found.history[-1].accepted is not None:
         entry = found.history[-1]
-        click.echo(
+        say(
             f"batch {entry.number} of the history is known-normal, accepted {entry.accepted}",
-            err=True,
         )
 
 
@@ -38,7 +37,7 @@ def print_marks(found: Detection) -> None:
     """Print what was learned from marks, and that all the rest is about the other rows."""
     if found.marks is not None:
         others = f"; the other {found.n_scored} rows were searched" if found.n_marked else ""
-        click.echo(f"{found.marks}{others}", err=True)
+        say(f"{found.marks}{others}")
 
 
 def print_verdict(found: Detection, *, quiet: bool) -> None:
@@ -47,7 +46,6 @@ def print_verdict(found: Detection, *, quiet: bool) -> None:
     A quiet run prints it only if a note refers to it.
     """
     from qms22.detection.verdict import unnamed_moves
-    from qms22.report.text import visible
 
     verdict = found.verdict
     is_noted = found.fdr is not None and found.is_drift_scored and found.flagged.any()
@@ -63,7 +61,7 @@ def print_verdict(found: Detection, *, quiet: bool) -> None:
     if found.remark and not (found.fdr is not None and verdict.decision == "drift"):
         lines.append(in_options(found.remark))
     for line in lines:
-        click.echo(visible(line), err=True)
+        say(line)
 
 
 def print_flagged(found: Detection) -> None:
@@ -74,7 +72,7 @@ def print_flagged(found: Detection) -> None:
         click.echo(without_formulas(found.summary()).to_csv(index=False), nl=False)
     if found.contamination is not None:
         share = found.facts()["estimated share of outliers"]
-        click.echo(f"estimated share of outliers: {share}", err=True)
+        say(f"estimated share of outliers: {share}")
 
 
 def print_columns(found: Detection) -> None:
@@ -96,29 +94,24 @@ def print_columns(found: Detection) -> None:
 
 def print_notes(found: Detection) -> None:
     """Print what was guessed or left out to read the tables, and how columns were used."""
-    from qms22.report.text import visible
-
     for note in found.notes:
-        click.echo(visible(f"note: {note}"), err=True)
+        say(f"note: {note}")
 
 
 def print_suspicious_normal(found: Detection) -> None:
     """Print which known-normal rows look like anomalies, if some clearly do."""
-    from qms22.report.text import visible
-
     rows = found.suspicious_normal
     if rows is None or rows.empty:
         return
     has_names = found.id is not None and found.id in rows.columns
     names = rows[found.id] if has_names else rows.index
-    named = ", ".join(visible(name) for name in names[:_MOST_NAMED])
+    named = ", ".join(str(name) for name in names[:_MOST_NAMED])
     if len(rows) > _MOST_NAMED:
         named += f" and {len(rows) - _MOST_NAMED} more"
     how = "" if has_names else " (counted from 0)"
-    click.echo(
+    say(
         f"known-normal rows {named}{how} look like the anomalies found: look at them "
         "(--suspicious-normal), and mark those that are not normal",
-        err=True,
     )
 
 
@@ -126,4 +119,4 @@ def print_written(paths: Iterable[Path | DatabasePlace | None], *, quiet: bool) 
     """Print the files that were written to standard error."""
     for path in paths:
         if path is not None and not quiet:
-            click.echo(f"written: {path}", err=True)
+            say(f"written: {path}")

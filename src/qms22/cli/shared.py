@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import sys
+import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -105,8 +108,21 @@ def explained() -> Iterator[None]:
 
 
 def _note(message: Warning | str, *_: object, **__: object) -> None:
+    say(f"note: {in_options(str(message))}")
+
+
+def say(text: str) -> None:
+    """Print a line to standard error; on a terminal it is broken between words."""
+    from qms22.report.text import visible
+
     clear_stage()
-    click.echo(f"note: {in_options(str(message))}", err=True)
+    line = visible(text)
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size().columns
+        line = textwrap.fill(
+            line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    click.echo(line, err=True)
 
 
 @contextmanager

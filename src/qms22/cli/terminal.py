@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
     from qms22.detection import Detection, RowReason
+    from qms22.detection.findings import Finding
 
 # More rows are for a file or the page.
 _MOST_ROWS = 20
@@ -136,7 +137,7 @@ def _rows_table(title: str, shown: ShownRows, width: int) -> Table:
     return table
 
 
-def _findings_table(findings: Sequence[Any], width: int) -> Table:
+def _findings_table(findings: Sequence[Finding], width: int) -> Table:
     """Return a table of findings: their size, their name, and how normal rows compare."""
     n_findings = len(findings)
     table = plain_table(f"{n_findings} finding{'' if n_findings == 1 else 's'}")
