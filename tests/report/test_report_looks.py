@@ -66,6 +66,15 @@ def test_a_phone_needs_no_sideways_scrolling(open_report: Any, run: PageContent)
     assert page.evaluate("document.activeElement.textContent") == "1"
 
 
+def test_of_very_many_columns_the_chosen_row_shows_all(open_report: Any) -> None:
+    rows = pd.DataFrame({f"c{number}": [number, 1.0] for number in range(300)})
+    page = open_report(content([1.0, 0.5], rows))
+    assert page.locator("#ranked thead th").count() == 100
+    assert page.inner_text("#shown") == "2 rows, 203 more columns with the chosen row"
+    page.click("#detail summary")
+    assert page.locator("#detail dt").count() == 300
+
+
 def test_pictures_follow_the_width_of_the_page(open_report: Any) -> None:
     page = open_report(plausible())
     page.set_viewport_size({"width": 390, "height": 800})

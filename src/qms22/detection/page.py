@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qms22._runtime.packages import need
 from qms22.detection.explaining import shower
 from qms22.detection.mark_table import MARK
 from qms22.detection.reasons import RowReason, cell_reasons
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 # A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
 MOST_ROWS_ON_PAGE = 100_000
 
-# To score as many known-normal rows takes half a second.
-_MOST_NORMAL_SCORED = 20_000
+# A histogram of more known-normal rows looks the same, and to read and score them takes seconds.
+_MOST_NORMAL = 20_000
 
 
 def page_content(
@@ -53,7 +54,7 @@ def page_content(
     results, columns = found.beside(rows, kept, np.arange(1, len(kept) + 1))
     names = _shown_names(rows, columns, found.id)
     cells = encoder.typed_cells(rows)
-    normal_cells = {} if normal is None else encoder.typed_cells(normal)
+    normal_cells = {} if normal is None else encoder.typed_cells(_evenly(normal))
     return PageContent(
         title,
         results if found.marks is None else results.drop(columns=MARK),
@@ -78,6 +79,13 @@ def page_content(
         findings=_findings(found, kept, names),
         history=[_batch(entry) for entry in found.history],
     )
+
+
+def _evenly(normal: pd.DataFrame) -> pd.DataFrame:
+    """Return the known-normal rows that histograms count: all, or some from everywhere."""
+    if len(normal) <= _MOST_NORMAL:
+        return normal
+    return normal.iloc[np.linspace(0, len(normal) - 1, _MOST_NORMAL).astype(np.intp)]
 
 
 def _shown_names(rows: pd.DataFrame, columns: pd.DataFrame, id_name: str | None) -> dict[str, str]:
@@ -144,8 +152,7 @@ def _marked(found: Detection) -> pd.DataFrame | None:
         return None
     rows: NDArray[np.intp] = found.marks.decided
     results, columns = found.beside(found.source.take(rows), rows, np.zeros_like(rows))
-    named = results.iloc[:, [NAME]].assign(**{MARK: results[MARK]})
-    return named.join(columns)
+    return need("pandas").concat([results.iloc[:, [NAME]], results[MARK], columns], axis=1)
 
 
 def _normal_scores(found: Detection, cells: dict[str, Cells]) -> NDArray[np.float64] | None:
@@ -153,7 +160,7 @@ def _normal_scores(found: Detection, cells: dict[str, Cells]) -> NDArray[np.floa
     detector, checks = found.detector, found.checks
     if checks is None or not isinstance(detector, QMS22Ensemble) or not cells:
         return None
-    if found.normal is None or len(found.normal) > _MOST_NORMAL_SCORED:
+    if found.normal is None or len(found.normal) > _MOST_NORMAL:
         return None
     of_checks = checks.scores(checks.surprises(checks.read(cells)))
     return detector.score_normals() + checks.weight * of_checks

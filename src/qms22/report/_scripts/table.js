@@ -6,6 +6,9 @@ const SPARE_ROWS = 4;
 // Browsers draw no box that is higher than some ten million pixels.
 const MOST_LISTED = 250_000;
 
+// More columns in the document would make scrolling slow; the chosen row shows all of them.
+const MOST_COLUMNS = 100;
+
 const BADGES = { anomaly: "A", normal: "N", unsure: "?" };
 
 class RankedTable {
@@ -108,8 +111,9 @@ class RankedTable {
     else if (rows.length > nListed) shown.textContent = `The first ${countText(nListed)} of ${plural(rows.length, "row")}; filter to see others`;
     else if (rows.length === run.nKept) shown.textContent = plural(rows.length, "row");
     else shown.textContent = `${countText(rows.length)} of ${plural(run.nKept, "row")}`;
-    const given = document.getElementById("nothing-flagged");
-    given.hidden = this.flags.count > 0;
+    const nLeft = run.columns.length - this.columns.filter(({ role }) => role !== "reasons").length;
+    if (nLeft > 0) shown.textContent += `, ${countText(nLeft)} more columns with the chosen row`;
+    document.getElementById("nothing-flagged").hidden = this.flags.count > 0;
   }
 
   get rowHeight() {
@@ -212,5 +216,5 @@ function shownColumns(run) {
   const [rank, id, ...others] = run.columns;
   const matters = others.filter(({ spec }) => spec.matters);
   const rest = others.filter(({ spec }) => !spec.matters);
-  return [rank, id, ...(run.reasons.isAny ? [run.reasons] : []), ...matters, ...rest];
+  return [rank, id, ...(run.reasons.isAny ? [run.reasons] : []), ...matters, ...rest].slice(0, MOST_COLUMNS);
 }
