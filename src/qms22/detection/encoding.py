@@ -14,7 +14,8 @@ from qms22.detection.marks import MarkedRows
 from qms22.detection.periods import find_periods
 from qms22.estimators.marks import Marks
 from qms22.tables import TabularEncoder
-from qms22.tables.cells import Cells
+from qms22.tables.cells import Cells, take_rows
+from qms22.tables.plans import complete_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,17 +90,16 @@ def encode_tables(
     encoder = TabularEncoder(ignore=tuple(ignore), missing=missing, kinds=kinds)
     places, positions = np.arange(len(normal)), np.arange(len(batch))
     with errors_named(names[0]):
-        encoder.fit(normal)
+        normal_cells = encoder.fit_cells(normal)
         if missing == "drop":
-            places = _complete_rows(encoder, normal)
-            normal = normal.iloc[places]
-        normal_cells = encoder.typed_cells(normal)
+            places = _complete_rows(encoder, normal_cells)
+            normal, normal_cells = normal.iloc[places], take_rows(normal_cells, places)
         known = encoder.encode_cells(normal_cells)
     with errors_named(names[1]):
-        if missing == "drop":
-            positions = _complete_rows(encoder, batch)
-            batch = batch.iloc[positions]
         batch_cells = encoder.typed_cells(batch)
+        if missing == "drop":
+            positions = _complete_rows(encoder, batch_cells)
+            batch, batch_cells = batch.iloc[positions], take_rows(batch_cells, positions)
         rows = encoder.encode_cells(batch_cells)
     n_searched = len(rows) if n_searched is None else n_searched
     if periods := find_periods(encoder, normal_cells, batch_cells, n_searched):
@@ -151,9 +151,10 @@ def errors_named(table: str) -> Iterator[None]:
         raise
 
 
-def _complete_rows(encoder: TabularEncoder, table: pd.DataFrame) -> NDArray[np.intp]:
+def _complete_rows(encoder: TabularEncoder, cells: Mapping[str, Cells]) -> NDArray[np.intp]:
     """Return the positions of the rows without missing values; raise ValueError if none is left."""
-    usable = encoder.usable_rows(table)
+    encoder.check_columns(cells)
+    usable = complete_rows(cells[name] for name in encoder.groups_)
     if not len(usable):
         raise ValueError("every row has missing values; impute them instead")
     return usable

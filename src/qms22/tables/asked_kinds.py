@@ -9,7 +9,7 @@ import numpy as np
 
 from qms22.tables.cells import Cells
 from qms22.tables.date_format import DateFormat, find_date_format
-from qms22.tables.kinds import Kind, Verdict, has_open_levels, level_counts
+from qms22.tables.kinds import Kind, Verdict, has_open_levels, some_levels
 from qms22.tables.number_format import NumberFormat, find_number_format
 from qms22.tables.typed import read_booleans, to_levels, to_numbers
 from qms22.tables.words import list_some
@@ -53,15 +53,14 @@ def asked_verdict(cells: Cells, kind: Kind) -> Verdict:
     texts = to_levels(cells)
     if kind == "categorical":
         return _unless_constant(cells, texts, Verdict(kind, is_open=has_open_levels(texts)))
-    counts = level_counts(texts)
     if kind == "boolean":
         typed, verdict = to_numbers(cells, "boolean", read_booleans), Verdict(kind)
     elif kind == "date":
-        dates = find_date_format(texts.levels, counts, is_asked=True) or DateFormat()
+        dates = find_date_format(*some_levels(texts), is_asked=True) or DateFormat()
         typed = to_numbers(cells, "date", dates.read)
         verdict = Verdict(kind, dates.note, date_format=None if cells.form == "date" else dates)
     else:
-        numbers = find_number_format(texts.levels, counts, is_asked=True) or NumberFormat()
+        numbers = find_number_format(*some_levels(texts), is_asked=True) or NumberFormat()
         typed = to_numbers(cells, "number", numbers.read)
         verdict = Verdict(kind, number_format=numbers)
     if not typed.has_value.any() and not cells.missing.all():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -91,6 +91,11 @@ class Cells:
         return repr(self.levels[value]) if self.is_text else show_value(self.form, float(value))
 
 
+def take_rows(cells: Mapping[str, Cells], rows: NDArray[np.intp]) -> dict[str, Cells]:
+    """Return some rows of a table."""
+    return {name: column.take(rows) for name, column in cells.items()}
+
+
 def show_value(form: str, value: float) -> str:
     """Return a number, a boolean or a date as text for messages."""
     if form == "boolean":
@@ -110,6 +115,12 @@ def _level(value: object) -> str | None:
         return number_text(float(value))
     text = str(value)
     return text if text.strip() else None
+
+
+def _plain_level(text: str | None) -> str | None:
+    """Return the text of a value of a column of texts, as `_level` does."""
+    # pandas has NaN for missing ones.
+    return text if isinstance(text, str) and text and not text.isspace() else None
 
 
 def as_narwhals(table: Any, name: str = "the table") -> Any:
@@ -191,7 +202,7 @@ def _from_series(name: str, series: Any) -> Cells:
     if dtype == nw.Duration:
         return Cells(name, "number", _floats(series.dt.total_microseconds()) / 1e6)
     if dtype == nw.String:
-        return text_cells(name, series.to_list())
+        return text_cells(name, series.to_list(), read=_plain_level)
     if dtype in (nw.Categorical, nw.Enum):
         return text_cells(name, series.to_list(), "category")
     return _from_values(name, series.to_list())

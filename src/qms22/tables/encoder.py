@@ -11,15 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qms22._runtime.validation import check_choice, is_count, is_number
+from qms22._runtime.validation import check_choice
 from qms22.tables.asked_kinds import check_kinds
 from qms22.tables.cells import Cells, array_cells, frame_cells
+from qms22.tables.encoder_options import check_ignore, check_min_frequency
 from qms22.tables.plan import ColumnInfo, ColumnPlan
 from qms22.tables.planning import plan_column
 from qms22.tables.plans import (
+    check_any_used,
     check_columns,
     check_infinite,
     check_missing,
+    check_not_empty,
     column_infos,
     complete_rows,
     decimal_sign,
@@ -118,27 +121,36 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         TabularEncoder
             The fitted encoder.
         """
-        self._check_parameters()
+        self.fit_cells(X)
+        return self
+
+    def fit_cells(self, X: Any) -> dict[str, Cells]:
+        """Learn from the known-normal table, and return it as `typed_cells` does.
+
+        Parameters
+        ----------
+        X : data frame or array-like of shape (n_normal, n_features)
+            Known-normal rows.
+
+        Returns
+        -------
+        dict from str to Cells
+        """
+        check_choice("missing", self.missing, ("impute", "drop", "error"))
+        check_ignore(self.ignore)
+        check_min_frequency(self.min_frequency)
         columns = self._read(X, reset=True)
         check_kinds(self.kinds, [cells.name for cells in columns])
-        n_rows = len(columns[0].values)
-        least = self.min_frequency if self.min_frequency >= 1 else self.min_frequency * n_rows
-        plans = [self._plan(cells, least) for cells in columns]
+        planned = self._plan_columns(columns, None)
         # Columns that show the decimal sign decide for those that can be read both ways.
-        if (sign := decimal_sign(plans, columns)) is not None:
-            plans = [self._plan(cells, least, sign) for cells in columns]
-        if not any(plan.outputs for plan in plans):
-            found = ", ".join(f"{plan.name!r} is {plan.kind}" for plan in plans[:5])
-            raise ValueError(
-                f"no column of the {n_rows} normal rows (n_samples={n_rows}) is of use ({found}"
-                f"{', …' if len(plans) > 5 else ''}); give more rows, or columns that vary"
-            )
+        if (sign := decimal_sign([plan for plan, _ in planned], columns)) is not None:
+            planned = self._plan_columns(columns, sign)
+        check_any_used([plan for plan, _ in planned], len(columns[0].values))
         if self.missing == "error":
-            pairs = zip(plans, columns, strict=True)
-            self._check_cells([plan.typed(cells) for plan, cells in pairs if plan.outputs])
+            self._check_cells([typed for plan, typed in planned if plan.outputs])
         # Plain values, so that model files need no classes of this package.
-        self._plans = tuple(asdict(plan) for plan in plans)
-        return self
+        self._plans = tuple(asdict(plan) for plan, _ in planned)
+        return {typed.name: typed for _, typed in planned}
 
     def leave_out(self, notes: Mapping[str, str]) -> None:
         """Stop using some columns; raise ValueError if no other is used.
@@ -323,11 +335,10 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         list of dict
             For every column its "column" name, "kind", "typical" value and "note".
         """
-        typical = self.typical_
-        return [
-            {"column": name, "kind": kind, "typical": typical.get(name, ""), "note": note}
-            for name, kind, note in ((info.name, info.kind, info.note) for info in self.columns_)
-        ]
+        names = ("column", "kind", "typical", "note")
+        plans = self._all_plans()
+        rows = [(plan.name, plan.kind, plan.show_typical(), plan.note) for plan in plans]
+        return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _all_plans(self) -> tuple[ColumnPlan, ...]:
         check_is_fitted(self)
@@ -336,15 +347,23 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _used_plans(self) -> tuple[ColumnPlan, ...]:
         return tuple(plan for plan in self._all_plans() if plan.outputs)
 
-    def _plan(self, cells: Cells, min_frequency: float, sign: str | None = None) -> ColumnPlan:
-        return plan_column(
-            cells,
-            min_frequency,
-            ignore=self.ignore,
-            asked=(self.kinds or {}).get(cells.name),
-            keeps_missing=self.missing == "impute",
-            decimal_hint=sign,
-        )
+    def _plan_columns(
+        self, columns: Sequence[Cells], sign: str | None
+    ) -> list[tuple[ColumnPlan, Cells]]:
+        """Plan each column; `sign` is the decimal sign, if known."""
+        n_rows = len(columns[0].values)
+        least = self.min_frequency if self.min_frequency >= 1 else self.min_frequency * n_rows
+        return [
+            plan_column(
+                cells,
+                least,
+                ignore=self.ignore,
+                asked=(self.kinds or {}).get(cells.name),
+                keeps_missing=self.missing == "impute",
+                decimal_hint=sign,
+            )
+            for cells in columns
+        ]
 
     def _check_cells(self, columns: Collection[Cells]) -> None:
         """Raise ValueError if columns that are used have cells that are to be refused."""
@@ -353,19 +372,6 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.missing == "error":
             check_missing(columns, "fill them in, or let them be imputed or dropped")
             check_infinite(columns)
-
-    def _check_parameters(self) -> None:
-        check_choice("missing", self.missing, ("error", "impute", "drop"))
-        if isinstance(self.ignore, str):
-            raise ValueError(
-                f"ignore must be a sequence of column names; got the text {self.ignore!r}, for "
-                f"which write ({self.ignore!r},)"
-            )
-        least = self.min_frequency
-        if not (is_number(least) and least >= 0 and (least < 1 or is_count(least))):
-            raise ValueError(
-                f"min_frequency must be a share in [0, 1) or a whole number of rows; got {least!r}"
-            )
 
     def _read(self, X: Any, *, reset: bool) -> list[Cells]:
         """Return the columns of a table; if `reset`, keep their number and names."""
@@ -378,11 +384,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             named = None if reset else getattr(self, "feature_names_in_", None)
             names = [f"x{at}" for at in range(rows.shape[1])] if named is None else list(named)
             columns = array_cells(rows, names)
-        elif not columns or not len(columns[0].values):
-            n_rows = len(columns[0].values) if columns else 0
-            raise ValueError(
-                f"the table has {n_rows} rows of {len(columns)} columns; give at least one of each"
-            )
+        else:
+            check_not_empty(columns)
         if is_frame and reset:
             self.n_features_in_ = len(columns)
             self.feature_names_in_ = np.array([cells.name for cells in columns], dtype=object)

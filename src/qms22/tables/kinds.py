@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -28,6 +29,8 @@ MOST_SINGLE = 0.02
 # levels, are then one level.
 _LEAST_FREQUENT = 0.5
 _FREQUENT = 0.01
+# So many different texts show how a column is written.
+_MOST_READ = 5000
 # In fewer rows than this, all values may differ by chance.
 LEAST_ROWS = 10
 # Numbers that rise in so many rows, with gaps of no more than this on average, are a counter.
@@ -115,18 +118,23 @@ def infer_kind(
     if {text.strip().lower() for text in cells.levels} <= BOOLEANS.keys():
         return Verdict("boolean")
     if cells.form == "text":
-        counts = level_counts(cells)
-        if (dates := find_date_format(cells.levels, counts)) is not None:
+        texts, counts = some_levels(cells)
+        if (dates := find_date_format(texts, counts)) is not None:
             return Verdict("date", dates.note, date_format=dates)
-        if (numbers := find_number_format(cells.levels, counts, decimal_hint)) is not None:
-            values = np.append(numbers.read(cells.levels), np.nan)[cells.values]
-            return _judge_numbers(cells.name, values, numbers)
+        if (numbers := find_number_format(texts, counts, decimal_hint)) is not None:
+            return _judge_number_texts(cells, numbers)
     return _judge_texts(cells)
 
 
 def level_counts(cells: Cells) -> NDArray[np.intp]:
     """Return the number of rows of each level of a column of texts."""
     return np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+
+
+def some_levels(cells: Cells) -> tuple[Sequence[str], NDArray[np.intp]]:
+    """Return enough levels of a column of texts to find its format, and their numbers of rows."""
+    step = -(-len(cells.levels) // _MOST_READ)
+    return cells.levels[::step], level_counts(cells)[::step]
 
 
 def single_share(cells: Cells) -> float:
@@ -139,9 +147,19 @@ def _judge_compact_dates(cells: Cells) -> Verdict | None:
     low, high = np.nanmin(cells.values), np.nanmax(cells.values)
     if low < _COMPACT_DATES[0] or high > _COMPACT_DATES[1]:
         return None
-    texts = to_levels(cells)
-    dates = find_date_format(texts.levels, level_counts(texts))
+    dates = find_date_format(*some_levels(to_levels(cells)))
     return None if dates is None else Verdict("date", dates.note, date_format=dates)
+
+
+def _judge_number_texts(cells: Cells, form: NumberFormat) -> Verdict:
+    """Return the kind of numbers in texts."""
+    first = cells.values[:_MOST_READ]
+    # Reading all texts takes long, and only whole numbers can be identifiers.
+    numbers = form.read([cells.levels[code] for code in first[first >= 0].tolist()])
+    numbers = numbers[~np.isnan(numbers)]
+    if bool((numbers == np.rint(numbers)).all()):
+        numbers = np.append(form.read(cells.levels), np.nan)[cells.values]
+    return _judge_numbers(cells.name, numbers, form)
 
 
 def _judge_numbers(name: str, numbers: NDArray[np.float64], form: NumberFormat) -> Verdict:

@@ -25,8 +25,8 @@ def plan_column(
     asked: str | None = None,
     keeps_missing: bool = True,
     decimal_hint: str | None = None,
-) -> ColumnPlan:
-    """Decide from the normal rows how to encode a column.
+) -> tuple[ColumnPlan, Cells]:
+    """Decide from the normal rows how to encode a column, and return it converted.
 
     Parameters
     ----------
@@ -55,18 +55,19 @@ def plan_column(
         number_format=verdict.number_format,
         is_open=verdict.is_open,
     )
+    typed = bare.typed(cells)
     is_ignored = cells.name in ignore or asked == "ignore"
     if is_ignored or verdict.kind not in USED:
         reasons = ["ignored, as asked"] if is_ignored else [verdict.note, "ignored"]
-        return replace(bare, note="; ".join(filter(None, reasons)))
-    typed = bare.typed(cells)
+        return replace(bare, note="; ".join(filter(None, reasons))), typed
     gaps = keeps_missing and bool(typed.missing.any())
     if verdict.kind == "categorical":
-        return _plan_levels(bare, typed, min_frequency, gaps=gaps, keeps_missing=keeps_missing)
+        plan = _plan_levels(bare, typed, min_frequency, gaps=gaps, keeps_missing=keeps_missing)
+        return plan, typed
     values = typed.values[typed.has_value]
     plan_values = _plan_dates if verdict.kind == "date" else _plan_numbers
-    plan = plan_values(bare, values)
-    return _with_words(plan, typed, min_frequency, gaps=gaps).without_parts(ignore)
+    plan = _with_words(plan_values(bare, values), typed, min_frequency, gaps=gaps)
+    return plan.without_parts(ignore), typed
 
 
 def _plan_numbers(bare: ColumnPlan, values: NDArray[np.float64]) -> ColumnPlan:

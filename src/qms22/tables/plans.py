@@ -92,6 +92,25 @@ def check_infinite(columns: Iterable[Cells]) -> None:
     _check("infinite (inf)", pairs, "correct or remove them")
 
 
+def check_not_empty(columns: Sequence[Cells]) -> None:
+    """Raise ValueError if a table has no rows or no columns."""
+    n_rows = len(columns[0].values) if columns else 0
+    if not n_rows:
+        raise ValueError(
+            f"the table has {n_rows} rows of {len(columns)} columns; give at least one of each"
+        )
+
+
+def check_any_used(plans: Sequence[ColumnPlan], n_rows: int) -> None:
+    """Raise ValueError if no column is used."""
+    if not any(plan.outputs for plan in plans):
+        found = ", ".join(f"{plan.name!r} is {plan.kind}" for plan in plans[:5])
+        raise ValueError(
+            f"no column of the {n_rows} normal rows (n_samples={n_rows}) is of use ({found}"
+            f"{', …' if len(plans) > 5 else ''}); give more rows, or columns that vary"
+        )
+
+
 def check_columns(plans: Iterable[ColumnPlan], names: Iterable[str]) -> None:
     """Raise ValueError if a table lacks columns that are used; others do not matter."""
     there = set(names)
