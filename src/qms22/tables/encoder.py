@@ -299,8 +299,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(
                     "input_features is not equal to the names of the columns in fit; leave it out"
                 )
-        names = [name for plan in self._all_plans() for name in plan.outputs]
-        return np.array(names, dtype=object)
+        return np.array([name for plan in self._all_plans() for name in plan.outputs], dtype=object)
 
     @property
     def plans_(self) -> dict[str, ColumnPlan]:
@@ -335,10 +334,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         list of dict
             For every column its "column" name, "kind", "typical" value and "note".
         """
-        names = ("column", "kind", "typical", "note")
         plans = self._all_plans()
         rows = [(plan.name, plan.kind, plan.show_typical(), plan.note) for plan in plans]
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return [dict(zip(("column", "kind", "typical", "note"), row, strict=True)) for row in rows]
 
     def _all_plans(self) -> tuple[ColumnPlan, ...]:
         check_is_fitted(self)
@@ -392,8 +390,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return columns
 
     def _used_cells(self, cells: Mapping[str, Cells]) -> dict[str, Cells]:
-        names = [plan.name for plan in self._used_plans()]
-        return {name: cells[name] for name in names if name in cells}
+        return {name: cells[name] for name in self.groups_ if name in cells}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
