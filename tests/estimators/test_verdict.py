@@ -100,7 +100,9 @@ def test_extreme_rows_are_found_without_a_fit() -> None:
     rng = np.random.default_rng(1)
     normal, batch = rng.normal(size=(1000, 5)), rng.normal(size=(500, 5))
     batch[np.arange(10), rng.integers(0, 5, 10)] = 99.0
-    verdict = judge_batch([STILL], 500, extremes=ExtremeRows(column_pairs(normal, batch)))
+    verdict = judge_batch(
+        [STILL], 500, extremes=ExtremeRows.of_columns(column_pairs(normal, batch))
+    )
     assert verdict.decision == "anomalies"
     assert 4 <= (verdict.fewest_outliers or 0) <= 10
 
@@ -113,7 +115,9 @@ def test_extreme_rows_hold_their_level() -> None:
         rows = rng.standard_t(2, size=(90, 3))
         rows[rng.random(rows.shape) < 0.2] = np.nan
         rows[:, 2] = rng.random(90) < 0.03
-        p_values.append(ExtremeRows(column_pairs(rows[:50], rows[50:])).bound(0.9).p_value)
+        extremes = ExtremeRows.of_columns(column_pairs(rows[:50], rows[50:]))
+        assert extremes is not None
+        p_values.append(extremes.bound(0.9).p_value)
     share = np.mean(np.array(p_values) <= level)
     assert 0 < share <= level + 3 * np.sqrt(level * (1 - level) / n_runs)
 
@@ -122,8 +126,12 @@ def test_extreme_rows_of_tables_without_numbers() -> None:
     levels = ColumnPair("c", np.zeros(9, int), np.ones(9, int), ("a", "b"))
     constant = ColumnPair("x", np.ones(9), np.ones(9))
     missing = ColumnPair("x", np.full(3, np.nan), np.full(2, np.nan))
-    for columns in ([], [levels], [constant], [missing]):
-        assert ExtremeRows(columns).bound(0.9).fewest == 0
+    for columns in ([], [levels]):
+        assert ExtremeRows.of_columns(columns) is None
+    for columns in ([constant], [missing]):
+        extremes = ExtremeRows.of_columns(columns)
+        assert extremes is not None
+        assert extremes.bound(0.9).fewest == 0
 
 
 def draw_tables(seed: int) -> tuple[np.ndarray, np.ndarray]:

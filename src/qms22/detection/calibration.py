@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
+from qms22._runtime.chunks import draw_rows
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.packages import need
 from qms22.detection.checks import TableChecks
@@ -23,6 +24,9 @@ from qms22.estimators.splits import score_mixture
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# Rows of each table that are pooled.
+_MOST_POOLED = 20_000
 
 
 def calibrate_tables(
@@ -66,38 +70,70 @@ def calibrate_tables(
     return Calibration(len(normal), len(batch), seed, splits.score)
 
 
-def compare_tables(
-    encoded: EncodedTables, detector: BatchDetector, *, is_checked: bool = False, seed: int
-) -> FullCalibration | None:
-    """Prepare the comparison with all known-normal rows; None if there are too many rows.
+class PooledTables(NamedTuple):
+    """Known-normal rows and a batch, encoded and checked by what learns from both alike.
 
-    Another encoder learns from both tables alike, so that it cannot tell them apart, and so do the
-    checks: how odd a row is does not depend on which table it is in.
+    How odd a row is does not depend on which table it is in: so it can be compared with every
+    known-normal row, and none has to be held out.
+
+    Parameters
+    ----------
+    encoded : EncodedTables
+        The known-normal rows, then those of the batch, as one table.
+    n_normal : int
+    is_whole : bool
+        Whether all rows are there; of many, some are drawn.
+    oddness : ndarray
+        Of all these rows.
     """
-    n_normal, n_rows = len(encoded.normal), len(encoded.normal) + len(encoded.batch)
-    if not detector._has_full or n_rows > MOST_ROWS:
-        return None
-    everything = need("pandas").concat([encoded.normal, encoded.batch])
+
+    encoded: EncodedTables
+    n_normal: int
+    is_whole: bool
+    oddness: NDArray[np.float64]
+
+    @property
+    def odd(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How odd known-normal rows and rows of the batch are."""
+        return self.oddness[: self.n_normal], self.oddness[self.n_normal :]
+
+
+def pool_tables(encoded: EncodedTables, *, seed: int) -> PooledTables:
+    """Encode and check the rows of two tables together."""
+    rng = np.random.RandomState(seed)
+    tables = [
+        table.iloc[draw_rows(len(table), _MOST_POOLED, rng)]
+        for table in (encoded.normal, encoded.batch)
+    ]
+    everything = need("pandas").concat(tables)
     both = encode_split(
         everything,
         everything,
         tuple(encoded.encoder.ignore),
-        n_searched=n_rows,
+        n_searched=len(everything),
         marked=encoded.marked,
         kinds=encoded.encoder.kinds,
     )
-    odd = None
-    if is_checked:
-        checks = TableChecks(both.encoder)
-        oddness = checks.learn(checks.read(both.normal_cells), seed, pooled=True)
-        odd = oddness[:n_normal], oddness[n_normal:]
+    checks = TableChecks(both.encoder)
+    oddness = checks.learn(checks.read(both.normal_cells), seed, pooled=True)
+    is_whole = len(everything) == len(encoded.normal) + len(encoded.batch)
+    return PooledTables(both, len(tables[0]), is_whole, oddness)
+
+
+def compare_tables(
+    pooled: PooledTables, detector: BatchDetector, *, is_checked: bool = False, seed: int
+) -> FullCalibration | None:
+    """Prepare the comparison with all known-normal rows; None if there are too many rows."""
+    both, n_normal = pooled.encoded, pooled.n_normal
+    if not detector._has_full or not pooled.is_whole or len(both.known) > MOST_ROWS:
+        return None
     return FullCalibration(
         LazyRows(both.known[:n_normal]),
         LazyRows(both.known[n_normal:]),
         tuple(both.encoder.groups_.values()),
         seed=seed,
         marks=both.marks,
-        odd=odd,
+        odd=pooled.odd if is_checked else None,
         n_threads=effective_n_jobs(detector.n_jobs),
         verbose=detector.verbose,
     )

@@ -20,6 +20,9 @@ _LEAST_PART = 0.3
 # Numbers count as alike if no more than this share of the normal rows is between them.
 _NEAR = 0.05
 
+# A combination that more normal rows have is no reason.
+_MOST_ALIKE = 0.02
+
 
 def combination_reasons(
     detector: BatchDetector,
@@ -29,7 +32,7 @@ def combination_reasons(
     normal: Columns,
     show: Shower,
 ) -> list[RowReason | None]:
-    """Return for each row the columns that make it suspicious together; None if none do.
+    """Return for each row two or three columns that are odd together; None if there are none.
 
     Parameters
     ----------
@@ -48,15 +51,15 @@ def combination_reasons(
     for row in range(len(matrix)):
         top = [reason for reason in explanation.top(row, _MOST_COLUMNS) if reason.name in rows]
         names = [each.name for each in top if each.drop >= _LEAST_PART * top[0].drop]
-        if not names:
+        is_alike = [alike[name].rows(rows[name], row) for name in names] if alike else []
+        n_alike = int(np.logical_and.reduce(is_alike).sum()) if is_alike else 0
+        if len(names) < 2 or (is_alike and n_alike > _MOST_ALIKE * len(is_alike[0])):
             reasons.append(None)
             continue
         texts = [shown_cells(rows[name], np.array([row]), show)[0] for name in names]
         text = listed(texts, _MOST_COLUMNS)
-        if alike:
-            is_alike = np.logical_and.reduce([alike[name].rows(rows[name], row) for name in names])
-            together = " together" if len(names) > 1 else ""
-            text += f"{together}, as in {share_of_rows(int(is_alike.sum()), len(is_alike))}"
+        if is_alike:
+            text += f" together, as in {share_of_rows(n_alike, len(is_alike[0]))}"
         reasons.append(RowReason(tuple(names), text, float(top[0].drop)))
     return reasons
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from qms22._runtime.stages import begin_stage
-from qms22.detection.calibration import calibrate_tables, compare_tables
+from qms22.detection.calibration import PooledTables, calibrate_tables, compare_tables
 from qms22.detection.encoding import EncodedTables
 from qms22.detection.scorer import TableScorer
 from qms22.detection.verdict import CONFIDENCE
@@ -32,6 +32,7 @@ class Flags(NamedTuple):
 
 def flag_by_rate(
     encoded: EncodedTables,
+    pooled: PooledTables,
     scorer: TableScorer,
     fdr: float,
     ignore: Sequence[str],
@@ -58,7 +59,7 @@ def flag_by_rate(
     )
     flagged, agreement = np.zeros(n_rows, dtype=bool), None
     begin_stage("comparing with known-normal rows")
-    full = compare_tables(encoded, detector, is_checked=is_checked, seed=seed)
+    full = compare_tables(pooled, detector, is_checked=is_checked, seed=seed)
     if full is None:
         flagged[encoded.positions] = calibration.flag(fdr)
     else:

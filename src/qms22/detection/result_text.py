@@ -28,10 +28,7 @@ def remark(
             "the verdict before you look at them."
         )
     if fdr is None:
-        return (
-            "Only columns and their extreme values were compared; a false discovery rate (fdr) "
-            "tests the rows too."
-        )
+        return "Columns and odd cells were compared; a false discovery rate (fdr) tests whole rows too."
     if verdict.decision == "fine" and is_any_flagged:
         return (
             "The flagged rows are weaker evidence than the verdict asks for: they are worth a "

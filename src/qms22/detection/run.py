@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.validation import check_choice, check_count, check_share
+from qms22.detection.calibration import pool_tables
 from qms22.detection.checks import OddCells
 from qms22.detection.column_notes import column_notes
 from qms22.detection.encoding import EncodedTables, encode_tables
@@ -173,13 +174,15 @@ def detect(
     scorer = TableScorer(encoded.encoder, detector, checks)
     scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
+    pooled = pool_tables(encoded, seed=seed or 0)
     if fdr is None:
         flags = Flags(flag_top(scores, _count_top(k, n_scored)))
     else:
         name = partial(name_row, tables.batch, id_name, encoded.positions)
-        flags = flag_by_rate(encoded, scorer, fdr, ignored, len(scores), name)
+        flags = flag_by_rate(encoded, pooled, scorer, fdr, ignored, len(scores), name)
+    odd_rows = pooled.odd if checks.is_scored else None
     verdict = judge_tables(
-        encoded.encoder, drawn.normal, drawn.batch, ignored, n_scored, flags.bound
+        encoded.encoder, drawn.normal, drawn.batch, ignored, n_scored, flags.bound, odd_rows
     )
     found = _result(tables, encoded, scorer, scores, odd, flags, fdr, id_name, verdict)
     if fdr is not None and found.is_drift_scored and found.flagged.any():

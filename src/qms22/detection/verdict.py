@@ -35,6 +35,7 @@ def judge_tables(
     ignore: Collection[str],
     n_scored: int,
     bound: OutlierBound | None,
+    odd: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
 ) -> Verdict:
     """Judge a batch of a table; see `judge_batch`.
 
@@ -50,13 +51,16 @@ def judge_tables(
         Rows of the batch with a score.
     bound : OutlierBound or None
         How many of them are outliers, if they were calibrated with `outlier_confidence`.
+    odd : tuple of ndarray, optional
+        How odd known-normal rows and rows of the batch are, by a rule that treats both alike. By
+        default their most extreme values are compared.
     """
     pairs = pair_columns(encoder, normal, batch, ignore)
     verdict = judge_batch(
         compare_columns(pairs),
         n_scored,
         bound=bound,
-        extremes=ExtremeRows(pairs),
+        extremes=ExtremeRows.of_columns(pairs) if odd is None else ExtremeRows(*odd),
         confidence=CONFIDENCE,
     )
     advice = verdict.advice

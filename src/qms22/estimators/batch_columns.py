@@ -39,9 +39,9 @@ class BatchColumns:
         return compare_columns(self._pairs())
 
     @cached_property
-    def extremes(self) -> ExtremeRows:
+    def extremes(self) -> ExtremeRows | None:
         """The extreme rows of the batch, counted on first use."""
-        return ExtremeRows(self._pairs())
+        return ExtremeRows.of_columns(self._pairs())
 
     def _pairs(self) -> list[ColumnPair]:
         """Draw rows of both tables, the same ones each time."""

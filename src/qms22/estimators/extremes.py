@@ -30,20 +30,26 @@ class ExtremeRows:
 
     Parameters
     ----------
-    columns : sequence of ColumnPair
-        Those with numbers count.
+    normal, batch : ndarray
+        How extreme the rows are, by a rule that treats both alike.
     """
 
-    def __init__(self, columns: Sequence[ColumnPair]) -> None:
+    def __init__(self, normal: NDArray[np.float64], batch: NDArray[np.float64]) -> None:
+        self._n_normal, self._n_batch = len(normal), len(batch)
+        scores = np.concatenate([batch, normal])
+        order = np.random.RandomState(0).permutation(len(scores))
+        p_values = random_p_values(scores, self._n_batch, order)
+        self._n_above = counts_by_split(p_values[np.newaxis], self._n_normal, self._ranks)
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[ColumnPair]) -> ExtremeRows | None:
+        """Compare the most extreme numbers of rows; None if no column has numbers."""
         scores = [_extremeness(pair) for pair in columns if not pair.levels]
-        self._n_normal = len(columns[0].normal) if columns else 0
-        self._n_batch = len(columns[0].batch) if columns else 0
-        self._n_above = np.zeros((0, 1), dtype=np.intp)
-        if scores:
-            highest = np.max(scores, axis=0)
-            order = np.random.RandomState(0).permutation(len(highest))
-            p_values = random_p_values(highest, self._n_batch, order)
-            self._n_above = counts_by_split(p_values[np.newaxis], self._n_normal, self._ranks)
+        if not scores:
+            return None
+        highest = np.max(scores, axis=0)
+        n_batch = len(columns[0].batch)
+        return cls(highest[n_batch:], highest[:n_batch])
 
     @property
     def _ranks(self) -> list[int]:
@@ -51,8 +57,6 @@ class ExtremeRows:
 
     def bound(self, confidence: float) -> OutlierBound:
         """Return how many rows of the batch are outliers at least."""
-        if not self._n_above.size:
-            return OutlierBound(0, 1.0)
         return bound_outliers(self._n_above, self._n_batch, self._n_normal, confidence, self._ranks)
 
 
