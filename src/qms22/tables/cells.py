@@ -117,12 +117,6 @@ def _level(value: object) -> str | None:
     return text if text.strip() else None
 
 
-def _plain_level(text: str | None) -> str | None:
-    """Return the text of a value of a column of texts, as `_level` does."""
-    # pandas has NaN for missing ones.
-    return text if isinstance(text, str) and text and not text.isspace() else None
-
-
 def as_narwhals(table: Any, name: str = "the table") -> Any:
     """Return a data frame as narwhals frame, or None if it is not a data frame.
 
@@ -202,7 +196,7 @@ def _from_series(name: str, series: Any) -> Cells:
     if dtype == nw.Duration:
         return Cells(name, "number", _floats(series.dt.total_microseconds()) / 1e6)
     if dtype == nw.String:
-        return text_cells(name, series.to_list(), read=_plain_level)
+        return _from_texts(name, series)
     if dtype in (nw.Categorical, nw.Enum):
         return text_cells(name, series.to_list(), "category")
     return _from_values(name, series.to_list())
@@ -266,19 +260,23 @@ def text_cells(
     """
     raw: dict[Any, int] = {}
     codes = np.fromiter((raw.setdefault(value, len(raw)) for value in values), np.intp)
+    return _from_codes(name, form, codes, [read(value) for value in raw])
+
+
+def _from_texts(name: str, series: Any) -> Cells:
+    """Return a column of texts; the same as `text_cells`, but faster."""
+    if need("narwhals.stable.v1").get_native_namespace(series).__name__ != "pandas":
+        return text_cells(name, series.to_list())
+    codes, texts = need("pandas").factorize(series.to_native())
+    levels = [text if text and not text.isspace() else None for text in texts.tolist()]
+    return _from_codes(name, "text", codes.astype(np.intp), levels)
+
+
+def _from_codes(
+    name: str, form: Form, codes: NDArray[np.intp], texts: Sequence[str | None]
+) -> Cells:
+    """Return a column from positions in `texts`, some of which may be missing or the same."""
     levels: dict[str, int] = {}
-    renumbered = np.full(len(raw) + 1, -1, dtype=np.intp)
-    for value, code in raw.items():
-        if (text := read(value)) is not None:
-            renumbered[code] = levels.setdefault(text, len(levels))
+    places = [-1 if text is None else levels.setdefault(text, len(levels)) for text in texts]
+    renumbered = np.array([*places, -1], dtype=np.intp)
     return Cells(name, form, renumbered[codes], tuple(levels))
-
-
-def parse_stamp(text: str) -> float:
-    """Return a date in ISO form as microseconds since 1970."""
-    return _stamp(datetime.fromisoformat(text))
-
-
-def date_stamp(year: int, month: int, day: int, seconds: float) -> float:
-    """Return a date and a time of day as microseconds since 1970."""
-    return _stamp(datetime(year, month, day)) + round(seconds * 1e6)
