@@ -222,6 +222,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples, n_outputs)
         """
+        check_not_empty(list(cells.values()))
         self.check_columns(cells)
         used = self._used_cells(cells)
         self._check_cells(used.values())
@@ -382,9 +383,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             named = None if reset else getattr(self, "feature_names_in_", None)
             names = [f"x{at}" for at in range(rows.shape[1])] if named is None else list(named)
             columns = array_cells(rows, names)
-        else:
-            check_not_empty(columns)
         if is_frame and reset:
+            check_not_empty(columns)
             self.n_features_in_ = len(columns)
             self.feature_names_in_ = np.array([cells.name for cells in columns], dtype=object)
         return columns
