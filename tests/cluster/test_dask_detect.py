@@ -120,8 +120,8 @@ def test_missing_values() -> None:
     normal, batch = make_tables()
     batch.loc[40, "amount"] = np.nan
     with pytest.raises(ValueError, match=r"rows drawn from the unlabeled .* 'amount' "):
-        detect(lazily(normal), lazily(batch), ignore=["id"])
-    found = detect(lazily(normal), lazily(batch), ignore=["id"], missing="impute").compute()
+        detect(lazily(normal), lazily(batch), ignore=["id"], missing="error")
+    found = detect(lazily(normal), lazily(batch), ignore=["id"]).compute()
     assert not found.loc[40, ["score", "p_value", "flagged"]].isna().any()
 
 

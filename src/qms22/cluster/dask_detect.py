@@ -44,8 +44,8 @@ def detect(
         At most this share of the flagged rows is expected to be normal.
     ignore : sequence of str
         Columns to leave out, such as an identifier.
-    missing : {"error", "impute"}
-        What to do with missing values: raise an error, or impute the usual value.
+    missing : {"impute", "error"}
+        What to do with missing values: impute the usual value, or raise an error.
     max_samples : int
         Learn from at most this many rows of each data frame. Up to 200,000 more normal rows, one in
         three, are held out.
