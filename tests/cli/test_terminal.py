@@ -58,10 +58,10 @@ class Screen(io.StringIO):
         return True
 
 
-def with_finding(found: Detection) -> Detection:
+def with_finding(found: Detection, rows: list[int]) -> Detection:
     finding = Finding(
         "amount > 500, outside all normal rows",
-        rows=np.arange(30),
+        rows=np.array(rows),
         columns=("amount",),
         normal_share=0.0,
         n_normal_like=0,
@@ -87,7 +87,7 @@ def test_everything_fits_the_width(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    text = shown(with_finding(found), width, monkeypatch, capsys)
+    text = shown(with_finding(found, [0, 1]), width, monkeypatch, capsys)
     assert text.index("1 finding") < text.index("The 30 most suspicious of 100 rows")
     assert "amount > 500, outside all normal rows" in text
     assert "A20000" in text
@@ -95,6 +95,13 @@ def test_everything_fits_the_width(
     assert "and 10 more rows" in text
     assert "\x1b[2J" not in text
     assert ("70012345 " in text.replace("70012345;", "")) == (width > 60)
+
+
+def test_few_rows_of_a_finding_are_shown(found: Detection) -> None:
+    rows = [*range(3, 30)]
+    names = rows_to_show(with_finding(found, rows)).results[1][1]
+    assert {"A20000", "A20001", "A20002"} <= {*names}
+    assert len(names) == 6
 
 
 def test_columns_that_matter_are_chosen_by_reasons_and_room(found: Detection) -> None:

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from qms22.cli.shared import FILE, explained, require, say
+from qms22.cli.terminal import NARROW, plain_table, safe
 from qms22.cli.writers import without_formulas
 
 if TYPE_CHECKING:
     from qms22.detection import HistoryEntry
-
-# On a terminal with fewer columns the year is not shown.
-_NARROW = 80
 
 
 @click.command(short_help="List what was found in earlier batches.")
@@ -96,22 +94,17 @@ def _print_entries(entries: tuple[HistoryEntry, ...], file: Path) -> None:
 
 def _print_on_terminal(entries: tuple[HistoryEntry, ...], file: Path) -> None:
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    from qms22.report.text import visible
 
     console = Console()
     count = "1 batch" if len(entries) == 1 else f"{len(entries):,} batches"
-    title = escape(f"{count} in {file}, times in UTC")
-    shown = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    shown = plain_table(f"{count} in {file}, times in UTC")
     shown.add_column("#", justify="right", no_wrap=True)
     shown.add_column("time", no_wrap=True)
     shown.add_column("table", overflow="fold")
     shown.add_column("rows", justify="right", no_wrap=True)
     shown.add_column("flagged", justify="right", no_wrap=True)
     shown.add_column("verdict", overflow="fold")
-    is_narrow = console.width < _NARROW
+    is_narrow = console.width < NARROW
     for entry in entries:
         verdict = entry.decision + (", accepted" if entry.accepted else "")
         cells = [
@@ -123,7 +116,7 @@ def _print_on_terminal(entries: tuple[HistoryEntry, ...], file: Path) -> None:
             f"{entry.n_flagged:,}" if entry.settings.get("fdr") else "",
             verdict + (f": {_moved(entry)}" if entry.moved else ""),
         ]
-        shown.add_row(*(escape(visible(cell)) for cell in cells))
+        shown.add_row(*map(safe, cells))
     console.print(shown)
 
 

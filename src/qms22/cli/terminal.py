@@ -7,21 +7,24 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
     from rich.table import Table
 
     from qms22.detection import Detection, RowReason
     from qms22.detection.findings import Finding
 
-# More rows are for a file or the page.
+# More rows are for a file or the page. Those of a finding are much alike.
 _MOST_ROWS = 20
+_MOST_PER_FINDING = 3
 # Rows that are shown if none is flagged.
 _MOST_UNCERTAIN = 10
 
 # Characters of a cell, at most; of a terminal with fewer columns than the second number fewer are
 # shown. Reasons need this many characters beside the columns that matter.
 _WIDEST_CELL = 24
-_NARROW = 80
+NARROW = 80
 _REASON = 34
 
 
@@ -34,12 +37,15 @@ class ShownRows(NamedTuple):
         Headings and texts: rank, name, and p-value or score.
     cells : DataFrame
         All columns of the batch.
-    reasons : list of sequence of RowReason
+    reasons : sequence of sequences of RowReason
+    numeric : set of str
+        Columns of numbers.
     """
 
     results: list[tuple[str, list[str]]]
     cells: pd.DataFrame
-    reasons: list[Sequence[RowReason]]
+    reasons: Sequence[Sequence[RowReason]]
+    numeric: set[str]
 
 
 def print_found(found: Detection) -> None:
@@ -47,15 +53,15 @@ def print_found(found: Detection) -> None:
     from rich.console import Console
 
     console = Console()
-    findings = found.findings
-    if findings:
-        console.print(_findings_table(findings, console.width))
+    if found.findings:
+        console.print(_findings_table(found.findings, console.width))
         console.print()
     shown = rows_to_show(found)
     console.print(_rows_table(title_of(found), shown, console.width))
     n_more = int(found.flagged.sum()) - len(shown.reasons)
     if n_more > 0:
-        console.print(f"and {n_more:,} more rows; --output and --report have all of them")
+        more = f"and {n_more:,} more rows; --output and --report have all of them"
+        console.print(more, highlight=False)
 
 
 def title_of(found: Detection) -> str:
@@ -72,12 +78,12 @@ def title_of(found: Detection) -> str:
 
 
 def rows_to_show(found: Detection) -> ShownRows:
-    """Return the flagged rows to show; if there are none, the most suspicious rows."""
+    """Return the flagged rows to show, few of each finding; or else the most suspicious rows."""
     import numpy as np
 
     if found.flagged.any():
-        rows = found.top[:_MOST_ROWS]
-        ranks = found.summary()["rank"].to_numpy()[:_MOST_ROWS]
+        places = _few_per_finding(found.top, found.findings)[:_MOST_ROWS]
+        rows, ranks = found.top[places], found.summary()["rank"].to_numpy()[places]
     else:
         rows = found.ranking[:_MOST_UNCERTAIN]
         ranks = np.arange(1, len(rows) + 1)
@@ -92,20 +98,34 @@ def rows_to_show(found: Detection) -> ShownRows:
         results.append(("p", [p_text(value) for value in found.p_values[rows].tolist()]))
     else:
         results.append(("score", [f"{value:.4g}" for value in found.scores[rows].tolist()]))
-    return ShownRows(results, cells, [found.reasons.get(row, []) for row in rows.tolist()])
+    numeric = {column.name for column in found.encoder.columns_ if column.kind == "numeric"}
+    reasons = [found.reasons.get(row, []) for row in rows.tolist()]
+    return ShownRows(results, cells, reasons, numeric)
+
+
+def _few_per_finding(rows: NDArray[np.intp], findings: Sequence[Finding]) -> list[int]:
+    """Return the places of rows to show: the first ones of each finding, and all others."""
+    of_row = {row: at for at, finding in enumerate(findings) for row in finding.rows.tolist()}
+    n_shown: Counter[int | None] = Counter()
+    chosen = []
+    for place, row in enumerate(rows.tolist()):
+        finding = of_row.get(row)
+        n_shown[finding] += 1
+        if finding is None or n_shown[finding] <= _MOST_PER_FINDING:
+            chosen.append(place)
+    return chosen
 
 
 def columns_that_matter(shown: ShownRows, width: int) -> list[str]:
-    """Return the columns that reasons name most often, as many as there is room for."""
-    named = Counter(
-        name
-        for reasons in shown.reasons
-        for name in dict.fromkeys(name for reason in reasons for name in reason.columns)
-    )
-    del named[shown.results[1][0]]  # the name of the row is shown anyway
+    """Return the columns to blame, those of the first rows first, as many as there is room for."""
+    named = [reason.columns for reasons in shown.reasons for reason in reasons]
+    strongest = [reasons[0].columns[:1] for reasons in shown.reasons if reasons]
+    blamed = (name for columns in (*strongest, *named) for name in columns)
+    # The name of the row is shown anyway, and a saved model may know more columns.
+    there = {*shown.cells.columns} - {shown.results[1][0]}
     room = width - _REASON - sum(2 + _longest([name, *texts]) for name, texts in shown.results)
     chosen = []
-    for name, _ in named.most_common():
+    for name in dict.fromkeys(name for name in blamed if name in there):
         room -= 2 + _longest([name, *map(_cell_text, shown.cells[name])])
         if room < 0:
             break
@@ -118,22 +138,19 @@ def _rows_table(title: str, shown: ShownRows, width: int) -> Table:
     table = plain_table(title)
     for at, (heading, _) in enumerate(shown.results):
         is_name = at == 1
-        table.add_column(
-            _safe(heading), justify="left" if is_name else "right", no_wrap=not is_name
-        )
+        table.add_column(safe(heading), justify="left" if is_name else "right", no_wrap=not is_name)
     matter = columns_that_matter(shown, width)
     for name in matter:
-        is_number = shown.cells[name].dtype.kind in "iuf"
-        table.add_column(_safe(cut(name)), justify="right" if is_number else "left")
+        table.add_column(safe(cut(name)), justify="right" if name in shown.numeric else "left")
     table.add_column("why", overflow="fold", ratio=1)
     for at, reasons in enumerate(shown.reasons):
         blamed = {name for reason in reasons for name in reason.columns}
-        cells = [_safe(texts[at]) for _, texts in shown.results]
+        cells = [safe(texts[at]) for _, texts in shown.results]
         for name in matter:
-            text = _safe(cut(_cell_text(shown.cells[name].iloc[at])))
-            cells.append(f"[bold]{text}[/bold]" if name in blamed and text else text)
+            text = safe(cut(_cell_text(shown.cells[name].iloc[at])) or "—")
+            cells.append(f"[bold]{text}[/bold]" if name in blamed else text)
         mark = "· " if len(reasons) > 1 else ""
-        table.add_row(*cells, "\n".join(_safe(f"{mark}{reason}") for reason in reasons))
+        table.add_row(*cells, "\n".join(safe(f"{mark}{reason}") for reason in reasons))
     return table
 
 
@@ -144,14 +161,14 @@ def _findings_table(findings: Sequence[Finding], width: int) -> Table:
     table.add_column("rows", justify="right", no_wrap=True)
     table.add_column("what they have in common", overflow="fold", ratio=1)
     table.add_column("normal rows", justify="right")
-    if width >= _NARROW:
+    if width >= NARROW:
         table.add_column("p", justify="right", no_wrap=True)
     for finding in findings:
         like = "" if finding.normal_share is None else percent(finding.normal_share)
         cells = [f"{len(finding.rows):,}", finding.name, like]
-        if width >= _NARROW:
+        if width >= NARROW:
             cells.append("" if finding.p_value is None else p_text(finding.p_value))
-        table.add_row(*map(_safe, cells))
+        table.add_row(*map(safe, cells))
     return table
 
 
@@ -160,7 +177,7 @@ def plain_table(title: str) -> Table:
     from rich.table import Table
 
     return Table(
-        title=_safe(title), title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False
+        title=safe(title), title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False
     )
 
 
@@ -203,7 +220,7 @@ def _cell_text(value: object) -> str:
     return str(value)
 
 
-def _safe(text: str) -> str:
+def safe(text: str) -> str:
     """Return a text of a table so that it cannot control the terminal."""
     from rich.markup import escape
 
