@@ -52,6 +52,8 @@ def read(folder: Path, text: str | bytes) -> tuple[dict[str, list[Any]], str]:
         (HEADER + ROWS + ",,\n,,\n", "2 lines without any text left out at the end"),
         (HEADER + ROWS[:16] + HEADER + ROWS[16:], "has its header once more between the rows"),
         (HEADER + ROWS[:8] + HEADER + ROWS[8:] + HEADER, "has its header 2 times more"),
+        (HEADER + ROWS + "\nExported today\n" + HEADER, "2 lines below the table left out"),
+        (HEADER + ROWS[:8] + "Exported today\n" + HEADER + ROWS[8:], "line 3 has words in place"),
         ("sep=,\n" + HEADER + ROWS, ""),
         ("\ufeff" + HEADER + ROWS, ""),
         ((HEADER + ROWS).encode("utf-16-le"), "is read as UTF-16, though it has no mark"),

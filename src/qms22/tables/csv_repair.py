@@ -40,6 +40,8 @@ def find_footer(tail: str, dialect: Dialect) -> str:
     first = len(rows)
     for at in range(len(rows) - 1, max(len(rows) - _MOST_FOOTER_LINES, 0) - 1, -1):
         row = rows[at]
+        if lines[at + 1].strip("\r\n") == dialect.header:
+            continue  # it is left out anyway
         if row is None or not is_footer(row, rows[:at], len(dialect.names)):
             break
         first = at
@@ -70,14 +72,17 @@ def is_footer(row: list[str], before: Sequence[list[str] | None], width: int) ->
     if not filled:
         return True
     text = row[filled[0]]
-    has_words = _LETTER.search(text) is not None and not is_value(text)
-    if len(filled) == 1 and has_words:
+    if len(filled) == 1 and _has_words(text):
         # A row may have lost all cells but its name, which rarely has blanks.
         return len(row) < width or " " in text
     if not _SUMMARY.fullmatch(text):
         return False
     same = [other for other in before if other and len(other) > filled[0]]
     return not any(other[filled[0]].lower() == text.lower() for other in same)
+
+
+def _has_words(text: str) -> bool:
+    return _LETTER.search(text) is not None and not is_value(text)
 
 
 def footer_note(footer: str, path: str) -> str:
@@ -95,8 +100,9 @@ def footer_note(footer: str, path: str) -> str:
 
 
 class Repair:
-    """Leaves out repeated headers, and makes all rows as wide as the header.
+    """Leaves out repeated headers and remarks, and makes all rows as wide as the header.
 
+    Remarks between the rows are those of files put together; they are one cell with several words.
     Rows that are too short get missing cells at the end. In rows that are too long, cells are
     joined where only one place leaves numbers in columns of numbers, or else at the end.
 
@@ -113,6 +119,7 @@ class Repair:
         header = re.escape(dialect.header)
         self._header_line = re.compile(rf"(?:^|(?<=[\r\n])){header}(\r\n|\r|\n|$)")
         self._n_headers = self._n_rows = 0
+        self._remarks: list[int] = []
         self._short: list[int] = []
         self._long: list[int] = []
 
@@ -147,6 +154,8 @@ class Repair:
             self._n_rows += 1
             if len(row) == width:
                 yield row
+            elif len(row) == 1 < width and " " in row[0].strip() and _has_words(row[0]):
+                self._remarks.append(self._dialect.n_lines + line)
             elif len(row) < width:
                 self._short.append(self._dialect.n_lines + line)
                 yield row + [""] * (width - len(row))
@@ -162,6 +171,10 @@ class Repair:
         if self._n_headers:
             again = "once more" if self._n_headers == 1 else f"{self._n_headers} times more"
             notes.append(f"{self._path} has its header {again} between the rows; left out there")
+        if self._remarks:
+            notes.append(
+                f"{self._path}: {_lines(self._remarks)} words in place of a row; left out"
+            )
         if self._short:
             notes.append(
                 f"{self._path}: {_lines(self._short)} fewer cells than the header; the last ones "
