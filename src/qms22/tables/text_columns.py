@@ -16,6 +16,9 @@ LEAST_SHARE = 0.9
 # Where more differ they are no words but codes, such as the ISBNs that end in "X".
 MOST_WORDS = 3
 MOST_WORDS_PER_ROW = 0.02
+# Where many different numbers go with so few words, more rows may have one: "pending", "< 5".
+LEAST_SHARE_WITH_FEW_WORDS = 0.6
+LEAST_DIFFERENT = 10
 # So many different texts are enough to decide.
 MOST_TEXTS = 20_000
 
@@ -52,9 +55,11 @@ def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64], is_asked: 
         return bool(fits.any())
     n_rows = counts.sum()
     n_words = np.count_nonzero(~fits & (counts > 0))
+    is_clear = n_words <= MOST_WORDS and np.count_nonzero(fits) >= LEAST_DIFFERENT
+    least = LEAST_SHARE_WITH_FEW_WORDS if is_clear else LEAST_SHARE
     return bool(
         counts[fits].sum() > 0
-        and counts[fits].sum() >= LEAST_SHARE * n_rows
+        and counts[fits].sum() >= least * n_rows
         and n_words <= max(MOST_WORDS, MOST_WORDS_PER_ROW * n_rows)
     )
 
