@@ -1,0 +1,108 @@
+"""Small files with one trouble each: columns, values, notes, and the anomaly on top.
+
+The files are those of `make_files.py`. Each directory has an `expected.json` with what must come
+out: the kinds of columns, the first values of the known-normal rows, a part of each note, and the
+row of the batch that must be ranked first, with the column that its first reason names.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from command_line import run
+
+from qms22 import detection
+from qms22.tables.cells import Cells
+
+pytest.importorskip("pyarrow")
+
+FOLDERS = sorted(path for path in (Path(__file__).parent / "files").iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=[path.name for path in FOLDERS])
+def test_messy_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = json.loads((folder / "expected.json").read_text())
+    found, output, errors = _run(folder, expected, monkeypatch)
+    assert _differences(found, expected) == []
+    assert [note for note in found.notes if f"note: {note}\n" not in errors] == []
+    names = output.iloc[:, 1].tolist()
+    assert expected["row"] in names
+    assert output["reasons"][names.index(expected["row"])].startswith(expected["column"])
+
+
+def _differences(found: detection.Detection, expected: dict[str, Any]) -> list[str]:
+    """Return what is not as expected about columns, values and notes."""
+    kinds = {column.name: column.kind for column in found.encoder.columns_}
+    wrong = [
+        f"{name} is {kinds.get(name)}, not {kind}"
+        for name, kind in expected["kinds"].items()
+        if kinds.get(name) != kind
+    ]
+    cells = found.encoder.typed_cells(found.normal)
+    for name, values in expected["values"].items():
+        there = _first_values(cells[name], len(values))
+        if there != values and not _are_close(there, values):
+            wrong.append(f"{name} has {there}, not {values}")
+    notes = list(found.notes)
+    for part in expected["notes"]:
+        note = next((note for note in notes if part in note), None)
+        if note is None:
+            wrong.append(f"no note on {part}")
+        else:
+            notes.remove(note)
+    return wrong + notes
+
+
+def _run(
+    folder: Path, expected: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> tuple[detection.Detection, pd.DataFrame, str]:
+    """Run the command; return the result, what it prints, and what it says beside."""
+    results = []
+    detect = detection.detect
+
+    def keep(*tables: Any, **options: Any) -> detection.Detection:
+        results.append(detect(*tables, **options))
+        return results[0]
+
+    monkeypatch.setattr(detection, "detect", keep)
+    inputs = [
+        *expected["inputs"],
+        *expected["options"],
+        "--top",
+        expected["within"],
+        "--n-jobs",
+        "1",
+    ]
+    done = run("detect", *inputs, cwd=folder)
+    assert done.exit_code == 0, done.stderr
+    return results[0], pd.read_csv(io.StringIO(done.stdout)), done.stderr
+
+
+def _first_values(cells: Cells, count: int) -> list[Any]:
+    """Return values as JSON has them; None where there is none."""
+    if cells.form not in ("number", "date"):
+        return [cells.form]
+    values = [None if value != value else value for value in cells.values[:count].tolist()]
+    if cells.form == "number":
+        return values
+    return [
+        None
+        if value is None
+        else datetime.fromtimestamp(value / 1e6, UTC).replace(tzinfo=None).isoformat()
+        for value in values
+    ]
+
+
+def _are_close(some: list[Any], others: list[Any]) -> bool:
+    """Return whether numbers are equal but for rounding, and None where the others are."""
+    pairs = list(zip(some, others, strict=False))
+    return len(some) == len(others) and all(
+        one == other if one is None or other is None else one == pytest.approx(other, rel=1e-9)
+        for one, other in pairs
+    )
