@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,7 +19,7 @@ from value_cases import large_amounts, money
 
 pytest.importorskip("pyarrow")
 
-N_COMBINATIONS = 40
+N_COMBINATIONS, N_DAMAGED = 40, 40
 
 # By name: how amounts are written; those with a comma in them need another separator.
 AMOUNTS: dict[str, Writer] = {
@@ -143,6 +144,48 @@ class Combination:
                 text = TEXT_CHANGES[name](text)
             title = "batch.csv" if is_batch else "normal.csv"
             (folder / title).write_bytes(text.encode(self.codec))
+
+
+def damage(content: bytes, rng: np.random.Generator) -> bytes:
+    """Cut out, repeat, move or replace a few pieces of a file."""
+    for _ in range(rng.integers(1, 4)):
+        first, last = np.sort(rng.integers(0, len(content) + 1, 2)).tolist()
+        last = min(last, first + int(rng.choice([1, 5, 50, 500])))
+        piece = content[first:last]
+        at = int(rng.integers(0, len(content) + 1))
+        way = rng.integers(5)
+        if way == 0:
+            content = content[:first] + content[last:]
+        elif way == 1:
+            content = content[:at] + piece + content[at:]
+        elif way == 2:
+            content = content[:at]
+        elif way == 3:
+            signs = b'",;\n\t\r -.$%x0'
+            content = content[:at] + bytes(rng.choice(list(signs), 3).tolist()) + content[at:]
+        else:
+            content = content[:at] + rng.bytes(2) + content[at + 2 :]
+    return content
+
+
+@pytest.mark.parametrize("seed", range(N_DAMAGED))
+def test_damaged_files(tmp_path: Path, seed: int) -> None:
+    """A file is read, or refused in one sentence."""
+    rng = np.random.default_rng([2025, seed])
+    folders = sorted((Path(__file__).parent / "files").iterdir())
+    folder = folders[rng.integers(len(folders))]
+    expected = json.loads((folder / "expected.json").read_text())
+    for path in folder.iterdir():
+        content = path.read_bytes()
+        is_damaged = path.suffix != ".json" or "json" in folder.name
+        (tmp_path / path.name).write_bytes(damage(content, rng) if is_damaged else content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        done = run("detect", *expected["inputs"], "--top", "1", "--n-jobs", "1", cwd=tmp_path)
+    assert done.exit_code in (0, 2), f"{folder.name}: {done.stderr}"
+    if done.exit_code == 2:
+        assert "Error: " in done.stderr
+        assert len(done.stderr.strip().splitlines()) < 12
 
 
 @pytest.mark.parametrize("seed", range(N_COMBINATIONS))

@@ -15,14 +15,18 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from case import Case
 from command_line import run
+from make_files import CASES, FOLDER
 
 from qms22 import detection
 from qms22.tables.cells import Cells
 
 pytest.importorskip("pyarrow")
 
-FOLDERS = sorted(path for path in (Path(__file__).parent / "files").iterdir() if path.is_dir())
+FOLDERS = sorted(path for path in FOLDER.iterdir() if path.is_dir())
+# Other files depend on the versions of the libraries that write them.
+_TEXTS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".arff")
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=[path.name for path in FOLDERS])
@@ -34,6 +38,19 @@ def test_messy_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = output.iloc[:, 1].tolist()
     assert expected["row"] in names
     assert output["reasons"][names.index(expected["row"])].startswith(expected["column"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_files_are_those_of_the_script(case: Case) -> None:
+    seed = CASES.index(case)
+    folder = FOLDER / case.name
+    assert json.loads((folder / "expected.json").read_text()) == case.expected(seed)
+    texts = {name: case.files(seed)[name] for name in case.files(seed) if name.endswith(_TEXTS)}
+    assert {name: (folder / name).read_bytes() for name in texts} == texts
+
+
+def test_every_directory_has_a_case() -> None:
+    assert {path.name for path in FOLDERS} == {case.name for case in CASES}
 
 
 def _differences(found: detection.Detection, expected: dict[str, Any]) -> list[str]:

@@ -70,7 +70,7 @@ def opened(file: TableFile) -> Iterator[zipfile.ZipFile]:
     content: Any = file.path if file.content is None else BytesIO(file.content)
     try:
         archive = zipfile.ZipFile(content)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, NotImplementedError) as error:
         raise ValueError(
             f"{file.path} starts as a zip archive or an Excel workbook but is damaged "
             f"({shorten_error(error)}); get it again"

@@ -172,9 +172,7 @@ class Repair:
             again = "once more" if self._n_headers == 1 else f"{self._n_headers} times more"
             notes.append(f"{self._path} has its header {again} between the rows; left out there")
         if self._remarks:
-            notes.append(
-                f"{self._path}: {_lines(self._remarks)} words in place of a row; left out"
-            )
+            notes.append(f"{self._path}: {_lines(self._remarks)} words in place of a row; left out")
         if self._short:
             notes.append(
                 f"{self._path}: {_lines(self._short)} fewer cells than the header; the last ones "
