@@ -53,7 +53,10 @@ def combination_reasons(
         names = [each.name for each in top if each.drop >= _LEAST_PART * top[0].drop]
         is_alike = [alike[name].rows(rows[name], row) for name in names] if alike else []
         n_alike = int(np.logical_and.reduce(is_alike).sum()) if is_alike else 0
-        if len(names) < 2 or (is_alike and n_alike > _MOST_ALIKE * len(is_alike[0])):
+        # What no normal row has is odd without the other columns.
+        is_one_alone = not all(each.any() for each in is_alike)
+        is_frequent = is_alike and n_alike > _MOST_ALIKE * len(is_alike[0])
+        if len(names) < 2 or is_one_alone or is_frequent:
             reasons.append(None)
             continue
         texts = [shown_cells(rows[name], np.array([row]), show)[0] for name in names]
