@@ -132,8 +132,8 @@ class Orders:
     def to_csv(self, separator: str = ",", *, quotes_all: bool = False) -> str:
         """Return the table as delimited text."""
         text = io.StringIO(newline="")
-        quoting = csv.QUOTE_ALL if quotes_all else csv.QUOTE_MINIMAL
-        writer = csv.writer(text, delimiter=separator, quoting=quoting, lineterminator="\n")
+        dialect = "unix" if quotes_all else "excel"
+        writer = csv.writer(text, dialect, delimiter=separator, lineterminator="\n")
         writer.writerows([self.header, *self.cells])
         return text.getvalue()
 
