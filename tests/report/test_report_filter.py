@@ -156,6 +156,20 @@ def test_findings_are_filters(open_report: Any) -> None:
     assert cards.nth(0).get_attribute("aria-pressed") == "false"
 
 
+def test_flagged_rows_in_no_finding_are_a_filter(open_report: Any) -> None:
+    run = plausible()
+    page = open_report(run)
+    grouped = {int(rank) for finding in run.findings for rank in finding.ranks}
+    others = [rank for rank in range(40) if rank not in grouped]
+    words = f"{len(others)} other flagged rows are in none of these."
+    assert page.inner_text("#finding-others") == words
+    page.click("#finding-others button")
+    assert ranks(page) == [rank + 1 for rank in others]
+    assert page.input_value("#filter") == "flagged = yes and finding is missing"
+    set_k(page, 0)
+    assert page.inner_text("#finding-others") == ""
+
+
 def test_nothing_flagged_is_said(open_report: Any) -> None:
     page = open_report(plausible(k=0, findings=[]))
     words = "Nothing is flagged. These are the most suspicious rows, not certain."

@@ -33,7 +33,7 @@ class DetailPanel {
     const { run } = this;
     document.getElementById("detail-title").textContent = `${visible(run.id.name)} ${run.id.text(row)}`;
     document.getElementById("detail-score").textContent =
-      `Rank ${countText(row + 1)}, score ${run.score.text(row)}${run.pValue ? `, p-value ${run.pValue.text(row)}` : ""}`;
+      `Rank ${countText(row + 1)}, score ${run.score.text(row)}${run.pValue ? `, p-value ${rounded(run.pValue.value(row), 3)}` : ""}`;
     this.parts.replaceChildren(...this.finding(row), ...this.reasons(row), this.values(row));
     this.update();
   }

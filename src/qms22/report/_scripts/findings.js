@@ -14,6 +14,16 @@ class Findings {
     this.run = run;
   }
 
+  // Flagged rows that are in no finding, as a filter.
+  showOthers(flags, onFilter) {
+    const place = document.getElementById("finding-others");
+    if (!place) return;
+    const nOthers = flaggedRows(flags).filter((row) => this.run.findingOf(row) < 0).length;
+    const button = element("button", { type: "button", className: "link", text: plural(nOthers, "other flagged row") });
+    button.addEventListener("click", () => onFilter(`flagged = yes and ${this.run.findingName} is missing`));
+    place.replaceChildren(...(nOthers > 0 ? [button, ` ${nOthers === 1 ? "is" : "are"} in none of these.`] : []));
+  }
+
   // Press the card whose filter is in use.
   update(filter) {
     this.cards.forEach((card, place) => {

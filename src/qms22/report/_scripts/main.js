@@ -163,6 +163,7 @@ class Page {
     this.roc?.update(flags);
     this.feature.update(flags, this.row);
     this.table.update(flags, this.row);
+    this.findings.showOthers(flags, (filter) => this.filter.set(filter));
     this.remember();
   }
 
