@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from qms22.estimators.moved_columns import MovedColumn
 from qms22.estimators.verdict import Verdict
 from qms22.report import PageContent, PageFinding, PageReason
 from qms22.tables.cells import frame_cells
@@ -192,6 +193,8 @@ def hostile() -> PageContent:
         ],
         findings=[PageFinding(HOSTILE, [0, 1], (HOSTILE,), 0.0, 0.5)],
         notes=[HOSTILE, TURNED],
+        verdict=VERDICT,
+        moved=[MovedColumn(HOSTILE, TURNED, 0.5, 0.0, 1.0), MovedColumn(TURNED, "", 0.5, 0.0, 1.0)],
         history=[
             {
                 "when": HOSTILE,

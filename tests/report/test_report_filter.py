@@ -124,6 +124,14 @@ def test_a_filter_that_cannot_be_read_says_why(open_report: Any) -> None:
     assert ranks(page) == [1, 2, 3, 4, 5, 6]
 
 
+def test_an_example_of_a_filter_can_be_read(open_report: Any) -> None:
+    page = open_report(messy())
+    example = page.get_attribute("#filter", "placeholder")
+    assert example == "price > $1,234.50 and is it = yes and some words"
+    set_filter(page, example)
+    assert message(page) == ""
+
+
 def test_a_filter_is_read_while_it_is_typed(open_report: Any) -> None:
     run = plausible()
     page = open_report(run)
@@ -166,8 +174,12 @@ def test_flagged_rows_in_no_finding_are_a_filter(open_report: Any) -> None:
     page.click("#finding-others button")
     assert ranks(page) == [rank + 1 for rank in others]
     assert page.input_value("#filter") == "flagged = yes and finding is missing"
+    # The filter follows the flags.
+    set_k(page, others[0] + 1)
+    assert ranks(page) == [others[0] + 1]
     set_k(page, 0)
     assert page.inner_text("#finding-others") == ""
+    assert ranks(page) == []
 
 
 def test_nothing_flagged_is_said(open_report: Any) -> None:

@@ -293,6 +293,8 @@ def test_hostile_texts_stay_texts(open_report: Any) -> None:
         page.select_option("#feature", str(place))
     page.locator("#ranked tr[data-row='0']").click()
     page.click(".card")
+    page.locator(".verdict button").last.click()
+    assert page.locator("#feature option:checked").inner_text() == shown
     page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
     page.pdf()
     set_filter(page, f'{HOSTILE} = "x" and {HOSTILE}')

@@ -114,6 +114,15 @@ function editDistance(one, other) {
   return before.at(-1);
 }
 
+// A filter by columns of the batch, to show how one is written.
+function exampleFilter(run) {
+  const values = run.columns.filter((column) => column.role === "value" && !column.isMissing(0));
+  const number = values.find((column) => column.isNumber);
+  const word = values.find((column) => !column.isNumber && column.spec.levels.length <= 50);
+  const parts = [[number, ">"], [word, "="]].filter(([column]) => column);
+  return [...parts.map(([column, sign]) => `${visible(column.name)} ${sign} ${column.text(0)}`), "some words"].join(" and ");
+}
+
 // The box of the filter: reads it a moment after the last key, and tells what cannot be read.
 class FilterBox {
   constructor(filter, onRows) {
@@ -121,6 +130,7 @@ class FilterBox {
     this.box = document.getElementById("filter");
     this.message = document.getElementById("filter-message");
     this.clear = document.getElementById("filter-clear");
+    this.box.placeholder = shortened(exampleFilter(filter.run), 80);
     let waiting;
     this.box.addEventListener("input", () => {
       clearTimeout(waiting);

@@ -86,8 +86,9 @@ class Page {
     this.table.onlyFlagged.addEventListener("change", () => this.remember());
     this.feature.select.addEventListener("change", () => this.remember());
     for (const button of document.querySelectorAll("[data-column]")) {
-      button.disabled = !this.feature.has(button.dataset.column);
-      button.addEventListener("click", () => this.showFeature(button.dataset.column));
+      const feature = this.run.features.find(({ name }) => visible(name) === button.dataset.column);
+      button.disabled = feature === undefined;
+      button.addEventListener("click", () => this.showFeature(feature.name));
     }
     // The address holds the view: sections are reached without it.
     for (const link of document.querySelectorAll("nav a")) {
@@ -163,6 +164,7 @@ class Page {
     this.roc?.update(flags);
     this.feature.update(flags, this.row);
     this.table.update(flags, this.row);
+    if (/flagged/i.test(this.filter.text)) this.filter.apply();
     this.findings.showOthers(flags, (filter) => this.filter.set(filter));
     this.remember();
   }
