@@ -42,16 +42,6 @@ function outlineSeries(name) {
   };
 }
 
-// Three bars side by side for each level.
-function levelSeries() {
-  const size = [0.27];
-  return [
-    barSeries("normal", { size, align: -1, gap: 0 }),
-    { ...barSeries("rest", { size, align: 0 }), fill: () => color("page"), stroke: () => color("rest"), width: 2 },
-    barSeries("flagged", { size, align: 1, gap: 0 }),
-  ];
-}
-
 function newChart(box, data, { cursor = {}, hooks = {}, ...options }) {
   const chart = new uPlot(
     {
@@ -99,17 +89,22 @@ function drawLine(chart, x, name) {
   ctx.restore();
 }
 
-// The outline of a histogram, drawn by hand: a series has no steps between edges.
-function drawSteps(chart, edges, heights, name) {
+// The tops of bars as a line, drawn by hand: a series has no steps between edges. Levels, which have
+// no edges, get a dash each.
+function drawTops(chart, edges, heights, name) {
   const { ctx } = chart;
+  const isLevel = edges.length === 0;
   ctx.save();
   ctx.strokeStyle = color(name);
   ctx.lineWidth = 2 * devicePixelRatio;
   ctx.beginPath();
   heights.forEach((height, bin) => {
+    const [left, right] = isLevel ? [bin - 0.44, bin + 0.44] : [edges[bin], edges[bin + 1]];
     const y = chart.valToPos(height, "y", true);
-    ctx.lineTo(chart.valToPos(edges[bin], "x", true), y);
-    ctx.lineTo(chart.valToPos(edges[bin + 1], "x", true), y);
+    const start = chart.valToPos(left, "x", true);
+    if (isLevel) ctx.moveTo(start, y);
+    else ctx.lineTo(start, y);
+    ctx.lineTo(chart.valToPos(right, "x", true), y);
   });
   ctx.stroke();
   ctx.restore();

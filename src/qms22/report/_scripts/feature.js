@@ -35,7 +35,8 @@ class FeaturePicture {
       const total = Math.max(bars.reduce((sum, bar) => sum + bar, 0), 1);
       return bars.map((bar) => bar / total);
     });
-    return [kind === "level" ? labels.map((_, place) => place) : middles(edges), ...this.shares];
+    const [ours, , theirs] = this.shares;
+    return [kind === "level" ? labels.map((_, place) => place) : middles(edges), ours, theirs];
   }
 
   build() {
@@ -44,7 +45,9 @@ class FeaturePicture {
     const { kind, edges, labels } = this.feature;
     const isLevel = kind === "level";
     const range = isLevel ? [-0.5, labels.length - 0.5] : [edges[0], edges.at(-1)];
-    const series = isLevel ? levelSeries() : [barSeries("normal"), { show: false }, outlineSeries("flagged")];
+    const series = isLevel
+      ? [barSeries("normal", { size: [0.38], align: -1 }), barSeries("flagged", { size: [0.38], align: 1 })]
+      : [barSeries("normal"), outlineSeries("flagged")];
     this.made = newChart(this.box, this.data(), {
       // Rotated names of levels reach beyond the last bar.
       padding: [8, isLevel ? 48 : 8, 0, 0],
@@ -57,7 +60,7 @@ class FeaturePicture {
       series: [{}, ...series],
       hooks: {
         draw: [(chart) => {
-          if (!isLevel) drawSteps(chart, edges, this.shares[1], "rest");
+          drawTops(chart, edges, this.shares[1], "rest");
           this.mark(chart);
         }],
         setCursor: [(chart) => this.read(chart.cursor.idx)],

@@ -74,7 +74,7 @@ class Marks {
     const rows = this.rows;
     const counts = MARKS.map((mark) => [rows.filter((row) => this.of(row).mark === mark).length, mark]);
     const parts = counts.filter(([count]) => count > 0).map(([count, mark]) => `${countText(count)} ${mark}`);
-    const given = this.nGiven > 0 ? ` ${plural(this.nGiven, "row")} were marked before.` : "";
+    const given = this.nGiven > 0 ? ` ${plural(this.nGiven, "row")} ${this.nGiven === 1 ? "was" : "were"} marked before.` : "";
     const words = rows.length === 0 ? "No row is marked here." : `Marked: ${parts.join(", ")}.`;
     const loss = this.isKept ? "" : " This browser does not keep marks for this page; download them before you close it.";
     document.getElementById("marks-words").textContent = words + given + loss;

@@ -55,7 +55,7 @@ class ScorePicture {
     if (normal) {
       // If all rows of the batch were normal, the line would follow the bars.
       const scale = this.run.nRows / normal.reduce((sum, count) => sum + count, 0);
-      drawSteps(chart, edges, normal.map((count) => Math.max(scale * count, this.log.checked ? 0.5 : 0)), "normal");
+      drawTops(chart, edges, normal.map((count) => Math.max(scale * count, this.log.checked ? 0.5 : 0)), "normal");
     }
     if (this.hasLine) drawLine(chart, this.run.score.value(this.flags.last - 1), "text");
   }
