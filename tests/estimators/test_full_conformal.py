@@ -15,12 +15,8 @@ from numpy.typing import NDArray
 from qms22._runtime.lazy_rows import LazyRows
 from qms22.estimators import full_conformal, trials
 from qms22.estimators.conformal import e_benjamini_hochberg
-from qms22.estimators.full_conformal import (
-    FullCalibration,
-    closed_e_benjamini_hochberg,
-    draw_line,
-    on_common_scale,
-)
+from qms22.estimators.e_values import closed_e_benjamini_hochberg, draw_line
+from qms22.estimators.full_conformal import FullCalibration, on_common_scale
 from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.trials import TrialScores
 
