@@ -82,9 +82,8 @@ def test_pictures_follow_the_width_of_the_page(open_report: Any) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-# What a person does, as code, and the time until the next frame is drawn.
-_TIMED = """async (action) => {
-  const began = performance.now();
+# What a person does, as code, until the next frame is drawn.
+_ACT = """async (action) => {
   const box = document.getElementById('filter');
   const filter = (text) => {
     box.value = text;
@@ -106,18 +105,28 @@ _TIMED = """async (action) => {
     sortNumbers: () => sort('feature 3'),
     sortTexts: () => sort('comment'),
     sortRank: () => sort('rank'),
-    scrollFar: () => scroll(0.7),
-    scrollBack: () => scroll(0.1),
+    scroll: () => scroll(Math.random()),
     nextRow: () => press('ArrowDown'),
     mark: () => press('a'),
   })[action]();
   await new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn, 0)));
-  return performance.now() - began;
 }"""
 _ACTIONS = (
     *("number", "level", "words", "all", "sortNumbers", "sortTexts", "sortRank"),
-    *("scrollFar", "scrollBack", "nextRow", "mark"),
+    *("scroll", "nextRow", "mark"),
 )
+
+
+def milliseconds(page: Any, session: Any, action: str) -> float:
+    """The time that the page works for an action. Tests that share its cores do not count."""
+
+    def now() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
+
+    began = now()
+    page.evaluate(_ACT, action)
+    return 1000 * (now() - began)
 
 
 @pytest.mark.slow
@@ -126,12 +135,14 @@ def test_a_hundred_thousand_rows_without_lag(open_report: Any, tmp_path: Any) ->
     assert (tmp_path / "page-0.html").stat().st_size < 24e6
     assert n_listed(page) == 100_000
     page.wait_for_timeout(1000)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
     times = {
-        action: np.median([page.evaluate(_TIMED, action) for _ in range(3)]) for action in _ACTIONS
+        action: np.median([milliseconds(page, session, action) for _ in range(5)])
+        for action in _ACTIONS
     }
-    # On an idle machine each takes 10 to 60 ms; tests share their cores with others.
     assert np.median([*times.values()]) < 100, times
-    assert max(times.values()) < 2000, times
+    assert max(times.values()) < 300, times
     assert page.locator("#ranked tbody tr").count() < 60
     set_filter(page, "remark 99")
     found = n_listed(page)
