@@ -10,6 +10,7 @@ import pytest
 
 from qms22 import QMS22Ensemble
 from qms22.detection.calibration import _TableSplits, calibrate_tables, encode_split
+from qms22.detection.checks import TableChecks
 from qms22.detection.encoding import encode_tables
 from qms22.estimators.calibration import CalibrationSplit
 
@@ -42,6 +43,18 @@ def test_months_counters_and_new_levels_are_left_out() -> None:
     assert set(left_out) == {"month", "quarter", "ticket", "text_month"}
     assert "period or a counter" in left_out["month"]
     assert "levels that no normal row has" in left_out["quarter"]
+
+
+def test_constants_of_another_period_are_left_out() -> None:
+    """Each table is of one month, and says so in every row."""
+    normal = rows(200, month=4, quarter="Q2", day="2024-04-30", share=0.5, ok=True, fault=0)
+    batch = rows(50, month=5, quarter="Q3", day="2024-05-31", share=0.7, ok=False, fault=0)
+    batch.loc[:3, "fault"] = 7
+    encoder = encode_tables(normal, batch).encoder
+    assert set(encoder.ignore) == {"month", "quarter", "day"}
+    note = {column.name: column.note for column in encoder.columns_}["month"]
+    assert note.startswith("always 4, but nearly all of the batch has another value")
+    assert TableChecks(encoder).names == ("x", "share", "ok", "fault")
 
 
 @pytest.mark.parametrize(

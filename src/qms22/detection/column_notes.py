@@ -55,11 +55,14 @@ def _percent(share: float) -> str:
 
 def _left_out(encoded: EncodedTables, ignored: Collection[str]) -> str:
     """Return the columns that vary and are not used, those that look informative first."""
-    asked = {*ignored, *(encoded.encoder.kinds or {})}
+    encoder = encoded.encoder
+    asked = {*ignored, *(encoder.kinds or {})}
     columns = [
         column
-        for column in encoded.encoder.columns_
-        if not column.outputs and column.kind != "constant" and column.name not in asked
+        for column in encoder.columns_
+        if not column.outputs
+        and (column.kind != "constant" or column.name in encoder.ignore)
+        and column.name not in asked
     ]
     columns.sort(key=lambda column: column.kind == "identifier")
     names = [

@@ -33,6 +33,9 @@ _NUMBER_NOTE = (
 _LEVEL_NOTE = (
     "nearly all of the batch has levels that no normal row has: looks like a period; ignored"
 )
+_CONSTANT_NOTE = (
+    "always {value}, but nearly all of the batch has another value: looks like a period; ignored"
+)
 _WORD_NOTE = "nearly all of the batch has texts that are of another kind; ignored"
 
 
@@ -48,7 +51,9 @@ def find_periods(
       if normal rows cover some days or weeks;
     - whole numbers, if nearly all rows are above or nearly all below all normal ones: a month, a
       year, a counter. Numbers with decimals are measurements and stay;
-    - a category whose levels recur, if nearly all rows have levels that no normal row has.
+    - a category whose levels recur, if nearly all rows have levels that no normal row has;
+    - a date, a whole number or a level that all normal rows have, if nearly all rows have another:
+      each table is of one month.
 
     Whole numbers and categories stay if there are few rows, or if no other column would be left.
     A column of numbers or dates in which nearly all rows have words that no normal row has cannot
@@ -72,8 +77,9 @@ def find_periods(
     others: dict[str, str] = {}
     for name, plan in encoder.plans_.items():
         if not plan.outputs:
-            continue
-        if _is_later(plan, normal[name], rows[name], n_searched):
+            if plan.kind == "constant" and name not in encoder.ignore and n_searched >= _LEAST_ROWS:
+                dates.update(_broken_constant(normal[name], rows[name], _NEARLY_ALL * n_searched))
+        elif _is_later(plan, normal[name], rows[name], n_searched):
             dates.update(_dates_to_leave_out(plan, normal[name]))
         elif n_searched >= _LEAST_ROWS:
             note = _note_of_unlike(plan, normal[name], rows[name], _NEARLY_ALL * n_searched)
@@ -100,6 +106,22 @@ def _dates_to_leave_out(plan: ColumnPlan, normal: Cells) -> dict[str, str]:
         cycle for cycle in ("hour", "weekday") if part_name(plan.name, cycle) in map(part_of, rest)
     )
     return dict.fromkeys(parts, f"{_DATE_NOTE}; only {cycles} used")
+
+
+def _broken_constant(normal: Cells, rows: Cells, most: float) -> dict[str, str]:
+    """Return a column that is the same in all normal rows and another in more rows than `most`."""
+    if normal.form in ("boolean", "other") or not normal.has_value.any():
+        return {}
+    if normal.is_text:
+        n_others = _count_new(rows, rows.values, normal.levels)
+    elif normal.form == "date":
+        n_others = sum(_count_outside(normal.values, rows.values))
+    else:
+        n_others = _count_whole_outside(normal.values, rows.values)
+    if n_others <= most:
+        return {}
+    first = int(np.argmax(normal.has_value))
+    return {normal.name: _CONSTANT_NOTE.format(value=normal.show(first))}
 
 
 def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells, most: float) -> str:
