@@ -17,6 +17,17 @@ from qms22.tables.database_place import DatabasePlace
 if TYPE_CHECKING:
     from qms22.detection import Detection
 
+# What kinds of columns are called, in the order in which they are shown.
+_KINDS = {
+    "numeric": "numbers",
+    "categorical": "categories",
+    "boolean": "yes or no",
+    "date": "dates",
+}
+
+# Columns of a kind that are named.
+_MOST_COLUMNS = 20
+
 # Columns that moved; of a batch that is unlike the normal rows all may have moved.
 _MOST_MOVED = 10
 
@@ -76,20 +87,21 @@ def print_flagged(found: Detection) -> None:
 
 
 def print_columns(found: Detection) -> None:
-    """Print how each column of the tables was understood."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    console = Console(stderr=True)
-    shown = Table(title="Columns")
-    for heading in ("column", "kind", "usual value", "note"):
-        shown.add_column(heading)
-    for row in found.encoder.describe():
-        shown.add_row(*map(escape, row.values()))
-    console.print(shown)
+    """Print how the columns of the tables were understood, one line for each kind."""
+    by_kind: dict[str, list[str]] = {kind: [] for kind in (*_KINDS.values(), "left out")}
+    for column in found.encoder.columns_:
+        if column.outputs:
+            by_kind[_KINDS[column.kind]].append(column.name)
+        elif column.kind == "constant":
+            by_kind["left out"].append(f"{column.name} ({column.note})")
+        else:
+            by_kind["left out"].append(f"{column.name} ({column.kind})")
+    for kind, names in by_kind.items():
+        if names:
+            more = f" and {len(names) - _MOST_COLUMNS:,} more" if len(names) > _MOST_COLUMNS else ""
+            say(f"{kind}: {', '.join(names[:_MOST_COLUMNS])}{more}")
     if found.n_dropped:
-        console.print(f"{found.n_dropped} unlabeled rows with missing values were dropped")
+        say(f"{found.n_dropped:,} unlabeled rows with missing values were dropped")
 
 
 def print_notes(found: Detection) -> None:
