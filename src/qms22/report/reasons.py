@@ -77,5 +77,5 @@ def _percentages(listed: Sequence[PageReason], sizes: NDArray[np.intp]) -> NDArr
     strengths = np.clip(np.nan_to_num([reason.strength for reason in listed]), 0.0, 1e300)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     most = np.repeat(np.maximum.reduceat(strengths, starts), sizes)
-    percentages: NDArray[np.uint8] = (100 * strengths / np.maximum(most, 1e-300)).round()
+    percentages: NDArray[np.uint8] = (strengths / np.where(most > 0, most, 1.0) * 100).round()
     return percentages.astype(np.uint8)
