@@ -23,6 +23,7 @@ def main() -> None:
         folder = FOLDER / case.name
         folder.mkdir(parents=True)
         for name, content in case.files(seed).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
         (folder / "expected.json").write_text(_json_text(case.expected(seed)))
 

@@ -175,10 +175,10 @@ def test_damaged_files(tmp_path: Path, seed: int) -> None:
     folders = sorted((Path(__file__).parent / "files").iterdir())
     folder = folders[rng.integers(len(folders))]
     expected = json.loads((folder / "expected.json").read_text())
-    for path in folder.iterdir():
-        content = path.read_bytes()
-        is_damaged = path.suffix != ".json" or "json" in folder.name
-        (tmp_path / path.name).write_bytes(damage(content, rng) if is_damaged else content)
+    for path in sorted(folder.rglob("*.*")):
+        place = tmp_path / path.relative_to(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(damage(path.read_bytes(), rng))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         done = run("detect", *expected["inputs"], "--top", "1", "--n-jobs", "1", cwd=tmp_path)
