@@ -90,7 +90,7 @@ def explain_batch(
         read = checks.read(encoded.batch_cells)
         columns: Columns = {name: cells.take(places) for name, cells in read.items()}
     else:
-        columns = checks.read(encoded.encoder.typed_cells(table))
+        columns = checks.read(encoded.encoder.typed_cells(table), is_part=True)
     reasons = explain_rows(scorer, table, columns, checks.read(encoded.normal_cells))
     return dict(zip(rows.tolist(), reasons, strict=True))
 

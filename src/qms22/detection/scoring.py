@@ -88,7 +88,7 @@ def score(
         flagged = flag_top(scores, k)
     rows = rows_to_explain(scores, flagged)
     explained = source.take(rows)
-    columns = checks.read(encoder.typed_cells(explained))
+    columns = checks.read(encoder.typed_cells(explained), is_part=True)
     found = explain_rows(scorer, explained, columns, {})
     reasons = dict(zip(rows.tolist(), found, strict=True))
     return Detection(

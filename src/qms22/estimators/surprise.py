@@ -12,8 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# Sorted values that are kept; of more, quantiles are.
+# Of more values than this, only some are kept.
 _MOST_KEPT = 4096
+
+# Excesses beyond this are not told apart: larger ones would overflow.
+_LARGEST = 1e300
 
 # Excess beyond all reference values, in units of their tail, counts up to here as it is, and from
 # here on by its logarithm: a heavy tail has excesses of many units, too.
@@ -34,7 +37,7 @@ class NumberReference:
     Parameters
     ----------
     ascending : ndarray
-        The values, or quantiles of many.
+        The values, or some of many: those at `kept_places`.
     n : int
         How many values there were.
     low_unit, high_unit : float
@@ -57,19 +60,17 @@ class NumberReference:
         n = len(present)
         if n < 2 * n_trimmed + 3:
             return None
-        low, low_tenth, high_tenth, high = np.quantile(present, [0.01, 0.1, 0.9, 0.99])
-        least = _LEAST_UNIT * float(high_tenth - low_tenth) or float(present.std()) or 1.0
-        units = [
-            max(float(tail) / math.log(10.0), least)
+        # Half of the values, so that no difference overflows.
+        half = present / 2
+        low, low_tenth, high_tenth, high = np.quantile(half, [0.01, 0.1, 0.9, 0.99])
+        largest = float(np.abs(half).max()) or 1.0
+        deviation = float((half / largest).std()) * largest
+        least = _LEAST_UNIT * float(high_tenth - low_tenth) or deviation or 0.5
+        low_unit, high_unit = (
+            min(2.0 * max(float(tail) / math.log(10.0), least), _LARGEST)
             for tail in (low_tenth - low, high - high_tenth)
-        ]
-        if n > _MOST_KEPT:
-            # The ends are kept as they are.
-            ends = n_trimmed + 2
-            inner = np.linspace(ends, n - 1 - ends, _MOST_KEPT - 2 * ends).round().astype(np.intp)
-            places = np.concatenate([np.arange(ends), inner, np.arange(n - ends, n)])
-            present = present[places]
-        return cls(present, n, units[0], units[1], n_trimmed)
+        )
+        return cls(present[kept_places(n, n_trimmed)], n, low_unit, high_unit, n_trimmed)
 
     def surprise(self, values: NDArray[np.float64], *, own: bool = False) -> NDArray[np.float64]:
         """Compute how surprising values are; 0 for NaN.
@@ -87,12 +88,9 @@ class NumberReference:
     def _one_side(
         self, values: NDArray[np.float64], ascending: NDArray[np.float64], unit: float, own: bool
     ) -> NDArray[np.float64]:
-        n_kept = len(ascending)
-        n_as_high = n_kept - np.searchsorted(ascending, values, side="left")
-        # The values at the ends stand for themselves, those between them for several.
-        n_as_high = np.where(
-            n_as_high > self.n_trimmed + 2, n_as_high * (self.n / n_kept), n_as_high
-        )
+        # Kept places are the same from both ends.
+        places = np.append(kept_places(self.n, self.n_trimmed), self.n)
+        n_as_high = self.n - places[np.searchsorted(ascending, values, side="left")]
         n_others = self.n - own
         shares = np.maximum(1.0 + n_as_high - own, 1.0) / (n_others + 1.0)
         end = ascending[-1 - self.n_trimmed]
@@ -100,7 +98,22 @@ class NumberReference:
         is_beyond_own = own & (values >= end)
         end = np.where(is_beyond_own, ascending[-2 - self.n_trimmed], end)
         surprise: NDArray[np.float64] = -np.log(np.minimum(1.0, 2.0 * shares))
-        return surprise + _bounded((values - end) / unit)
+        with np.errstate(over="ignore"):
+            return surprise + _bounded((values - end) / unit)
+
+
+def kept_places(n: int, n_trimmed: int) -> NDArray[np.intp]:
+    """Return the places of the sorted values that are kept.
+
+    All of few values are; of many, the closer to an end, the more: counts from there are right up
+    to about one percent. The places are the same from both ends.
+    """
+    if n <= _MOST_KEPT:
+        return np.arange(n)
+    ends = n_trimmed + 2
+    inner = np.geomspace(ends, n // 2, _MOST_KEPT // 2 - ends).round().astype(np.intp)
+    lower = np.unique(np.concatenate([np.arange(ends), inner]))
+    return np.unique(np.concatenate([lower, n - 1 - lower]))
 
 
 @dataclass(frozen=True)
@@ -131,26 +144,27 @@ class LevelReference:
         own : bool
             Whether these are reference rows, each of which is compared with the others.
         """
-        counts = np.append(self.counts, 0)
         numbers = np.where((codes < 0) | (codes >= len(self.counts)), len(self.counts), codes)
-        own_by_level = np.full(len(counts), int(own))
-        found = self._by_level(counts, own_by_level)
-        return found[numbers]
+        return self._by_level(np.append(self.counts, 0), own)[numbers]
 
-    def _by_level(self, counts: NDArray[np.intp], own: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Compute the surprise of each level."""
-        n = max(self.n, 1)
+    def _by_level(self, counts: NDArray[np.intp], own: bool) -> NDArray[np.float64]:
+        """Compute the surprise of a row of each level; an own row does not count itself."""
+        n = max(self.n - own, 1)
+        left = np.maximum(counts - own, 0)
         ascending = np.sort(counts[counts > 0])
-        cumulated = np.concatenate([[0], np.cumsum(ascending)])
-        n_not_more = np.searchsorted(ascending, counts, side="right")
+        n_not_more = np.searchsorted(ascending, left, side="right")
+        cumulated = np.concatenate([[0], np.cumsum(ascending)])[n_not_more]
         # Of an unseen level nobody knows how rare it is; about as many rows as have a level of
         # their own have one that was not seen before (Good and Turing).
-        n_single = np.count_nonzero(counts == 1)
-        n_as_rare = np.where(counts > 0, cumulated[n_not_more] - own, n_single)
-        surprise = -np.log((1.0 + n_as_rare) / (n + 1.0 - own))
-        n_next = np.append(ascending, n)[n_not_more]
-        is_rare = counts <= _RARE * n
-        bonus = np.log(np.maximum(n_next / np.maximum(counts, 1), 1.0))
+        n_single = np.count_nonzero(counts == 1) - (own & (counts == 1))
+        n_as_rare = np.where(left > 0, cumulated + (left if own else 0), n_single)
+        surprise = -np.log((1.0 + n_as_rare) / (n + 1.0))
+        # The next more frequent level; that of the row itself, without it, is none.
+        is_itself = (left < counts) & (np.append(ascending, 0)[n_not_more] == counts)
+        is_itself &= np.searchsorted(ascending, counts, side="right") == n_not_more + 1
+        n_next = np.append(ascending, [n, n])[n_not_more + is_itself]
+        bonus = np.log(np.maximum(n_next / np.maximum(left, 1), 1.0))
+        is_rare = left <= _RARE * n
         result: NDArray[np.float64] = np.maximum(surprise + np.where(is_rare, bonus, 0.0), 0.0)
         return result
 
@@ -181,5 +195,5 @@ def gaps_on_circle(
 
 def _bounded(excess: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return an excess of 0 or more that grows slowly once it is large."""
-    positive = np.maximum(excess, 0.0)
+    positive = np.clip(excess, 0.0, _LARGEST)
     return np.minimum(positive, _LINEAR) + _LINEAR * np.log(np.maximum(positive / _LINEAR, 1.0))

@@ -19,6 +19,9 @@ _MOST_LEVELS = 60
 # Columns that are named as what suggests a value.
 _MOST_NAMED = 3
 
+# Rows that are predicted at a time, for less memory.
+_ROWS_AT_ONCE = 4096
+
 # Surprises from here on count when the cell to blame is looked for.
 _ODD = 6.0
 
@@ -44,12 +47,13 @@ class FittingChecks:
         codes = []
         for check in self._levels:
             counts = check.reference.counts
-            frequent = np.flatnonzero(counts >= _LEAST_SHARE * check.reference.n)
-            codes.append(
-                tuple(
-                    frequent[np.argsort(-counts[frequent], kind="stable")][:_MOST_LEVELS].tolist()
-                )
-            )
+            frequent = np.flatnonzero(counts >= _LEAST_SHARE * check.reference.n).tolist()
+            # By name where counts are equal: the order of rows must not decide.
+            names = ("", *check.levels)
+            order = sorted(frequent, key=lambda code: (-counts[code], names[code]))
+            # The others say whether a row has the most frequent one: with it, each level would be
+            # known from the rest, and none would say anything by itself.
+            codes.append(tuple(order[1 : _MOST_LEVELS + 1]))
         self._codes = tuple(codes)
         self._relations = Relations()
         own = self._relations.learn(self._inputs(rows), seed)
@@ -59,7 +63,13 @@ class FittingChecks:
 
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd the numbers of rows are next to the other columns."""
-        return self._surprises(self._relations.predict(self._inputs(rows)))
+        inputs = self._inputs(rows)
+        parts = [
+            inputs.take(slice(first, first + _ROWS_AT_ONCE))
+            for first in range(0, len(inputs.numbers), _ROWS_AT_ONCE)
+        ]
+        found = [self._surprises(self._relations.predict(part)) for part in parts]
+        return np.concatenate([np.empty((0, len(self.numbers))), *found])
 
     def blame(
         self, rows: Columns
@@ -98,7 +108,7 @@ class FittingChecks:
         self, rows: Columns, places: NDArray[np.intp], column: int, show: Shower
     ) -> list[str]:
         """Say what the other columns suggest."""
-        some = {name: rows[name].take(places) for name in self._names if name in rows}
+        some = {name: cells.take(places) for name, cells in rows.items()}
         suggested = self._relations.predict(self._inputs(some)).values[:, column].tolist()
         name, sources = self.numbers[column], self.sources[column][:_MOST_NAMED]
         who = listed(sources) if sources else "the other columns"
@@ -108,10 +118,6 @@ class FittingChecks:
             for begin, value in zip(shown_cells(rows[name], places, show), suggested, strict=True)
         ]
 
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return (*self.numbers, *(check.columns[0] for check in self._levels))
-
     def _surprises(self, found: Prediction, *, own: bool = False) -> NDArray[np.float64]:
         columns = [
             np.zeros(len(errors)) if reference is None else reference.surprise(errors, own=own)
@@ -120,15 +126,25 @@ class FittingChecks:
         return np.array(columns).T.reshape(len(found.errors), len(self.numbers))
 
     def _inputs(self, rows: Columns) -> RelationInputs:
-        n_rows = len(rows[self._names[0]].values) if self._names else 0
+        n_rows = len(next(iter(rows.values())).values)
         numbers = [
-            np.full(n_rows, np.nan) if rows[name].is_text else rows[name].values
+            rows[name].values
+            if name in rows and not rows[name].is_text
+            else np.full(n_rows, np.nan)
             for name in self.numbers
         ]
         levels = []
         for check, codes in zip(self._levels, self._codes, strict=True):
-            of_rows = check.codes(rows[check.columns[0]])
-            levels += [(of_rows == code).astype(np.float64) for code in codes]
+            name = check.columns[0]
+            # Of a column that a table lacks nothing is known.
+            of_rows = check.codes(rows[name]) if name in rows else None
+            shares = check.reference.counts / max(check.reference.n, 1)
+            levels += [
+                np.full(n_rows, shares[code])
+                if of_rows is None
+                else (of_rows == code).astype(np.float64)
+                for code in codes
+            ]
         return RelationInputs(
             np.array(numbers).T.reshape(n_rows, len(numbers)),
             np.array(levels).T.reshape(n_rows, len(levels)),

@@ -31,8 +31,10 @@ _LACKING = 0.1
 
 _MOST_NAMED = 4
 
-# The column that says how often a row is there; no column of a table has such a name.
+# Columns that say how often a row is there, and among how many rows; no column of a table has such
+# a name.
 COPIES = "\0copies"
+N_ROWS = "\0rows"
 # The largest surprise of a row that is repeated.
 _MOST = 100.0
 
@@ -196,7 +198,8 @@ class RepeatCheck:
             # As if one half of the normal rows were the batch.
             expected, found = (among_normal + 1) / 2, np.maximum(among_normal / 2, 1)
         else:
-            expected, found = (among_normal + 1) * len(copies) / self.n_normal, copies
+            n_rows = rows[N_ROWS].values
+            expected, found = (among_normal + 1) * n_rows / self.n_normal, copies
         tail = -poisson.logsf(found - 1.0, expected)
         is_repeated = found > 1
         return np.where(is_repeated, np.minimum(np.nan_to_num(tail, posinf=_MOST), _MOST), 0.0)
@@ -216,10 +219,20 @@ class RepeatCheck:
         ]
 
 
-def copies_of(rows: Columns, names: Sequence[str]) -> Cells:
-    """Return how often each row is among all rows, as a column."""
-    _, places, counts = np.unique(row_hashes(rows, names), return_inverse=True, return_counts=True)
-    return Cells(COPIES, "number", counts[places.ravel()].astype(np.float64))
+def count_copies(rows: Columns, *, is_part: bool = False) -> dict[str, Cells]:
+    """Return how often each row is there, and among how many, as columns.
+
+    Parameters
+    ----------
+    rows : Columns
+    is_part : bool
+        Whether these are rows picked from a table: nobody knows how often they are in it.
+    """
+    hashes = row_hashes(rows, tuple(rows))
+    _, places, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    copies = np.ones(len(hashes)) if is_part else counts[places.ravel()].astype(np.float64)
+    n_rows = np.full(len(hashes), float(len(hashes)))
+    return {COPIES: Cells(COPIES, "number", copies), N_ROWS: Cells(N_ROWS, "number", n_rows)}
 
 
 def _expected(first: LevelCheck, second: LevelCheck) -> NDArray[np.float64]:

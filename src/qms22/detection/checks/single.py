@@ -244,9 +244,8 @@ class TimeOfDayCheck(ColumnCheck):
         times = np.repeat(self.minutes, self.counts)
         gaps = gaps_on_circle(_minutes(rows[self.columns[0]].values), times, 1440.0, own=own)
         # Only far from others is odd, not near to them.
-        return np.where(
-            gaps > np.median(self.reference.ascending), self.reference.surprise(gaps), 0.0
-        )
+        is_far = gaps > np.median(self.reference.ascending)
+        return np.where(is_far, self.reference.surprise(gaps, own=own), 0.0)
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say between which times no normal row is."""

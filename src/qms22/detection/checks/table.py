@@ -13,10 +13,11 @@ from qms22.detection.checks.fitting import FittingChecks
 from qms22.detection.checks.joint import (
     COPIES,
     MOST_LEVELS_IN_PAIR,
+    N_ROWS,
     MissingTogetherCheck,
     PairCheck,
     RepeatCheck,
-    copies_of,
+    count_copies,
 )
 from qms22.detection.checks.single import (
     LevelCheck,
@@ -41,6 +42,10 @@ _TRIMMED = 10
 
 # The weight of the checks, next to the views of a detector; an excess of odd rows adds to it.
 _WEIGHT = 1.0
+
+# Surprises are rounded: products of matrices have rounding errors that depend on the place of a row,
+# and equal rows must be equally odd.
+_DECIMALS = 6
 
 # Checks of a row that are kept.
 MOST_KEPT = 4
@@ -121,18 +126,19 @@ class TableChecks:
         self.weight = 0.0
         self.threshold = np.inf
 
-    def read(self, cells: Columns) -> Columns:
+    def read(self, cells: Columns, *, is_part: bool = False) -> Columns:
         """Return the columns that are checked, and how often each row is there.
 
         Parameters
         ----------
         cells : mapping of str to Cells
             As the encoder understands them. Columns may be lacking.
+        is_part : bool
+            Whether these are rows picked from a table: how often they are there says nothing.
         """
         rows = {name: cells[name] for name in self.names if name in cells}
         rows = {name: column for name, column in rows.items() if column.form != "other"}
-        rows[COPIES] = copies_of(rows, tuple(rows))
-        return rows
+        return {**rows, **count_copies(rows, is_part=is_part)}
 
     def learn(self, normal: Columns, seed: int, *, pooled: bool = False) -> NDArray[np.float64]:
         """Learn from known-normal rows; return how odd up to 7,000 of them are, held out.
@@ -148,7 +154,7 @@ class TableChecks:
             of them are learned from, and how often rows are there says nothing.
         """
         n_trimmed = _TRIMMED if pooled else 0
-        rows = {name: cells for name, cells in normal.items() if name != COPIES}
+        rows = {name: cells for name, cells in normal.items() if name not in (COPIES, N_ROWS)}
         self.names = tuple(rows)
         levels = []
         for cells in rows.values():
@@ -168,7 +174,7 @@ class TableChecks:
         self.fitting = FittingChecks(numbers, [level for level in levels if level.levels])
         of_numbers = self.fitting.learn(normal, rng.randint(2**31 - 1), n_trimmed)
         own = np.hstack([self._of_checks(normal, own=True), of_numbers])
-        oddness: NDArray[np.float64] = own.max(axis=1)
+        oddness: NDArray[np.float64] = own.max(axis=1).round(_DECIMALS)
         self.held_out = HeldOutScores.of(oddness)
         return oddness
 
@@ -176,7 +182,8 @@ class TableChecks:
         """Compute how odd rows are in each check, (n_rows, n_checks)."""
         if not self.checks:
             return np.zeros((len(rows[COPIES].values), 1))
-        return np.hstack([self._of_checks(rows), self.fitting.surprises(rows)])
+        found = np.hstack([self._of_checks(rows), self.fitting.surprises(rows)])
+        return found.round(_DECIMALS, out=found)
 
     def scores(self, surprises: NDArray[Any]) -> NDArray[np.float64]:
         """Compute −log p of rows: how many held-out normal rows are as odd in any check."""
