@@ -237,9 +237,9 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
         with _damage_named(path):
             data = _with_current_modules(data)
     contents = _read_contents(skops_io, data, path)
-    # Up to format 4 there were no checks.
-    checks = contents.get("checks")
-    return SavedModel(contents["detector"], contents["encoder"], header["facts"], checks)
+    return SavedModel(
+        contents["detector"], contents["encoder"], header["facts"], contents["checks"]
+    )
 
 
 def _header(detector: BatchDetector, facts: dict[str, Any]) -> str:
@@ -317,7 +317,7 @@ def _with_current_module(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_contents(skops_io: Any, data: bytes, path: Path) -> dict[str, Any]:
-    """Check the types of a file, then build its detector and its encoder."""
+    """Check the types of a file, then build its detector, its encoder and its checks."""
     with _damage_named(path):
         foreign = _foreign_types(skops_io, data)
     if foreign:
@@ -331,6 +331,9 @@ def _read_contents(skops_io: Any, data: bytes, path: Path) -> dict[str, Any]:
         encoder = contents["encoder"]
         if encoder is not None and not callable(getattr(encoder, "transform", None)):
             raise TypeError("the encoder cannot transform")
+        # Up to format 4 there were no checks.
+        if contents.setdefault("checks", None) is not None:
+            contents["checks"].try_out(encoder)
     return contents
 
 

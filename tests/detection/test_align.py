@@ -90,7 +90,7 @@ def test_tables_without_names_are_matched_by_order(tmp_path: Path) -> None:
 def test_a_saved_model_takes_other_names(tmp_path: Path) -> None:
     normal, batch = tables()
     made = detect(normal, batch, k=1, id="order_id")
-    save_model(tmp_path / "m.skops", made.detector, encoder=made.encoder)
+    save_model(tmp_path / "m.skops", made.detector, encoder=made.encoder, checks=made.checks)
     model = load_model(tmp_path / "m.skops")
     other = batch.set_axis(["Order ID", "Amount", "Unit price", "Kind"], axis=1).assign(memo="y")
     found = score(model, other, id="Order ID", k=1)

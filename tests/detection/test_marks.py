@@ -321,7 +321,7 @@ def test_models_that_learned_from_marks(
     tables: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
 ) -> None:
     found = detect(*tables, marks=marks_for(tables[1]), k=8, n_jobs=1, **LEFT_OUT)
-    save_model(tmp_path / "m.skops", found.detector, encoder=found.encoder)
+    save_model(tmp_path / "m.skops", found.detector, encoder=found.encoder, checks=found.checks)
     again = score(load_model(tmp_path / "m.skops"), tables[1], id="visit")
     rest = np.delete(np.arange(N_BATCH), LOOKED_AT)
     np.testing.assert_array_equal(again.scores[rest], found.scores[rest])

@@ -171,7 +171,7 @@ def test_numbers_for_levels(tmp_path: Path) -> None:
 
 def test_models(files: Path) -> None:
     found = detect(files / "normal.csv", files / "batch.csv", max_samples=100, **FAST)
-    save_model(files / "m.skops", found.detector, encoder=found.encoder)
+    save_model(files / "m.skops", found.detector, encoder=found.encoder, checks=found.checks)
     model = load_model(files / "m.skops")
     again = score(model, files / "batch.parquet", id="visit")
     np.testing.assert_array_equal(again.scores, found.scores)
@@ -192,7 +192,7 @@ def test_models(files: Path) -> None:
 
 def test_a_large_file_is_scored_part_by_part(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = detect(files / "normal.csv", files / "batch.csv", **FAST)
-    save_model(files / "m.skops", found.detector, encoder=found.encoder)
+    save_model(files / "m.skops", found.detector, encoder=found.encoder, checks=found.checks)
     monkeypatch.setattr(streaming, "memory_left", lambda: 1000)
     with pytest.warns(UserWarning, match=r"batch\.parquet would take much of the memory"):
         scored = score(load_model(files / "m.skops"), files / "batch.parquet", id="visit")
@@ -204,8 +204,9 @@ def test_a_large_file_is_scored_part_by_part(files: Path, monkeypatch: pytest.Mo
 
 def test_nothing_flagged(files: Path) -> None:
     found = detect(files / "normal.csv", files / "batch.csv", **FAST)
-    found.detector.offset_ = -1e9
-    save_model(files / "m.skops", found.detector, encoder=found.encoder)
+    assert found.checks is not None
+    found.checks.threshold = 1e9
+    save_model(files / "m.skops", found.detector, encoder=found.encoder, checks=found.checks)
     scored = score(load_model(files / "m.skops"), files / "batch.csv", id="visit")
     assert not len(scored.top)
     assert scored.reasons == {}

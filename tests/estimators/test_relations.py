@@ -122,6 +122,21 @@ def test_missing_inputs_widen_the_scale() -> None:
     assert np.isnan(errors[0])
 
 
+def test_a_relation_may_go_on_beyond_the_usual_values() -> None:
+    rng = np.random.default_rng(7)
+    relations = Relations()
+    known = sums(800, rng)
+    relations.learn(inputs_of(known), SEED)
+    rows = np.array([[200.0, 50.0, 250.0], [9e9, 50.0, 100.0], [50.0, 50.0, 9e9]])
+    errors = np.abs(relations.predict(inputs_of(rows)).errors)
+    # As a sum it fits; a part that is absurd does not make the others odd.
+    assert (errors[0] < 2).all()
+    assert errors[1, 0] > 1e3
+    assert (errors[1, 1:] < 2).all()
+    assert errors[2, 2] > 1e3
+    assert (errors[2, :2] < 2).all()
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e30, 1e150])
 def test_huge_and_tiny_numbers(scale: float) -> None:
     rng = np.random.default_rng(6)

@@ -111,18 +111,20 @@ class Design:
     def predict(
         self, inputs: RelationInputs, inverse: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return standardised predictions, and the variance that missing values add to them.
+        """Return standardised predictions, and the variance that unknown values add to them.
 
-        An absurd value counts as the end of the usual ones when others are predicted from it.
+        A value beyond the usual ones counts as their end when others are predicted from it: nobody
+        knows whether it is wrong, or the relation goes on. How far it is beyond is unknown then.
         """
         n_numbers = len(self.mean)
-        numbers = np.clip(self.standardize(inputs.numbers), self.lowest, self.highest)
+        standard = self.standardize(inputs.numbers)
+        numbers = np.clip(standard, self.lowest, self.highest)
         weights = -inverse[:, :n_numbers] / np.diag(inverse)[:n_numbers]
         weights[np.diag_indices(n_numbers)] = 0.0
         predicted = numbers @ weights[:n_numbers]
         predicted += (inputs.levels - self.level_means) @ weights[n_numbers:]
-        gaps = np.isnan(inputs.numbers).astype(np.float64)
-        return predicted, gaps @ weights[:n_numbers] ** 2
+        unknown = np.where(np.isnan(inputs.numbers), 1.0, standard - numbers)
+        return predicted, unknown**2 @ weights[:n_numbers] ** 2
 
 
 class Relations:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from qms22.detection.checks.base import Columns, Shower, count_text, share_of_rows, shown_cells
 from qms22.estimators.surprise import LevelReference, NumberReference, gaps_on_circle
 from qms22.tables.cells import Cells, show_value
+from qms22.tables.typed import to_levels
+from qms22.tables.words import number_text
 
 # Numbers with at most so many values, each of them in so many rows on average, are looked at as
 # levels too: 65 between the set points 60 and 70 is none of them.
@@ -131,8 +133,11 @@ class LevelCheck(ColumnCheck):
 
     def codes(self, cells: Cells) -> NDArray[np.intp]:
         """Return the numbers of levels; -1 for those that no normal row has."""
+        if self.levels and not cells.is_text:
+            cells = to_levels(cells)
         if cells.is_text:
-            known = {level: at + 1 for at, level in enumerate(self.levels)}
+            levels = self.levels or [number_text(value) for value in self.values.tolist()]
+            known = {level: at + 1 for at, level in enumerate(levels)}
             numbers = [known.get(level, -1) for level in cells.levels]
             of_texts: NDArray[np.intp] = np.array([*numbers, 0], dtype=np.intp)[cells.values]
             return of_texts

@@ -30,6 +30,7 @@ from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.weights import excess, excess_weight
 from qms22.tables import TabularEncoder
 from qms22.tables.cells import Cells
+from qms22.tables.plan import ColumnPlan
 
 # Known-normal rows that relations are learned from, and that others are compared with.
 _MOST_LEARNED = 7000
@@ -46,6 +47,9 @@ _WEIGHT = 1.0
 # Surprises are rounded: products of matrices have rounding errors that depend on the place of a row,
 # and equal rows must be equally odd.
 _DECIMALS = 6
+
+# Microseconds from 1970 to a late date.
+_LARGEST_DATE = 1e17
 
 # Checks of a row that are kept.
 MOST_KEPT = 4
@@ -218,6 +222,20 @@ class TableChecks:
             return self.checks[check].describe(rows, places, show)
         return self.fitting.describe(rows, places, check - len(self.checks), show)
 
+    def try_out(self, encoder: TabularEncoder) -> None:
+        """Raise an error if the parts of loaded checks do not fit together, or to the encoder."""
+        rows = self.read({name: _cells_to_try(name, plan) for name, plan in encoder.plans_.items()})
+        show = {name: plan.show for name, plan in encoder.plans_.items()}
+        found = self.surprises(rows)
+        scores = self.weight * self.scores(found)
+        if not np.isfinite(scores).all() or np.isnan(self.threshold):
+            raise ValueError("parts of the checks do not fit together")
+        for check in range(found.shape[1] if self.checks else 0):
+            if not rows.keys() >= set(self.columns_of(check)):
+                raise ValueError("the checks are of another table")
+            odd = np.flatnonzero(found[:, check])
+            self.describe(rows, odd, check, lambda name, value: show[name](value))
+
     def _of_checks(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         nothing = np.zeros(len(rows[COPIES].values))
         # A column that a table lacks is odd in no row.
@@ -245,6 +263,15 @@ class TableChecks:
             found.append(PresenceCheck.learn(cells))
         self.checks += [check for check in found if check is not None]
         return level
+
+
+def _cells_to_try(name: str, plan: ColumnPlan) -> Cells:
+    """Return a missing cell, a usual one, and the least and largest there are."""
+    if plan.kind == "categorical":
+        return Cells(name, "text", np.array([-1, 0, 0, 0]), ("(new)",))
+    form = "date" if plan.kind == "date" else "number"
+    largest = _LARGEST_DATE if form == "date" else 1e300
+    return Cells(name, form, np.array([np.nan, 0.0, -largest, largest]))
 
 
 def _is_constant(level: LevelCheck | None) -> bool:
