@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 # Changes a table of normal rows, and may draw random numbers.
 Change: TypeAlias = Callable[[pd.DataFrame, np.random.Generator], pd.DataFrame]
+
+
+class Injected(NamedTuple):
+    """A batch with anomalies.
+
+    Parameters
+    ----------
+    batch : DataFrame
+    is_anomaly : ndarray of bool of shape (n_rows,)
+    is_changed : ndarray of bool of shape (n_rows, n_columns)
+        The cells of anomalies that are not what they were.
+    """
+
+    batch: pd.DataFrame
+    is_anomaly: np.ndarray
+    is_changed: np.ndarray
+
 
 # The kinds that every table has.
 KINDS = (
@@ -119,15 +136,13 @@ def repeated() -> Change:
 
 def inject(
     batch: pd.DataFrame, change: Change, n_changed: int, rng: np.random.Generator
-) -> tuple[pd.DataFrame, np.ndarray]:
-    """Change the last rows of a batch, then shuffle it.
-
-    Returns
-    -------
-    batch, is_anomaly
-    """
+) -> Injected:
+    """Change the last rows of a batch, then shuffle it."""
     normal, rows = batch.iloc[:-n_changed], batch.iloc[-n_changed:].reset_index(drop=True)
-    changed = change(rows, rng).astype(batch.dtypes)
+    changed = change(rows.copy(), rng).astype(batch.dtypes).reset_index(drop=True)
+    is_same = (changed == rows) | (changed.isna() & rows.isna())
+    is_changed = np.zeros(batch.shape, dtype=bool)
+    is_changed[len(normal) :] = ~is_same.to_numpy()
     order = rng.permutation(len(batch))
     mixed = pd.concat([normal, changed], ignore_index=True).iloc[order].reset_index(drop=True)
-    return mixed, order >= len(normal)
+    return Injected(mixed, order >= len(normal), is_changed[order])

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-import time
+import os
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.covariance import ShrunkCovariance
-from sklearn.preprocessing import StandardScaler
 
-from mixed.anomalies import inject
+from mixed import command
+from mixed.anomalies import Injected, inject
+from mixed.rivals import Mahalanobis, RangeCheck
 from mixed.tables import MixedTable
 from qms22 import TabularEncoder
 from qms22.detectors import registry
 from qms22.metrics import roc, true_positive_rate_at
 
-DETECTORS = ("QMS22Ensemble", "QMS22", "IsolationForest", "LOF", "kNN", "Mahalanobis", "pyod:ECOD")
+RANGE_CHECK = "range check"
+DETECTORS = (
+    command.NAME,
+    "IsolationForest",
+    "LOF",
+    "kNN",
+    "Mahalanobis",
+    RANGE_CHECK,
+    "pyod:ECOD",
+    "QMS22Ensemble",
+    "QMS22",
+)
 # Those that take groups of columns.
 OURS = ("QMS22Ensemble", "QMS22")
 # The share of anomalies by seed.
@@ -27,7 +40,11 @@ SHARES = (0.01, 0.02, 0.005)
 
 @dataclass(frozen=True)
 class Recall:
-    """One detector on one batch."""
+    """One detector on one batch.
+
+    The last two are of the command alone: in how many of the anomalies found the first reason
+    begins with a changed cell, and in how many it names one.
+    """
 
     table: str
     kind: str
@@ -37,6 +54,8 @@ class Recall:
     recall: float
     auc: float
     seconds: float
+    named_first: float | None = None
+    named: float | None = None
 
 
 @dataclass(frozen=True)
@@ -59,22 +78,6 @@ class EncodedBatch:
     groups: tuple[tuple[int, ...], ...]
 
 
-class Mahalanobis:
-    """The distance from the mean of the normal rows, in units of their covariance."""
-
-    def fit(self, X: np.ndarray) -> Mahalanobis:
-        """Learn from encoded normal rows."""
-        self._scaler = StandardScaler().fit(X)
-        # A little shrinkage, so that levels that no normal row has count as well.
-        self._covariance = ShrunkCovariance(shrinkage=1e-3).fit(self._scaler.transform(X))
-        return self
-
-    def score_samples(self, X: np.ndarray) -> np.ndarray:
-        """Return minus the squared distance."""
-        distances: np.ndarray = self._covariance.mahalanobis(self._scaler.transform(X))
-        return -distances
-
-
 def measure_table(
     table: MixedTable,
     seed: int,
@@ -95,25 +98,43 @@ def measure_table(
         Names as in `qms22.detectors.registry`, or "Mahalanobis".
     """
     fitted: dict[str, Any] = {}
-    for batch in draw_batches(table, seed, n_normal, n_batch):
-        n_anomalies = int(batch.is_anomaly.sum())
+    for kind, normal, injected in draw_tables(table, seed, n_normal, n_batch):
+        is_anomaly = injected.is_anomaly
+        n_anomalies = int(is_anomaly.sum())
+        encoded = _encode(kind, normal, injected)
         for name in detectors:
-            if name not in fitted and not _learns_batch(name):
-                # Those that do not learn from the batch are fitted once.
-                fitted[name] = _build(name, seed).fit(batch.known)
-            begin = time.process_time()
-            if name in fitted:
-                scores = registry.score(fitted[name], batch.searched)
+            begin = _cpu_seconds()
+            named: tuple[float | None, float | None] = (None, None)
+            if name == command.NAME:
+                with tempfile.TemporaryDirectory() as folder:
+                    # One batch of each table goes through the installed script.
+                    ranked = command.run_command(
+                        normal, injected.batch, Path(folder), in_process=bool(fitted)
+                    )
+                fitted[name] = None
+                scores, named = ranked.scores, command.share_named(injected, ranked, kind)
             else:
-                detector = _build(name, seed)
-                # Rivals take rows as they are; ours are told which columns are one category.
-                groups = {"groups": batch.groups} if name in OURS else {}
-                detector.fit(batch.known, unlabeled=batch.searched, **groups)
-                scores = detector.unlabeled_scores_
-            seconds = time.process_time() - begin
-            recall = true_positive_rate_at(batch.is_anomaly, scores, n_anomalies)
-            auc = roc(batch.is_anomaly, scores).auc
-            yield Recall(table.name, batch.kind, seed, n_anomalies, name, recall, auc, seconds)
+                scores = _score(name, seed, normal, injected, encoded, fitted)
+            seconds = _cpu_seconds() - begin
+            recall = true_positive_rate_at(is_anomaly, scores, n_anomalies)
+            auc = roc(is_anomaly, scores).auc
+            yield Recall(table.name, kind, seed, n_anomalies, name, recall, auc, seconds, *named)
+
+
+def draw_tables(
+    table: MixedTable, seed: int, n_normal: int, n_batch: int
+) -> Iterator[tuple[str, pd.DataFrame, Injected]]:
+    """Draw known-normal rows and, for every kind of anomaly, a batch.
+
+    The parameters are those of `measure_table`.
+    """
+    rng = np.random.default_rng(seed)
+    n_anomalies = round(SHARES[seed % len(SHARES)] * n_batch)
+    rows = table.draw(n_normal + n_batch, rng)
+    normal, clean = rows.iloc[:n_normal].reset_index(drop=True), rows.iloc[n_normal:]
+    for kind, change in table.changes.items():
+        shuffled = clean.iloc[rng.permutation(n_batch)].reset_index(drop=True)
+        yield kind, normal, inject(shuffled, change, n_anomalies, rng)
 
 
 def draw_batches(
@@ -123,17 +144,8 @@ def draw_batches(
 
     The parameters are those of `measure_table`.
     """
-    rng = np.random.default_rng(seed)
-    n_anomalies = round(SHARES[seed % len(SHARES)] * n_batch)
-    rows = table.draw(n_normal + n_batch, rng)
-    normal, clean = rows.iloc[:n_normal].reset_index(drop=True), rows.iloc[n_normal:]
-    encoder = TabularEncoder(missing="impute").fit(normal)
-    known = encoder.transform(normal)
-    groups = tuple(tuple(columns) for columns in encoder.groups_.values())
-    for kind, change in table.changes.items():
-        shuffled = clean.iloc[rng.permutation(n_batch)].reset_index(drop=True)
-        batch, is_anomaly = inject(shuffled, change, n_anomalies, rng)
-        yield EncodedBatch(kind, known, encoder.transform(batch), is_anomaly, groups)
+    for kind, normal, injected in draw_tables(table, seed, n_normal, n_batch):
+        yield _encode(kind, normal, injected)
 
 
 def recall_by_kind(results: pd.DataFrame) -> pd.DataFrame:
@@ -141,6 +153,42 @@ def recall_by_kind(results: pd.DataFrame) -> pd.DataFrame:
     means = results.pivot_table("recall", "kind", "detector", sort=False)
     means.loc["mean"] = means.mean()
     return means
+
+
+def _encode(kind: str, normal: pd.DataFrame, injected: Injected) -> EncodedBatch:
+    encoder = TabularEncoder().fit(normal)
+    groups = tuple(tuple(columns) for columns in encoder.groups_.values())
+    known, searched = encoder.transform(normal), encoder.transform(injected.batch)
+    return EncodedBatch(kind, known, searched, injected.is_anomaly, groups)
+
+
+def _score(
+    name: str,
+    seed: int,
+    normal: pd.DataFrame,
+    injected: Injected,
+    encoded: EncodedBatch,
+    fitted: dict[str, Any],
+) -> np.ndarray:
+    """Score a batch by a rival; those that do not learn from the batch are fitted once."""
+    if name == RANGE_CHECK:
+        return -RangeCheck().fit(normal).score_samples(injected.batch)
+    if _learns_batch(name):
+        detector = _build(name, seed)
+        # Rivals take rows as they are; ours are told which columns are one category.
+        groups = {"groups": encoded.groups} if name in OURS else {}
+        detector.fit(encoded.known, unlabeled=encoded.searched, **groups)
+        learned: np.ndarray = detector.unlabeled_scores_
+        return learned
+    if name not in fitted:
+        fitted[name] = _build(name, seed).fit(encoded.known)
+    return registry.score(fitted[name], encoded.searched)
+
+
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of the commands it has run."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def _build(name: str, seed: int) -> Any:

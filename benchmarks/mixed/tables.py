@@ -47,7 +47,7 @@ def draw_orders(n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
     express = rng.random(n_rows) < 0.2
     return pd.DataFrame(
         {
-            "ordered_at": _times(n_rows, rng, days=90, hours=(7, 22)),
+            "ordered_at": draw_times(n_rows, rng, days=90, hours=(7, 22)),
             "country": country,
             "channel": rng.choice(["app", "phone", "web"], n_rows, p=[0.3, 0.1, 0.6]),
             "category": category,
@@ -59,8 +59,10 @@ def draw_orders(n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
             "tax_rate": tax.astype(float),
             "total": np.round(net * (1 + tax / 100), 2),
             "shipping_days": np.where(express, 1, 3) + rng.gamma(2, 0.7, n_rows),
-            "customer_age": _holes(np.round(rng.gamma(9, 5, n_rows) + 16), 0.05, rng),
-            "rating": _holes(rng.choice(5, n_rows, p=[0.03, 0.04, 0.1, 0.33, 0.5]) + 1, 0.3, rng),
+            "customer_age": with_holes(np.round(rng.gamma(9, 5, n_rows) + 16), 0.05, rng),
+            "rating": with_holes(
+                rng.choice(5, n_rows, p=[0.03, 0.04, 0.1, 0.33, 0.5]) + 1, 0.3, rng
+            ),
         }
     )
 
@@ -99,7 +101,7 @@ def draw_sensors(n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
     inflow = 12 + 5 * load + rng.normal(0, 0.4, n_rows)
     return pd.DataFrame(
         {
-            "read_at": _times(n_rows, rng, days=30, hours=(6, 22)),
+            "read_at": draw_times(n_rows, rng, days=30, hours=(6, 22)),
             "machine": np.array([f"M{number}" for number in range(8)])[machine],
             "mode": mode,
             "material": rng.choice(["brass", "copper", "steel"], n_rows),
@@ -114,7 +116,7 @@ def draw_sensors(n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
             "flow_in": inflow,
             "flow_out": 0.6 * inflow + rng.normal(0, 0.3, n_rows),
             "vibration": load * rng.lognormal(0, 0.3, n_rows),
-            "humidity": _holes(rng.normal(45, 6, n_rows), 0.05, rng),
+            "humidity": with_holes(rng.normal(45, 6, n_rows), 0.05, rng),
         }
     )
 
@@ -153,12 +155,12 @@ def draw_patients(n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
     per_kilo = np.array([doses[name] for name in department])
     return pd.DataFrame(
         {
-            "admitted_at": _times(n_rows, rng, days=120, hours=(6, 21)),
+            "admitted_at": draw_times(n_rows, rng, days=120, hours=(6, 21)),
             "sex": np.where(is_male, "m", "f"),
             "department": department,
             "insurance": rng.choice(["none", "private", "public"], n_rows, p=[0.05, 0.2, 0.75]),
             "blood_group": rng.choice(["0", "A", "AB", "B"], n_rows, p=[0.41, 0.43, 0.05, 0.11]),
-            "smokes": _holes(rng.choice(["no", "yes"], n_rows, p=[0.75, 0.25]), 0.1, rng),
+            "smokes": with_holes(rng.choice(["no", "yes"], n_rows, p=[0.75, 0.25]), 0.1, rng),
             "age": np.round(age),
             "height": np.round(height),
             "weight": np.round(weight, 1),
@@ -167,7 +169,7 @@ def draw_patients(n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
             "diastolic": np.round(0.45 * systolic + 22 + rng.normal(0, 5, n_rows)),
             "pulse": np.round(rng.normal(74, 9, n_rows)),
             "temperature": rng.normal(36.9, 0.4, n_rows),
-            "glucose": _holes(rng.lognormal(4.6, 0.18, n_rows), 0.08, rng),
+            "glucose": with_holes(rng.lognormal(4.6, 0.18, n_rows), 0.08, rng),
             "dose_per_kilo": per_kilo,
             "dose": per_kilo * weight,
             "stay_days": 1 + rng.gamma(2, 2, n_rows),
@@ -245,15 +247,16 @@ def all_tables() -> list[MixedTable]:
     return [ORDERS, SENSORS, PATIENTS, *flights]
 
 
-def _times(
+def draw_times(
     n_rows: int, rng: np.random.Generator, days: int, hours: tuple[int, int]
 ) -> pd.DatetimeIndex:
+    """Draw times of so many days, between two hours."""
     minutes = 1440 * rng.integers(days, size=n_rows)
     minutes += rng.integers(60 * hours[0], 60 * hours[1], size=n_rows)
     return pd.Timestamp("2024-03-01") + pd.to_timedelta(minutes, unit="min")
 
 
-def _holes(values: np.ndarray, share: float, rng: np.random.Generator) -> pd.Series:
+def with_holes(values: np.ndarray, share: float, rng: np.random.Generator) -> pd.Series:
     """Return a column with a share of its values missing."""
     column = pd.Series(values)
     if column.dtype.kind in "iu":

@@ -9,14 +9,17 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from mixed.__main__ import main
-from mixed.anomalies import KINDS, inject
+from mixed.anomalies import KINDS, Injected, inject
+from mixed.command import Ranked, named_columns, run_command, share_named
 from mixed.measure import SHARES, measure_table, recall_by_kind
+from mixed.payments import PAYMENTS
+from mixed.rivals import RangeCheck
 from mixed.tables import ORDERS, PATIENTS, SENSORS, MixedTable, all_tables
 
 from qms22 import TabularEncoder
 
-TABLES = {table.name: table for table in all_tables()}
-MADE = [ORDERS, PATIENTS, SENSORS]
+TABLES = {table.name: table for table in [*all_tables(), PAYMENTS]}
+MADE = [ORDERS, PATIENTS, PAYMENTS, SENSORS]
 
 
 @pytest.fixture(params=TABLES)
@@ -45,7 +48,10 @@ def test_only_the_marked_rows_are_changed(table: MixedTable, kind: str) -> None:
     rng = np.random.default_rng(1)
     rows = table.draw(300, rng)
     before = rows.copy()
-    batch, is_anomaly = inject(rows, table.changes[kind], 20, rng)
+    batch, is_anomaly, is_changed = inject(rows, table.changes[kind], 20, rng)
+    assert not is_changed[~is_anomaly].any()
+    # The row that is repeated is as it was.
+    assert is_changed[is_anomaly].any(axis=1).sum() == 20 - (kind == "repeated rows")
     pd.testing.assert_frame_equal(rows, before)
     assert batch.dtypes.equals(rows.dtypes)
     assert (len(batch), int(is_anomaly.sum())) == (300, 20)
@@ -78,7 +84,7 @@ def test_only_the_marked_rows_are_changed(table: MixedTable, kind: str) -> None:
 def test_products_hold_in_normal_rows_only(table: MixedTable, error: object) -> None:
     assert callable(error)
     rng = np.random.default_rng(2)
-    batch, is_anomaly = inject(table.draw(400, rng), table.changes["broken product"], 40, rng)
+    batch, is_anomaly, _ = inject(table.draw(400, rng), table.changes["broken product"], 40, rng)
     distance = np.abs(np.log(error(batch)))
     assert distance[~is_anomaly].max() < 0.1 < distance[is_anomaly].min()
 
@@ -86,7 +92,7 @@ def test_products_hold_in_normal_rows_only(table: MixedTable, error: object) -> 
 @pytest.mark.parametrize("table", MADE, ids=lambda table: table.name)
 def test_odd_hours_are_not_those_of_normal_rows(table: MixedTable) -> None:
     rng = np.random.default_rng(3)
-    batch, is_anomaly = inject(table.draw(400, rng), table.changes["odd hours"], 40, rng)
+    batch, is_anomaly, _ = inject(table.draw(400, rng), table.changes["odd hours"], 40, rng)
     hours = batch.select_dtypes("datetime").iloc[:, 0].dt.hour
     assert hours[is_anomaly].max() < 5 < hours[~is_anomaly].min()
 
@@ -116,5 +122,45 @@ def test_the_command_writes_every_result(tmp_path: Path) -> None:
     assert result.exit_code == 0
     lines = (tmp_path / "mixed.csv").read_text().splitlines()
     rows = [line for line in lines if not line.startswith("machine")]
-    assert rows[0] == "table,kind,seed,n_anomalies,detector,recall,auc,seconds"
+    assert rows[0] == "table,kind,seed,n_anomalies,detector,recall,auc,seconds,named_first,named"
     assert len(rows) == 1 + len(TABLES) * len(KINDS) * 2
+
+
+def test_the_range_check_counts_cells_outside() -> None:
+    normal = pd.DataFrame({"x": [0.0, 10.0, None], "y": [1.0, 2.0, 2.0], "z": ["a", "b", "a"]})
+    batch = pd.DataFrame(
+        {
+            "x": [5.0, 15.0, 20.0, None, 11.0],
+            "y": [1, 1, 1, None, 1],
+            "z": ["a", "b", "a", "a", "c"],
+        }
+    )
+    scores = -RangeCheck().fit(normal).score_samples(batch)
+    assert scores == pytest.approx([0, 1 + 0.5 / 1.5, 1.5, 1.5, 2 + 1.1 / 2.1])
+
+
+def test_the_first_reason_is_compared_with_the_changed_cells() -> None:
+    columns = ["a", "a_b", "c"]
+    assert named_columns("a_b 3 where c and a suggest 4; a 1", columns) == ["a_b", "c", "a"]
+    assert named_columns("a 3; none is below 4; c 1", columns) == ["a"]
+    batch = pd.DataFrame(0.0, index=range(4), columns=columns)
+    is_changed = np.zeros((4, 3), dtype=bool)
+    is_changed[:2, 2] = True
+    injected = Injected(batch, is_changed[:, 2], is_changed)
+    ranked = Ranked(-np.arange(4.0), ["c 3; none is above 1", "a 3 where c suggests 4", "", ""])
+    assert share_named(injected, ranked, "spike") == (0.5, 1.0)
+    assert share_named(injected, ranked, "repeated rows") == (0.0, 0.0)
+
+
+def test_the_installed_script_and_the_command_agree(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    rows = ORDERS.draw(500, rng)
+    injected = inject(rows.iloc[300:].reset_index(drop=True), ORDERS.changes["new level"], 4, rng)
+    first, second = (
+        run_command(rows.iloc[:300], injected.batch, tmp_path, in_process=in_process)
+        for in_process in (True, False)
+    )
+    assert first.reasons == second.reasons
+    assert first.scores.tolist() == second.scores.tolist()
+    anomalies = np.flatnonzero(injected.is_anomaly)
+    assert all("payment voucher; never seen" in first.reasons[row] for row in anomalies)
