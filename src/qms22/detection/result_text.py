@@ -28,7 +28,7 @@ def remark(
             "the verdict before you look at them."
         )
     if fdr is None:
-        return "Columns and odd cells were compared; a false discovery rate (fdr) tests rows as a whole."
+        return "Columns and odd cells were compared; a false discovery rate (fdr) tests whole rows."
     if verdict.decision == "fine" and is_any_flagged:
         return (
             "The flagged rows are weaker evidence than the verdict asks for: they are worth a "
