@@ -108,13 +108,48 @@ def test_hours_and_weekdays_of_later_dates_stay_if_normal_rows_cover_them() -> N
         hours = np.linspace(0, 24 * n_days, 200).round()
         start = pd.Timestamp("2024-01-01")
         normal = rows(200, at=start + pd.to_timedelta(hours, unit="h"))
-        encoded = encode_tables(normal, rows(50, at=start + pd.Timedelta(days=100)))
+        batch = rows(50, at=start + pd.to_timedelta(2400 + 5 * np.arange(50), unit="h"))
+        encoded = encode_tables(normal, batch)
         return [str(name) for name in encoded.encoder.get_feature_names_out()][1:]
 
     hour = ["at (hour sine)", "at (hour cosine)"]
     assert used(1.5) == []
     assert used(10) == hour
     assert used(20) == [*hour, "at (weekday sine)", "at (weekday cosine)"]
+
+
+@pytest.mark.parametrize(
+    ("n_hours", "expected"),
+    [
+        pytest.param(1, set(), id="an hour"),
+        pytest.param(24, {"hour"}, id="a day"),
+        pytest.param(3 * 24, {"hour"}, id="three days"),
+        pytest.param(7 * 24, {"hour", "weekday"}, id="a week"),
+    ],
+)
+def test_a_batch_of_one_day_is_not_compared_by_its_weekday(
+    n_hours: int, expected: set[str]
+) -> None:
+    rng = np.random.default_rng(0)
+
+    def made_in(first: str, n_rows: int, n_hours: int) -> pd.DataFrame:
+        minutes = rng.integers(0, 60 * n_hours, n_rows)
+        return rows(n_rows, at=pd.Timestamp(first) + pd.to_timedelta(minutes, unit="min"))
+
+    normal = made_in("2024-01-01", 1000, 28 * 24)
+    batch = made_in("2024-02-06", 200, n_hours)
+    # A row of another time changes nothing.
+    batch.loc[7, "at"] = pd.Timestamp("2024-02-25")
+    outputs = encode_tables(normal, batch).encoder.get_feature_names_out()
+    assert {part for part in ("hour", "weekday") if f"at ({part} sine)" in outputs} == expected
+
+
+def test_working_days_cover_a_working_week() -> None:
+    days = pd.bdate_range("2024-01-01", periods=60)
+    normal = rows(1200, at=np.repeat(days[:40], 30) + pd.Timedelta(hours=9))
+    batch = rows(100, at=np.repeat(days[40:45], 20) + pd.Timedelta(hours=9))
+    outputs = encode_tables(normal, batch).encoder.get_feature_names_out()
+    assert "at (weekday sine)" in outputs
 
 
 def test_a_column_of_another_kind_is_left_out() -> None:

@@ -48,7 +48,8 @@ def find_periods(
     """Return the columns to leave out because they only say when rows were made, with a note.
 
     - a date, if most rows are before or after all normal ones. Its hour and weekday are still used
-      if normal rows cover some days or weeks;
+      if normal rows cover some days or weeks, and the others the hours or weekdays of most of them:
+      those of a Tuesday are no anomalies;
     - whole numbers, if nearly all rows are above or nearly all below all normal ones: a month, a
       year, a counter. Numbers with decimals are measurements and stay;
     - a category whose levels recur, if nearly all rows have levels that no normal row has;
@@ -80,7 +81,7 @@ def find_periods(
             if plan.kind == "constant" and name not in encoder.ignore and n_searched >= _LEAST_ROWS:
                 dates.update(_broken_constant(normal[name], rows[name], _NEARLY_ALL * n_searched))
         elif _is_later(plan, normal[name], rows[name], n_searched):
-            dates.update(_dates_to_leave_out(plan, normal[name]))
+            dates.update(_dates_to_leave_out(plan, normal[name], rows[name]))
         elif n_searched >= _LEAST_ROWS:
             note = _note_of_unlike(plan, normal[name], rows[name], _NEARLY_ALL * n_searched)
             if note:
@@ -96,9 +97,12 @@ def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells, n_searched: int) -> 
     return sum(_count_outside(normal.values, rows.values)) > _MOST_DATES * n_searched
 
 
-def _dates_to_leave_out(plan: ColumnPlan, normal: Cells) -> dict[str, str]:
+def _dates_to_leave_out(plan: ColumnPlan, normal: Cells, rows: Cells) -> dict[str, str]:
     """Return the parts of dates to leave out, or the column if that is all of them."""
-    parts = parts_about_time(plan.name, normal.values)
+    low, high = np.nanmin(normal.values), np.nanmax(normal.values)
+    # Held-out normal rows may be outside, too: a few, on either side.
+    later = max(rows.values[rows.values < low], rows.values[rows.values > high], key=len)
+    parts = parts_about_time(plan.name, normal.values, later)
     rest = plan.without_parts(parts).value_outputs
     if not plan.without_parts(parts).outputs:
         return {plan.name: f"{_DATE_NOTE}; ignored"}

