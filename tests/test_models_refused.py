@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pickle
@@ -240,3 +241,67 @@ def test_nothing_in_a_file_is_run(
     assert "which a model of qms22 never does, so nothing was loaded from it" in message
     assert not bang.exists()
     assert "booby_trap" not in sys.modules
+
+
+CHECKED = Path(__file__).parent / "models" / "format5.skops"
+
+
+@pytest.mark.parametrize(
+    ("name", "replacement"),
+    [
+        ("checks", "3"),
+        ("fitting", "null"),
+        ("held_out", "null"),
+        ("names", '["other"]'),
+        ("weight", "NaN"),
+        ("weight", '"high"'),
+        ("threshold", "NaN"),
+        ("threshold", "null"),
+    ],
+)
+def test_checks_that_do_not_fit(name: str, replacement: str, tmp_path: Path) -> None:
+    def change(contents: dict[str, Any]) -> None:
+        contents["checks"]["content"]["content"][name] = {
+            "__class__": "str",
+            "__module__": "builtins",
+            "__loader__": "JsonNode",
+            "content": replacement,
+        }
+
+    data = CHECKED.read_bytes()
+    damaged = with_schema(data, change)
+    assert "is a damaged model file" in refusal(tmp_path / "model.skops", damaged)
+
+
+@pytest.mark.parametrize("part", ["detector", "encoder"])
+def test_checks_that_are_something_else(part: str, tmp_path: Path) -> None:
+    def change(contents: dict[str, Any]) -> None:
+        contents["checks"] = contents[part]
+
+    damaged = with_schema(CHECKED.read_bytes(), change)
+    assert "is a damaged model file" in refusal(tmp_path / "model.skops", damaged)
+
+
+def test_arrays_of_checks_that_do_not_fit(tmp_path: Path) -> None:
+    """An array of the checks is replaced by one of another shape."""
+    data = CHECKED.read_bytes()
+    files = []
+
+    def find(node: Any) -> None:
+        if isinstance(node, dict):
+            if str(node.get("file", "")).endswith(".npy"):
+                files.append(node["file"])
+            for value in node.values():
+                find(value)
+        elif isinstance(node, list):
+            for value in node:
+                find(value)
+
+    with_schema(data, lambda contents: find(contents["checks"]))
+    assert len(files) > 10
+    buffer = io.BytesIO()
+    np.save(buffer, np.zeros((2, 3, 5)))
+    damaged = rezipped(
+        data, lambda entries: entries.update(dict.fromkeys(files, buffer.getvalue()))
+    )
+    assert "is a damaged model file" in refusal(tmp_path / "model.skops", damaged)

@@ -18,6 +18,7 @@ import qms22
 from qms22 import Detection, QMS22Ensemble, TabularEncoder, detect
 from qms22.cli.terminal import print_found
 from qms22.detection import page, score
+from qms22.detection.checks import TableChecks
 from qms22.models import SavedModel
 from qms22.tables import read_table
 
@@ -171,9 +172,17 @@ def test_it_is_what_the_steps_one_by_one_give(tables: tuple[pd.DataFrame, pd.Dat
     rows = encoder.transform(batch)
     detector.fit(encoder.transform(normal), unlabeled=rows, groups=encoder.groups_)
     found = detect(normal, batch, k=8, id="visit", n_jobs=1)
-    np.testing.assert_array_equal(found.scores, detector.unlabeled_scores_)
-    np.testing.assert_array_equal(found.top, detector.top_k(8))
     assert found.detector.offset_ == detector.offset_
+    checks = TableChecks(encoder)
+    checks.learn(checks.read(encoder.typed_cells(normal)), 0)
+    of_checks = checks.scores(checks.surprises(checks.read(encoder.typed_cells(batch))))
+    checks.weigh(of_checks)
+    scores = detector.unlabeled_scores_ + checks.weight * of_checks
+    assert checks.weight >= 1
+    np.testing.assert_array_equal(found.scores, scores)
+    np.testing.assert_array_equal(found.top, np.argsort(-scores, kind="stable")[:8])
+    assert found.checks is not None
+    np.testing.assert_array_equal(scores > found.checks.threshold, found.flagged)
 
 
 def test_a_short_text_for_terminals_and_notebooks(found: Detection, by_rate: Detection) -> None:

@@ -33,8 +33,9 @@ _LEAST_SCALE = 1e-4
 _LEAST_PARTIAL = 0.15
 _MOST_NAMED = 3
 
-# The largest standardised value: sums of larger ones would overflow.
+# The largest standardised value, and the largest number: squares of larger ones would overflow.
 _LARGEST = 1e9
+_LARGEST_NUMBER = 1e150
 
 # Values at or below 0 in a column of positive ones count as this share of the least of them.
 _FLOOR = 0.1
@@ -265,6 +266,7 @@ def _logs(
     numbers: NDArray[np.float64], is_log: NDArray[np.bool_], floor: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return numbers, or their logarithms; values that have none count as very small."""
+    numbers = np.clip(numbers, -_LARGEST_NUMBER, _LARGEST_NUMBER)
     # A negative value of a positive column is as far below as a small one.
     return np.where(is_log, np.log(np.maximum(numbers, floor)), numbers)
 

@@ -1,0 +1,138 @@
+"""Reasons of rows: the right cell to blame, in the words and formats of the table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qms22 import detect
+from qms22.detection import Detection
+
+ODD = 11
+
+
+def orders(n_rows: int, seed: int) -> pd.DataFrame:
+    """Orders with an exact relation, as a shop writes them."""
+    rng = np.random.default_rng(seed)
+    quantity = rng.integers(1, 9, n_rows)
+    price = np.exp(rng.normal(3, 0.7, n_rows)).round(2)
+    return pd.DataFrame(
+        {
+            "quantity": quantity,
+            "unit_price": price,
+            "total": (quantity * price).round(2),
+            "color": rng.choice(["red", "green", "blue"], n_rows),
+            "size": rng.normal(20, 2, n_rows).round(1),
+        }
+    )
+
+
+def found_in(normal: pd.DataFrame, batch: pd.DataFrame, **options: Any) -> Detection:
+    return detect(normal, batch, n_jobs=1, **{"k": 1, **options})
+
+
+@pytest.mark.parametrize(
+    ("cells", "columns", "text"),
+    [
+        (
+            {"quantity": 4, "unit_price": 20.0, "total": 800.0},
+            ("total",),
+            "total 800 where unit_price and quantity suggest 80",
+        ),
+        (
+            {"quantity": 3, "unit_price": 2000.0, "total": 60.0},
+            ("unit_price",),
+            "unit_price 2000.00 where total and quantity suggest 20.00",
+        ),
+        (
+            {"quantity": 500, "unit_price": 20.0, "total": 80.0},
+            ("quantity",),
+            "quantity 500 where total and unit_price suggest 4",
+        ),
+    ],
+)
+def test_the_cell_to_blame(cells: dict[str, float], columns: tuple[str, ...], text: str) -> None:
+    normal, batch = orders(500, 0), orders(60, 1)
+    for name, value in cells.items():
+        batch[name] = batch[name].astype(float)
+        batch.loc[ODD, name] = value
+    found = found_in(normal, batch)
+    assert found.top.tolist() == [ODD]
+    reasons = found.reasons[ODD]
+    assert reasons[0].columns == columns
+    assert reasons[0].text == text
+    # The others fit once that cell is taken as unknown.
+    assert len(reasons) == 1
+
+
+def test_all_flagged_rows_have_reasons_and_columns_have_one_each() -> None:
+    normal, batch = orders(300, 0), orders(80, 1)
+    batch.loc[ODD, ["size", "color"]] = 90.0, "pink"
+    found = found_in(normal, batch, k=40)
+    for row in found.top.tolist():
+        reasons = found.reasons[row]
+        assert 1 <= len(reasons) <= 3
+        firsts = [reason.columns[0] for reason in reasons]
+        assert len(set(firsts)) == len(firsts)
+        for reason in reasons:
+            assert str(reason) == reason.text
+            assert reason.strength >= 0
+            assert reason.text.startswith(reason.columns[0])
+    assert {reason.columns[0] for reason in found.reasons[ODD]} == {"size", "color"}
+
+
+def test_no_padding() -> None:
+    """Cells that are usual are not named beside one that is absurd."""
+    normal, batch = orders(300, 0), orders(80, 1)
+    batch.loc[ODD, "size"] = 500.0
+    found = found_in(normal, batch)
+    assert [reason.columns for reason in found.reasons[ODD]] == [("size",)]
+
+
+def test_formats_of_the_table() -> None:
+    rng = np.random.default_rng(0)
+
+    def accounts(n_rows: int) -> pd.DataFrame:
+        days = pd.Timestamp("2024-03-01") + pd.to_timedelta(rng.integers(0, 60, n_rows), "D")
+        return pd.DataFrame(
+            {
+                "amount": [f"${value:,.2f}" for value in rng.normal(1500, 200, n_rows)],
+                "rate": [f"{value:.0f} %" for value in rng.normal(50, 5, n_rows)],
+                "day": days.strftime("%d.%m.%Y"),
+            }
+        )
+
+    normal, batch = accounts(300), accounts(40)
+    batch.loc[3, "amount"] = "$99,999.00"
+    batch.loc[4, "rate"] = "99 %"
+    batch.loc[5, "day"] = "05.11.2031"
+    found = found_in(normal, batch, k=3)
+    assert sorted(found.top.tolist()) == [3, 4, 5]
+    amount, rate, day = (found.reasons[row][0].text for row in (3, 4, 5))
+    assert amount.startswith("amount $99,999.00; 99 % of 300 normal rows are at most $1,")
+    assert rate.startswith(
+        "rate 99 %; 99 % of 300 normal rows are at most 59 %, none is above 62 %"
+    )
+    assert day.startswith("day 05.11.2031; ")
+    assert day.endswith("none is above 29.04.2024")
+
+
+def test_cells_that_are_odd_together() -> None:
+    rng = np.random.default_rng(0)
+
+    def switches(n_rows: int) -> pd.DataFrame:
+        """The third is on if one of the other two is; no line tells it from them."""
+        first, second = rng.uniform(size=(2, n_rows)) < 0.4
+        rows = np.column_stack([first, second, first ^ second, rng.uniform(size=n_rows) < 0.4])
+        return pd.DataFrame(10.0 * rows + rng.normal(size=rows.shape), columns=[*"xyzw"]).round(3)
+
+    normal, batch = switches(1000), switches(60)
+    batch.loc[ODD, ["x", "y", "z", "w"]] = 10.1, 9.9, 10.2, 0.1
+    found = found_in(normal, batch)
+    assert found.top.tolist() == [ODD]
+    reason = found.reasons[ODD][0]
+    assert set(reason.columns) == {"x", "y", "z"}
+    assert reason.text.endswith(" together, as in none of 1,000 normal rows")
