@@ -127,10 +127,10 @@ def test_cells_that_are_odd_together() -> None:
         """The third is on if one of the other two is; no line tells it from them."""
         first, second = rng.uniform(size=(2, n_rows)) < 0.4
         rows = np.column_stack([first, second, first ^ second, rng.uniform(size=n_rows) < 0.4])
-        return pd.DataFrame(10.0 * rows + rng.normal(size=rows.shape), columns=[*"xyzw"]).round(3)
+        return pd.DataFrame(10.0 * rows + rng.uniform(size=rows.shape), columns=[*"xyzw"]).round(3)
 
     normal, batch = switches(1000), switches(60)
-    batch.loc[ODD, ["x", "y", "z", "w"]] = 10.1, 9.9, 10.2, 0.1
+    batch.loc[ODD, ["x", "y", "z", "w"]] = 10.4, 10.5, 10.6, 0.5
     found = found_in(normal, batch)
     assert found.top.tolist() == [ODD]
     reason = found.reasons[ODD][0]

@@ -44,8 +44,8 @@ _TRIMMED = 10
 # The weight of the checks, next to the views of a detector; an excess of odd rows adds to it.
 _WEIGHT = 1.0
 
-# Surprises are rounded: products of matrices have rounding errors that depend on the place of a row,
-# and equal rows must be equally odd.
+# Surprises are rounded: products of matrices have rounding errors that depend on the place of a
+# row, and equal rows must be equally odd.
 _DECIMALS = 6
 
 # Microseconds from 1970 to a late date.
