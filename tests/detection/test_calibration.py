@@ -79,10 +79,11 @@ def awkward_tables() -> tuple[pd.DataFrame, pd.DataFrame]:
     return table[:180].reset_index(drop=True), table[180:].reset_index(drop=True)
 
 
+@pytest.mark.parametrize("is_checked", [False, True])
 @pytest.mark.parametrize("n_marked", [0, 12])
 @pytest.mark.parametrize("detector", [QMS22(max_iter=2), QUICK], ids=["QMS22", "ensemble"])
 def test_held_out_rows_cannot_be_told_from_the_batch(
-    detector: QMS22 | QMS22Ensemble, n_marked: int
+    detector: QMS22 | QMS22Ensemble, n_marked: int, is_checked: bool
 ) -> None:
     """Rows of the mixture change places, and take their scores along to the bit."""
     normal, batch = awkward_tables()
@@ -96,7 +97,7 @@ def test_held_out_rows_cannot_be_told_from_the_batch(
 
     def scores(normal: pd.DataFrame, batch: pd.DataFrame, order: np.ndarray) -> np.ndarray:
         split = CalibrationSplit(known, held_out, lambda: order, np.random.RandomState(2))
-        return _TableSplits(normal, batch, detector, (), marked).score(split)
+        return _TableSplits(normal, batch, detector, (), marked, is_checked).score(split)
 
     expected = scores(normal, batch, order)
     swaps = [(0, 0), (7, 31), (59, 5)]  # a row of the batch and a held-out one
