@@ -67,7 +67,7 @@ def test_a_batch_like_the_normal_rows_is_fine(options: dict[str, Any], missing: 
     assert found.verdict.n_rows == found.n_scored
     assert not moves(found)
     assert (found.verdict.fewest_outliers is None) == ("k" in options)
-    assert ("Only columns and their extreme values" in found.remark) == ("k" in options)
+    assert ("Columns and odd cells were compared" in found.remark) == ("k" in options)
     assert found.facts()["verdict"] == str(found.verdict)
 
 

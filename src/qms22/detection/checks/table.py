@@ -269,9 +269,9 @@ def _cells_to_try(name: str, plan: ColumnPlan) -> Cells:
     """Return a missing cell, a usual one, and the least and largest there are."""
     if plan.kind == "categorical":
         return Cells(name, "text", np.array([-1, 0, 0, 0]), ("(new)",))
-    form = "date" if plan.kind == "date" else "number"
-    largest = _LARGEST_DATE if form == "date" else 1e300
-    return Cells(name, form, np.array([np.nan, 0.0, -largest, largest]))
+    if plan.kind == "date":
+        return Cells(name, "date", np.array([np.nan, 0.0, -_LARGEST_DATE, _LARGEST_DATE]))
+    return Cells(name, "number", np.array([np.nan, 0.0, -1e300, 1e300]))
 
 
 def _is_constant(level: LevelCheck | None) -> bool:
