@@ -233,6 +233,16 @@ def test_anything_goes(both: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     assert np.isfinite(odd).all()
 
 
+def test_a_missing_cell_is_compared_with_nothing() -> None:
+    batch = odd_batch(price=None, sold=None)
+    encoder, checks, rows = read(orders(N_NORMAL, 0), batch)
+    for check in range(len(checks.checks)):
+        if checks.columns_of(check) in [("price",), ("sold",)]:
+            text = checks.describe(rows, np.array([ODD]), check, shower(encoder))[0]
+            assert text.startswith(f"{checks.columns_of(check)[0]} is missing")
+            assert "nan" not in text
+
+
 def test_many_columns() -> None:
     rng = np.random.default_rng(0)
     normal, batch = (pd.DataFrame(rng.normal(size=(n, 200))).add_prefix("x") for n in (300, 20))

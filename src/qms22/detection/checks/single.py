@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,7 +73,8 @@ class ValueCheck(ColumnCheck):
         begins = shown_cells(cells, places, show)
         values = cells.values[places].tolist()
         return [
-            f"{begin}; {self._comparison(value, show)}"
+            # Of a row without odd cells, a missing one may be the first.
+            begin if math.isnan(value) else f"{begin}; {self._comparison(value, show)}"
             for begin, value in zip(begins, values, strict=True)
         ]
 
@@ -257,7 +259,7 @@ class TimeOfDayCheck(ColumnCheck):
         cells = rows[self.columns[0]]
         minutes = _minutes(cells.values[places]).tolist()
         return [
-            f"{begin}; {self._comparison(minute)}"
+            begin if math.isnan(minute) else f"{begin}; {self._comparison(minute)}"
             for begin, minute in zip(shown_cells(cells, places, show), minutes, strict=True)
         ]
 
@@ -296,11 +298,16 @@ class WeekdayCheck(ColumnCheck):
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how many normal rows are of these weekdays."""
         cells = rows[self.columns[0]]
-        days = _weekdays(cells.values[places]).tolist()
+        gaps = np.isnan(cells.values[places]).tolist()
+        days = _weekdays(np.nan_to_num(cells.values[places])).tolist()
         counts, n = self.reference.counts, self.reference.n
         return [
-            f"{begin} is a {_WEEKDAYS[day]}, as in {share_of_rows(int(counts[day]), n)}"
-            for begin, day in zip(shown_cells(cells, places, show), days, strict=True)
+            begin
+            if is_missing
+            else f"{begin} is a {_WEEKDAYS[day]}, as in {share_of_rows(int(counts[day]), n)}"
+            for begin, day, is_missing in zip(
+                shown_cells(cells, places, show), days, gaps, strict=True
+            )
         ]
 
 
