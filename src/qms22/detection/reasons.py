@@ -8,18 +8,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.detection.blame import LEAST_ODD, find_culprits
 from qms22.detection.checks import OddCells, TableChecks
 from qms22.detection.checks.base import Columns, Shower
 
 REASONS_PER_ROW = 3
 
-# A cell is worth a word if fewer than one normal row in 200 is as odd in one check.
-_LEAST_ODD = 5.3
 # What is much less odd than the oddest cell of a row is no reason beside it.
 _BESIDE = 0.3
-
-# Cells that explain nearly as much as the one that explains most may be to blame as well.
-_NEARLY = 0.85
 
 
 class RowReason(NamedTuple):
@@ -65,7 +61,7 @@ def cell_reasons(
         Of these rows.
     show : Shower
     """
-    limit = np.maximum(_LEAST_ODD, _BESIDE * odd.surprises[:, :1])
+    limit = np.maximum(LEAST_ODD, _BESIDE * odd.surprises[:, :1])
     places, kept = np.nonzero(odd.surprises >= limit)
     found = [
         _Found(place, check, surprise, checks.columns_of(check))
@@ -88,67 +84,53 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
     surprises = checks.surprises(rows)
     if not checks.checks:
         return [[] for _ in surprises]
-    first_fitting = len(checks.checks)
     blamed, without = checks.fitting.blame(rows)
+    culprits = find_culprits(checks, rows, surprises, blamed)
     found = []
-    for place, of_row in enumerate(surprises):
+    for place, (of_row, culprit) in enumerate(zip(surprises, culprits, strict=True)):
         candidates = [
-            _Found(place, check, float(of_row[check]), checks.columns_of(check))
-            for check in np.argsort(-of_row, kind="stable").tolist()
+            _Found(place, check, float(surprise), checks.columns_of(check))
+            for check, surprise in enumerate(of_row.tolist())
         ]
-        alone = {
-            each.columns[0]: each.surprise
-            for each in reversed(candidates)
-            if each.columns and not checks.is_fitting(each.check)
-        }
-        culprit = _culprit(blamed, place, checks.fitting.numbers, alone)
         if culprit is not None:
             after = without[culprit][place]
-            candidates = [
-                each
-                if not checks.is_fitting(each.check) or each.columns[0] == culprit
-                else each._replace(surprise=float(after[each.check - first_fitting]))
-                for each in candidates
-            ]
-            candidates = [_with_blame(each, culprit, blamed[culprit][place]) for each in candidates]
-            if culprit not in checks.fitting.numbers:
-                most = int(np.argmax(of_row[first_fitting:])) + first_fitting
-                number = checks.columns_of(most)[0]
-                surprise = float(of_row[most])
-                candidates.append(_Found(place, most, surprise, (culprit, number)))
+            candidates = _with_blame(checks, candidates, culprit, after)
         candidates.sort(key=lambda each: -each.surprise)
-        limit = max(_LEAST_ODD, _BESIDE * candidates[0].surprise)
+        limit = max(LEAST_ODD, _BESIDE * candidates[0].surprise)
         found += [each for at, each in enumerate(candidates) if at == 0 or each.surprise >= limit]
     return _in_words(checks, rows, len(surprises), found, show)
 
 
-def _culprit(
-    blamed: dict[str, NDArray[np.float64]],
-    place: int,
-    numbers: Sequence[str],
-    alone: dict[str, float],
-) -> str | None:
-    """Return the column whose cell makes most of the others odd, if any does.
+def _with_blame(
+    checks: TableChecks, found: Sequence[_Found], culprit: str, after: NDArray[np.float64]
+) -> list[_Found]:
+    """Put the cell to blame before all numbers that do not fit, and drop what it explains.
 
-    Of total = price * quantity each may be wrong. That which is odd by itself is to blame, or else
-    the last number: people put what is computed after what it is computed from.
+    Parameters
+    ----------
+    checks : TableChecks
+    found : sequence of _Found
+        All checks of a row, in their order.
+    culprit : str
+        The column to blame.
+    after : ndarray
+        The surprises of numbers without it.
     """
-    amounts = {name: float(values[place]) for name, values in blamed.items()}
-    most = max(amounts.values(), default=0.0)
-    if most <= 0:
-        return None
-    likely = [name for name in amounts if amounts[name] >= _NEARLY * most]
-    oddest = max(likely, key=lambda name: alone.get(name, 0.0))
-    if alone.get(oddest, 0.0) >= _LEAST_ODD:
-        return oddest
-    return next((name for name in reversed(numbers) if name in likely), oddest)
-
-
-def _with_blame(found: _Found, culprit: str, amount: float) -> _Found:
-    """Give the check of the cell to blame the oddness of all cells that it explains."""
-    if found.columns[:1] != (culprit,) or found.surprise < _LEAST_ODD:
-        return found
-    return found._replace(surprise=max(found.surprise, float(amount)))
+    first = len(checks.checks)
+    misfits = found[first:]
+    most = max(misfits, key=lambda each: each.surprise)
+    left = [
+        each if each.columns[0] == culprit else each._replace(surprise=float(surprise))
+        for each, surprise in zip(misfits, after.tolist(), strict=True)
+    ]
+    if culprit not in checks.fitting.numbers:
+        left.append(most._replace(columns=(culprit, *most.columns)))
+    return [
+        each._replace(surprise=max(each.surprise, most.surprise))
+        if each.columns[:1] == (culprit,) and each.surprise >= LEAST_ODD
+        else each
+        for each in (*found[:first], *left)
+    ]
 
 
 def _in_words(
@@ -167,20 +149,18 @@ def _in_words(
                 of_row[same[0]] = each._replace(surprise=other.surprise)
         elif len(of_row) < REASONS_PER_ROW:
             of_row.append(each)
-    by_check: dict[int, list[_Found]] = {}
+    by_check: dict[tuple[int, tuple[str, ...]], list[_Found]] = {}
     for each in (each for of_row in chosen.values() for each in of_row):
-        by_check.setdefault(each.check, []).append(each)
-    texts = {}
-    for check, group in by_check.items():
+        by_check.setdefault((each.check, each.columns), []).append(each)
+    texts: dict[_Found, str] = {}
+    for (check, columns), group in by_check.items():
         places = np.array([each.place for each in group], dtype=np.intp)
-        described = checks.describe(rows, places, check, show)
-        texts.update(
-            {(each.place, check): text for each, text in zip(group, described, strict=True)}
-        )
+        if columns == checks.columns_of(check):
+            described = checks.describe(rows, places, check, show)
+        else:
+            described = checks.describe_contradiction(rows, places, check, columns[0], show)
+        texts.update(zip(group, described, strict=True))
     return [
-        [
-            RowReason(each.columns, texts[place, each.check], each.surprise)
-            for each in chosen.get(place, [])
-        ]
+        [RowReason(each.columns, texts[each], each.surprise) for each in chosen.get(place, [])]
         for place in range(n_rows)
     ]

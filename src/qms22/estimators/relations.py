@@ -175,6 +175,26 @@ class Relations:
         predicted, added = zip(*of_designs, strict=True)
         return self._prediction(inputs, self._chosen(predicted), self._chosen(added))
 
+    def predict_without(self, inputs: RelationInputs, columns: Sequence[int]) -> Prediction:
+        """Predict the numbers as if some columns were not there.
+
+        Parameters
+        ----------
+        inputs : RelationInputs
+        columns : sequence of int
+            Positions among the numbers and, after them, the levels.
+        """
+        predicted, added = [], []
+        for design in self._designs:
+            inverse, variance = _leave_out(design.inverse, columns)
+            of_rows, of_gaps = design.predict(inputs, inverse)
+            predicted.append(of_rows)
+            added.append(of_gaps + variance[: of_gaps.shape[1]])
+        numbers = inputs.numbers.copy()
+        numbers[:, [at for at in columns if at < numbers.shape[1]]] = np.nan
+        inputs = RelationInputs(numbers, inputs.levels)
+        return self._prediction(inputs, self._chosen(predicted), self._chosen(added))
+
     def _chosen(self, of_designs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         return np.where(self._which == 1, of_designs[1], of_designs[0])
 
@@ -260,6 +280,22 @@ def _learn_design(
     ends = standard.min(axis=0), standard.max(axis=0)
     design = Design(is_log, floor, typical, mean, deviation, *ends, level_means, whole)
     return design, inverses
+
+
+def _leave_out(
+    inverse: NDArray[np.float64], columns: Sequence[int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the inverse of the moments without some columns, and what that adds to the errors.
+
+    The columns stay in place, with no weight.
+    """
+    out = np.zeros(len(inverse), dtype=bool)
+    out[list(columns)] = True
+    # The inverse of a part of a matrix is the Schur complement in its inverse.
+    lost = inverse[:, out] @ np.linalg.solve(inverse[np.ix_(out, out)], inverse[out])
+    left = np.where(out[:, None] | out, np.eye(len(inverse)), inverse - lost)
+    variances = 1.0 / np.diag(left) - 1.0 / np.diag(inverse)
+    return left, np.where(out, 0.0, np.maximum(variances, 0.0))
 
 
 def _logs(

@@ -74,7 +74,7 @@ class FittingChecks:
     def blame(
         self, rows: Columns
     ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
-        """Ask of each column how odd all numbers are if its cells are unknown.
+        """Ask of each column how odd all numbers are without it.
 
         One wrong cell makes all columns odd that are predicted from it.
 
@@ -86,21 +86,16 @@ class FittingChecks:
             The surprises that are left.
         """
         inputs = self._inputs(rows)
-        whole = _oddness(self._surprises(self._relations.predict(inputs)))
-        unknown = {}
-        for at, name in enumerate(self.numbers):
-            numbers = inputs.numbers.copy()
-            numbers[:, at] = np.nan
-            unknown[name] = RelationInputs(numbers, inputs.levels)
-        first = 0
+        whole = _oddness(self._clear_surprises(self._relations.predict(inputs)))
+        positions = {name: [at] for at, name in enumerate(self.numbers)}
+        first = len(self.numbers)
         for check, codes in zip(self._levels, self._codes, strict=True):
-            levels = inputs.levels.copy()
-            shares = check.reference.counts[list(codes)] / max(check.reference.n, 1)
-            levels[:, first : first + len(codes)] = shares
-            unknown[check.columns[0]] = RelationInputs(inputs.numbers, levels)
+            # A number with few values is both.
+            positions.setdefault(check.columns[0], []).extend(range(first, first + len(codes)))
             first += len(codes)
         without = {
-            name: self._surprises(self._relations.predict(given)) for name, given in unknown.items()
+            name: self._clear_surprises(self._relations.predict_without(inputs, places))
+            for name, places in positions.items()
         }
         return {name: whole - _oddness(left) for name, left in without.items()}, without
 
@@ -108,15 +103,39 @@ class FittingChecks:
         self, rows: Columns, places: NDArray[np.intp], column: int, show: Shower
     ) -> list[str]:
         """Say what the other columns suggest."""
-        some = {name: cells.take(places) for name, cells in rows.items()}
-        suggested = self._relations.predict(self._inputs(some)).values[:, column].tolist()
         name, sources = self.numbers[column], self.sources[column][:_MOST_NAMED]
         who = listed(sources) if sources else "the other columns"
         suggest = "suggests" if len(sources) == 1 else "suggest"
         return [
-            f"{begin} where {who} {suggest} {show(name, float(f'{value:.3g}'))}"
-            for begin, value in zip(shown_cells(rows[name], places, show), suggested, strict=True)
+            f"{begin} where {who} {suggest} {value}"
+            for begin, value in zip(
+                shown_cells(rows[name], places, show),
+                self._suggested(rows, places, column, show),
+                strict=True,
+            )
         ]
+
+    def describe_contradiction(
+        self, rows: Columns, places: NDArray[np.intp], column: int, category: str, show: Shower
+    ) -> list[str]:
+        """Say that a category does not fit a number, and which number would."""
+        return [
+            f"{begin} does not fit {number}; {value} would"
+            for begin, number, value in zip(
+                shown_cells(rows[category], places, show),
+                shown_cells(rows[self.numbers[column]], places, show),
+                self._suggested(rows, places, column, show),
+                strict=True,
+            )
+        ]
+
+    def _suggested(
+        self, rows: Columns, places: NDArray[np.intp], column: int, show: Shower
+    ) -> list[str]:
+        """Return what the other columns suggest, as the table writes it."""
+        some = {name: cells.take(places) for name, cells in rows.items()}
+        values = self._relations.predict(self._inputs(some)).values[:, column].tolist()
+        return [show(self.numbers[column], float(f"{value:.3g}")) for value in values]
 
     def _surprises(self, found: Prediction, *, own: bool = False) -> NDArray[np.float64]:
         columns = [
@@ -124,6 +143,15 @@ class FittingChecks:
             for errors, reference in zip(found.errors.T, self._references, strict=True)
         ]
         return np.array(columns).T.reshape(len(found.errors), len(self.numbers))
+
+    def _clear_surprises(self, found: Prediction) -> NDArray[np.float64]:
+        """Compute how odd numbers are, at most as odd as a normal deviate of that size.
+
+        Of an exact relation all errors of normal rows are far below their unit. Without one of its
+        columns an error of one unit is nothing odd.
+        """
+        deviates = np.nan_to_num(found.errors) ** 2 / 2
+        return np.minimum(self._surprises(found), deviates)
 
     def _inputs(self, rows: Columns) -> RelationInputs:
         n_rows = len(next(iter(rows.values())).values)

@@ -236,6 +236,13 @@ class TableChecks:
             odd = np.flatnonzero(found[:, check])
             self.describe(rows, odd, check, lambda name, value: show[name](value))
 
+    def describe_contradiction(
+        self, rows: Columns, places: NDArray[np.intp], check: int, category: str, show: Shower
+    ) -> list[str]:
+        """Say in words that a category does not fit the number that a check is about."""
+        column = check - len(self.checks)
+        return self.fitting.describe_contradiction(rows, places, column, category, show)
+
     def _of_checks(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         nothing = np.zeros(len(rows[COPIES].values))
         # A column that a table lacks is odd in no row.

@@ -1,0 +1,112 @@
+"""Which cell is to blame if the cells of a row contradict each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from qms22 import TabularEncoder
+from qms22.detection.checks import TableChecks
+from qms22.detection.explaining import shower
+from qms22.detection.reasons import RowReason, blamed_reasons
+from qms22.estimators.relations import RelationInputs, Relations
+
+TAXES = {"AT": 20.0, "BE": 21.0, "DE": 19.0, "FR": 20.0, "NL": 21.0}
+
+
+def draw_orders(n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
+    country = rng.choice(list(TAXES), n_rows)
+    price, quantity = rng.lognormal(3, 0.5, n_rows), 1.0 + rng.poisson(2, n_rows)
+    tax = np.array([TAXES[name] for name in country])
+    total = price * quantity * (1 + tax / 100)
+    columns = {"country": country, "price": price, "quantity": quantity, "tax": tax, "total": total}
+    return pd.DataFrame(columns)
+
+
+@pytest.fixture(scope="module")
+def normal() -> pd.DataFrame:
+    return draw_orders(3000, np.random.default_rng(0))
+
+
+def explain(normal: pd.DataFrame, rows: pd.DataFrame) -> list[list[RowReason]]:
+    encoder = TabularEncoder().fit(normal)
+    checks = TableChecks(encoder)
+    checks.learn(checks.read(encoder.typed_cells(normal)), 0)
+    return blamed_reasons(checks, checks.read(encoder.typed_cells(rows)), shower(encoder))
+
+
+def first_columns(reasons: list[list[RowReason]]) -> set[str]:
+    return {found[0].columns[0] for found in reasons}
+
+
+def draw_parcels(n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Draw parcels whose days follow from their country."""
+    country = rng.choice(list(TAXES), n_rows)
+    days = 10 * (1 + np.searchsorted(list(TAXES), country)) + rng.normal(0, 0.1, n_rows)
+    return pd.DataFrame({"country": country, "days": days, "weight": rng.lognormal(size=n_rows)})
+
+
+def test_a_contradiction_blames_the_number_if_nothing_else_is_known() -> None:
+    rng = np.random.default_rng(1)
+    normal, row = draw_parcels(1000, rng), draw_parcels(1, rng).assign(country="BE", days=40.25)
+    [[reason, *_]] = explain(normal, row)
+    assert reason.columns == ("days",)
+    assert reason.text == "days 40.25 where country suggests 20"
+
+
+def test_rows_that_agree_in_a_category_blame_it() -> None:
+    rng = np.random.default_rng(2)
+    normal, rows = draw_parcels(1000, rng), draw_parcels(40, rng)
+    rows = rows[rows["country"] != "BE"].assign(
+        country="BE", days=lambda part: part["days"].round()
+    )
+    reasons = explain(normal, rows)
+    assert {found[0].columns for found in reasons} == {("country", "days")}
+    for found, days in zip(reasons, rows["days"], strict=True):
+        assert found[0].text == f"country BE does not fit days {days:g}; 20 would"
+
+
+def test_a_number_that_others_support_is_not_to_blame(normal: pd.DataFrame) -> None:
+    rows = draw_orders(10, np.random.default_rng(6))
+    wrong = rows[rows["tax"] == 19].head(1).assign(country="BE")
+    [[reason, *_]] = explain(normal, wrong)
+    # The total has the tax in it.
+    assert reason.columns == ("country", "tax")
+
+
+def test_rows_that_agree_in_a_number_blame_it(normal: pd.DataFrame) -> None:
+    rng = np.random.default_rng(3)
+    rows = draw_orders(20, rng).assign(price=rng.normal(45.0, 0.5, 20))
+    assert first_columns(explain(normal, rows)) == {"price"}
+    # Without that it is the last number, which others are usually computed from.
+    rows = draw_orders(20, rng)
+    rows["price"] *= rng.uniform(1.5, 2.0, 20)
+    assert first_columns(explain(normal, rows[rows["price"] < 60])) == {"total"}
+
+
+def test_a_cell_that_is_odd_by_itself_is_to_blame(normal: pd.DataFrame) -> None:
+    rows = draw_orders(20, np.random.default_rng(4))
+    swapped = rows.assign(quantity=rows["price"], price=rows["quantity"])
+    assert first_columns(explain(normal, swapped)) <= {"quantity", "price"}
+
+
+def test_leaving_a_column_out_is_as_if_it_had_never_been_there() -> None:
+    rng = np.random.default_rng(5)
+    numbers = rng.normal(size=(900, 4)) @ rng.normal(size=(4, 4))
+    level = (numbers[:, :1] + rng.normal(size=(900, 1)) > 0).astype(float)
+    relations = Relations()
+    relations.learn(RelationInputs(numbers, level), 0)
+    for column in range(5):
+        others = [at for at in range(4) if at != column]
+        kept = level[:, column == 4 :]
+        naive = Relations()
+        naive.learn(RelationInputs(numbers[:, others], kept), 0)
+        expected = naive.predict(RelationInputs(numbers[:, others], kept))
+        found = relations.predict_without(RelationInputs(numbers, level), [column])
+        np.testing.assert_allclose(found.values[:, others], expected.values, atol=1e-6)
+        if column < 4:
+            assert np.isnan(found.errors[:, column]).all()
+        # Errors are in units that are as large as those of predictions without the column.
+        sizes = np.median(np.abs(found.errors[:, others]), axis=0)
+        assert (sizes < 2).all()
