@@ -65,6 +65,12 @@ def find_culprits(
             culprits[row] = names[oddest]
         else:
             undecided[tuple(names[at] for at in likely)].append(row)
+    # If several cells are wrong, none explains it all.
+    misfit = surprises[:, len(checks.checks) :].max(axis=1, initial=0.0)
+    oddest_alone = alone.max(axis=1)
+    is_open = (most[:, 0] <= 0) & (oddest_alone >= _CLEAR) & (oddest_alone < misfit)
+    for row in np.flatnonzero(is_open).tolist():
+        culprits[row] = names[np.argmax(alone[row])]
     for columns, places in undecided.items():
         cause = _common_cause(checks, rows, columns, np.array(places))
         last = [name for name in checks.fitting.numbers if name in columns]
