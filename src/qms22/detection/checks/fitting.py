@@ -165,7 +165,7 @@ class FittingChecks:
         for check, codes in zip(self._levels, self._codes, strict=True):
             name = check.columns[0]
             # Of a column that a table lacks nothing is known.
-            of_rows = check.codes(rows[name]) if name in rows else None
+            of_rows = check.codes(rows[name]) if codes and name in rows else None
             shares = check.reference.counts / max(check.reference.n, 1)
             levels += [
                 np.full(n_rows, shares[code])

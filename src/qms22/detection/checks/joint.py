@@ -49,15 +49,18 @@ class PairCheck(ColumnCheck):
     ratios: NDArray[np.float64]
 
     @classmethod
-    def learn(cls, rows: Columns, first: LevelCheck, second: LevelCheck) -> PairCheck | None:
-        """Learn from the known-normal rows; None if no pair that could be there is lacking."""
+    def learn(
+        cls, first: LevelCheck, second: LevelCheck, codes: tuple[NDArray[np.intp], NDArray[np.intp]]
+    ) -> PairCheck | None:
+        """Learn from the codes of known-normal rows; None if no likely pair is lacking."""
         shape = (len(first.reference.counts), len(second.reference.counts))
-        codes = first.codes(rows[first.columns[0]]), second.codes(rows[second.columns[0]])
-        counts = np.bincount(np.ravel_multi_index(codes, shape), minlength=shape[0] * shape[1])
+        counts = np.bincount(codes[0] * shape[1] + codes[1], minlength=shape[0] * shape[1])
         expected = _expected(first, second).ravel()
         if not (counts < _LACKING * np.where(expected >= _LEAST_EXPECTED, expected, 0.0)).any():
             return None
-        ratios = np.sort(np.repeat(_ratios(counts - 1, expected), counts))
+        ratios = _ratios(counts - 1, expected)
+        order = np.argsort(ratios)
+        ratios = np.repeat(ratios[order], counts[order])
         names = (*first.columns, *second.columns)
         return cls(names, first, second, counts.reshape(shape), ratios)
 
@@ -177,11 +180,11 @@ class RepeatCheck:
 
     @classmethod
     def learn(cls, rows: Columns, compared: Sequence[str]) -> RepeatCheck:
-        """Learn from the known-normal rows."""
-        hashes, counts = np.unique(row_hashes(rows, compared), return_counts=True)
-        several = counts > 1
-        n_normal = int(counts.sum())
-        return cls((), tuple(compared), hashes[several], counts[several], n_normal)
+        """Learn from the known-normal rows, with the column of copies."""
+        several = np.flatnonzero(rows[COPIES].values > 1)
+        repeated = {name: rows[name].take(several) for name in compared}
+        hashes, counts = np.unique(row_hashes(repeated, compared), return_counts=True)
+        return cls((), tuple(compared), hashes, counts, len(rows[COPIES].values))
 
     def _among_normal(self, rows: Columns) -> NDArray[np.intp]:
         """Return how many normal rows are like each row; 0 stands for one as well."""

@@ -113,8 +113,7 @@ class LevelCheck(ColumnCheck):
     def learn(cls, cells: Cells) -> LevelCheck | None:
         """Learn from the known-normal rows; return None for numbers with many values."""
         if cells.is_text:
-            codes = np.where(cells.values < 0, 0, cells.values + 1)
-            counts = np.bincount(codes, minlength=len(cells.levels) + 1)
+            counts = np.bincount(cells.values + 1, minlength=len(cells.levels) + 1)
             reference = LevelReference(counts)
             return cls((cells.name,), cells.levels, np.empty(0), reference)
         gaps = np.isnan(cells.values)
@@ -137,6 +136,8 @@ class LevelCheck(ColumnCheck):
         """Return the numbers of levels; -1 for those that no normal row has."""
         if self.levels and not cells.is_text:
             cells = to_levels(cells)
+        if cells.is_text and cells.levels is self.levels:
+            return cells.values + 1
         if cells.is_text:
             levels = self.levels or [number_text(value) for value in self.values.tolist()]
             known = {level: at + 1 for at, level in enumerate(levels)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,7 +169,7 @@ class TableChecks:
         self.checks.append(MissingTogetherCheck.learn(rows, self.names))
         self.checks += _learn_pairs(rows, levels)
         if not pooled:
-            self.checks.append(RepeatCheck.learn(rows, self.names))
+            self.checks.append(RepeatCheck.learn(normal, self.names))
         rng = np.random.RandomState(seed)
         n_rows = len(normal[COPIES].values)
         if n_rows > _MOST_LEARNED and not pooled:
@@ -293,9 +294,9 @@ def _has_numbers(cells: Cells) -> bool:
 def _learn_pairs(rows: Columns, levels: Sequence[LevelCheck]) -> list[PairCheck]:
     few = [level for level in levels if len(level.reference.counts) <= MOST_LEVELS_IN_PAIR]
     few = few[:_MOST_IN_PAIRS]
+    codes = [level.codes(rows[level.columns[0]]) for level in few]
     pairs = (
-        PairCheck.learn(rows, first, second)
-        for at, first in enumerate(few)
-        for second in few[at + 1 :]
+        PairCheck.learn(few[one], few[other], (codes[one], codes[other]))
+        for one, other in combinations(range(len(few)), 2)
     )
     return [pair for pair in pairs if pair is not None]
