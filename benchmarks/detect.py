@@ -6,18 +6,29 @@ python benchmarks/detect.py --rows 1000000 --output benchmarks/results
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 import sysconfig
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 import numpy as np
 import pandas as pd
 from reporting import console, output_option, write_csv
+
+ARGUMENTS = (
+    *("normal.parquet", "batch.parquet", "--label", "truth"),
+    *("--quiet", "--output", "found.parquet"),
+)
+
+# The line about the stage, which replaces itself.
+_STAGE = re.compile(r"\r\x1b\[K(\w[^…:]*?)(?: …|: )")
 
 
 def write_tables(directory: Path, n_rows: int, n_features: int) -> None:
@@ -33,56 +44,95 @@ def write_tables(directory: Path, n_rows: int, n_features: int) -> None:
     batch.to_parquet(directory / "batch.parquet")
 
 
+class Run(NamedTuple):
+    """What a run of the command took.
+
+    Parameters
+    ----------
+    seconds, cpu_seconds : float
+    peak : int
+        Bytes of memory.
+    words : str
+        What it printed on standard error.
+    stages : dict from str to tuple of float
+        Seconds and CPU seconds of each stage that it showed, in this order.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    peak: int
+    words: str
+    stages: dict[str, tuple[float, float]]
+
+
 def run_detect(
     directory: Path,
-    more: Sequence[str],
+    arguments: Sequence[str],
     environment: Mapping[str, str] | None = None,
     cap: int | None = None,
-) -> tuple[float, int, str]:
-    """Run the command on the two tables of a directory.
+) -> Run:
+    """Run the command in a directory, with a terminal as standard error.
 
     Parameters
     ----------
     directory : Path
-        With normal.parquet and batch.parquet; gets found.parquet.
-    more : sequence of str
-        Options of the command.
+    arguments : sequence of str
+        Tables and options of the command.
     environment : mapping
         Variables to set.
     cap : int, optional
         Most bytes of address space.
-
-    Returns
-    -------
-    seconds, peak bytes, what the command prints on standard error
     """
-    command = [
-        *(str(Path(sysconfig.get_path("scripts")) / "qms22"), "detect"),
-        *("normal.parquet", "batch.parquet", "--label", "truth"),
-        *("--quiet", "--output", "found.parquet", *more),
-    ]
+    script = Path(sysconfig.get_path("scripts")) / "qms22"
 
     def limit() -> None:
         if cap is not None:
             resource.setrlimit(resource.RLIMIT_AS, (cap, cap))
 
     begin = time.perf_counter()
+    ours, theirs = os.openpty()
     with subprocess.Popen(
-        command,
+        [str(script), "detect", *arguments],
         cwd=directory,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **(environment or {})},
+        stderr=theirs,
+        env={**os.environ, "COLUMNS": "100", **(environment or {})},
         preexec_fn=limit,
     ) as process:
-        assert process.stderr is not None
-        words = process.stderr.read()
+        os.close(theirs)
+        words, marks = "", [("starting", 0.0, 0.0)]
+        for text in _read(ours):
+            words += text
+            for stage in _STAGE.findall(text):
+                if stage != marks[-1][0]:
+                    marks.append((stage, time.perf_counter() - begin, _cpu_seconds(process.pid)))
         _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+    seconds, cpu_seconds = time.perf_counter() - begin, usage.ru_utime + usage.ru_stime
     if status:
         raise RuntimeError(words)
-    return seconds, usage.ru_maxrss * 1024, words.strip()
+    stages: dict[str, tuple[float, float]] = {}
+    for (stage, *began), (_, *ended) in pairwise([*marks, ("", seconds, cpu_seconds)]):
+        before = stages.get(stage, (0.0, 0.0))
+        stages[stage] = (before[0] + ended[0] - began[0], before[1] + ended[1] - began[1])
+    return Run(seconds, cpu_seconds, usage.ru_maxrss * 1024, words.strip(), stages)
+
+
+def _read(terminal: int) -> Iterator[str]:
+    """Yield what is written to a terminal until it is closed."""
+    try:
+        while text := os.read(terminal, 4096):
+            yield text.decode(errors="replace")
+    except OSError:  # of Linux, once nobody writes any more
+        pass
+    finally:
+        os.close(terminal)
+
+
+def _cpu_seconds(pid: int) -> float:
+    """Return how much CPU time a process has taken so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @click.command()
@@ -96,10 +146,10 @@ def main(rows: int, features: int, output: Path) -> None:
         directory = Path(name)
         write_tables(directory, rows, features)
         for preset in ("recommended", "paper"):
-            seconds, peak, words = run_detect(directory, ["--preset", preset])
-            megabytes = peak / 1e6
-            lines.append([preset, rows, features, f"{seconds:.1f}", f"{megabytes:.0f}"])
-            console.print(f"{preset}: {seconds:.0f} s, {megabytes:.0f} MB at most; {words}")
+            run = run_detect(directory, [*ARGUMENTS, "--preset", preset])
+            megabytes = run.peak / 1e6
+            lines.append([preset, rows, features, f"{run.seconds:.1f}", f"{megabytes:.0f}"])
+            console.print(f"{preset}: {run.seconds:.0f} s, {megabytes:.0f} MB at most; {run.words}")
     headings = ["preset", "rows", "features", "seconds", "peak_megabytes"]
     write_csv(output / "detect.csv", headings, lines)
 

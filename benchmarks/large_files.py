@@ -17,7 +17,7 @@ import click
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
-from detect import run_detect
+from detect import ARGUMENTS, run_detect
 from reporting import console, output_option, write_csv
 
 ROWS_PER_GROUP = 100_000
@@ -59,7 +59,7 @@ def main(
 ) -> None:
     """Detect in a file some times larger than memory; takes ten minutes."""
     n_rows = int(times * cap / (8 * columns))
-    more = ["--preset", preset, "--n-jobs", "1"]
+    more = [*ARGUMENTS, "--preset", preset, "--n-jobs", "1"]
     if max_samples is not None:
         more += ["--max-samples", str(max_samples)]
     with tempfile.TemporaryDirectory() as name:
@@ -67,7 +67,7 @@ def main(
         write_table(directory / "normal.parquet", 2 * ROWS_PER_GROUP, columns, share=0, seed=0)
         write_table(directory / "batch.parquet", n_rows, columns, share=0.001, seed=1)
         size = (directory / "batch.parquet").stat().st_size
-        seconds, peak, words = run_detect(directory, more, FEW_THREADS, cap)
+        run = run_detect(directory, more, FEW_THREADS, cap)
         n_written = pq.ParquetFile(directory / "found.parquet").metadata.num_rows
     assert n_written == n_rows
     numbers = {
@@ -78,12 +78,12 @@ def main(
         "file_megabytes": round(size / 1e6),
         "cap_megabytes": round(cap / 1e6),
         "file_over_cap": round(size / cap, 2),
-        "peak_megabytes": round(peak / 1e6),
-        "seconds": round(seconds),
+        "peak_megabytes": round(run.peak / 1e6),
+        "seconds": round(run.seconds),
     }
     write_csv(output / "large_files.csv", numbers, [numbers.values()])
     console.print(", ".join(f"{key} {value}" for key, value in numbers.items()))
-    console.print(words)
+    console.print(run.words)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,7 @@ def group_rows(
     reasons: Mapping[int, Sequence[RowReason]],
 ) -> tuple[Finding, ...]:
     """Return the findings among the flagged rows that were explained."""
+    begin_stage("grouping")
     rows = np.array(sorted(row for row in reasons if flagged[row]), dtype=np.intp)
     places = np.searchsorted(encoded.positions, rows)
     # Of a batch that is not read whole, only the rows that were drawn can be compared.
