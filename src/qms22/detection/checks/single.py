@@ -238,13 +238,13 @@ class TimeOfDayCheck(ColumnCheck):
         """Learn from the known-normal rows; return None if all have the same time."""
         ascending = np.sort(_minutes(cells.values))
         ascending = ascending[~np.isnan(ascending)]
-        if len(np.unique(ascending)) < 3:
+        minutes, counts = np.unique(ascending, return_counts=True)
+        if len(minutes) < 3:
             return None
-        gaps = gaps_on_circle(ascending, ascending, 1440.0, own=True)
-        reference = NumberReference.learn(gaps)
+        gaps = gaps_on_circle(minutes, ascending, 1440.0, own=True)
+        reference = NumberReference.learn(np.repeat(gaps, counts))
         if reference is None:
             return None
-        minutes, counts = np.unique(ascending, return_counts=True)
         return cls((cells.name,), minutes, counts, reference)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
