@@ -48,8 +48,8 @@ class Scale:
     ) -> None:
         self.name, self.values, self.n_known, self.show = name, values, n_known, show
         self.is_date = is_date
-        self.distinct = _distinct(values)
         self.known = _distinct(values[:n_known])
+        self.distinct = np.union1d(self.known, _distinct(values[n_known:]))
         self.is_whole = bool((self.distinct == np.rint(self.distinct)).all())
 
     def limit(self, low: float, high: float, *, is_above: bool) -> float:

@@ -81,8 +81,10 @@ class SubgroupSearch:
         keys = [(attribute.column, attribute.part) for attribute in attributes]
         self._clashes = np.array([[_clash(one, two) for two in keys] for one in keys])
         self._is_missing = np.array([part == "missing" for _, part in keys])[self._attribute]
-        codes = np.stack([attribute.codes for attribute in attributes], axis=1) + starts[:-1]
-        self._flagged, self._reference = codes[flagged], codes[np.concatenate([normal, others])]
+        self._flagged, self._reference = (
+            np.stack([attribute.codes[rows] for attribute in attributes], axis=1) + starts[:-1]
+            for rows in (flagged, np.concatenate([normal, others]))
+        )
         # What is usual among known-normal rows, or in the rest of the batch, does not tell flagged
         # rows from others.
         self._parts = [slice(0, len(normal))]
