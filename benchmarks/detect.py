@@ -28,7 +28,7 @@ ARGUMENTS = (
 )
 
 # The line about the stage, which replaces itself.
-_STAGE = re.compile(r"\r\x1b\[K(\w[^…:]*?)(?: …|: )")
+_STAGE = re.compile(r"\r\x1b\[K([a-z][^…:\r\n]*?)(?: …|: \d+ %)")
 
 
 def write_tables(directory: Path, n_rows: int, n_features: int) -> None:
