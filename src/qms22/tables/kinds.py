@@ -103,12 +103,13 @@ def infer_kind(
     """
     if cells.form == "other":
         return Verdict("text", "values that are neither numbers, texts nor dates")
-    distinct = len(np.unique(cells.values[~cells.missing]))
-    if distinct == 1 and keeps_missing and cells.missing.any():
-        return Verdict("categorical")
-    if distinct < 2:
-        first = int(np.argmin(cells.missing))
-        return Verdict("constant", f"always {cells.show(first)}" if distinct else "no values")
+    present = cells.values[~cells.missing]
+    if not len(present):
+        return Verdict("constant", "no values")
+    if bool((present == present[0]).all()):
+        if keeps_missing and len(present) < len(cells.values):
+            return Verdict("categorical")
+        return Verdict("constant", f"always {cells.show(int(np.argmin(cells.missing)))}")
     if cells.form in ("boolean", "date"):
         return Verdict("boolean" if cells.form == "boolean" else "date")
     if cells.form == "number":

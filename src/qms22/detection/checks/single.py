@@ -18,6 +18,7 @@ from qms22.tables.words import number_text
 # levels too: 65 between the set points 60 and 70 is none of them.
 _MOST_VALUES = 50
 _ROWS_PER_VALUE = 20
+_ROWS_TRIED = 1000
 
 # Shares of normal rows that are named, the largest that fits.
 _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
@@ -117,7 +118,11 @@ class LevelCheck(ColumnCheck):
             reference = LevelReference(counts)
             return cls((cells.name,), cells.levels, np.empty(0), reference)
         gaps = np.isnan(cells.values)
-        values, counts = np.unique(cells.values[~gaps], return_counts=True)
+        present = cells.values[~gaps]
+        # Some rows tell that there are many values, which is quick.
+        if len(np.unique(present[:_ROWS_TRIED])) > _MOST_VALUES:
+            return None
+        values, counts = np.unique(present, return_counts=True)
         if not len(values) or (
             len(values) > 1
             and (len(values) > _MOST_VALUES or len(values) * _ROWS_PER_VALUE > counts.sum())
