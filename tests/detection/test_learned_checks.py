@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from qms22.detection.checks.dates import TimeOfDayCheck
 from qms22.detection.checks.joint import COPIES, PairCheck, RepeatCheck, count_copies
-from qms22.detection.checks.single import LevelCheck, TimeOfDayCheck
+from qms22.detection.checks.single import LevelCheck
 from qms22.estimators.surprise import NumberReference, gaps_on_circle
 from qms22.tables.cells import Cells, text_cells
 

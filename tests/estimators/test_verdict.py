@@ -100,9 +100,9 @@ def test_extreme_rows_are_found_without_a_fit() -> None:
     rng = np.random.default_rng(1)
     normal, batch = rng.normal(size=(1000, 5)), rng.normal(size=(500, 5))
     batch[np.arange(10), rng.integers(0, 5, 10)] = 99.0
-    verdict = judge_batch(
-        [STILL], 500, extremes=ExtremeRows.of_columns(column_pairs(normal, batch))
-    )
+    extremes = ExtremeRows.of_columns(column_pairs(normal, batch))
+    assert extremes is not None
+    verdict = judge_batch([STILL], 500, extremes=[extremes])
     assert verdict.decision == "anomalies"
     assert 4 <= (verdict.fewest_outliers or 0) <= 10
 

@@ -24,6 +24,10 @@ from qms22.tables import TabularEncoder
 # more rows.
 MOST_EXPLAINED = 1000
 
+# A finding is shown if its p-value is at most this, or if hardly any normal row is like it.
+_LEVEL = 0.05
+_MOST_NORMAL = 0.002
+
 # Reasons weaker than this come after what the detector says: about one normal row in ten has a cell
 # that is as odd.
 _CLEAR = 8.0
@@ -111,10 +115,19 @@ def group_rows(
     names = scorer.checks.names
     show = shower(encoded.encoder)
     found = find_findings(
-        {name: encoded.normal_cells[name] for name in names},
-        {name: encoded.batch_cells[name] for name in names},
+        {name: scorer.checks.comparable(encoded.normal_cells[name]) for name in names},
+        {name: scorer.checks.comparable(encoded.batch_cells[name]) for name in names},
         places,
         [[reason.columns for reason in reasons[row]] for row in rows.tolist()],
         {name: partial(show, name) for name in names},
     )
-    return tuple(replace(each, rows=encoded.positions[each.rows]) for each in found)
+    return tuple(
+        replace(each, rows=encoded.positions[each.rows]) for each in found if _is_telling(each)
+    )
+
+
+def _is_telling(finding: Finding) -> bool:
+    """Whether a finding is more than what some normal rows have in common, too."""
+    if finding.p_value is not None and finding.p_value <= _LEVEL:
+        return True
+    return finding.normal_share is None or finding.normal_share <= _MOST_NORMAL

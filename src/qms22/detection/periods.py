@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from qms22.tables import TabularEncoder
 from qms22.tables.cells import Cells
-from qms22.tables.date_parts import part_name, part_of, parts_about_time
+from qms22.tables.date_parts import DAY, part_name, part_of, parts_about_time
 from qms22.tables.kinds import MOST_SINGLE, single_share
 from qms22.tables.plan import ColumnPlan
 
@@ -23,6 +23,10 @@ from qms22.tables.plan import ColumnPlan
 # numbers or levels is taken for a period or a counter.
 _MOST_DATES = 1 / 2
 _NEARLY_ALL = 0.9
+# A gap between the days of normal rows is longer than a week, and than so many times those that are
+# longer than nearly all others.
+_LEAST_GAP = 7.0
+_LONG_GAP = 3.0
 # In a smaller batch, all rows may be anomalies.
 _LEAST_ROWS = 10
 
@@ -47,9 +51,9 @@ def find_periods(
 ) -> dict[str, str]:
     """Return the columns to leave out because they only say when rows were made, with a note.
 
-    - a date, if most rows are before or after all normal ones. Its hour and weekday are still used
-      if normal rows cover some days or weeks, and the others the hours or weekdays of most of them:
-      those of a Tuesday are no anomalies;
+    - a date, if most rows are before or after all normal ones, or in a gap between them. Its hour
+      and weekday are still used if normal rows cover some days or weeks, and the others the hours
+      or weekdays of most of them: those of a Tuesday are no anomalies;
     - whole numbers, if nearly all rows are above or nearly all below all normal ones: a month, a
       year, a counter. Numbers with decimals are measurements and stay;
     - a category whose levels recur, if nearly all rows have levels that no normal row has;
@@ -94,14 +98,33 @@ def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells, n_searched: int) -> 
     """Return whether a column has dates of which most are before or after all normal ones."""
     if plan.kind != "date" or part_name(plan.name, "days") not in plan.outputs:
         return False
-    return sum(_count_outside(normal.values, rows.values)) > _MOST_DATES * n_searched
+    n_outside = sum(_count_outside(normal.values, rows.values))
+    n_outside += int(np.count_nonzero(_are_between(normal.values, rows.values)))
+    return n_outside > _MOST_DATES * n_searched
+
+
+def _are_between(normal: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which dates are in gaps between normal ones: March, if these are February and April.
+
+    A gap is longer than a week and than nearly all others between days of normal rows.
+    """
+    days = np.unique(normal[~np.isnan(normal)] // DAY)
+    steps = np.diff(days)
+    if not len(steps):
+        return np.zeros(len(values), dtype=bool)
+    longest = max(_LEAST_GAP, _LONG_GAP * float(np.quantile(steps, 0.95)))
+    places = values // DAY
+    after = np.clip(np.searchsorted(days, places), 1, len(days) - 1)
+    before, behind = days[after - 1], days[after]
+    return (before < places) & (places < behind) & (behind - before > longest)
 
 
 def _dates_to_leave_out(plan: ColumnPlan, normal: Cells, rows: Cells) -> dict[str, str]:
     """Return the parts of dates to leave out, or the column if that is all of them."""
     low, high = np.nanmin(normal.values), np.nanmax(normal.values)
     # Held-out normal rows may be outside, too: a few, on either side.
-    later = max(rows.values[rows.values < low], rows.values[rows.values > high], key=len)
+    between = rows.values[_are_between(normal.values, rows.values)]
+    later = max(rows.values[rows.values < low], rows.values[rows.values > high], between, key=len)
     parts = parts_about_time(plan.name, normal.values, later)
     rest = plan.without_parts(parts).value_outputs
     if not plan.without_parts(parts).outputs:

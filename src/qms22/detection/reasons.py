@@ -140,14 +140,8 @@ def _in_words(
     chosen: dict[int, list[_Found]] = {}
     for each in found:
         of_row = chosen.setdefault(each.place, [])
-        same = [at for at, other in enumerate(of_row) if other.columns[:1] == each.columns[:1]]
-        if same and each.columns:
-            # What other columns suggest says less than the range of the column itself, unless it
-            # can be said which columns these are.
-            other = of_row[same[0]]
-            if checks.is_fitting(other.check) and not checks.sources_of(other.check):
-                of_row[same[0]] = each._replace(surprise=other.surprise)
-        elif len(of_row) < REASONS_PER_ROW:
+        is_named = each.columns and any(other.columns[:1] == each.columns[:1] for other in of_row)
+        if not is_named and len(of_row) < REASONS_PER_ROW:
             of_row.append(each)
     by_check: dict[tuple[int, tuple[str, ...]], list[_Found]] = {}
     for each in (each for of_row in chosen.values() for each in of_row):

@@ -20,7 +20,13 @@ from qms22.detection.marks import TableMarks
 from qms22.detection.normal_rows import rows_to_check
 from qms22.detection.reasons import RowReason
 from qms22.detection.result_columns import shown_ranks, without_clashes
-from qms22.detection.result_text import notebook_text, remark, share_text, short_text
+from qms22.detection.result_text import (
+    notebook_text,
+    odd_rows_text,
+    remark,
+    share_text,
+    short_text,
+)
 from qms22.detection.streaming import rows_per_chunk
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.conformal import ContaminationEstimate
@@ -149,7 +155,17 @@ class Detection:
         """What the verdict means for the flagged rows, or does not cover; may be empty."""
         is_any = bool(self.flagged.any())
         is_scored = self.is_drift_scored
-        return remark(self.verdict, self.fdr, is_any_flagged=is_any, is_drift_scored=is_scored)
+        about_verdict = remark(
+            self.verdict, self.fdr, is_any_flagged=is_any, is_drift_scored=is_scored
+        )
+        return " ".join(filter(None, [self._odd_rows(), about_verdict]))
+
+    def _odd_rows(self) -> str:
+        """Say how many rows are odder than all known-normal ones; may be empty."""
+        if self.checks is None or self.odd is None or self.normal is None:
+            return ""
+        n_beyond = int(np.count_nonzero(self.checks.are_beyond(self.odd) & ~np.isnan(self.scores)))
+        return odd_rows_text(n_beyond, self.n_scored * self.checks.share_beyond)
 
     @property
     def is_drift_scored(self) -> bool:

@@ -37,6 +37,15 @@ def remark(
     return ""
 
 
+def odd_rows_text(n_beyond: int, expected: float) -> str:
+    """Say how many rows are odder than all known-normal ones, if they are more than by chance."""
+    if n_beyond < 1 or n_beyond < 2 * expected:
+        return ""
+    rows, are = ("1 row", "is") if n_beyond == 1 else (f"{n_beyond:,} rows", "are")
+    chance = f"{expected:.2g}" if expected < 10 else f"{expected:,.0f}"
+    return f"{rows} {are} odder than every known-normal row, where chance would give {chance}."
+
+
 def summary_text(column: str, cell: object) -> str:
     """Return a cell of a summary as text: results are rounded, names of rows are not."""
     if not isinstance(cell, float):

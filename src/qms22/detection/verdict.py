@@ -52,15 +52,17 @@ def judge_tables(
     bound : OutlierBound or None
         How many of them are outliers, if they were calibrated with `outlier_confidence`.
     odd : tuple of ndarray, optional
-        How odd known-normal rows and rows of the batch are, by a rule that treats both alike. By
-        default their most extreme values are compared.
+        How odd known-normal rows and rows of the batch are, by a rule that treats both alike. Their
+        most extreme values are compared in any case.
     """
     pairs = pair_columns(encoder, normal, batch, ignore)
+    extremes = ExtremeRows.of_columns(pairs)
+    odd_rows = None if odd is None else ExtremeRows(*odd)
     verdict = judge_batch(
         compare_columns(pairs),
         n_scored,
         bound=bound,
-        extremes=ExtremeRows.of_columns(pairs) if odd is None else ExtremeRows(*odd),
+        extremes=[each for each in (extremes, odd_rows) if each is not None],
         confidence=CONFIDENCE,
     )
     advice = verdict.advice

@@ -39,9 +39,10 @@ class BatchColumns:
         return compare_columns(self._pairs())
 
     @cached_property
-    def extremes(self) -> ExtremeRows | None:
+    def extremes(self) -> list[ExtremeRows]:
         """The extreme rows of the batch, counted on first use."""
-        return ExtremeRows.of_columns(self._pairs())
+        found = ExtremeRows.of_columns(self._pairs())
+        return [] if found is None else [found]
 
     def _pairs(self) -> list[ColumnPair]:
         """Draw rows of both tables, the same ones each time."""

@@ -202,7 +202,7 @@ class CalibratedMixin:
             () if columns is None else columns.moved,
             len(self.unlabeled_scores_),
             bound=bound,
-            extremes=None if columns is None else columns.extremes,
+            extremes=() if columns is None else columns.extremes,
             confidence=confidence,
         )
 

@@ -68,6 +68,7 @@ _CHOICES = (
 )
 
 _DISTANCES = 3  # the choice that is distances alone
+_ODDNESS = 3  # the view of the oddness of cells, if there is one
 
 # The share of known-normal rows in the tail of the scores, where they are taken as exponential.
 _TAIL = 0.1
@@ -270,13 +271,24 @@ class FullCalibration:
                 show(first + len(part), "rows")
 
 
+def _largest(views: Sequence[TrialScores], trial: int) -> Scores:
+    """Return the largest of the scores of a trial: a row may be odd in one view alone."""
+    known = np.max([view.known[:, trial] for view in views], axis=0)
+    return known, np.max([view.batch[:, trial] for view in views], axis=0)
+
+
 def _combined(views: Sequence[TrialScores], trial: int) -> Iterator[Scores]:
-    """Yield the sums of the scores of one trial for each of the choices of weights."""
+    """Yield the sums of the scores of one trial for each of the choices of weights.
+
+    With the oddness of cells, their largest is one more choice.
+    """
     for weights in (each for each in _CHOICES if len(each) <= len(views)):
         weighted = [(w, view) for w, view in zip(weights, views, strict=False) if w > 0]
         known = sum(w * view.known[:, trial] for w, view in weighted)
         batch = sum(w * view.batch[:, trial] for w, view in weighted)
         yield np.asarray(known), np.asarray(batch)
+    if len(views) > _ODDNESS:
+        yield _largest(views, trial)
 
 
 def on_common_scale(scores: TrialScores) -> TrialScores:

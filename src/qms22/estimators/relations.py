@@ -25,9 +25,9 @@ _RIDGE = 1e-6
 _PARTS = 8
 _LEAST_IN_PART = 30
 
-# The least scale of errors, as a share of the deviation of the column: of an exact relation there
-# are only rounding errors.
-_LEAST_SCALE = 1e-4
+# The least scale of errors, as a share of the deviation of the column. The errors of an exact
+# relation come from rounding, and nobody cares whether one is larger than another.
+_LEAST_SCALE = 1e-3
 
 # Columns with partial correlations from here on are named as what suggests a value.
 _LEAST_PARTIAL = 0.15
@@ -70,11 +70,14 @@ class Prediction:
     errors : ndarray of shape (n_rows, n_numbers)
         Differences in units of the usual error; NaN where a value is missing.
     values : ndarray of shape (n_rows, n_numbers)
-        The values that are suggested.
+        The values that are suggested, between the ends of those that were learned from.
+    scales : ndarray of shape (n_rows, n_numbers)
+        About how far suggestions are off.
     """
 
     errors: NDArray[np.float64]
     values: NDArray[np.float64]
+    scales: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -230,17 +233,20 @@ class Relations:
     ) -> Prediction:
         """Return errors in their scale, and predictions in the units of the columns."""
         standard = self._chosen([design.standardize(inputs.numbers) for design in self._designs])
-        errors, values = np.empty_like(predicted), np.empty_like(predicted)
+        errors, values, scales = (np.empty_like(predicted) for _ in range(3))
         for at in range(predicted.shape[1]):
             design = self._designs[self._which[at]]
             part = np.searchsorted(self._edges[:, at], predicted[:, at])
             scale = np.sqrt(self._scales[part, at] ** 2 + added[:, at])
             errors[:, at] = (standard[:, at] - predicted[:, at]) / scale
-            values[:, at] = predicted[:, at] * design.deviation[at] + design.mean[at]
+            usual = np.clip(predicted[:, at], design.lowest[at], design.highest[at])
+            values[:, at] = usual * design.deviation[at] + design.mean[at]
+            scales[:, at] = scale * design.deviation[at]
             if design.is_log[at]:
                 values[:, at] = np.exp(np.minimum(values[:, at], 700.0))
+                scales[:, at] *= values[:, at]
         errors[np.isnan(inputs.numbers)] = np.nan
-        return Prediction(errors, values)
+        return Prediction(errors, values, scales)
 
     def _sources(self, column: int) -> tuple[int, ...]:
         inverse = self._designs[self._which[column]].inverse

@@ -54,8 +54,13 @@ class NumberReference:
     n_trimmed: int = 0
 
     @classmethod
-    def learn(cls, values: NDArray[np.float64], n_trimmed: int = 0) -> NumberReference | None:
-        """Learn from values; NaN stands for none. Return None if there are too few."""
+    def learn(
+        cls, values: NDArray[np.float64], n_trimmed: int = 0, *, least_unit: float = 0.0
+    ) -> NumberReference | None:
+        """Learn from values; NaN stands for none. Return None if there are too few.
+
+        Units are not smaller than `least_unit`.
+        """
         present = np.sort(values[np.isfinite(values)])
         n = len(present)
         if n < 2 * n_trimmed + 3:
@@ -67,7 +72,7 @@ class NumberReference:
         deviation = float((half / largest).std()) * largest
         least = _LEAST_UNIT * float(high_tenth - low_tenth) or deviation or 0.5
         low_unit, high_unit = (
-            min(2.0 * max(float(tail) / math.log(10.0), least), _LARGEST)
+            min(max(2.0 * float(tail) / math.log(10.0), 2.0 * least, least_unit), _LARGEST)
             for tail in (low_tenth - low, high - high_tenth)
         )
         return cls(present[kept_places(n, n_trimmed)], n, low_unit, high_unit, n_trimmed)

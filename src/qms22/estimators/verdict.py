@@ -78,7 +78,7 @@ def judge_batch(
     n_rows: int,
     *,
     bound: OutlierBound | None = None,
-    extremes: ExtremeRows | None = None,
+    extremes: Sequence[ExtremeRows] = (),
     confidence: float = 0.95,
 ) -> Verdict:
     """Decide whether a batch is fine, contains anomalies, or has drifted as a whole.
@@ -98,8 +98,8 @@ def judge_batch(
     bound : OutlierBound, optional
         From `Calibration.bound_outliers`, with `outlier_confidence`. Without it only extreme rows
         are found to be anomalies.
-    extremes : ExtremeRows, optional
-        They need no fit.
+    extremes : sequence of ExtremeRows
+        They need no fit, and share their part of the doubt.
     confidence : float, default=0.95
 
     Returns
@@ -108,15 +108,16 @@ def judge_batch(
     """
     check_share("confidence", confidence)
     doubt = 1.0 - confidence
-    far = extremes.bound(1.0 - _OF_EXTREMES * doubt) if extremes else _NO_OUTLIERS
+    of_each = _OF_EXTREMES / max(len(extremes), 1)
+    far = [each.bound(1.0 - of_each * doubt) for each in extremes] or [_NO_OUTLIERS]
     by_score = bound or _NO_OUTLIERS
-    fewest = max(by_score.fewest, far.fewest)
+    fewest = max(by_score.fewest, *(bound.fewest for bound in far))
     p_lost = min((column.p_lost for column in columns), default=1.0)
     p_moved = min((column.p_value for column in columns if column.is_large), default=1.0)
     p_value = min(
         1.0,
         by_score.p_value / _OF_SCORES,
-        far.p_value / _OF_EXTREMES,
+        *(bound.p_value / of_each for bound in far),
         p_lost / _OF_LOST,
         p_moved / _OF_MOVED,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -57,8 +58,12 @@ class FittingChecks:
         self._codes = tuple(codes)
         self._relations = Relations()
         own = self._relations.learn(self._inputs(rows), seed)
-        self._references = [NumberReference.learn(errors, n_trimmed) for errors in own.errors.T]
         self.sources = [self._sources(at) for at in range(len(self.numbers))]
+        # Where no column says anything about a number, its own range says more.
+        self._references = [
+            NumberReference.learn(errors, n_trimmed, least_unit=1.0) if sources else None
+            for errors, sources in zip(own.errors.T, self.sources, strict=True)
+        ]
         return self._surprises(own, own=True)
 
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
@@ -104,7 +109,7 @@ class FittingChecks:
     ) -> list[str]:
         """Say what the other columns suggest."""
         name, sources = self.numbers[column], self.sources[column][:_MOST_NAMED]
-        who = listed(sources) if sources else "the other columns"
+        who = listed(sources)
         suggest = "suggests" if len(sources) == 1 else "suggest"
         return [
             f"{begin} where {who} {suggest} {value}"
@@ -134,8 +139,12 @@ class FittingChecks:
     ) -> list[str]:
         """Return what the other columns suggest, as the table writes it."""
         some = {name: cells.take(places) for name, cells in rows.items()}
-        values = self._relations.predict(self._inputs(some)).values[:, column].tolist()
-        return [show(self.numbers[column], float(f"{value:.3g}")) for value in values]
+        found = self._relations.predict(self._inputs(some))
+        values, scales = found.values[:, column].tolist(), found.scales[:, column].tolist()
+        name = self.numbers[column]
+        return [
+            show(name, _rounded(value, scale)) for value, scale in zip(values, scales, strict=True)
+        ]
 
     def _surprises(self, found: Prediction, *, own: bool = False) -> NDArray[np.float64]:
         columns = [
@@ -184,6 +193,13 @@ class FittingChecks:
         for check, codes in zip(self._levels, self._codes, strict=True):
             names += [check.columns[0]] * len(codes)
         return tuple(dict.fromkeys(names[at] for at in self._relations.sources[column]))
+
+
+def _rounded(value: float, scale: float) -> float:
+    """Round a suggestion to the digits that can be trusted."""
+    if not 0 < scale < math.inf:
+        return value
+    return round(value, -math.floor(math.log10(scale)))
 
 
 def _oddness(surprises: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Checks of one cell: its value, its level, whether it is there, and its time of day."""
+"""Checks of one cell: its value, its level, and whether it is there."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.detection.checks.base import Columns, Shower, count_text, share_of_rows, shown_cells
-from qms22.estimators.surprise import LevelReference, NumberReference, gaps_on_circle
-from qms22.tables.cells import Cells, show_value
+from qms22.estimators.surprise import LevelReference, NumberReference
+from qms22.tables.cells import Cells
 from qms22.tables.typed import to_levels
 from qms22.tables.words import number_text
 
@@ -23,16 +23,11 @@ _ROWS_TRIED = 1000
 # Shares of normal rows that are named, the largest that fits.
 _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
 
+# Values of a column in which fewer normal rows have one are odd.
+_RARE_VALUES = 0.01
+
 # Levels that normal rows have, in words.
 _MOST_LISTED = 6
-
-_DAY = 86_400e6  # microseconds
-_MINUTE = 60e6
-# Minutes from a time to those that are near to it.
-_NEAR = 30.0
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# A normal table of fewer days may lack a weekday by chance.
-_LEAST_DAYS = 28
 
 
 @dataclass(frozen=True)
@@ -183,7 +178,7 @@ class LevelCheck(ColumnCheck):
 
 @dataclass(frozen=True)
 class PresenceCheck(ColumnCheck):
-    """A cell that is empty, or that holds a word in a column of numbers or dates.
+    """A cell that is empty, or a word in a column of numbers or dates, or a value where none is.
 
     The first two counts are those of values and of missing cells.
     """
@@ -201,7 +196,7 @@ class PresenceCheck(ColumnCheck):
 
     def codes(self, cells: Cells) -> NDArray[np.intp]:
         """Return 0 for values, 1 for missing cells, numbers of words from 2, -1 for new words."""
-        codes: NDArray[np.intp] = np.isnan(cells.values).astype(np.intp)
+        codes: NDArray[np.intp] = (~cells.has_value).astype(np.intp)
         if cells.words is None:
             return codes
         known = {word: at + 2 for at, word in enumerate(self.words)}
@@ -210,11 +205,13 @@ class PresenceCheck(ColumnCheck):
         return np.where(cells.words >= 0, of_words, codes)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how odd missing cells and words are; values are not."""
+        """Compute how odd missing cells and words are, and values if hardly any row has one."""
         codes = self.codes(rows[self.columns[0]])
-        if not codes.any():
+        are_values_usual = self.reference.counts[0] > _RARE_VALUES * self.reference.n
+        if are_values_usual and not codes.any():
             return np.zeros(len(codes))
-        return np.where(codes == 0, 0.0, self.reference.surprise(codes, own=own))
+        found = self.reference.surprise(codes, own=own)
+        return np.where(codes == 0, 0.0, found) if are_values_usual else found
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how many normal rows are without a value, or have the words."""
@@ -222,111 +219,10 @@ class PresenceCheck(ColumnCheck):
         codes = self.codes(cells)[places].tolist()
         counts, n = self.reference.counts, self.reference.n
         kind = "a date" if cells.form == "date" else "a number"
+        kind = kind if counts[0] else "no value"
         return [
             f"{begin}; normal rows have {kind}"
             if code < 0
             else f"{begin}, as in {share_of_rows(int(counts[code]), n)}"
             for begin, code in zip(shown_cells(cells, places, show), codes, strict=True)
         ]
-
-
-@dataclass(frozen=True)
-class TimeOfDayCheck(ColumnCheck):
-    """A time of day at which nothing happens among normal rows."""
-
-    minutes: NDArray[np.float64]
-    counts: NDArray[np.intp]
-    reference: NumberReference
-
-    @classmethod
-    def learn(cls, cells: Cells) -> TimeOfDayCheck | None:
-        """Learn from the known-normal rows; return None if all have the same time."""
-        ascending = np.sort(_minutes(cells.values))
-        ascending = ascending[~np.isnan(ascending)]
-        minutes, counts = np.unique(ascending, return_counts=True)
-        if len(minutes) < 3:
-            return None
-        gaps = gaps_on_circle(minutes, ascending, 1440.0, own=True)
-        reference = NumberReference.learn(np.repeat(gaps, counts))
-        if reference is None:
-            return None
-        return cls((cells.name,), minutes, counts, reference)
-
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how far the times are from those of normal rows."""
-        times = np.repeat(self.minutes, self.counts)
-        gaps = gaps_on_circle(_minutes(rows[self.columns[0]].values), times, 1440.0, own=own)
-        # Only far from others is odd, not near to them.
-        is_far = gaps > np.median(self.reference.ascending)
-        return np.where(is_far, self.reference.surprise(gaps, own=own), 0.0)
-
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
-        """Say between which times no normal row is."""
-        cells = rows[self.columns[0]]
-        minutes = _minutes(cells.values[places]).tolist()
-        return [
-            begin if math.isnan(minute) else f"{begin}; {self._comparison(minute)}"
-            for begin, minute in zip(shown_cells(cells, places, show), minutes, strict=True)
-        ]
-
-    def _comparison(self, minute: float) -> str:
-        n = int(self.counts.sum())
-        distance = np.abs(self.minutes - minute)
-        is_near = np.minimum(distance, 1440.0 - distance) <= _NEAR
-        if n_near := int(self.counts[is_near].sum()):
-            return f"{share_of_rows(n_near, n)} are within half an hour of that time of day"
-        after = int(np.searchsorted(self.minutes, minute)) % len(self.minutes)
-        before, later = _clock(self.minutes[after - 1]), _clock(self.minutes[after])
-        return f"none of {count_text(n)} normal rows is between {before} and {later}"
-
-
-@dataclass(frozen=True)
-class WeekdayCheck(ColumnCheck):
-    """A weekday on which nothing happens among normal rows."""
-
-    reference: LevelReference
-
-    @classmethod
-    def learn(cls, cells: Cells) -> WeekdayCheck | None:
-        """Learn from the known-normal rows; return None if they are of too few days."""
-        present = cells.values[~np.isnan(cells.values)]
-        if not len(present) or np.ptp(present) < _LEAST_DAYS * _DAY:
-            return None
-        counts = np.bincount(_weekdays(present), minlength=7)
-        return cls((cells.name,), LevelReference(counts))
-
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how odd the weekdays are."""
-        values = rows[self.columns[0]].values
-        found = self.reference.surprise(_weekdays(np.nan_to_num(values)), own=own)
-        return np.where(np.isnan(values), 0.0, found)
-
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
-        """Say how many normal rows are of these weekdays."""
-        cells = rows[self.columns[0]]
-        gaps = np.isnan(cells.values[places]).tolist()
-        days = _weekdays(np.nan_to_num(cells.values[places])).tolist()
-        counts, n = self.reference.counts, self.reference.n
-        return [
-            begin
-            if is_missing
-            else f"{begin} is a {_WEEKDAYS[day]}, as in {share_of_rows(int(counts[day]), n)}"
-            for begin, day, is_missing in zip(
-                shown_cells(cells, places, show), days, gaps, strict=True
-            )
-        ]
-
-
-def _minutes(stamps: NDArray[np.float64]) -> NDArray[np.float64]:
-    minutes: NDArray[np.float64] = np.floor(stamps % _DAY / _MINUTE)
-    return minutes
-
-
-def _weekdays(stamps: NDArray[np.float64]) -> NDArray[np.intp]:
-    # 1970 began on a Thursday.
-    days: NDArray[np.intp] = ((stamps // _DAY + 3) % 7).astype(np.intp)
-    return days
-
-
-def _clock(minute: float) -> str:
-    return show_value("date", float(minute) * _MINUTE)[11:16] or "00:00"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -10,6 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.detection.checks.base import Check, Columns, Shower
+from qms22.detection.checks.dates import (
+    AbsurdDateCheck,
+    IntervalCheck,
+    TimeOfDayCheck,
+    WeekdayCheck,
+)
 from qms22.detection.checks.fitting import FittingChecks
 from qms22.detection.checks.joint import (
     COPIES,
@@ -23,14 +30,13 @@ from qms22.detection.checks.joint import (
 from qms22.detection.checks.single import (
     LevelCheck,
     PresenceCheck,
-    TimeOfDayCheck,
     ValueCheck,
-    WeekdayCheck,
 )
 from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.weights import excess, excess_weight
 from qms22.tables import TabularEncoder
 from qms22.tables.cells import Cells
+from qms22.tables.date_parts import DAY
 from qms22.tables.plan import ColumnPlan
 
 # Known-normal rows that relations are learned from, and that others are compared with.
@@ -38,6 +44,7 @@ _MOST_LEARNED = 7000
 
 # Columns whose pairs are looked at; more have too many pairs.
 _MOST_IN_PAIRS = 12
+_MOST_DATES = 5
 
 # Of known-normal rows and a batch together so many extreme values may be anomalies.
 _TRIMMED = 10
@@ -145,6 +152,12 @@ class TableChecks:
         rows = {name: column for name, column in rows.items() if column.form != "other"}
         return {**rows, **count_copies(rows, is_part=is_part)}
 
+    def comparable(self, cells: Cells) -> Cells:
+        """Return a column without what only says when rows were made: the day of a date."""
+        if cells.form != "date" or cells.name in self._dates:
+            return cells
+        return replace(cells, values=cells.values % DAY)
+
     def learn(self, normal: Columns, seed: int, *, pooled: bool = False) -> NDArray[np.float64]:
         """Learn from known-normal rows; return how odd up to 7,000 of them are, held out.
 
@@ -166,7 +179,9 @@ class TableChecks:
             level = self._learn_single(cells, n_trimmed)
             if level is not None and len(level.reference.counts) > 2:
                 levels.append(level)
-        self.checks.append(MissingTogetherCheck.learn(rows, self.names))
+        self.checks += _learn_intervals(rows, n_trimmed)
+        filled = [name for name in self.names if rows[name].has_value.any()]
+        self.checks.append(MissingTogetherCheck.learn(rows, filled or self.names))
         self.checks += _learn_pairs(rows, levels)
         if not pooled:
             self.checks.append(RepeatCheck.learn(normal, self.names))
@@ -201,6 +216,16 @@ class TableChecks:
         if self.is_scored:
             self.weight = _WEIGHT + excess_weight(excess(scores, len(self.held_out.ascending)))
 
+    def are_beyond(self, odd: OddCells) -> NDArray[np.bool_]:
+        """Return which rows are odder than all known-normal rows that they are compared with."""
+        beyond: NDArray[np.bool_] = odd.surprises[:, 0] > self.held_out.ascending[-1]
+        return beyond
+
+    @property
+    def share_beyond(self) -> float:
+        """The share of normal rows that are so odd by chance."""
+        return 1.0 / (len(self.held_out.ascending) + 1)
+
     def columns_of(self, check: int) -> tuple[str, ...]:
         """Return the columns that a check looks at; the first one is to blame."""
         if check < len(self.checks):
@@ -210,10 +235,6 @@ class TableChecks:
     def is_fitting(self, check: int) -> bool:
         """Whether a check compares a number with the other columns."""
         return check >= len(self.checks)
-
-    def sources_of(self, check: int) -> tuple[str, ...]:
-        """Return the columns that suggest the value of a number, the strongest first."""
-        return self.fitting.sources[check - len(self.checks)]
 
     def describe(
         self, rows: Columns, places: NDArray[np.intp], check: int, show: Shower
@@ -261,13 +282,15 @@ class TableChecks:
         if cells.form == "date":
             if cells.name in self._dates:
                 found.append(ValueCheck.learn(cells, n_trimmed))
+            else:
+                found.append(AbsurdDateCheck.learn(cells))
             found += [TimeOfDayCheck.learn(cells), WeekdayCheck.learn(cells)]
         else:
             level = LevelCheck.learn(cells)
             found.append(level)
             if cells.form == "number" and not _is_constant(level):
                 found.append(ValueCheck.learn(cells, n_trimmed))
-        if not cells.is_text:
+        if not cells.is_text or not cells.has_value.any():
             found.append(PresenceCheck.learn(cells))
         self.checks += [check for check in found if check is not None]
         return level
@@ -289,6 +312,15 @@ def _is_constant(level: LevelCheck | None) -> bool:
 def _has_numbers(cells: Cells) -> bool:
     """Whether a column has numbers that others may say something about."""
     return cells.form == "number" and len(np.unique(cells.values[~np.isnan(cells.values)])) > 2
+
+
+def _learn_intervals(rows: Columns, n_trimmed: int) -> list[IntervalCheck]:
+    """Learn the days between two dates; they do not depend on when the rows were made."""
+    dates = [cells for cells in rows.values() if cells.form == "date"][:_MOST_DATES]
+    found = (
+        IntervalCheck.learn(earlier, later, n_trimmed) for earlier, later in combinations(dates, 2)
+    )
+    return [check for check in found if check is not None]
 
 
 def _learn_pairs(rows: Columns, levels: Sequence[LevelCheck]) -> list[PairCheck]:
