@@ -60,10 +60,10 @@ def test_into_a_pipe_goes_csv(files: Path) -> None:
     lines = result.stdout.splitlines()
     assert lines[0] == "rank,patient,score,flagged,reasons"
     assert len(lines) == 21
-    assert "usually" in lines[1]
+    assert "normal rows are at most" in lines[1]
     assert "by the labels:" in result.stderr
     assert auc_of(result) > 0.93
-    assert "numeric" in result.stderr  # the types of the columns are shown
+    assert "numbers: " in result.stderr  # the types of the columns are shown
     assert "learning" not in result.stderr  # and stages only on a terminal
 
 
@@ -71,7 +71,7 @@ def test_quiet(files: Path) -> None:
     result = run(*EVERYDAY, "-q", cwd=files)
     assert result.exit_code == 0
     assert "160/160" not in result.stderr
-    assert "numeric" not in result.stderr
+    assert "numbers: " not in result.stderr
     assert len(result.stdout.splitlines()) == 51
 
 
@@ -164,6 +164,8 @@ def test_model_round_trip(files: Path) -> None:
     result = run("score", "m.skops", "batch.csv", "--id", "patient", "-o", "again.csv", cwd=files)
     assert result.exit_code == 0, result.stderr
     first, again = (pd.read_csv(files / name) for name in ("out.csv", "again.csv"))
+    # A model has no normal rows to count those alike.
+    first = first.replace({"reasons": " together, as in [^;]*"}, "", regex=True)
     pd.testing.assert_frame_equal(first, again)
     few = run("score", "m.skops", "batch.csv", "--id", "patient", "-k", "3", cwd=files)
     assert len(few.stdout.splitlines()) == 4
@@ -217,7 +219,7 @@ def test_any_table(tmp_path: Path) -> None:
         assert result.exit_code == 0, result.stderr
         assert {line.split(",")[1] for line in result.stdout.splitlines()[1:]} == {"7", "9"}
         assert "amount 900" in result.stdout
-        assert "land Französisch-Polynesien (usually" in result.stdout
+        assert "land Französisch-Polynesien; never seen in" in result.stdout
     for kind in ("date", "identifier", "text", "constant", "categorical", "boolean", "numeric"):
         assert kind in result.stderr
 
