@@ -56,10 +56,9 @@ class TableScorer:
         rows = self.checks.read(self.encoder.typed_cells(used))
         if not len(positions):
             return ScoredRows(positions, np.empty(0), OddCells.empty(0))
-        surprises = self.checks.surprises(rows)
-        scores = -self.detector.score_samples(matrix)
-        scores += self.checks.weight * self.checks.scores(surprises)
-        return ScoredRows(positions, scores, OddCells.of(surprises))
+        of_checks, odd = self.checks.look(rows)
+        scores = -self.detector.score_samples(matrix) + self.checks.weight * of_checks
+        return ScoredRows(positions, scores, odd)
 
     def score_batch(self, encoded: EncodedTables) -> ScoredRows:
         """Score the batch that the detector was fitted with, and set the weight of the checks."""
@@ -75,10 +74,9 @@ def raise_scores(
 
     All rows are treated alike.
     """
-    surprises = checks.surprises(rows)
-    of_checks = checks.scores(surprises)
+    of_checks, odd = checks.look(rows)
     checks.weigh(of_checks)
-    return as_host(scores) + checks.weight * of_checks, OddCells.of(surprises)
+    return as_host(scores) + checks.weight * of_checks, odd
 
 
 def learn_checks(encoded: EncodedTables, seed: int, *, is_scored: bool = True) -> TableChecks:

@@ -56,7 +56,7 @@ class RelationInputs:
     numbers: NDArray[np.float64]
     levels: NDArray[np.float64]
 
-    def take(self, rows: NDArray[Any] | slice) -> RelationInputs:
+    def take(self, rows: NDArray[Any]) -> RelationInputs:
         """Return some of the rows."""
         return RelationInputs(self.numbers[rows], self.levels[rows])
 

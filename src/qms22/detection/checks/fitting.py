@@ -20,9 +20,6 @@ _MOST_LEVELS = 60
 # Columns that are named as what suggests a value.
 _MOST_NAMED = 3
 
-# Rows that are predicted at a time, for less memory.
-_ROWS_AT_ONCE = 4096
-
 # Surprises from here on count when the cell to blame is looked for.
 _ODD = 6.0
 
@@ -68,13 +65,7 @@ class FittingChecks:
 
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd the numbers of rows are next to the other columns."""
-        inputs = self._inputs(rows)
-        parts = [
-            inputs.take(slice(first, first + _ROWS_AT_ONCE))
-            for first in range(0, len(inputs.numbers), _ROWS_AT_ONCE)
-        ]
-        found = [self._surprises(self._relations.predict(part)) for part in parts]
-        return np.concatenate([np.empty((0, len(self.numbers))), *found])
+        return self._surprises(self._relations.predict(self._inputs(rows)))
 
     def blame(
         self, rows: Columns

@@ -59,6 +59,9 @@ _DECIMALS = 6
 # Microseconds from 1970 to a late date.
 _LARGEST_DATE = 1e17
 
+# Rows that are looked at together.
+_ROWS_AT_ONCE = 4096
+
 # Checks of a row that are kept.
 MOST_KEPT = 4
 
@@ -204,6 +207,17 @@ class TableChecks:
             return np.zeros((len(rows[COPIES].values), 1))
         found = np.hstack([self._of_checks(rows), self.fitting.surprises(rows)])
         return found.round(_DECIMALS, out=found)
+
+    def look(self, rows: Columns) -> tuple[NDArray[np.float64], OddCells]:
+        """Return the scores of rows, and where they are the oddest; in parts, for less memory."""
+        n_rows = len(rows[COPIES].values)
+        scores, odd = np.empty(n_rows), OddCells.empty(n_rows)
+        for first in range(0, n_rows, _ROWS_AT_ONCE):
+            part = np.arange(first, min(first + _ROWS_AT_ONCE, n_rows))
+            found = self.surprises({name: cells.take(part) for name, cells in rows.items()})
+            scores[part] = self.scores(found)
+            odd.put(part, OddCells.of(found))
+        return scores, odd
 
     def scores(self, surprises: NDArray[Any]) -> NDArray[np.float64]:
         """Compute −log p of rows: how many held-out normal rows are as odd in any check."""
