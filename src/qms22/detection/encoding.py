@@ -96,7 +96,7 @@ def encode_tables(
             normal, normal_cells = normal.iloc[places], take_rows(normal_cells, places)
         known = encoder.encode_cells(normal_cells)
     with errors_named(names[1]):
-        batch_cells = encoder.typed_cells(batch)
+        batch_cells = normal_cells if batch is normal else encoder.typed_cells(batch)
         if missing == "drop":
             positions = _complete_rows(encoder, batch_cells)
             batch, batch_cells = batch.iloc[positions], take_rows(batch_cells, positions)

@@ -174,6 +174,7 @@ def detect(
     scorer = TableScorer(encoded.encoder, detector, checks)
     scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
+    begin_stage("judging")
     pooled = pool_tables(encoded, seed=seed or 0)
     if fdr is None:
         flags = Flags(flag_top(scores, _count_top(k, n_scored)))
