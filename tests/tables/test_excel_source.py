@@ -77,6 +77,15 @@ def test_footers(tmp_path: Path) -> None:
     assert source.notes == (f"{tmp_path / 'a.xlsx'}: 2 rows below the table left out ('Total')",)
 
 
+def test_sums_between_rows(tmp_path: Path) -> None:
+    sums: list[Any] = ["Zwischensumme", None, 49.5, None]
+    rows = [HEADER, *ROWS, sums, *ROWS]
+    source = open_table(write_book(tmp_path / "a.xlsx", {"S": rows}))
+    assert source.read()["id"].tolist() == 2 * list(range(12))
+    assert "1 row with sums between the others left out ('Zwischensumme')" in source.notes[0]
+    assert source.place(12).endswith("row 15")
+
+
 def test_sheets(tmp_path: Path) -> None:
     sheets: dict[str, Any] = {
         "About": [["made by"], ["us"]],

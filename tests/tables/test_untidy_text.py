@@ -149,6 +149,37 @@ def test_a_footer_far_into_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert "line 40005 has fewer cells" in source.notes[-1]
 
 
+def test_sums_between_rows(tmp_path: Path) -> None:
+    week = "".join(f"{at},Berlin,{at % 7},{at}.50\n" for at in range(100, 112))
+    text = f"id,town,day,cost\n{week}Subtotal week,,,120.50\n{week}North Total,,,$ 33\n{week}"
+    found, note = read(tmp_path, text)
+    assert found["id"] == 3 * list(range(100, 112))
+    assert note == "a.csv: 2 rows with sums between the others left out ('Subtotal week')"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "Subtotal,Berlin,3,12.5",  # has all cells
+        "Subtotal,Berlin,,",  # its other cell is no number
+        "Adam,,,12.5",
+        "Totalis,,,12.5",
+        "Total,,,",  # no sum
+    ],
+)
+def test_rows_that_look_like_sums(tmp_path: Path, row: str) -> None:
+    rows = "".join(f"A{at},Berlin,{at % 7},{at}.50\n" for at in range(6))
+    found, note = read(tmp_path, f"id,town,day,cost\n{rows}{row}\n{rows}")
+    assert len(found["id"]) == 13
+    assert not note
+
+
+def test_sums_of_tables_with_such_levels(tmp_path: Path) -> None:
+    rows = "total,Berlin,3,12.5\npart,Berlin,2,1.5\n"
+    found, _ = read(tmp_path, f"kind,town,day,cost\n{rows}{rows}total,,,13.5\n{rows}")
+    assert len(found["kind"]) == 7
+
+
 def test_titles_need_names_below(tmp_path: Path) -> None:
     assert find_header([["a", ""], ["1", "x"], ["2", "y"]]).at == 0
     assert find_header([["kind", "town"], ["a", "b"], ["c", "d"]]).at == 0

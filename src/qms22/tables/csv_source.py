@@ -23,6 +23,7 @@ from qms22.tables.csv_dialect import Dialect, detect_dialect
 from qms22.tables.csv_repair import Repair, find_footer, footer_note
 from qms22.tables.source import EmptyTableError, FileSource
 from qms22.tables.storage_types import CellTraits, StorageType, convert, name_columns, resolve_types
+from qms22.tables.summary_rows import sum_rows, sums_note
 from qms22.tables.text_encoding import SAMPLE, TextEncoding, detect_encoding
 from qms22.tables.words import CSV_MISSING
 
@@ -112,10 +113,14 @@ class CsvSource(FileSource):
         n_rows, last_cell = 0, ""
         traits: list[CellTraits] = []
         kept = []
+        sums = _Sums()
         repair = Repair(self._dialect, self.name)
         # A large block lets a row be as wide.
         block_size = 8 * BLOCK if keep else BLOCK
-        for batch in self._parse(self._dialect.column_numbers, block_size, repair):
+        for parsed in self._parse(self._dialect.column_numbers, block_size, repair):
+            batch = sums.find(parsed)
+            if not batch.num_rows:
+                continue
             found = [CellTraits.of(column, self._dialect.separator) for column in batch.columns]
             traits = list(map(add, traits, found)) if traits else found
             n_rows += batch.num_rows
@@ -132,7 +137,9 @@ class CsvSource(FileSource):
         names, notes = name_columns(self._dialect.names, traits, self.name)
         types = resolve_types(names, traits)
         notes = [*self._layout_notes(), *notes, *repair.notes()]
-        return _Contents(n_rows, names, types, tuple(notes), kept if keep else None)
+        if sums.labels:
+            notes.append(sums_note(sums.labels, self.name))
+        return _Contents(n_rows, names, types, tuple(notes), sums, kept if keep else None)
 
     def _layout_notes(self) -> list[str]:
         guessed = f"{self.name} is read as UTF-16, though it has no mark that says so"
@@ -148,7 +155,10 @@ class CsvSource(FileSource):
         numbers = [str(at) for at in places]
         first = 0
         repair = Repair(self._dialect, self.name)
-        for batch in self._contents.kept or self._parse(numbers, BLOCK, repair):
+        batches = self._contents.kept or self._contents.sums.leave_out(
+            self._parse(numbers, BLOCK, repair)
+        )
+        for batch in batches:
             typed = [convert(batch[at], to) for at, to in zip(numbers, types, strict=True)]
             yield first, pa.record_batch(typed, names=columns)
             first += batch.num_rows
@@ -229,6 +239,42 @@ class _RaggedError(ValueError):
     """A row has more or fewer cells than the header."""
 
 
+class _Sums:
+    """Rows of a file with sums of others, which are left out."""
+
+    def __init__(self) -> None:
+        self.labels: list[str] = []
+        self._positions: list[int] = []
+        self._n_rows = 0
+
+    def find(self, batch: Any) -> Any:
+        """Return the next batch of all columns without its sums, and remember these."""
+        found = sum_rows(batch)
+        self._positions += [self._n_rows + at for at in found]
+        self._n_rows += batch.num_rows
+        for at in found:
+            cells = (column[at].as_py() for column in batch.columns)
+            self.labels.append(next(cell for cell in cells if cell))
+        return _without(batch, found)
+
+    def leave_out(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Return the batches of some columns without the rows that were found."""
+        first = 0
+        for batch in batches:
+            end = first + batch.num_rows
+            yield _without(batch, [at - first for at in self._positions if first <= at < end])
+            first = end
+
+
+def _without(batch: Any, positions: list[int]) -> Any:
+    """Return a record batch without some rows."""
+    if not positions:
+        return batch
+    kept = np.ones(batch.num_rows, dtype=bool)
+    kept[positions] = False
+    return batch.filter(need("pyarrow").array(kept))
+
+
 @dataclass
 class _Contents:
     """What is known once all cells have been read.
@@ -242,6 +288,8 @@ class _Contents:
         The storage type of each column.
     notes : tuple of str
         What was guessed or left out.
+    sums : _Sums
+        Rows that are left out.
     kept : list of record batches or None
         The cells as texts.
     """
@@ -250,6 +298,7 @@ class _Contents:
     names: list[str]
     types: list[StorageType]
     notes: tuple[str, ...]
+    sums: _Sums
     kept: list[Any] | None
 
 

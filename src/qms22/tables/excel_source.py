@@ -8,12 +8,15 @@ from functools import cached_property
 from io import BytesIO
 from typing import Any
 
+import numpy as np
+
 from qms22._runtime.packages import need
 from qms22._runtime.progress import reading_ended, report_reading
 from qms22.tables.compressed import TableFile, shorten_error
 from qms22.tables.csv_repair import is_footer
 from qms22.tables.header import find_header, unique_names
 from qms22.tables.source import EmptyTableError, WholeSource
+from qms22.tables.summary_rows import few_cells, is_sum, sums_note
 from qms22.tables.values import arrow_column, arrow_type, text_of, value_kinds
 from qms22.tables.words import list_some
 
@@ -168,9 +171,13 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str) -> _S
         words = next(text for text in map(text_of, body[last]) if text)
         what = "1 row" if last == len(body) - 1 else f"{len(body) - last} rows"
         notes.append(f"{path}: {what} below the table left out ({words[:40]!r})")
+    sums = _sums_between(body[first:last])
+    if sums:
+        notes.append(sums_note(list(sums.values()), path))
+    kept = [at for at in range(first, last) if at - first not in sums]
     columns = {}
     for at, name in enumerate(names):
-        values = _whole_numbers([row[at] for row in body[first:last]])
+        values = _whole_numbers([body[row][at] for row in kept])
         kinds = value_kinds(values)
         if not name and (not kinds or (at == 0 and values == list(range(len(values))))):
             continue  # an empty column, or the row numbers of pandas
@@ -178,7 +185,22 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str) -> _S
             name = f"column {at + 1}"
             notes.append(f"{path}: a column without a name is called {name!r}")
         columns[name] = arrow_column(values, arrow_type(kinds))
-    return _Sheet(sheet, need("pyarrow", path).table(columns), numbers[first:last], tuple(notes))
+    numbers = [numbers[at] for at in kept]
+    return _Sheet(sheet, need("pyarrow", path).table(columns), numbers, tuple(notes))
+
+
+def _sums_between(rows: list[Row]) -> dict[int, str]:
+    """Return the rows with sums of others, and their labels."""
+    if not rows:
+        return {}
+    filled = np.array([sum(cell != "" for cell in row) for row in rows])
+    found = {}
+    for at in few_cells(filled) if len(rows[0]) > 2 else []:
+        texts = [text_of(cell) or "" for cell in rows[at]]
+        if is_sum(texts):
+            found[int(at)] = next(text for text in texts if text)
+    others = {cell for at, row in enumerate(rows) if found and at not in found for cell in row}
+    return {at: label for at, label in found.items() if label not in others}
 
 
 def _end_of_table(rows: list[Row], first: int) -> int:
