@@ -95,7 +95,8 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
         if culprit is not None:
             after = without[culprit][place]
             candidates = _with_blame(checks, candidates, culprit, after)
-        candidates.sort(key=lambda each: -each.surprise)
+        # What the others suggest says more than that a value was never seen.
+        candidates.sort(key=lambda each: (-each.surprise, not checks.is_fitting(each.check)))
         limit = max(LEAST_ODD, _BESIDE * candidates[0].surprise)
         found += [each for at, each in enumerate(candidates) if at == 0 or each.surprise >= limit]
     return _in_words(checks, rows, len(surprises), found, show)

@@ -100,7 +100,7 @@ class FittingChecks:
     ) -> list[str]:
         """Say what the other columns suggest."""
         name, sources = self.numbers[column], self.sources[column][:_MOST_NAMED]
-        who = listed(sources)
+        who = listed(sources) if sources else "the other columns"
         suggest = "suggests" if len(sources) == 1 else "suggest"
         return [
             f"{begin} where {who} {suggest} {value}"
