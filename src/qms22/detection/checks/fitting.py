@@ -190,7 +190,7 @@ def _rounded(value: float, scale: float) -> float:
     """Round a suggestion to the digits that can be trusted."""
     if not 0 < scale < math.inf:
         return value
-    return round(value, -math.floor(math.log10(scale)))
+    return round(value, -math.floor(math.log10(2.0 * scale)))
 
 
 def _oddness(surprises: NDArray[np.float64]) -> NDArray[np.float64]:
