@@ -68,12 +68,15 @@ def score_rows(
     scores = np.full(source.n_rows, np.nan)
     odd = OddCells.empty(source.n_rows)
     encoder = scorer.encoder
-    n_rows = rows_per_chunk(len(encoder.typical_row_))
+    checks = scorer.checks
+    # Both the matrix of a chunk and what each check says about it are in memory.
+    n_checks = len(checks.checks) + len(checks.fitting.numbers)
+    n_rows = rows_per_chunk(max(len(encoder.typical_row_), n_checks))
     began = time.perf_counter()
     first = 0
     is_long = source.n_rows > n_rows
     with progress_bar("scoring", source.n_rows, enabled=verbose > 0 and is_long) as show:
-        columns = [name for name in scorer.checks.names if name in source.names]
+        columns = [name for name in checks.names if name in source.names]
         for chunk in source.chunks(columns, n_rows):
             end = first + len(chunk)
             try:
