@@ -133,7 +133,7 @@ def test_a_category_that_suggests_a_number() -> None:
     assert np.argmax(surprises.max(axis=1)) == ODD
     check = int(np.argmax(surprises[ODD]))
     text = checks.describe(rows, np.array([ODD]), check, shower(encoder))[0]
-    assert text == "pages 300 where kind suggests 49.9"
+    assert text == "pages 300 where kind suggests 50"
 
 
 def test_rows_that_are_repeated() -> None:

@@ -90,10 +90,13 @@ def print_columns(found: Detection) -> None:
     """Print how the columns of the tables were understood, one line for each kind."""
     by_kind: dict[str, list[str]] = {kind: [] for kind in (*_KINDS.values(), "left out")}
     for column in found.encoder.columns_:
+        if column.name == found.id:
+            continue
         if column.outputs:
             by_kind[_KINDS[column.kind]].append(column.name)
         elif column.kind == "constant":
-            by_kind["left out"].append(f"{column.name} ({column.note})")
+            note = column.note.removesuffix("; ignored")
+            by_kind["left out"].append(f"{column.name} ({note})")
         else:
             by_kind["left out"].append(f"{column.name} ({column.kind})")
     for kind, names in by_kind.items():

@@ -210,7 +210,12 @@ class RepeatCheck:
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how often the rows are there."""
         most = int(self.counts.max(initial=1))
-        never = f"no normal row is there {'twice' if most == 1 else f'more than {most:,} times'}"
+        normal = count_text(self.n_normal)
+        never = (
+            "no normal row is there twice"
+            if most == 1
+            else f"at most one of {normal} normal rows is like it"
+        )
         return [
             f"the same row is there {count_text(int(copies))} times; "
             + (f"{share_of_rows(among, self.n_normal)} are like it" if among > 1 else never)

@@ -130,7 +130,11 @@ class LevelCheck(ColumnCheck):
         """Compute how odd levels are."""
         cells = rows[self.columns[0]]
         found = self.reference.surprise(self.codes(cells), own=own)
-        return found if cells.is_text else np.where(np.isnan(cells.values), 0.0, found)
+        if cells.is_text or len(self.values) < 2:
+            return found if cells.is_text else np.where(np.isnan(cells.values), 0.0, found)
+        # How far a number is beyond all others says more than that it was never seen.
+        is_inside = (cells.values >= self.values[0]) & (cells.values <= self.values[-1])
+        return np.where(is_inside, found, 0.0)
 
     def codes(self, cells: Cells) -> NDArray[np.intp]:
         """Return the numbers of levels; -1 for those that no normal row has."""
