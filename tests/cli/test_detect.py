@@ -297,10 +297,13 @@ def test_wrong_files(files: Path, content: bytes, words: str) -> None:
         ([*EVERYDAY, "-o", "no/out.csv"], "there is no directory no"),
         ([*EVERYDAY, "--report", "page.pdf"], "--report page.pdf must end in .html"),
         ([*EVERYDAY, "--save-model", "m.pkl"], "--save-model m.pkl must end in .skops"),
-        ([*EVERYDAY[:3], "--id", "name"], "--id name: the unlabeled table has no such column"),
-        ([*EVERYDAY[:3], "--ignore", "x"], "--ignore x: the unlabeled table has no such column"),
+        (
+            [*EVERYDAY[:3], "--id", "name"],
+            "--id name: batch.csv has no such column; its columns are",
+        ),
+        ([*EVERYDAY[:3], "--ignore", "x"], "--ignore x: batch.csv has no such column"),
         ([*EVERYDAY[:3], "--label", "mean area"], "none is surely the outlier"),
-        ([*EVERYDAY[:3], "--label", "truth"], "--label truth: the unlabeled table has no such"),
+        ([*EVERYDAY[:3], "--label", "truth"], "--label truth: batch.csv has no such"),
         ([*EVERYDAY, "--marker", "x"], "--marker and --normal-value go with one file"),
         ([*EVERYDAY[:3], "--outlier", "1"], "--outlier goes with --label"),
         ([*EVERYDAY, "--only-flagged"], "--only-flagged goes with --output"),
@@ -314,6 +317,17 @@ def test_refusals(files: Path, arguments: list[str], words: str) -> None:
     before = set(files.iterdir())
     assert_refused(run(*arguments, cwd=files), words)
     assert set(files.iterdir()) == before
+
+
+def test_names_are_matched_without_case(files: Path) -> None:
+    options = ("--id", "Patient", "--label", "DIAGNOSIS", "--ignore", "mean_area", "-k", "5")
+    kinds = ("--as", "Mean Radius=category")
+    result = run(*EVERYDAY[:3], *options, *kinds, "--n-jobs", "1", cwd=files)
+    assert result.exit_code == 0, result.stderr
+    assert "by the labels: " in result.stderr
+    assert "categories: mean radius" in result.stderr
+    assert "left out: mean area" in result.stderr
+    assert result.stdout.splitlines()[1].split(",")[1].startswith("P0")
 
 
 def test_unwritable_output(files: Path) -> None:

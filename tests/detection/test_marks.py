@@ -54,6 +54,26 @@ def test_rows_by_name_or_number(key: dict[str, list[Any]]) -> None:
     assert str(found) == "2 marks used: 1 anomaly, 1 normal"
 
 
+@pytest.mark.parametrize("name", ["Mark", " MARK", "mark"])
+def test_headers_are_matched_without_case(name: str) -> None:
+    marks = pd.DataFrame({"Row": [2], name: ["normal"], "Source": ["batch"]})
+    assert words_of(read(marks)) == ["", "", "normal", ""]
+    # A column of the batch says nothing about marks.
+    batch = SMALL.assign(Source=["x", "y", "x", "y"])
+    marks = pd.DataFrame({"name": ["c"], name: ["normal"], "Source": ["x"]})
+    assert words_of(read(marks, batch)) == ["", "", "normal", ""]
+
+
+def test_names_that_occur_twice() -> None:
+    rng = np.random.RandomState(0)
+    normal = pd.DataFrame({"name": range(40), "x": rng.normal(size=40)})
+    twice = normal[:8].assign(name=[*"aabbcdef"])
+    found = detect(normal, twice, id="Name", k=1)
+    note = "column 'name': 2 names occur more than once, such as 'a'; marks of such rows"
+    assert any(each.startswith(note) for each in found.notes)
+    assert not any("occur" in each for each in detect(normal, normal[:8], id="name", k=1).notes)
+
+
 @pytest.mark.parametrize(
     ("word", "meaning"),
     [

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qms22._runtime.stages import begin_stage, clear_stage
+from qms22.cli.columns import match_columns, parse_kinds
 from qms22.cli.inputs import input_files, show_roles
 from qms22.cli.labels import print_evaluation, read_truth
 from qms22.cli.output import (
@@ -43,17 +44,6 @@ if TYPE_CHECKING:
 
 # Flags of an accepted batch, unless --fdr says otherwise.
 _RATE_TO_ACCEPT = 0.1
-
-
-def _parse_kinds(
-    _: click.Context, __: click.Parameter, values: tuple[str, ...]
-) -> dict[str, str] | None:
-    """Return the kinds of columns that are given as COLUMN=KIND."""
-    pairs = [value.rpartition("=") for value in values]
-    for (column, _sign, _kind), value in zip(pairs, values, strict=True):
-        if not column:
-            raise click.UsageError(f"--as {value}: give a column and a kind, such as zip=category")
-    return {column: kind for column, _sign, kind in pairs} or None
 
 
 @click.command(short_help="Find the most suspicious rows of a table.")
@@ -111,7 +101,7 @@ def _parse_kinds(
     "kinds",
     multiple=True,
     metavar="COLUMN=KIND",
-    callback=_parse_kinds,
+    callback=parse_kinds,
     help="Read a column as number, category, date, boolean or text, or ignore it; may be repeated.",
 )
 @click.option(
@@ -246,7 +236,7 @@ def detect(
             parts = read_mixed(source, marker, normal=normal_value)
             normal, batch = (FrameSource(part, source.name, source.notes) for part in parts)
         check_sheet_size(None if only_flagged else output, batch)
-        _check_columns(batch.names, label, options)
+        label = match_columns(batch, label, options)
         truth = read_truth(batch, label, outlier)
         if label is not None:
             options["ignore"] = (*options["ignore"], label)
@@ -365,13 +355,6 @@ def _check_history(options: dict[str, Any], others: Sequence[Path | DatabasePlac
         raise click.UsageError("--accept goes with --fdr, which tests the rows, not with --top")
     if options["accept"] and options["fdr"] is None:
         options["fdr"] = _RATE_TO_ACCEPT
-
-
-def _check_columns(names: Sequence[str], label: str | None, options: dict[str, Any]) -> None:
-    given = [("--label", label), ("--id", options["id"])]
-    for option, column in (*given, *(("--ignore", name) for name in options["ignore"])):
-        if column is not None and column not in names:
-            raise click.UsageError(f"{option} {column}: the unlabeled table has no such column")
 
 
 def _write_output(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from qms22._runtime.packages import need
 from qms22.detection.result_columns import RESULTS, free_name
 from qms22.tables import TableSource
-from qms22.tables.column_names import match_names
+from qms22.tables.column_names import find_column, match_names
 from qms22.tables.compare import compare_cells
 from qms22.tables.words import list_some, without_apostrophe
 
@@ -80,7 +80,7 @@ def split_by_table(source: TableSource, names: list[str]) -> tuple[pd.DataFrame,
     names : list of str
         The columns of the batch. One that is called "source" says nothing about marks.
     """
-    frame = _read_marked(source)
+    frame = _read_marked(source, names)
     there = list(frame.columns)
     if SOURCE not in there or SOURCE in _columns_of(names, there).values():
         return frame, frame[:0]
@@ -127,15 +127,17 @@ def read_mark_table(
     return marked
 
 
-def _read_marked(source: TableSource) -> pd.DataFrame:
+def _read_marked(source: TableSource, names: list[str]) -> pd.DataFrame:
     """Read the rows with a mark; the table may have many others, and be larger than memory."""
-    if MARK not in source.names:
+    ours = _own_columns(source.names, names)
+    if MARK not in ours.values():
         there = list_some([repr(name) for name in source.names])
         raise ValueError(
             f"{source.name} has no column {MARK!r} with the marks; its columns are {there}"
         )
     source.check()
-    parts = [chunk[[bool(_word(value)) for value in chunk[MARK]]] for chunk in source.chunks()]
+    chunks = (chunk.rename(columns=ours) for chunk in source.chunks())
+    parts = [chunk[[bool(_word(value)) for value in chunk[MARK]]] for chunk in chunks]
     frame = need("pandas").concat(parts)
     if not len(frame):
         raise ValueError(
@@ -143,6 +145,19 @@ def _read_marked(source: TableSource) -> pd.DataFrame:
             "there"
         )
     return _without_apostrophes(frame)
+
+
+def _own_columns(there: list[str], names: list[str]) -> dict[str, str]:
+    """Return which columns are "mark", "row" and "source", also if written "Mark".
+
+    A column that the batch has as well is none of them, unless it is written just so.
+    """
+    found = {word: find_column(word, there) for word in (MARK, ROW, SOURCE)}
+    return {
+        column: word
+        for word, column in found.items()
+        if column is not None and (column == word or find_column(column, names) is None)
+    }
 
 
 def _word(mark: Any) -> str:

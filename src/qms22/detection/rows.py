@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from qms22._runtime.packages import need
 from qms22.tables import TableSource
+from qms22.tables.column_names import find_column
 from qms22.tables.words import list_some
 
 # A file, an open table, or a data frame of any library.
@@ -20,10 +22,26 @@ _RANKED_AT_ONCE = 1 << 16
 
 def check_id(source: TableSource, id: str | int | None) -> str | None:  # noqa: A002
     """Return the name of the column `id`; raise ValueError if there is none."""
-    if id is None or str(id) in source.names:
-        return None if id is None else str(id)
+    if id is None or (name := find_column(str(id), source.names)) is not None:
+        return None if id is None else name
     there = list_some([repr(name) for name in source.names])
     raise ValueError(f"{source.name} has no column {id!r} to name rows; its columns are {there}")
+
+
+def note_repeated(source: TableSource, id_name: str | None) -> list[str]:
+    """Return a note if several rows have the same name; the column is read as a whole."""
+    if id_name is None:
+        return []
+    parts = [chunk.iloc[:, 0] for chunk in source.chunks([id_name])]
+    column = need("pandas").concat(parts).dropna().astype(str)
+    names = column[column.duplicated()].unique()
+    if not len(names):
+        return []
+    names_occur = "1 name occurs" if len(names) == 1 else f"{len(names)} names occur"
+    return [
+        f"column {id_name!r}: {names_occur} more than once, such as {names[0]!r}; marks of such rows "
+        "need another column that tells them apart"
+    ]
 
 
 def name_row(

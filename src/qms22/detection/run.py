@@ -43,6 +43,7 @@ from qms22.detection.rows import (
     flag_top,
     most_suspicious,
     name_row,
+    note_repeated,
 )
 from qms22.detection.scorer import TableScorer, learn_checks
 from qms22.detection.streaming import score_rows
@@ -152,7 +153,7 @@ def detect(
     resolve_device(device)  # raises an error if there is no such device
     tables = open_tables(normal, batch, max_samples, is_whole=fdr is not None)
     id_name = check_id(tables.batch, id)
-    ignored = [str(name) for name in (*ignore, id) if name is not None]
+    ignored = [str(name) for name in (*ignore, id_name) if name is not None]
     tables, ignored = align_tables(tables, ignored)
     past = None if history is None else PastBatches(history, tables, ignored)
     tables = tables if past is None else past.tables
@@ -163,6 +164,8 @@ def detect(
     drawn = draw(tables, seed)
     encoded = _encode_drawn(tables, drawn, ignore=ignored, missing=missing, kinds=kinds)
     notes = column_notes(encoded, len(drawn.normal), ignored)
+    if tables.max_samples is None:
+        notes = (*notes, *note_repeated(tables.batch, id_name))
     tables = tables._replace(notes=(*tables.notes, *notes))
     line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
     detector = PRESETS[preset](

@@ -72,7 +72,7 @@ def score(
     source.check()
     known = [column.name for column in encoder.columns_]
     id_name = check_id(source, id)
-    aligned = align_table(source, known, "the model", [*encoder.ignore, str(id)])
+    aligned = align_table(source, known, "the model", [*encoder.ignore, str(id_name)])
     if id_name is not None:
         id_name = aligned.renamed.get(id_name, id_name)
     source = aligned.table

@@ -30,6 +30,15 @@ def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     return {name: found[name] for name in names if name in found}
 
 
+def find_column(name: str, names: Iterable[str]) -> str | None:
+    """Return the column that a user means by a name; None if there is none.
+
+    >>> find_column("order id", ["Order_ID", "amount"])
+    'Order_ID'
+    """
+    return match_names([name], names).get(name)
+
+
 def _plain(name: str) -> str:
     """Return the letters and digits of a name, in lower case."""
     return re.sub(r"[\W_]+", "", name.casefold())

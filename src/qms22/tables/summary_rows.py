@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.packages import need
 from qms22.tables.header import is_value
 
 _SUM = (
@@ -38,7 +39,7 @@ def sum_rows(batch: Any) -> list[int]:
     Such a row has at most half of the cells that rows usually have, and its label is in no other
     row.
     """
-    import pyarrow.compute as pc
+    pc = need("pyarrow.compute")
 
     filled = _count_filled(batch)
     if filled is None:
