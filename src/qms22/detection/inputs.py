@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from qms22._runtime.chunks import draw_rows
 from qms22.detection.align import align_table, left_out
 from qms22.detection.marks import TableMarks
 from qms22.detection.rows import Table
+from qms22.detection.same_writing import match_writing
 from qms22.detection.streaming import in_memory, is_large, rows_to_draw
 from qms22.tables import TableSource, open_table
 
@@ -76,14 +77,18 @@ def open_tables(
     return tables
 
 
-def align_tables(tables: InputTables, ignore: Sequence[str]) -> tuple[InputTables, list[str]]:
-    """Call the columns of the known-normal table as the batch does.
+def align_tables(
+    tables: InputTables, ignore: Sequence[str], kinds: Mapping[str, str] | None = None
+) -> tuple[InputTables, list[str]]:
+    """Call the columns of the known-normal table as the batch does, and write values as it does.
 
     Parameters
     ----------
     tables : InputTables
     ignore : sequence of str
         Columns of the batch that are left out.
+    kinds : mapping of str to str, optional
+        What columns are, where the user has said so; such columns are not rewritten.
 
     Returns
     -------
@@ -99,7 +104,9 @@ def align_tables(tables: InputTables, ignore: Sequence[str]) -> tuple[InputTable
     notes += left_out(aligned.extra, normal.name, batch.name)
     notes += left_out(aligned.lacking, batch.name, normal.name)
     ignored = [*ignore, *aligned.extra, *aligned.lacking]
-    return tables._replace(normal=aligned.table, notes=tuple(notes)), ignored
+    normal, batch, others = match_writing(aligned.table, batch, {*ignored, *(kinds or {})})
+    notes += others
+    return tables._replace(normal=normal, batch=batch, notes=tuple(notes)), ignored
 
 
 class DrawnRows(NamedTuple):

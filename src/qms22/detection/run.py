@@ -154,7 +154,7 @@ def detect(
     tables = open_tables(normal, batch, max_samples, is_whole=fdr is not None)
     id_name = check_id(tables.batch, id)
     ignored = [str(name) for name in (*ignore, id_name) if name is not None]
-    tables, ignored = align_tables(tables, ignored)
+    tables, ignored = align_tables(tables, ignored, kinds)
     past = None if history is None else PastBatches(history, tables, ignored)
     tables = tables if past is None else past.tables
     if marks is not None:

@@ -12,6 +12,7 @@ from qms22.detection.encoding import errors_named
 from qms22.detection.explaining import explain_rows, rows_to_explain
 from qms22.detection.result import Detection
 from qms22.detection.rows import Table, check_id, count_scored, flag_top
+from qms22.detection.same_writing import match_model
 from qms22.detection.scorer import TableScorer
 from qms22.detection.streaming import in_memory, is_large, score_rows
 from qms22.tables import TableSource, TabularEncoder, open_table
@@ -75,9 +76,9 @@ def score(
     aligned = align_table(source, known, "the model", [*encoder.ignore, str(id_name)])
     if id_name is not None:
         id_name = aligned.renamed.get(id_name, id_name)
-    source = aligned.table
+    source, rewritten = match_model(aligned.table, encoder)
     extra = left_out(aligned.extra, source.name, "the model")
-    notes = (*source.notes, *aligned.notes, *extra, *_note_lacking(encoder, source))
+    notes = (*source.notes, *aligned.notes, *rewritten, *extra, *_note_lacking(encoder, source))
     scorer = TableScorer(encoder, detector, checks)
     scores, odd = score_rows(source, scorer, verbose)
     if k is None:

@@ -268,8 +268,10 @@ def _from_texts(name: str, series: Any) -> Cells:
     if need("narwhals.stable.v1").get_native_namespace(series).__name__ != "pandas":
         return text_cells(name, series.to_list())
     codes, texts = need("pandas").factorize(series.to_native())
-    # Of a frame that was put together, some values may be no texts.
-    levels = [_level(value) for value in texts.tolist()]
+    if not all(isinstance(text, str) for text in texts.tolist()):
+        # Only the first rows decide on the type of a column of objects.
+        return _from_values(name, series.to_list())
+    levels = [text if text and not text.isspace() else None for text in texts.tolist()]
     return _from_codes(name, "text", codes.astype(np.intp), levels)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from qms22.tables.number_text import Parts
 from qms22.tables.text_columns import most_frequent
 from qms22.tables.units import without_magnitude
+from qms22.tables.words import number_text
 
 # The most frequent texts show how a column is written.
 _SAMPLE = 1000
@@ -59,6 +60,15 @@ class NumberStyle:
         if not value < 0:
             return text
         return {"()": f"({text})", "5-": f"{text}-"}.get(self.negative, f"-{text}")
+
+    def write_exactly(self, value: float) -> str:
+        """Return a number with all of its digits."""
+        whole, _, fraction = number_text(abs(value)).partition(".")
+        if "e" not in whole + fraction:
+            whole = self._grouped(whole)
+            fraction = fraction.ljust(self.decimals if self.is_fixed else 0, "0")
+        text = self.before + whole + (fraction and self.decimal + fraction) + self.after
+        return f"-{text}" if value < 0 else text
 
     def _digits(self, size: float) -> str:
         if self.decimals < 0 or not size < _LARGEST:

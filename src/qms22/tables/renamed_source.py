@@ -1,8 +1,8 @@
-"""Tables whose columns are called by other names than in the file."""
+"""Tables whose columns have other names or values than in the file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from qms22.tables.frame_source import FrameSource
@@ -25,6 +25,20 @@ def rename_columns(source: TableSource, names: Mapping[str, str]) -> TableSource
         called = [names.get(str(name), str(name)) for name in frame.columns]
         return FrameSource(frame.set_axis(called, axis=1), source.name, source.notes)
     return RenamedSource(source, names)
+
+
+def change_values(source: TableSource, change: Callable[[Any], Any]) -> TableSource:
+    """Return a table with other values in some columns.
+
+    Parameters
+    ----------
+    source : TableSource
+    change : callable
+        Returns a pandas frame, with some or all columns of some rows, as it is to be.
+    """
+    if isinstance(source, FrameSource):
+        return FrameSource(change(source.read()), source.name, source.notes)
+    return ChangedSource(source, change)
 
 
 class RenamedSource(TableSource):
@@ -92,3 +106,32 @@ class RenamedSource(TableSource):
             return None
         old = {new: name for name, new in self._names.items()}
         return [old.get(name, name) for name in columns]
+
+
+class ChangedSource(RenamedSource):
+    """A table with other values in some columns.
+
+    Parameters
+    ----------
+    source : TableSource
+    change : callable
+        As in `change_values`.
+    """
+
+    def __init__(self, source: TableSource, change: Callable[[Any], Any]) -> None:
+        super().__init__(source, {})
+        self._change = change
+
+    def chunks(
+        self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
+    ) -> Iterator[Any]:
+        """Read the table in chunks."""
+        yield from map(self._change, super().chunks(columns, n_rows, exact=exact))
+
+    def take(self, positions: Any, columns: Sequence[str] | None = None) -> Any:
+        """Read some rows, in one pass."""
+        return self._change(super().take(positions, columns))
+
+    def read(self) -> Any:
+        """Read the whole table."""
+        return self._change(super().read())

@@ -1,0 +1,132 @@
+"""Two tables that write the same numbers and moments in different ways."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qms22.tables import TableSource, TabularEncoder
+from qms22.tables.cells import Cells, frame_cells
+from qms22.tables.renamed_source import change_values
+from qms22.tables.rewriting import Rewriting, find_writing, rewrite_columns, writing_of
+from qms22.tables.words import list_some
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# So many rows show how a table is written.
+_SAMPLE = 10_000
+
+
+def match_writing(
+    normal: TableSource, batch: TableSource, leave: Collection[str]
+) -> tuple[TableSource, TableSource, list[str]]:
+    """Write numbers and dates of the known-normal table as the batch does, if it differs.
+
+    Each table is read by its own texts, and as a whole: in "1.234" alone, nothing says which sign
+    is the decimal one. So this is done before any row of the known-normal table joins the batch.
+    Moments of another time zone are converted in the batch.
+
+    Parameters
+    ----------
+    normal, batch : TableSource
+    leave : collection of str
+        Columns that do not matter.
+
+    Returns
+    -------
+    normal, batch : TableSource
+    notes : list of str
+    """
+    columns = [name for name in normal.names if name in batch.names and name not in leave]
+    samples = _sample(normal, columns), _sample(batch, columns)
+    zones, notes = _find_zones(*samples, (normal.name, batch.name))
+    if zones:
+        batch = change_values(batch, partial(_convert_zones, zones=zones))
+    known, new = map(_cells, samples)
+    changes = {}
+    for name in columns:
+        if (change := _compare(known[name], new[name])) is not None:
+            changes[name] = change
+    if changes:
+        normal = change_values(normal, partial(rewrite_columns, changes=changes))
+        notes.append(_note(changes, batch.name, normal.name))
+    return normal, batch, notes
+
+
+def match_model(table: TableSource, encoder: TabularEncoder) -> tuple[TableSource, list[str]]:
+    """Write numbers and dates of a table as a model knows them, if they differ."""
+    plans = {name: encoder.plans_[name] for name in encoder.groups_ if name in table.names}
+    cells = _cells(_sample(table, list(plans)))
+    changes = {}
+    for name, plan in plans.items():
+        old, new = find_writing(cells[name]), writing_of(plan)
+        if old and new and not new.fits(cells[name]) and old.has_unit_of(new):
+            changes[name] = Rewriting(old, new)
+    if not changes:
+        return table, []
+    changed = change_values(table, partial(rewrite_columns, changes=changes))
+    return changed, [_note(changes, table.name, "the model")]
+
+
+def _compare(known: Cells, new: Cells) -> Rewriting | None:
+    """Return how to write a known-normal column as the batch does; None if it can stay."""
+    if known.form == new.form and not known.is_text:
+        return None
+    old, other = find_writing(known), find_writing(new)
+    if old is None or other is None or not old.has_unit_of(other) or old.fits(new):
+        return None
+    return Rewriting(old, other)
+
+
+def _note(changes: Collection[str], table: str, other: str) -> str:
+    names = list_some([repr(name) for name in changes])
+    return f"{table} writes {names} in another way than {other}; the values are compared"
+
+
+def _sample(table: TableSource, columns: list[str]) -> pd.DataFrame:
+    rows = np.linspace(0, table.n_rows - 1, min(table.n_rows, _SAMPLE)).astype(np.intp)
+    sample: pd.DataFrame = table.take(rows, columns)
+    return sample.set_axis([str(name) for name in sample.columns], axis=1)
+
+
+def _cells(frame: pd.DataFrame) -> dict[str, Cells]:
+    return {cells.name: cells for cells in frame_cells(frame) or ()}
+
+
+def _find_zones(
+    normal: pd.DataFrame, batch: pd.DataFrame, names: tuple[str, str]
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the zones to convert columns of the batch to, and notes."""
+    zones, local = {}, []
+    for name in normal.columns:
+        known, new = (getattr(frame[name].dtype, "tz", None) for frame in (normal, batch))
+        are_dates = normal[name].dtype.kind == batch[name].dtype.kind == "M"
+        if known is not None and new is not None and str(known) != str(new):
+            zones[name] = known
+        elif are_dates and (known is None) != (new is None):
+            local.append(name)
+    notes = [
+        f"{names[1]}: {name!r} is converted to the time zone of {names[0]}, {zone}"
+        for name, zone in zones.items()
+    ]
+    if local:
+        columns = list_some([repr(name) for name in local])
+        notes.append(
+            f"only one of {names[0]} and {names[1]} has a time zone in {columns}; local times are "
+            "compared"
+        )
+    return zones, notes
+
+
+def _convert_zones(frame: pd.DataFrame, zones: Mapping[str, Any]) -> pd.DataFrame:
+    new = {
+        name: frame[name].dt.tz_convert(zones[str(name)]) for name in frame if str(name) in zones
+    }
+    converted = frame.copy(deep=False)
+    for name, column in new.items():
+        converted[name] = column
+    return converted
