@@ -38,10 +38,11 @@ def note_repeated(source: TableSource, id_name: str | None) -> list[str]:
     if not len(names):
         return []
     names_occur = "1 name occurs" if len(names) == 1 else f"{len(names)} names occur"
-    return [
-        f"column {id_name!r}: {names_occur} more than once, such as {names[0]!r}; marks of such rows "
-        "need another column that tells them apart"
-    ]
+    note = (
+        f"column {id_name!r}: {names_occur} more than once, such as {names[0]!r}; marks of such "
+        "rows need another column that tells them apart"
+    )
+    return [note]
 
 
 def name_row(
