@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import resource
 from pathlib import Path
 
@@ -55,7 +56,8 @@ def test_pipes(files: Path) -> None:
     result = run_process(*command, cwd=files, input=table)
     assert result.returncode == 0, result.stderr
     scored = run_process("score", "m.skops", "/dev/stdin", "--id", "visit", cwd=files, input=table)
-    assert scored.stdout == result.stdout
+    # A model does not keep the known-normal rows that combinations are counted in.
+    assert scored.stdout == re.sub(", as in none of [0-9]+ normal rows", "", result.stdout)
 
 
 def test_large_files_are_read_part_by_part_by_themselves(
@@ -85,7 +87,10 @@ def test_large_files_are_read_part_by_part_by_themselves(
     [
         (["--fdr", "0.1", "--max-samples", "100"], "only 100 are drawn"),
         (["--max-samples", "0"], "0 is not in the range x>=1"),
-        (["--max-samples", "100", "--ignore", "height"], "--ignore height: the unlabeled table"),
+        (
+            ["--max-samples", "100", "--ignore", "height"],
+            "--ignore height: batch.parquet has",
+        ),
         (
             ["--max-samples", "100", "--outlier", "7"],
             "--label sick: the column has the values 0, 1",

@@ -240,4 +240,4 @@ def test_columns_that_clash_are_renamed_alike_everywhere(tmp_path: Path) -> None
         assert len(result.stdout.splitlines()) == 4
         assert read(tmp_path / f"o.{suffix}").columns.tolist() == expected
     _, _, columns = read_page(tmp_path / "page.html")
-    assert [*columns][-3:] == expected[-3:]
+    assert sorted([*columns][-3:]) == sorted(expected[-3:])

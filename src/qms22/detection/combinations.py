@@ -60,9 +60,9 @@ def combination_reasons(
             reasons.append(None)
             continue
         texts = [shown_cells(rows[name], np.array([row]), show)[0] for name in names]
-        text = listed(texts, _MOST_COLUMNS)
+        text = f"{listed(texts, _MOST_COLUMNS)} together"
         if is_alike:
-            text += f" together, as in {share_of_rows(n_alike, len(is_alike[0]))}"
+            text += f", as in {share_of_rows(n_alike, len(is_alike[0]))}"
         reasons.append(RowReason(tuple(names), text, float(top[0].drop)))
     return reasons
 

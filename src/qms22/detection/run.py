@@ -9,8 +9,8 @@
 Detection: 4 of 14 rows flagged; contains anomalies
 >>> sorted(found.top.tolist())
 [10, 11, 12, 13]
->>> found.reasons[found.top[0]][0].name
-'petal length'
+>>> found.reasons[found.top[0]][0].columns
+('petal length',)
 """
 
 from __future__ import annotations

@@ -108,13 +108,16 @@ class DateFormat:
         """
         halves = [_split_clock(text) for text in texts]
         days = list(dict.fromkeys(day for day, _ in halves if ":" not in day))
-        stamps = dict(zip(days, self._read_each(days).tolist(), strict=True))
+        found = [split_date(day) for day in days]
+        # 20240131140500 has a time already.
+        dates = [parts if parts and not parts.seconds else None for parts in found]
+        stamps = dict(zip(days, self._stamps(dates).tolist(), strict=True))
         times = {"": 0.0}
         for clock in dict.fromkeys(clock for _, clock in halves if clock):
             parts = split_date(clock)
             times[clock] = parts.seconds if parts and parts.family == "time" else math.nan
-        found = [(stamps.get(day, math.nan), times[clock]) for day, clock in halves]
-        day_stamps, seconds = np.array(found, dtype=np.float64).reshape(-1, 2).T
+        read = [(stamps.get(day, math.nan), times[clock]) for day, clock in halves]
+        day_stamps, seconds = np.array(read, dtype=np.float64).reshape(-1, 2).T
         summed: NDArray[np.float64] = day_stamps + np.rint(1e6 * seconds)
         return summed
 

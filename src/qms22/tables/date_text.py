@@ -48,6 +48,7 @@ _LAYOUTS: dict[str, tuple[Family, str]] = {
     "year, name": ("date", f"(?P<Y>[0-9]{{4}})[ -]{_NAME}[ -]{_DAY}{_THEN}"),
     "clock, year": ("date", f"{_NAME} {{1,2}}{_DAY} {_CLOCK} (?P<Y>[0-9]{{4}})"),
     "compact": ("date", f"{_COMPACT}{_COMPACT_CLOCK}"),
+    "compact, clock": ("date", f"{_COMPACT}{_THEN}"),
 }
 _PATTERNS = {name: re.compile(pattern) for name, (_, pattern) in _LAYOUTS.items()}
 _ISO = re.compile(
