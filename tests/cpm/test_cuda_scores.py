@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from gpus import on_gpu, real_task
 from qms22 import QMS22, QMS22Ensemble, QMSClassifier
 from qms22._cpm.backends import BACKENDS, solve
 from qms22._cpm.cuda import backend as cuda_backend
+from qms22._cpm.cuda.scores import CudaMembers
+from qms22._cpm.members import MemberFunctions
 from qms22._cpm.options import SolverOptions
 from qms22._cpm.scaling import FeatureScaler
 from qms22._runtime.arrays import as_host, is_on_gpu
@@ -31,11 +34,18 @@ def test_scaling_stays_where_the_rows_are(fake_cupy: Any, scaling: str | None) -
     np.testing.assert_array_equal(as_host(scaled), expected.transform(rows))
 
 
+def test_coefficients_are_uploaded_row_by_row(fake_cupy: Any) -> None:
+    A = np.random.RandomState(0).normal(size=(1, 4, 3))
+    members = MemberFunctions(np.asfortranarray(A[0])[None], np.zeros((1, 4)), 1e-9)
+    assert CudaMembers(members)._coefficients.flags.c_contiguous
+
+
 @on_gpu
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_gpu_scores_to_the_same_bits(order: str) -> None:
     task = real_task(3_000, 7)
     members = solve(task, SolverOptions(n_components=11, max_iter=4)).members
+    members = replace(members, A=np.asarray(members.A, order=order))
     there = need_cupy().asarray(task.X, order=order)
     loaded = BACKENDS["cuda"].load(members)
     for name in ("values", "outlier_scores"):

@@ -23,7 +23,7 @@ def naive_number(value: float, others: np.ndarray, units: tuple[float, float], t
     found = 0.0
     for sign, unit in zip((-1.0, 1.0), units, strict=True):
         signed, own = np.sort(sign * others), sign * value
-        share = (1 + np.count_nonzero(signed >= own)) / (len(signed) + 1)
+        share = (1 + np.count_nonzero(signed >= own) - (own > signed[-1]) / 2) / (len(signed) + 1)
         excess = max((own - signed[-1 - trim]) / unit, 0.0)
         bounded = excess if excess <= 5 else 5 + 5 * math.log(excess / 5)
         found = max(found, -math.log(min(1.0, 2 * share)) + bounded)

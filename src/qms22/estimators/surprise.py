@@ -1,7 +1,8 @@
 """How surprising single values are, next to those of reference rows.
 
 A surprise is about −log p, with p the share of reference rows that are at least as odd. Beyond all
-of them it goes on rising, so that an absurd value counts for more than one just beyond.
+of them it goes on rising, so that an absurd value counts for more than one just beyond. That no
+reference row is as odd counts as half a row: what was never seen is odder than what was seen once.
 """
 
 from __future__ import annotations
@@ -97,7 +98,8 @@ class NumberReference:
         places = np.append(kept_places(self.n, self.n_trimmed), self.n)
         n_as_high = self.n - places[np.searchsorted(ascending, values, side="left")]
         n_others = self.n - own
-        shares = np.maximum(1.0 + n_as_high - own, 1.0) / (n_others + 1.0)
+        n_counted = 1.0 + n_as_high - own
+        shares = np.where(n_counted <= 1.0, 0.5, n_counted) / (n_others + 1.0)
         end = ascending[-1 - self.n_trimmed]
         # For one of the last values the end is that of the others.
         is_beyond_own = own & (values >= end)

@@ -35,9 +35,9 @@ class CudaMembers:
 
     def __init__(self, members: MemberFunctions) -> None:
         self._cupy = need_cupy()
-        self._coefficients = self._cupy.asarray(
-            np.concatenate([members.A, members.b[:, :, None]], axis=2)
-        )
+        # Joined arrays keep the order of their parts; the kernel reads one row after the other.
+        coefficients = np.concatenate([members.A, members.b[:, :, None]], axis=2)
+        self._coefficients = self._cupy.asarray(np.ascontiguousarray(coefficients))
         self._record = np.zeros((), dtype=_SCORED)
         n_members, n_components, n_features = members.A.shape
         numbers = {
