@@ -113,3 +113,22 @@ def test_leaving_a_column_out_is_as_if_it_had_never_been_there() -> None:
         # Errors are in units that are as large as those of predictions without the column.
         sizes = np.median(np.abs(found.errors[:, others]), axis=0)
         assert (sizes < 2).all()
+
+
+def test_a_level_that_was_never_seen_is_called_so(normal: pd.DataFrame) -> None:
+    rows = draw_orders(20, np.random.default_rng(5))
+    rows["country"] = "XX"
+    for found in explain(normal, rows):
+        assert found[0].text.startswith("country XX; never seen in 3,000 normal rows")
+
+
+def test_rounding_is_no_reason() -> None:
+    """Among small amounts a cent is the largest error of all."""
+    rng = np.random.default_rng(0)
+
+    def draw(n_rows: int, size: float) -> pd.DataFrame:
+        net = rng.lognormal(size, 1, n_rows).round(2)
+        return pd.DataFrame({"net": net, "gross": (1.19 * net).round(2)})
+
+    reasons = explain(draw(2000, 4.0), draw(200, 1.0).query("net > 2.5"))
+    assert not any("where" in str(reason) for found in reasons for reason in found)

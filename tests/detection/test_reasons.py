@@ -136,3 +136,12 @@ def test_cells_that_are_odd_together() -> None:
     reason = found.reasons[ODD][0]
     assert set(reason.columns) == {"x", "y", "z"}
     assert reason.text.endswith(" together, as in none of 1,000 normal rows")
+
+
+def test_a_row_that_is_repeated_says_so_first() -> None:
+    normal, batch = orders(300, 0), orders(60, 1)
+    batch.loc[[5, 6]] = batch.loc[[7, 7]].to_numpy()
+    found = found_in(normal, batch, k=3)
+    assert sorted(found.top.tolist()) == [5, 6, 7]
+    for row in (5, 6, 7):
+        assert str(found.reasons[row][0]).startswith("the same row is there 3 times")

@@ -29,8 +29,9 @@ _LEVEL = 0.05
 _MOST_NORMAL = 0.002
 
 # Reasons weaker than this come after what the detector says: about one normal row in ten has a cell
-# that is as odd.
+# that is as odd. Small tables have no surprises so large; there this share of normal rows counts.
 _CLEAR = 8.0
+_RARE = 0.01
 
 
 def shower(encoder: TabularEncoder) -> Shower:
@@ -68,7 +69,9 @@ def explain_rows(
         return []
     show = shower(scorer.encoder)
     reasons = blamed_reasons(scorer.checks, rows, show)
-    unclear = np.array([not found or found[0].strength < _CLEAR for found in reasons])
+    strengths = np.array([found[0].strength if found else 0.0 for found in reasons])
+    shares = np.exp(scorer.checks.held_out.log_p_values(strengths))
+    unclear = (strengths < _CLEAR) & (shares > _RARE)
     if unclear.any():
         places = np.flatnonzero(unclear)
         _, matrix = scorer.encoder.transform_part(table.iloc[places])

@@ -124,7 +124,10 @@ def _with_blame(
         each if each.columns[0] == culprit else each._replace(surprise=float(surprise))
         for each, surprise in zip(misfits, after.tolist(), strict=True)
     ]
-    if culprit not in checks.fitting.numbers:
+    is_odd_alone = any(
+        each.columns == (culprit,) and each.surprise >= LEAST_ODD for each in found[:first]
+    )
+    if culprit not in checks.fitting.numbers and not is_odd_alone:
         left.append(most._replace(columns=(culprit, *most.columns)))
     return [
         each._replace(surprise=max(each.surprise, most.surprise))

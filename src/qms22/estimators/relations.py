@@ -40,6 +40,9 @@ _LARGEST_NUMBER = 1e150
 # Values at or below 0 in a column of positive ones count as this share of the least of them.
 _FLOOR = 0.1
 
+# Numbers with up to so many decimals are rounded to them.
+_MOST_DECIMALS = 4
+
 
 @dataclass(frozen=True)
 class RelationInputs:
@@ -73,11 +76,14 @@ class Prediction:
         The values that are suggested, between the ends of those that were learned from.
     scales : ndarray of shape (n_rows, n_numbers)
         About how far suggestions are off.
+    is_rounding : ndarray of bool of shape (n_rows, n_numbers)
+        Whether a difference is no larger than those that come from rounding.
     """
 
     errors: NDArray[np.float64]
     values: NDArray[np.float64]
     scales: NDArray[np.float64]
+    is_rounding: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,7 @@ class Relations:
     """
 
     _designs: tuple[Design, Design]
+    _rounding: NDArray[np.float64]
     _which: NDArray[np.intp]
     _edges: NDArray[np.float64]
     _scales: NDArray[np.float64]
@@ -162,6 +169,7 @@ class Relations:
             predicted.append(of_rows)
             added.append(of_gaps)
         self._designs = (designs[0], designs[1])
+        self._rounding = np.array([_rounding(column) for column in inputs.numbers.T])
         standard = [design.standardize(inputs.numbers) for design in designs]
         present = ~np.isnan(inputs.numbers)
         # By the typical error and not by its square: outliers among the rows must not decide.
@@ -246,7 +254,7 @@ class Relations:
                 values[:, at] = np.exp(np.minimum(values[:, at], 700.0))
                 scales[:, at] *= values[:, at]
         errors[np.isnan(inputs.numbers)] = np.nan
-        return Prediction(errors, values, scales)
+        return Prediction(errors, values, scales, np.abs(inputs.numbers - values) <= self._rounding)
 
     def _sources(self, column: int) -> tuple[int, ...]:
         inverse = self._designs[self._which[column]].inverse
@@ -311,6 +319,20 @@ def _logs(
     numbers = np.clip(numbers, -_LARGEST_NUMBER, _LARGEST_NUMBER)
     # A negative value of a positive column is as far below as a small one.
     return np.where(is_log, np.log(np.maximum(numbers, floor)), numbers)
+
+
+def _rounding(values: NDArray[np.float64]) -> float:
+    """Return the last decimal that numbers are rounded to, half of it for whole numbers, else 0.
+
+    A rounded number that is computed from rounded ones is off by up to two halves.
+    """
+    present = values[~np.isnan(values)]
+    if np.abs(present).max(initial=0.0) > 1e9:
+        return 0.0
+    for decimals in range(_MOST_DECIMALS + 1):
+        if np.allclose(present, present.round(decimals), rtol=0.0, atol=1e-9):
+            return 10.0**-decimals if decimals else 0.5
+    return 0.0
 
 
 def _median(values: NDArray[np.float64]) -> float:

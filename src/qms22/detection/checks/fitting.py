@@ -142,7 +142,9 @@ class FittingChecks:
             np.zeros(len(errors)) if reference is None else reference.surprise(errors, own=own)
             for errors, reference in zip(found.errors.T, self._references, strict=True)
         ]
-        return np.array(columns).T.reshape(len(found.errors), len(self.numbers))
+        surprises = np.array(columns).T.reshape(len(found.errors), len(self.numbers))
+        # Among small numbers rounding makes the largest errors, and they are nothing odd.
+        return np.where(found.is_rounding, 0.0, surprises)
 
     def _clear_surprises(self, found: Prediction) -> NDArray[np.float64]:
         """Compute how odd numbers are, at most as odd as a normal deviate of that size.
