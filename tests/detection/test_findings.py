@@ -189,10 +189,11 @@ def test_repeated_rows(batch: Columns, is_reason: bool) -> None:
 def test_reasons_that_name_several_columns(batch: Columns) -> None:
     flagged = np.arange(20)
     batch["payment"][15:20] = "voucher"
+    batch["quantity"][:15] = 4
     reasons: list[list[tuple[str, ...]]] = [[("price", "quantity")] for _ in range(15)]
     reasons += [[("payment",)] for _ in range(5)]
     misfit, voucher = find(batch, flagged, reasons)
-    assert misfit.name == "price does not fit quantity"
+    assert misfit.name == "price does not fit quantity 4"
     assert misfit.columns == ("price", "quantity")
     assert misfit.rows.tolist() == list(range(15))
     assert (misfit.normal_share, misfit.p_value) == (None, None)

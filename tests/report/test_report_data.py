@@ -288,8 +288,8 @@ def test_reasons_of_all_rows_come_back(reasons: Any) -> None:
 def test_columns_named_by_reasons_of_flagged_rows_come_first() -> None:
     rows = pd.DataFrame({name: [1.0, 2.0, 3.0] for name in "abcd"})
     reasons = [
-        [PageReason(("c", "b"), "x", 1.0), PageReason(("c",), "y", 0.5)],
-        [PageReason(("d",), "z", 9.0)],
+        [PageReason(("c", "b"), "x", 12.0), PageReason(("c",), "y", 0.5)],
+        [PageReason(("d",), "z", 10.0)],
     ]
     run = content([3.0, 2.0, 1.0], rows, k=1, reasons=reasons)
     assert order_columns(run) == [(2, True), (1, True), (0, False), (3, False)]

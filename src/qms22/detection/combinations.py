@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -63,7 +64,8 @@ def combination_reasons(
         text = f"{listed(texts, _MOST_COLUMNS)} together"
         if is_alike:
             text += f", as in {share_of_rows(n_alike, len(is_alike[0]))}"
-        reasons.append(RowReason(tuple(names), text, float(top[0].drop)))
+        strength = math.log((len(is_alike[0]) + 1) / (n_alike + 1)) if is_alike else 0.0
+        reasons.append(RowReason(tuple(names), text, strength))
     return reasons
 
 

@@ -121,7 +121,10 @@ def group_rows(
         {name: scorer.checks.comparable(encoded.normal_cells[name]) for name in names},
         {name: scorer.checks.comparable(encoded.batch_cells[name]) for name in names},
         places,
-        [[reason.columns for reason in reasons[row]] for row in rows.tolist()],
+        [
+            [each.columns for each in reasons[row] if not each.columns or each.strength >= _CLEAR]
+            for row in rows.tolist()
+        ],
         {name: partial(show, name) for name in names},
     )
     return tuple(

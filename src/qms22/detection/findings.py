@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -93,6 +93,16 @@ class _Rows(NamedTuple):
     n_batch: int
     flagged: NDArray[np.intp]
     reasons: Sequence[Sequence[tuple[str, ...]]]
+    shows: Mapping[str, Show]
+
+    def name_with_value(self, name: str, rows: NDArray[np.intp]) -> str:
+        """Return the name of a column, and the value that all these rows of the batch have."""
+        cells = self.batch[name]
+        values = cells.values[rows]
+        if cells.missing[rows].any() or (values != values[0]).any():
+            return name
+        shown = cells.levels[values[0]] if cells.is_text else self.shows[name](values[0])
+        return f"{name} {shown}"
 
 
 def find_findings(
@@ -130,9 +140,9 @@ def find_findings(
     if len(rows) < _LEAST_MEMBERS or not normal:
         return ()
     first = next(iter(normal))
-    tables = _Rows(
-        normal, batch, len(normal[first].values), len(batch[first].values), rows, reasons
-    )
+    n_rows = len(normal[first].values), len(batch[first].values)
+    every_show = defaultdict(lambda: "{:g}".format, shows or {})
+    tables = _Rows(normal, batch, *n_rows, rows, reasons, every_show)
     found, left = _repeated_rows(tables)
     attributes = attributes_of(normal, batch, rows, shows or {})
     search = _build_search(attributes, tables) if attributes else None
@@ -309,12 +319,13 @@ def _largest_misfit(tables: _Rows, left: NDArray[np.bool_], n_columns: int) -> _
     members = [at for at, columns in blamed.items() if columns[0] == column]
     named = Counter(name for at in members for name in blamed[at][1:])
     others = [name for name in tables.normal if named[name] >= count / 2]
-    rest = join_some(others) if others else "the other columns"
+    rows = tables.flagged[members]
+    rest = [tables.name_with_value(name, rows) for name in others] or ["the other columns"]
     n_left = int(np.count_nonzero(left))
     score = _misfit_score(count, n_left) - math.log(n_columns)
     finding = Finding(
-        f"{column} does not fit {rest}",
-        tables.flagged[members],
+        f"{tables.name_with_value(column, rows)} does not fit {join_some(rest)}",
+        rows,
         (column, *others),
         None,
         0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
@@ -18,8 +18,12 @@ from qms22.report.payload import Payload
 UNKNOWN = 255
 _MOST_REASONS = UNKNOWN - 1
 
-# If nothing is flagged, the first rows decide which columns matter.
+# If nothing is flagged, the first rows decide which columns matter. Strengths count from here on,
+# since many normal rows have weak reasons, and up to here, since an absurd cell must not outweigh
+# many odd ones.
 _FIRST_ROWS = 20
+_WEAK = 5.0
+_STRONG = 30.0
 
 
 def pack_reasons(
@@ -56,11 +60,12 @@ def order_columns(content: PageContent) -> list[tuple[int, bool]]:
     rows = np.flatnonzero(content.flagged)
     if not len(rows):
         rows = np.arange(min(_FIRST_ROWS, len(content.reasons)))
-    weights: Counter[str] = Counter()
+    weights: defaultdict[str, float] = defaultdict(float)
     for row in rows.tolist():
         for reason in content.reasons[row] or ():
+            strength = min(max(float(np.nan_to_num(reason.strength)) - _WEAK, 0.1), _STRONG)
             for place, name in enumerate(reason.columns):
-                weights[name] += 1 if place else 2
+                weights[name] += strength / 2 if place else strength
     names = [str(name) for name in content.rows.columns]
     order = sorted(range(len(names)), key=lambda at: -weights[names[at]])
     return [(at, weights[names[at]] > 0) for at in order]
