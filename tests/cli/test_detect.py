@@ -18,6 +18,7 @@ from keel_files import real_keel
 from sklearn.datasets import load_breast_cancer
 
 from qms22 import detect
+from qms22.cli.shared import SHARE
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +80,10 @@ def test_quiet(files: Path) -> None:
     ("more", "sentence"),
     [
         (["--fdr", "0.1", "-k", "5"], "--top and --fdr both say how many rows to flag"),
-        (["--fdr", "1"], "1.0 is not in the range 0<x<1"),
-        (["--fdr", "many"], "'many' is not a valid float"),
+        (["--fdr", "1"], "'1' is not a share between 0 and 1; write 0.1 or 10%"),
+        (["--fdr", "10"], "10 is not a share between 0 and 1; did you mean 10%?"),
+        (["--fdr", "110%"], "'110%' is not a share between 0 and 1; write 0.1 or 10%"),
+        (["--fdr", "many"], "'many' is not a share between 0 and 1; write 0.1 or 10%"),
     ],
 )
 def test_bad_false_discovery_rates(files: Path, more: list[str], sentence: str) -> None:
@@ -88,6 +91,11 @@ def test_bad_false_discovery_rates(files: Path, more: list[str], sentence: str) 
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("text", ["0.1", ".1", "10%", "10 %", "10,0 %", "0,1"])
+def test_shares_as_people_write_them(text: str) -> None:
+    assert SHARE.convert(text, None, None) == pytest.approx(0.1)
 
 
 def test_flags_by_false_discovery_rate(files: Path) -> None:
@@ -169,9 +177,8 @@ def test_model_round_trip(files: Path) -> None:
     pd.testing.assert_frame_equal(first, again)
     few = run("score", "m.skops", "batch.csv", "--id", "patient", "-k", "3", cwd=files)
     assert len(few.stdout.splitlines()) == 4
-    assert_refused(
-        run("score", "m.skops", "batch.csv", "-k", "999", cwd=files), "more than the 219"
-    )
+    every = run("score", "m.skops", "batch.csv", "-k", "999", cwd=files)
+    assert len(every.stdout.splitlines()) == 1 + 219
     assert_refused(run("score", "batch.csv", "batch.csv", cwd=files), "batch.csv")
     assert_refused(run("score", "m.skops", "normal.csv", "--id", "patient", cwd=files), "'patient'")
 
@@ -291,7 +298,8 @@ def test_wrong_files(files: Path, content: bytes, words: str) -> None:
         (["detect", "-", "-"], "standard input can be read only once"),
         (["detect", "-", "batch.csv"], "standard input is empty"),
         (["detect", "normal.csv"], "give a second file"),
-        ([*EVERYDAY, "-k", "220"], "--top 220 is more than the 219 unlabeled rows"),
+        (["detect", "normal.csv", "./normal.csv"], "normal.csv is both known-normal and searched"),
+        (["detect", "*.csv", "batch.csv"], "batch.csv is both known-normal and searched"),
         ([*EVERYDAY, "-k", "0"], "0 is not in the range x>=1"),
         ([*EVERYDAY, "-o", "out.xls"], "must end in .csv, .parquet, .json, .jsonl or .xlsx"),
         ([*EVERYDAY, "-o", "no/out.csv"], "there is no directory no"),

@@ -318,7 +318,6 @@ def test_later_dates_alone_are_no_reason() -> None:
     ("options", "words"),
     [
         ({"max_samples": 0}, "max_samples must be a whole number of at least 1"),
-        ({"k": 151}, "k=151 is more than the 150 unlabeled rows"),
         ({"k": 0}, "k must be a whole number"),
         ({"k": 3, "fdr": 0.1}, "give one of them"),
         ({"fdr": 1.0}, r"fdr must be a share in \(0, 1\)"),

@@ -11,7 +11,7 @@ import click
 
 from qms22._runtime.stages import begin_stage, clear_stage
 from qms22.cli.columns import match_columns, parse_kinds
-from qms22.cli.inputs import input_files, show_roles
+from qms22.cli.inputs import check_roles, input_files, show_roles
 from qms22.cli.labels import print_evaluation, read_truth
 from qms22.cli.output import (
     print_acceptance,
@@ -25,6 +25,7 @@ from qms22.cli.output import (
 )
 from qms22.cli.shared import (
     FILE,
+    SHARE,
     TABLE,
     check_goes_with,
     check_overwriting,
@@ -61,13 +62,14 @@ _RATE_TO_ACCEPT = 0.1
     "--top",
     "k",
     type=click.IntRange(min=1),
-    help="How many rows to flag; by default 50, or all if there are fewer.",
+    help="How many rows to flag, or all if there are fewer; by default 50.",
 )
 @click.option(
     "--fdr",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    type=SHARE,
     metavar="SHARE",
-    help="Instead of --top: flag rows so that at most this share of them is expected to be normal; "
+    help="Instead of --top: flag rows so that at most this share of them (such as 0.1 or 10%) is "
+    "expected to be normal; "
     "show p-values and an estimate of the share of outliers.",
 )
 @id_option
@@ -217,6 +219,7 @@ def detect(
     }
     outputs |= {"--report": report, "--save-model": save_model}
     files = input_files([*tables, options["marks"]])
+    check_roles(tables)
     check_table_outputs(files, outputs)
     _check_history(options, [*files, *outputs.values()])
     began = time.perf_counter()

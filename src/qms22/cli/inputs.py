@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import click
@@ -29,6 +29,34 @@ def input_files(places: Iterable[str | DatabasePlace | None]) -> list[Path | Non
             if place != STANDARD_INPUT and "://" not in place:
                 files += find_files(place).paths
     return files
+
+
+def check_roles(tables: Sequence[str | DatabasePlace]) -> None:
+    """Raise UsageError if the table to search, the last one, is known-normal as well.
+
+    Nothing in it would be unlike the known-normal rows.
+    """
+    *normal, batch = tables
+    searched = _contents(batch)
+    for place in normal:
+        if both := sorted(map(str, _contents(place) & searched)):
+            raise click.UsageError(
+                f"{both[0]} is both known-normal and searched, so that nothing in it can be unlike "
+                "the known-normal rows; give other rows as known-normal"
+            )
+
+
+def _contents(place: str | DatabasePlace) -> set[str | DatabasePlace]:
+    """Return the files, sheets or tables that a place stands for, each in one spelling."""
+    from qms22.tables.found_files import find_files
+
+    if isinstance(place, DatabasePlace):
+        return {place}
+    if place == STANDARD_INPUT or "://" in place:
+        return set()
+    found = find_files(place)
+    inner = "" if found.inner is None else f"#{found.inner}"
+    return {f"{path.resolve()}{inner}" for path in found.paths}
 
 
 def show_roles(normal: str, batch: str) -> None:

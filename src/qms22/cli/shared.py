@@ -74,7 +74,27 @@ class TableType(click.ParamType):  # type: ignore[type-arg]  # old versions take
             raise click.UsageError(str(error)) from error
 
 
+class ShareType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
+    """A share between 0 and 1, also in percent."""
+
+    name = "share"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """Return 0.1 for 0.1 and for 10%."""
+        text = str(value).strip()
+        number = text.removesuffix("%").rstrip().replace(",", ".")
+        share = float(number) if re.fullmatch(r"\d*\.?\d+|\d+\.", number) else 0.0
+        if text.endswith("%"):
+            share /= 100
+        elif 1 < share < 100:
+            self.fail(f"{value} is not a share between 0 and 1; did you mean {number}%?")
+        if not 0 < share < 1:
+            self.fail(f"{value!r} is not a share between 0 and 1; write 0.1 or 10%")
+        return share
+
+
 TABLE = TableType()
+SHARE = ShareType()
 
 id_option = click.option("--id", metavar="COLUMN", help="The column that names the rows.")
 output_option = click.option(

@@ -93,7 +93,7 @@ def detect(
         kind (see `TabularEncoder`) and are matched by their names, in which case, blanks and
         underscores do not count; those of only one table are left out, with a note.
     k : int, optional
-        How many rows to flag: by default 50, or all if there are fewer.
+        How many rows to flag, or all if there are fewer; by default 50.
     fdr : float, optional
         Instead of `k`: flag rows so that at most this share of them is expected to be normal. It
         takes one more fit, and no row of the batch may be left out by `max_samples`.
@@ -230,9 +230,7 @@ def _check_options(
 
 def _count_top(k: int | None, n_rows: int) -> int:
     """Return how many rows to flag."""
-    if k is not None and k > n_rows:
-        raise ValueError(f"k={k} is more than the {n_rows} unlabeled rows there are")
-    return min(DEFAULT_TOP, n_rows) if k is None else k
+    return min(DEFAULT_TOP if k is None else k, n_rows)
 
 
 def _encode_drawn(

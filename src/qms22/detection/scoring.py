@@ -41,7 +41,8 @@ def score(
         does not use need not be there. For a column that it uses and that is not there, all rows
         have the usual value, with a note.
     k : int, optional
-        How many rows to flag; by default those beyond the threshold set when the model was made.
+        How many rows to flag, or all if there are fewer; by default those beyond the threshold set
+        when the model was made.
     id : str or int, optional
         A column that names the rows.
     verbose : int
@@ -83,10 +84,8 @@ def score(
     scores, odd = score_rows(source, scorer, verbose)
     if k is None:
         flagged = scores > checks.threshold
-    elif k > count_scored(scores):
-        raise ValueError(f"k={k} is more than the {count_scored(scores)} rows there are")
     else:
-        flagged = flag_top(scores, k)
+        flagged = flag_top(scores, min(k, count_scored(scores)))
     rows = rows_to_explain(scores, flagged)
     explained = source.take(rows)
     columns = checks.read(encoder.typed_cells(explained), is_part=True)
