@@ -120,6 +120,13 @@ def test_a_number_that_does_not_fit() -> None:
     assert oddest == ODD
 
 
+def test_rounding_is_not_odd() -> None:
+    """No reason may say that a total of 80.04 does not fit the 80.04 that is suggested."""
+    _, checks, rows = read(orders(N_NORMAL, 0), orders(N_BATCH, 1))
+    total = len(checks.checks) + checks.fitting.numbers.index("total")
+    assert not checks.surprises(rows)[:, total].any()
+
+
 def test_a_category_that_suggests_a_number() -> None:
     normal, batch = (
         table.assign(pages=table["kind"].map({"book": 300.0, "film": 2.0, "game": 50.0}))

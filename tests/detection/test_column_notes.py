@@ -37,6 +37,13 @@ def test_notes() -> None:
     assert column_notes(encoded, 200, ["memo", "order"]) == (missing,)
 
 
+def test_columns_left_out_for_one_reason_are_named_together() -> None:
+    normal, batch = (table(n_rows, 0).drop(columns="order") for n_rows in (200, 60))
+    normal["remark"], batch["remark"] = normal["memo"] + "!", batch["memo"] + "!"
+    notes = column_notes(encode_tables(normal, batch), 200, ())
+    assert notes == ("left out: memo, remark (text: 200 different texts in 200 rows)",)
+
+
 def test_dropped_rows_are_told() -> None:
     encoded = encode_tables(table(200, 0.3), table(60, 0), missing="drop", ignore=["memo", "order"])
     assert column_notes(encoded, 200, ["memo", "order"]) == (

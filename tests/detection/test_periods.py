@@ -41,7 +41,7 @@ def test_months_counters_and_new_levels_are_left_out() -> None:
     )
     left_out = notes(normal, batch)
     assert set(left_out) == {"month", "quarter", "ticket", "text_month"}
-    assert "period or a counter" in left_out["month"]
+    assert "says when a row was made" in left_out["month"]
     assert "levels that no normal row has" in left_out["quarter"]
 
 

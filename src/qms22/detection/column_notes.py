@@ -65,8 +65,9 @@ def _left_out(encoded: EncodedTables, ignored: Collection[str]) -> str:
         and column.name not in asked
     ]
     columns.sort(key=lambda column: column.kind == "identifier")
-    names = [
-        f"{column.name} ({column.kind}: {column.note.removesuffix('; ignored')})"
-        for column in columns
-    ]
-    return f"left out: {list_some(names)}" if names else ""
+    by_reason: dict[str, list[str]] = {}
+    for column in columns:
+        reason = f"{column.kind}: {column.note.removesuffix('; ignored')}"
+        by_reason.setdefault(reason, []).append(column.name)
+    texts = [f"{list_some(names)} ({reason})" for reason, names in by_reason.items()]
+    return f"left out: {list_some(texts)}" if texts else ""

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.detection.calendar_columns import says_which_time
 from qms22.tables import TabularEncoder
 from qms22.tables.cells import Cells
 from qms22.tables.date_parts import DAY, part_name, part_of, parts_about_time
@@ -40,6 +41,7 @@ _LEVEL_NOTE = (
 _CONSTANT_NOTE = (
     "always {value}, but nearly all of the batch has another value: looks like a period; ignored"
 )
+_CALENDAR_NOTE = "says when a row was made, and the batch is of another time; ignored"
 _WORD_NOTE = "nearly all of the batch has texts that are of another kind; ignored"
 
 
@@ -54,6 +56,8 @@ def find_periods(
     - a date, if most rows are before or after all normal ones, or in a gap between them. Its hour
       and weekday are still used if normal rows cover some days or weeks, and the others the hours
       or weekdays of most of them: those of a Tuesday are no anomalies;
+    - years, quarters, months, weeks and days as whole numbers, by their names, if most rows are
+      outside the normal dates, or outside the normal range of one of these columns;
     - whole numbers, if nearly all rows are above or nearly all below all normal ones: a month, a
       year, a counter. Numbers with decimals are measurements and stay;
     - a category whose levels recur, if nearly all rows have levels that no normal row has;
@@ -90,8 +94,38 @@ def find_periods(
             note = _note_of_unlike(plan, normal[name], rows[name], _NEARLY_ALL * n_searched)
             if note:
                 others[name] = note
+    others |= _calendar_columns(encoder, normal, rows, n_searched, is_later=bool(dates))
     is_any_left = bool(encoder.groups_.keys() - dates.keys() - others.keys())
     return {**dates, **others} if is_any_left else dates
+
+
+def _calendar_columns(
+    encoder: TabularEncoder,
+    normal: Mapping[str, Cells],
+    rows: Mapping[str, Cells],
+    n_searched: int,
+    *,
+    is_later: bool,
+) -> dict[str, str]:
+    """Return the columns that say which month or week it is, if the batch is of another time.
+
+    Parameters
+    ----------
+    encoder, normal, rows, n_searched
+        As in `find_periods`.
+    is_later : bool
+        Whether dates say so.
+    """
+    names = [
+        name
+        for name, plan in encoder.plans_.items()
+        if plan.outputs and name not in (encoder.kinds or {}) and says_which_time(normal[name])
+    ]
+    most = _MOST_DATES * n_searched
+    is_later |= n_searched >= _LEAST_ROWS and any(
+        _count_whole_outside(normal[name].values, rows[name].values) > most for name in names
+    )
+    return dict.fromkeys(names, _CALENDAR_NOTE) if is_later else {}
 
 
 def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells, n_searched: int) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
+from qms22.detection.calendar_columns import is_counter, says_when
 from qms22.estimators.extremes import ExtremeRows
 from qms22.estimators.moved_columns import MOST_COMPARED, ColumnPair, MovedColumn, compare_columns
 from qms22.estimators.outlier_bound import OutlierBound
@@ -78,8 +79,9 @@ def pair_columns(
 ) -> list[ColumnPair]:
     """Return the columns of two tables that can be compared.
 
-    Columns that the encoder left out as periods or counters are among them: that they moved is
-    worth knowing. Of long tables, rows are drawn at random.
+    Columns that the encoder left out as periods are among them: that they moved is worth knowing.
+    Those that only say when a row was made are not: months, hours, and counters that rise from row
+    to row. Of long tables, rows are drawn at random.
     """
     kinds = {column.name: column.kind for column in encoder.columns_}
     names = [name for name in kinds if kinds[name] in _COMPARED and name not in ignore]
@@ -90,8 +92,21 @@ def pair_columns(
         rows = draw_rows(len(table), MOST_COMPARED, rng)
         part = table.iloc[rows, [columns[name] for name in names]]
         cells.append(encoder.typed_cells(part) if names else {})
-    pairs = (_pair(cells[0][name], cells[1][name]) for name in names)
+    asked = encoder.kinds or {}
+    pairs = (
+        _pair(cells[0][name], cells[1][name])
+        for name in names
+        if name in asked or not _is_about_time(cells[0][name], cells[1][name], encoder.ignore)
+    )
     return [pair for pair in pairs if pair is not None]
+
+
+def _is_about_time(normal: Cells, batch: Cells, left_out: Collection[str]) -> bool:
+    """Return whether a column only says when a row was made."""
+    if says_when(normal):
+        return True
+    is_left_out = normal.name in left_out and normal.form == batch.form == "number"
+    return is_left_out and is_counter(normal.values) and is_counter(batch.values)
 
 
 def unnamed_moves(verdict: Verdict) -> tuple[MovedColumn, ...]:

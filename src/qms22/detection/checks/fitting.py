@@ -143,8 +143,10 @@ class FittingChecks:
             for errors, reference in zip(found.errors.T, self._references, strict=True)
         ]
         surprises = np.array(columns).T.reshape(len(found.errors), len(self.numbers))
-        # Among small numbers rounding makes the largest errors, and they are nothing odd.
-        return np.where(found.is_rounding, 0.0, surprises)
+        # Rounding makes the largest errors among small numbers, and all errors of an exact relation:
+        # neither is odd.
+        is_usual = found.is_rounding | (np.abs(found.errors) < 1.0)
+        return np.where(is_usual, 0.0, surprises)
 
     def _clear_surprises(self, found: Prediction) -> NDArray[np.float64]:
         """Compute how odd numbers are, at most as odd as a normal deviate of that size.

@@ -1,0 +1,75 @@
+"""Columns of whole numbers that say when a row was made: years, months, days and counters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.tables.cells import Cells
+
+# What a column counts, by the last word of its name, and the least and largest number there is.
+_WORDS = {
+    "year": "year yr jahr annee ano",
+    "quarter": "quarter qtr quartal trimestre",
+    "month": "month monat mois mes",
+    "week": "week wk woche kw semaine semana isoweek weekofyear",
+    "day of the year": "dayofyear doy yearday yday",
+    "day": "day tag jour dia mday dayofmonth",
+    "weekday": "weekday wday dow dayofweek wochentag",
+    "hour": "hour stunde heure hora",
+}
+_PARTS = {word: part for part, words in _WORDS.items() for word in words.split()}
+_RANGES = {
+    "year": (1900, 2100),
+    "quarter": (1, 4),
+    "month": (1, 12),
+    "week": (0, 53),
+    "day of the year": (1, 366),
+    "day": (1, 31),
+    "weekday": (0, 7),
+    "hour": (0, 24),
+}
+# Parts that a later batch may repeat and that say more than when it was made: odd hours.
+_RECURRING = frozenset({"weekday", "hour"})
+_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+# Numbers that rise or stay in so large a share of the steps from row to row are counters.
+_LEAST_RISING = 0.95
+
+
+def says_when(cells: Cells) -> bool:
+    """Return whether a column has parts of dates as whole numbers: its name and range say so."""
+    return _part(cells) is not None
+
+
+def says_which_time(cells: Cells) -> bool:
+    """Return whether a column has parts of dates that are others in a later batch: no hours."""
+    return _part(cells) not in {None, *_RECURRING}
+
+
+def _part(cells: Cells) -> str | None:
+    """Return the part of a date that a column has; None if it is another column."""
+    values = cells.values[cells.has_value] if cells.form == "number" else np.empty(0)
+    part = _part_of_name([word.lower() for word in _NAME.findall(cells.name)])
+    if part is None or not len(values):
+        return None
+    low, high = _RANGES[part]
+    is_in_range = values.min() >= low and values.max() <= high
+    return part if is_in_range and (values == np.rint(values)).all() else None
+
+
+def _part_of_name(words: Sequence[str]) -> str | None:
+    """Return the part that a name means: "order_month" is a month, "day_of_month" is a day."""
+    if "of" in words[1:-1]:
+        at = words.index("of", 1)
+        joined = words[at - 1] + "of" + words[-1]
+        return _PARTS.get(joined) or _PARTS.get(words[at - 1])
+    return _PARTS.get(words[-1]) if words else None
+
+
+def is_counter(values: NDArray[np.float64]) -> bool:
+    """Return whether numbers rise from row to row, as order numbers do."""
+    steps = np.diff(values[~np.isnan(values)])
+    return bool((steps > 0).any() and np.mean(steps >= 0) >= _LEAST_RISING)
