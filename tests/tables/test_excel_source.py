@@ -163,3 +163,26 @@ def test_faults(tmp_path: Path) -> None:
         archive.writestr("xl/workbook.xml", "<broken")
     with pytest.raises(ValueError, match=r"e\.xlsx cannot be read as a workbook"):
         read_table(tmp_path / "e.xlsx")
+
+
+def test_all_sheets_as_one_table(tmp_path: Path) -> None:
+    path = write_book(
+        tmp_path / "book.xlsx",
+        {
+            "March": [HEADER, *ROWS],
+            "Notes": [["who", "what"], ["Ann", "looked at it"]],
+            "Empty": [],
+            "April": [[*HEADER, "remark"], *([*row, "x"] for row in ROWS[:5])],
+        },
+    )
+    source = open_table(f"{path}#*")
+    assert source.title == "book.xlsx#* (2 sheets)"
+    assert source.read()["id"].tolist() == [*range(12), *range(5)]
+    assert source.notes == (
+        f"{path}: sheets with other columns left out: 'Notes'",
+        "column 'remark' is not in book.xlsx#March, and missing there",
+    )
+    assert source.place(13) == f"{path}#April, sheet 'April', row 3"
+    empty = write_book(tmp_path / "empty.xlsx", {"One": [], "Two": []})
+    with pytest.raises(ValueError, match="has no sheet with a header and rows"):
+        open_table(f"{empty}#*")

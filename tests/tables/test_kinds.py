@@ -81,6 +81,14 @@ def test_kinds(values: list[Any], expected: str) -> None:
 @pytest.mark.parametrize(
     ("name", "values", "expected"),
     [
+        ("plz", [80331 + 97 * (at % 150) for at in range(300)], "identifier"),
+        ("customer_number", [70000 + 311 * (at % 20) for at in range(300)], "categorical"),
+        ("Phone2", [491701234567 + 7919 * (at % 290) for at in range(300)], "identifier"),
+        ("Kundennummer", [f"{7000 + 311 * (at % 20)}" for at in range(300)], "categorical"),
+        ("visit_no", [1 + at % 9 for at in range(300)], "numeric"),
+        ("account_balance", [5000 + 311 * (at % 20) for at in range(300)], "numeric"),
+        ("account", [f"{5000 + 311 * (at % 20):,}" for at in range(300)], "numeric"),
+        ("account", [5000.5 + 311 * (at % 20) for at in range(300)], "numeric"),
         ("id", [5, 3, 9], "identifier"),
         ("customer_id", [5, 3, 9], "identifier"),
         ("PassengerId", [1, 2, 3], "identifier"),

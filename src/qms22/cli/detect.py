@@ -185,13 +185,13 @@ def detect(
 
     Both are tables: CSV with any delimiter, Excel, Parquet, Arrow, JSON, ARFF or KEEL, compressed
     or not. Of several files the last is UNLABELED, all others are NORMAL. Each may also be a
-    directory, a quoted pattern such as 'data/2024-??.csv', a sheet such as 'book.xlsx#March', '-'
-    for standard input, or a table or a SELECT of a database: 'shop.db#orders' for a file of SQLite
-    or DuckDB, 'postgresql://user@host/shop#orders' for a server. Columns are matched by name, in
-    which case, blanks and underscores do not count; columns of only one table, titles and footers
-    are left out, with a note on standard error. Or give one file with a column --marker that marks
-    the known-normal rows. Numbers, truth values, categories and dates are used; identifiers, free
-    text and columns with one value are left out.
+    directory, a quoted pattern such as 'data/2024-??.csv', a sheet such as 'book.xlsx#March', all
+    sheets ('book.xlsx#*'), '-' for standard input, or a table or a SELECT of a database:
+    'shop.db#orders' for a file of SQLite or DuckDB, 'postgresql://user@host/shop#orders' for a
+    server. Columns are matched by name, in which case, blanks and underscores do not count; columns
+    of only one table, titles and footers are left out, with a note on standard error. Or give one
+    file with a column --marker that marks the known-normal rows. Numbers, truth values, categories
+    and dates are used; identifiers, free text and columns with one value are left out.
 
     On a terminal the flagged rows are shown with their reasons; in a pipe they are CSV. Before them
     comes, on standard error, the verdict on the batch: whether it is fine, contains anomalies or

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -34,6 +34,7 @@ _SLOW = 1 << 24
 _EXACT = 2.0**53
 
 Row = list[Any]
+_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,12 @@ class ExcelSource(WholeSource):
             self.name += f"#{sheet}"
 
     @property
+    def title(self) -> str:
+        """The name of the file, and of the sheet if one is wanted."""
+        sheet = self._wanted_sheet
+        return super().title if sheet is None else f"{super().title}#{sheet}"
+
+    @property
     def n_bytes(self) -> int:
         """Approximate size of the values."""
         return _RATIO * self.file.n_bytes
@@ -89,8 +96,17 @@ class ExcelSource(WholeSource):
     def _table(self) -> Any:
         return self._sheet.table
 
+    def every_sheet(self) -> list[ExcelSource]:
+        """Return the sheets of the workbook that are not hidden."""
+        visible, _ = self._in_workbook(_sheet_names)
+        return [ExcelSource(self.file, name) for name in visible]
+
     @cached_property
     def _sheet(self) -> _Sheet:
+        return self._in_workbook(self._read_sheet)
+
+    def _in_workbook(self, read: Callable[[Any], _Read]) -> _Read:
+        """Return what a function reads from the open workbook."""
         calamine = need("python_calamine", self.name)
         with self.file.open() as stream:
             content = stream.read()
@@ -104,7 +120,7 @@ class ExcelSource(WholeSource):
             report_reading(self.title, 0, len(content), silent=0)
         try:
             with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
-                return self._read_sheet(book)
+                return read(book)
         except calamine.PasswordError as error:
             raise ValueError(protected) from error
         except calamine.CalamineError as error:
@@ -117,12 +133,8 @@ class ExcelSource(WholeSource):
 
     def _read_sheet(self, book: Any) -> _Sheet:
         """Read the wanted sheet, or the first with a table."""
-        hidden = [
-            sheet.name
-            for sheet in book.sheets_metadata
-            if not str(sheet.visible).endswith("Visible")
-        ]
-        names = [name for name in book.sheet_names if name not in hidden] + hidden
+        visible, hidden = _sheet_names(book)
+        names = visible + hidden
         wanted = self._wanted_sheet
         if wanted is not None and wanted not in names:
             raise ValueError(
@@ -147,6 +159,14 @@ class ExcelSource(WholeSource):
         raise EmptyTableError(
             f"{self.name} has no sheet with a header and rows; give a workbook with a table"
         )
+
+
+def _sheet_names(book: Any) -> tuple[list[str], list[str]]:
+    """Return the names of visible and of hidden sheets."""
+    hidden = [
+        sheet.name for sheet in book.sheets_metadata if not str(sheet.visible).endswith("Visible")
+    ]
+    return [name for name in book.sheet_names if name not in hidden], hidden
 
 
 def _find_table(rows: list[Row], first_number: int, sheet: str, path: str) -> _Sheet:

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,8 @@ from qms22.tables.suffixes import ARROW, JSON, JSON_LINES, PARQUET, TEXT, split_
 from qms22.tables.text_encoding import SAMPLE, looks_binary
 from qms22.tables.words import list_some
 
+# book.xlsx#* is all sheets of a workbook.
+EVERY_SHEET = "*"
 _KEEL_START = re.compile(rb"(\xef\xbb\xbf)?(\s|%[^\n\r]*[\n\r])*@\w")
 _JSON_START = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*\{)')
 _OLD_EXCEL_START = b"\xd0\xcf\x11\xe0"
@@ -114,10 +118,10 @@ def read_table(path: str | Path | list[str | Path]) -> Any:
     is also in ``open_table(path).notes``.
 
     Of a workbook the first sheet with a table is read, or the one that is named as in
-    ``book.xlsx#Sheet2``; in the same way, ``archive.zip#name.csv`` is one file of an archive.
-    Titles above the header and empty rows are skipped. A JSON file has one object per row, either
-    in a list, which may be inside of an object, or on a line of its own; objects inside of them
-    become columns such as ``a.b``.
+    ``book.xlsx#Sheet2``, or all that are not hidden as in ``book.xlsx#*``; in the same way,
+    ``archive.zip#name.csv`` is one file of an archive. Titles above the header and empty rows are
+    skipped. A JSON file has one object per row, either in a list, which may be inside of an object,
+    or on a line of its own; objects inside of them become columns such as ``a.b``.
 
     Parameters
     ----------
@@ -186,6 +190,8 @@ def _open_file(file: TableFile, inner: str | None = None) -> BatchSource:
     if file.is_compressed and head.startswith((ZIP_START, _OLD_EXCEL_START)):
         file.load()
     if head.startswith(_OLD_EXCEL_START) or (head.startswith(ZIP_START) and is_workbook(file)):
+        if inner == EVERY_SHEET:
+            return _open_every_sheet(ExcelSource(file))
         return ExcelSource(file, inner)
     if head.startswith(ZIP_START):
         return _open_archive(file, inner)
@@ -195,6 +201,26 @@ def _open_file(file: TableFile, inner: str | None = None) -> BatchSource:
     if file.is_compressed and source not in _READ_FROM_START:
         file.load()
     return source(file)
+
+
+def _open_every_sheet(book: ExcelSource) -> BatchSource:
+    """Return the sheets of a workbook as one table, without those that have other columns."""
+    columns: dict[ExcelSource, frozenset[str]] = {}
+    for sheet in book.every_sheet():
+        with suppress(EmptyTableError):
+            columns[sheet] = frozenset(sheet.names)
+    if not columns:
+        raise EmptyTableError(
+            f"{book.name} has no sheet with a header and rows; give a workbook with a table"
+        )
+    usual = Counter(columns.values()).most_common(1)[0][0]
+    others = [sheet for sheet, names in columns.items() if 2 * len(names & usual) < len(usual)]
+    notes = []
+    if others:
+        names = [repr(sheet.name.rpartition("#")[2]) for sheet in others]
+        notes.append(f"{book.name}: sheets with other columns left out: {list_some(names)}")
+    parts = [sheet for sheet in columns if sheet not in others]
+    return PartsSource(parts, f"{book.name}#{EVERY_SHEET}", notes=notes, noun="sheets")
 
 
 def _open_archive(file: TableFile, inner: str | None) -> BatchSource:

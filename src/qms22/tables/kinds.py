@@ -43,6 +43,16 @@ _COMPACT_DATES = (1900_01_01, 2100_12_31)
 _ID_WORDS = frozenset(
     ["id", "ids", "uid", "uuid", "guid", "key", "pk", "nr", "no", "number", "idx"]
 )
+# Names of columns with codes: whole numbers of which neither order nor size means anything.
+_CODE_NAMES = (
+    "num nummer code plz zip zipcode postcode postleitzahl cep phone telephone telefon tel mobile "
+    "handy fax account acct konto iban ssn ean gtin upc isbn barcode sku matrikel"
+)
+_CODE_WORDS = _ID_WORDS | frozenset(_CODE_NAMES.split())
+_CODE_ENDS = ("nummer", "nr", "code")
+# Codes have at least four digits: fewer may be counts, such as a visit_no.
+_LEAST_CODE = 1000
+_RARELY = 0.05
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
@@ -83,8 +93,9 @@ def infer_kind(
     - true and false, as booleans or in words: boolean.
     - numbers, also as texts that are nearly all numbers (see `find_number_format`), unless declared
       categorical: an identifier if they are whole numbers that all differ and rise from row to row
-      with small gaps, or if the name says so (id, key, nr, …) and they all differ or count up; else
-      numeric.
+      with small gaps, or if the name says so (id, key, nr, …) and they all differ or count up; like
+      texts if they have four digits or more and the name says that they are codes (plz, phone,
+      customer_number, …); else numeric.
     - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
       such as 20241231: date.
     - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all
@@ -114,7 +125,7 @@ def infer_kind(
         return Verdict("boolean" if cells.form == "boolean" else "date")
     if cells.form == "number":
         return _judge_compact_dates(cells) or _judge_numbers(
-            cells.name, cells.values, find_value_format(cells.values)
+            cells, cells.values, find_value_format(cells.values)
         )
     if {text.strip().lower() for text in cells.levels} <= BOOLEANS.keys():
         return Verdict("boolean")
@@ -160,11 +171,12 @@ def _judge_number_texts(cells: Cells, form: NumberFormat) -> Verdict:
     numbers = numbers[~np.isnan(numbers)]
     if bool((numbers == np.rint(numbers)).all()):
         numbers = np.append(form.read(cells.levels), np.nan)[cells.values]
-    return _judge_numbers(cells.name, numbers, form)
+    return _judge_numbers(cells, numbers, form)
 
 
-def _judge_numbers(name: str, numbers: NDArray[np.float64], form: NumberFormat) -> Verdict:
+def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberFormat) -> Verdict:
     """Return the kind of numbers: an identifier only if the values look like one."""
+    name = cells.name
     present = numbers[np.isfinite(numbers)]
     if bool((present == np.rint(present)).all()):
         steps = np.diff(present)
@@ -175,6 +187,9 @@ def _judge_numbers(name: str, numbers: NDArray[np.float64], form: NumberFormat) 
             return Verdict("identifier", "whole numbers that all differ")
         if _says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
             return Verdict("identifier", "a running number")
+        is_plain = not form.unit and not form.thousands
+        if is_plain and _says_code(name) and np.quantile(present, _RARELY) >= _LEAST_CODE:
+            return _judge_texts(to_levels(cells))
     return Verdict("numeric", number_format=form)
 
 
@@ -202,6 +217,11 @@ def _judge_texts(cells: Cells) -> Verdict:
 def has_open_levels(cells: Cells) -> bool:
     """Return whether a column of texts has many levels, and new ones would not be unusual."""
     return len(cells.levels) > MOST_LEVELS and single_share(cells) > MOST_SINGLE
+
+
+def _says_code(name: str) -> bool:
+    words = [word.lower() for word in _WORDS.findall(name) if not word.isdigit()]
+    return bool(words) and (words[-1] in _CODE_WORDS or words[-1].endswith(_CODE_ENDS))
 
 
 def _says_identifier(name: str) -> bool:

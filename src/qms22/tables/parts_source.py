@@ -66,6 +66,8 @@ class PartsSource(BatchSource):
         For each part, columns with one value, as the directories of a partitioned table name them.
     notes : sequence of str
         Sentences about how the parts were found.
+    noun : str
+        What the parts are.
     """
 
     def __init__(
@@ -74,19 +76,21 @@ class PartsSource(BatchSource):
         name: str | None = None,
         keys: Sequence[Mapping[str, str]] | None = None,
         notes: Sequence[str] = (),
+        noun: str = "files",
     ) -> None:
         super().__init__(name or list_some([part.name for part in parts]))
         self._all = list(parts)
         self._keys = keys or [{} for _ in parts]
         self._has_name = name is not None
         self._found_notes = tuple(notes)
+        self._noun = noun
 
     @property
     def title(self) -> str:
         """The names of the parts, without directories."""
         if self._has_name:
-            name, n_files = Path(self.name).name, len(self._all)
-            return name if n_files == 1 else f"{name} ({n_files} files)"
+            name, n_parts = Path(self.name).name, len(self._all)
+            return name if n_parts == 1 else f"{name} ({n_parts} {self._noun})"
         names = [part.title for part in self._all]
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         return ", ".join(names[:_MOST_NAMED]) + more
