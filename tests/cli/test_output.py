@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import signal
+import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -241,3 +243,26 @@ def test_columns_that_clash_are_renamed_alike_everywhere(tmp_path: Path) -> None
         assert read(tmp_path / f"o.{suffix}").columns.tolist() == expected
     _, _, columns = read_page(tmp_path / "page.html")
     assert sorted([*columns][-3:]) == sorted(expected[-3:])
+
+
+def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:
+    """Columns are as wide as their texts, can be filtered, and hold no formula."""
+    table = pd.DataFrame(
+        {
+            "a rather long name": [1, 2, 3],
+            "reasons": ["x" * 50, "=1+1", "y" * 4000],
+            "when": pd.to_datetime(["2024-01-01 12:30", "2024-01-02 08:00", None]),
+        }
+    )
+    write_tables([table, table], tmp_path / "o.xlsx")
+    with zipfile.ZipFile(tmp_path / "o.xlsx") as book:
+        sheet = book.read("xl/worksheets/sheet1.xml").decode()
+    name, reasons, when = (int(width) for width in re.findall(r'<col [^>]*width="(\d+)', sheet))
+    assert 18 < name < 30
+    assert 50 < reasons <= 81
+    assert when >= 19
+    assert '<autoFilter ref="A1:C7"/>' in sheet
+    assert 'state="frozen"' in sheet
+    assert "<f>" not in sheet
+    write_tables([table.iloc[:0]], tmp_path / "empty.xlsx")
+    assert READERS["xlsx"](tmp_path / "empty.xlsx").columns.tolist() == list(table.columns)

@@ -86,6 +86,11 @@ def test_everything_at_once(tmp_path: Path, end: str) -> None:
         ("x,x,y\n1,2,3\n", {"x": [1], "x_2": [2], "y": [3]}, "column 2 is called 'x_2'"),
         ("x,x_2,x\n1,2,3\n", {"x": [1], "x_2": [2], "x_3": [3]}, "column 3 is called 'x_3'"),
         ("x,,y\n1,2,3\n", {"x": [1], "column 2": [2], "y": [3]}, "has no name, and is called"),
+        (
+            "x,,\n1,2,3\n",
+            {"x": [1], "column 2": [2], "column 3": [3]},
+            "columns 2, 3 have no name, and are called 'column 2', 'column 3'",
+        ),
         (",x\n0,5\n1,6\n", {"x": [5, 6]}, "column 1 has no name and whole numbers, taken for row"),
         (",x\na,5\nb,6\n", {"column 1": ["a", "b"], "x": [5, 6]}, "is called 'column 1'"),
         ("x,y\n1,5,6\n2,7,8\n", {"x": [5, 7], "y": [6, 8]}, "taken for row numbers"),

@@ -109,7 +109,9 @@ def print_columns(found: Detection) -> None:
 
 def print_notes(found: Detection) -> None:
     """Print what was guessed or left out to read the tables, and how columns were used."""
-    for note in found.notes:
+    from qms22.tables.notes import join_notes
+
+    for note in join_notes(found.notes):
         say(f"note: {note}")
 
 

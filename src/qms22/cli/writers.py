@@ -24,6 +24,11 @@ _MOST_CHARACTERS = (1 << 15) - 1
 # Whole numbers up to this size are exact in Excel.
 _EXACT = 1 << 53
 _FIRST_YEAR = 1900
+# Cells whose length is looked at, the widest column in characters, and the width of the button with
+# which a column is filtered.
+_MOST_MEASURED = 1000
+_WIDEST_COLUMN = 80
+_FILTER_BUTTON = 3
 
 
 def write_tables(tables: Iterable[pd.DataFrame], path: Path | DatabasePlace) -> None:
@@ -120,7 +125,7 @@ def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame]) -> None:
     moment = book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
     sheet = book.add_worksheet("rows")
     sheet.freeze_panes(1, 0)
-    n_rows = 0
+    n_rows, n_columns = 0, 0
     for table in tables:
         _check_sheet_rows(n_rows + len(table))
         if not n_rows:
@@ -131,11 +136,30 @@ def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame]) -> None:
                 )
             for at, name in enumerate(table.columns):
                 sheet.write_string(0, at, str(name), bold)
+                sheet.set_column(at, at, _column_width(table.iloc[:, at]))
+            n_columns = table.shape[1]
         columns = [_values(table.iloc[:, at]) for at in range(table.shape[1])]
         for row in zip(*columns, strict=True):
             n_rows += 1
             for at, value in enumerate(row):
                 _write_cell(sheet, n_rows, at, value, day, moment)
+    if n_columns:
+        sheet.autofilter(0, 0, n_rows, n_columns - 1)
+
+
+def _column_width(column: pd.Series) -> int:
+    """Return the width, in characters, that shows the name and nearly all of the first cells."""
+    name = len(str(column.name)) + _FILTER_BUTTON
+    widths = sorted(_shown_width(value) for value in _values(column.iloc[:_MOST_MEASURED]))
+    usual = widths[int(0.95 * (len(widths) - 1))] if widths else 0
+    return min(max(name, usual) + 1, _WIDEST_COLUMN)
+
+
+def _shown_width(value: Any) -> int:
+    """Return about how many characters a cell shows; Excel rounds numbers to its width."""
+    if isinstance(value, datetime):
+        return len("2024-12-31 00:00:00")
+    return min(len(str(value)), 12) if isinstance(value, float) else len(str(value))
 
 
 def _write_cell(sheet: Any, row: int, column: int, value: Any, day: Any, moment: Any) -> None:

@@ -16,6 +16,7 @@ from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.report import PageContent, PageReason
 from qms22.report.content import NAME, PageFinding
+from qms22.tables.notes import join_notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,7 @@ def page_content(
         verdict=found.verdict,
         moved=() if found.verdict is None else unnamed_moves(found.verdict),
         remark=found.remark,
-        notes=found.notes,
+        notes=tuple(join_notes(found.notes)),
         id=found.id,
         marks=() if found.marks is None else found.marks.words(kept).tolist(),
         marked=_marked(found),

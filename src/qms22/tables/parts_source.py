@@ -128,15 +128,21 @@ class PartsSource(BatchSource):
             pairs = [f"{own!r} for {name!r}" for name, own in part.own.items() if own != name]
             if pairs:
                 notes.append(f"{part.source.name}: columns are called {list_some(pairs)}")
+        differing: dict[str, list[str]] = {}
         for name in self.names:
             lacking = [part.source.title for part in self._used if name not in part.names]
             if lacking:
-                notes.append(f"column {name!r} is not in {list_some(lacking)}, and missing there")
+                what = f"not in {list_some(lacking)}, and missing there"
+                differing.setdefault(what, []).append(name)
             texts = [title for title, schema in self._schemas if is_text(schema.get(name))]
             others = [title for title, schema in self._schemas if name in schema]
             if is_text(self._types[name]) and len(texts) < len(others):
                 where = f"in {list_some(texts)}" if texts else "in no part alike"
-                notes.append(f"column {name!r} is text {where}, and read as text everywhere")
+                what = f"text {where}, and read as text everywhere"
+                differing.setdefault(what, []).append(name)
+        for what, names in differing.items():
+            columns, are = ("column", "is") if len(names) == 1 else ("columns", "are")
+            notes.append(f"{columns} {list_some([repr(name) for name in names])} {are} {what}")
         return (*self._found_notes, *notes)
 
     def place(self, row: int) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from qms22._runtime.packages import need
-from qms22.tables.words import BOOLEANS, NUMBER
+from qms22.tables.words import BOOLEANS, NUMBER, list_some
 
 StorageType = Literal["text", "boolean", "integer", "float", "comma float"]
 
@@ -93,6 +93,7 @@ def name_columns(
     first one with whole numbers, in which pandas and R write row numbers.
     """
     found, notes = [], []
+    called: dict[str, str] = {}
     for at, (name, cells) in enumerate(zip(names, traits, strict=True)):
         is_empty = cells.n_missing == cells.n_cells
         if name or is_empty:
@@ -105,7 +106,12 @@ def name_columns(
             while title in names:
                 title += "_"
             found.append(title)
-            notes.append(f"{path}: column {at + 1} has no name, and is called {title!r}")
+            called[str(at + 1)] = repr(title)
+    if called:
+        places, titles = list_some(list(called)), list_some(list(called.values()))
+        is_one = len(called) == 1
+        have = f"column {places} has" if is_one else f"columns {places} have"
+        notes.append(f"{path}: {have} no name, and {'is' if is_one else 'are'} called {titles}")
     return found, notes
 
 
