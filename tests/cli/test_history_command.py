@@ -87,6 +87,21 @@ def test_the_table_fits_the_width(
         assert "fine, accepted" in words_of(" ".join(line[-20:] for line in lines))
 
 
+def test_marked_anomalies_are_told(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = pd.read_csv(files / "=bad.csv")
+    bad[:10].assign(mark="anomaly").to_csv(files / "marks.csv", index=False)
+    marked = ("--marks", "marks.csv", "--id", "order")
+    run(*DETECT, "=bad.csv", *FAST, *marked, "--accept", cwd=files)
+    (entry,) = listed(files)
+    assert (entry["verdict"], entry["marked"]) == ("fine", "10")
+    monkeypatch.setenv("COLUMNS", "200")
+    _print_on_terminal(BatchHistory(files / "h.sqlite").entries(), Path("h.sqlite"))
+    words = "fine apart from 10 rows marked as anomalies, accepted"
+    assert words in words_of(capsys.readouterr().out)
+
+
 def test_refusals(files: Path) -> None:
     refused = run("history", "none.sqlite", cwd=files)
     assert_refused(refused, "there is no history none.sqlite")

@@ -77,6 +77,7 @@ def _print_entries(entries: tuple[HistoryEntry, ...], file: Path) -> None:
             "rows": entry.n_rows,
             "verdict": entry.decision,
             "flagged": entry.n_flagged,
+            "marked": entry.n_marked,
             "share": entry.share,
             "moved": _moved(entry),
             "accepted": entry.accepted,
@@ -106,7 +107,6 @@ def _print_on_terminal(entries: tuple[HistoryEntry, ...], file: Path) -> None:
     shown.add_column("verdict", overflow="fold")
     is_narrow = console.width < NARROW
     for entry in entries:
-        verdict = entry.decision + (", accepted" if entry.accepted else "")
         cells = [
             str(entry.number),
             entry.time[len("2026-") if is_narrow else 0 : len("2026-03-05 14:02")],
@@ -114,10 +114,20 @@ def _print_on_terminal(entries: tuple[HistoryEntry, ...], file: Path) -> None:
             f"{entry.n_rows:,}",
             # Without a false discovery rate the user has said how many rows to flag.
             f"{entry.n_flagged:,}" if entry.settings.get("fdr") else "",
-            verdict + (f": {_moved(entry)}" if entry.moved else ""),
+            _verdict(entry),
         ]
         shown.add_row(*map(safe, cells))
     console.print(shown)
+
+
+def _verdict(entry: HistoryEntry) -> str:
+    """Return the verdict on a batch in a few words."""
+    words: str = entry.decision
+    if entry.n_marked:
+        rows = "1 row" if entry.n_marked == 1 else f"{entry.n_marked:,} rows"
+        words += f" apart from {rows} marked as anomalies"
+    words += ", accepted" if entry.accepted else ""
+    return words + (f": {_moved(entry)}" if entry.moved else "")
 
 
 def _moved(entry: HistoryEntry) -> str:

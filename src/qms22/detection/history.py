@@ -92,7 +92,7 @@ class HistoryEntry:
     moved : tuple of (str, str)
         Columns that moved, and how.
     settings : dict
-        Options of the search.
+        Options of the search, and the number of rows marked as anomalies.
     version : str
         Of this package.
     accepted : str or None
@@ -116,6 +116,11 @@ class HistoryEntry:
     version: str
     accepted: str | None = None
     number: int = 0
+
+    @property
+    def n_marked(self) -> int:
+        """Rows of the batch that were marked as anomalies, which the verdict is not about."""
+        return int(self.settings.get("marked_anomalies", 0))
 
 
 _COLUMNS = [entry.name for entry in fields(HistoryEntry)]

@@ -200,6 +200,7 @@ def detect(
         "preset": preset,
         "max_samples": max_samples,
         "seed": seed,
+        "marked_anomalies": 0 if found.marks is None else len(found.marks.anomalies),
     }
     return past.remember(found, settings, accept=accept)
 
