@@ -260,8 +260,8 @@ def test_too_few_known_normal_rows_to_compare_with() -> None:
     batch[3] = 9.0
     fitted = QMS22Ensemble(random_state=0).fit(rng.normal(size=(57, 2)), unlabeled=batch)
     text = (
-        r"with 57 known-normal rows a false discovery rate of 0\.2 can flag none or at least 4 of "
-        r"40 rows; 2 of them \(3, 10\) are .*, where 0\.69 normal ones are expected at most"
+        r"with 57 known-normal rows a false discovery rate of 0\.2 can flag at least 4 of 40 rows "
+        r"or none; look at rows 3, 10, which are .* \(by chance at most 0\.69\), or give at least 99 "
     )
     with pytest.warns(UserWarning, match=text) as caught:
         assert not fitted.flag(0.2).any()

@@ -12,8 +12,8 @@ def test_the_same_about_several_tables_is_said_once() -> None:
     notes += ["other.csv: 1 line above the header left out ('Month')", "a.csv: lost", "b.csv: lost"]
     assert join_notes(notes) == [
         (
-            "data/0.csv, data/1.csv, data/2.csv, data/3.csv, data/4.csv and 2 more: 2 lines above the "
-            "header left out ('Month data/0.csv', …)"
+            "data/0.csv, data/1.csv, data/2.csv, data/3.csv, data/4.csv and 2 more: 2 lines above "
+            "the header left out ('Month data/0.csv', …)"
         ),
         "left out: memo (text)",
         "data/0.csv, data/1.csv have their header once more",

@@ -218,14 +218,18 @@ class FullCalibration:
             return None
         named = [*map(name, rows[:_ROWS_NAMED].tolist()), *["…"] * (len(rows) > _ROWS_NAMED)]
         names = ", ".join(named)
-        can = f"none or at least {least}" if least <= self.n_batch else "none"
-        are = "is" if len(rows) == 1 else "are"
+        can = f"at least {least} of {self.n_batch} rows or none"
+        if least > self.n_batch:
+            can = f"none of {self.n_batch} rows"
+        row, are = ("row", "is") if len(rows) == 1 else ("rows", "are")
+        # So many would be enough to flag these rows alone.
+        enough = math.ceil(self.n_batch / (fdr * len(rows) * SLACK)) - 1
+        more = f"at least {enough}" if enough > self.n_normal else "more"
         return (
             f"no row is flagged: with {self.n_normal} known-normal rows a false discovery rate of "
-            f"{fdr:g} can flag {can} of {self.n_batch} rows; {len(rows)} of them ({names}) {are} "
-            f"more suspicious than all known-normal rows, where {expected_false:.2g} normal "
-            "ones are expected at most; give more known-normal rows, a smaller batch or a higher "
-            "rate"
+            f"{fdr:g} can flag {can}; look at {row} {names}, which {are} more suspicious than all "
+            f"known-normal ones (by chance at most {expected_false:.2g}), or give {more} "
+            "known-normal rows"
         )
 
     def is_quick(self, fdr: float) -> bool:
