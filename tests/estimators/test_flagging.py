@@ -261,7 +261,7 @@ def test_too_few_known_normal_rows_to_compare_with() -> None:
     fitted = QMS22Ensemble(random_state=0).fit(rng.normal(size=(57, 2)), unlabeled=batch)
     text = (
         r"with 57 known-normal rows a false discovery rate of 0\.2 can flag at least 4 of 40 rows "
-        r"or none; look at rows 3, 10, which are .* \(by chance at most 0\.69\), or give at least 99 "
+        r"or none; look at rows 3, 10, which are .* \(by chance at most 0\.69\), or give at least "
     )
     with pytest.warns(UserWarning, match=text) as caught:
         assert not fitted.flag(0.2).any()

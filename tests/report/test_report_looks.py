@@ -75,6 +75,25 @@ def test_of_very_many_columns_the_chosen_row_shows_all(open_report: Any) -> None
     assert page.locator("#detail dt").count() == 300
 
 
+@pytest.mark.parametrize("width", [1000, 1200, 1500])
+def test_no_column_is_cut_off_at_the_edge(open_report: Any, width: int) -> None:
+    """What is beside the reasons is shown whole, also after the window has changed."""
+    page = open_report(plausible(), width=1280)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_timeout(100)
+    is_wide, gap = page.evaluate(
+        """() => {
+          const box = document.getElementById("ranked-box");
+          const edge = box.getBoundingClientRect().left + box.clientLeft + box.clientWidth;
+          const cells = [...document.querySelectorAll("#ranked thead th")];
+          const gaps = cells.map((cell) => Math.abs(cell.getBoundingClientRect().right - edge));
+          return [box.scrollWidth > box.clientWidth, Math.min(...gaps)];
+        }"""
+    )
+    assert is_wide or width > 1200
+    assert gap < 2
+
+
 def test_pictures_follow_the_width_of_the_page(open_report: Any) -> None:
     page = open_report(plausible())
     page.set_viewport_size({"width": 390, "height": 800})

@@ -9,6 +9,9 @@ const MOST_LISTED = 250_000;
 // More columns in the document would make scrolling slow; the chosen row shows all of them.
 const MOST_COLUMNS = 100;
 
+// The least width of the column of reasons, in em.
+const LEAST_REASONS = 24;
+
 const BADGES = { anomaly: "A", normal: "N", unsure: "?" };
 
 class RankedTable {
@@ -36,22 +39,33 @@ class RankedTable {
 
   // Fixed widths, because the rows in sight change: about as many signs as the first rows have.
   setWidths() {
-    let total = 0;
-    const group = element("colgroup");
-    for (const column of this.columns) {
-      const col = element("col");
-      if (column.role === "reasons") {
-        total += 30; // the least width; the column takes the room that is left
-      } else {
-        let signs = visible(column.name).length + 2;
-        for (let row = 0; row < Math.min(100, this.run.nKept); row += 1) signs = Math.max(signs, column.text(row).length);
-        const width = 0.6 * Math.min(signs, 20) + (column.role === "rank" ? 4 : 2);
-        col.style.width = `${width}em`;
-        total += width;
-      }
-      group.append(col);
-    }
+    this.widths = this.columns.map((column) => {
+      if (column.role === "reasons") return 0;
+      let signs = visible(column.name).length + 2;
+      for (let row = 0; row < Math.min(100, this.run.nKept); row += 1) signs = Math.max(signs, column.text(row).length);
+      return 0.65 * Math.min(signs, 20) + (column.role === "rank" ? 4 : 2);
+    });
+    const group = element("colgroup", { children: this.widths.map(() => element("col")) });
+    this.widths.forEach((width, place) => {
+      if (width) group.children[place].style.width = `${width}em`;
+    });
     this.table.prepend(group);
+    this.fitReasons();
+  }
+
+  // Reasons take the room that is left beside whole columns: no cell is cut off at the edge.
+  fitReasons() {
+    const place = this.columns.findIndex(({ role }) => role === "reasons");
+    let total = this.widths.reduce((sum, width) => sum + width, 0);
+    if (place >= 0) {
+      let room = this.box.clientWidth / parseFloat(getComputedStyle(this.table).fontSize);
+      room -= this.widths.slice(0, place).reduce((sum, width) => sum + width, 0);
+      for (const width of this.widths.slice(place + 1)) {
+        if (room - width < LEAST_REASONS) break;
+        room -= width;
+      }
+      total += Math.max(room, LEAST_REASONS);
+    }
     this.table.style.minWidth = `${total}em`;
   }
 
@@ -70,7 +84,10 @@ class RankedTable {
     this.box.addEventListener("scroll", () => {
       this.frame ??= requestAnimationFrame(() => this.render());
     });
-    new ResizeObserver(() => this.render(true)).observe(this.box);
+    new ResizeObserver(() => {
+      this.fitReasons();
+      this.render(true);
+    }).observe(this.box);
     this.body.addEventListener("click", (event) => {
       const line = event.target.closest("tr[data-row]");
       // A selection of text is for copying, not a choice of the row.
