@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,12 @@ from hypothesis import strategies as st
 
 from qms22.detection.checks import TableChecks
 from qms22.detection.checks.base import Columns
+from qms22.detection.checks.dates import IntervalCheck
 from qms22.detection.encoding import encode_tables
 from qms22.detection.explaining import shower
 from qms22.detection.scorer import learn_checks
 from qms22.tables import TabularEncoder
+from qms22.tables.cells import Cells, show_value
 
 N_NORMAL, N_BATCH, ODD = 400, 60, 7
 
@@ -118,6 +121,25 @@ def test_a_number_that_does_not_fit() -> None:
         "quantity 4 where total and price suggest 8",
     )
     assert oddest == ODD
+
+
+@pytest.mark.parametrize(
+    ("factor", "text"),
+    [(1, "is 36 hours after begin 2024-01-01"), (24, "is 1.5 days after begin 2024-01-01")],
+)
+def test_time_between_two_dates(factor: int, text: str) -> None:
+    begin = np.zeros(300)
+    hours = np.random.default_rng(0).uniform(1, 4, 300) * factor
+    dates = [
+        Cells(name, "date", 1e6 * 86400 * 19723 + 3600e6 * values)
+        for name, values in (("begin", begin), ("end", hours))
+    ]
+    check = IntervalCheck.learn(*dates)
+    assert check is not None
+    row = {cells.name: replace(cells, values=cells.values[:1].copy()) for cells in dates}
+    row["begin"].values[0], row["end"].values[0] = 1e6 * 86400 * 19723, 1e6 * 86400 * 19724.5
+    found = check.describe(row, np.array([0]), lambda name, value: show_value("date", value))
+    assert found[0].endswith(f"{text}; 98 % of normal rows have 1 to 4")
 
 
 def test_rounding_is_not_odd() -> None:

@@ -296,6 +296,13 @@ def test_a_median_is_shown_with_enough_digits() -> None:
     assert find(["$12.00", "$13.00"]).show(1 / 3) == "$0.3333"
 
 
+def test_money_above_all_that_is_known_has_thousands() -> None:
+    assert find(["12,50 €", "980,00 €"]).show(123456.5) == "123.456,50 €"
+    assert find(["$12.50", "$980.00"]).show(1234.5) == "$1,234.50"
+    assert find(["12.50", "980.00"]).show(1234.5) == "1234.50"
+    assert find(["$12.50", "$1980.00"]).show(1234.5) == "$1234.50"
+
+
 def test_values_that_are_stored_as_numbers() -> None:
     assert find_value_format(np.array([1.0, 1234567.0, np.nan])).show(1234567.0) == "1234567"
     assert find_value_format(np.array([0.25, 3.0, np.inf])).show(3.0) == "3"

@@ -10,7 +10,7 @@ import numpy as np
 from qms22.tables.cells import Cells
 from qms22.tables.date_format import DateFormat, find_date_format
 from qms22.tables.kinds import Kind, Verdict, has_open_levels, some_levels
-from qms22.tables.number_format import NumberFormat, find_number_format
+from qms22.tables.number_format import NumberFormat, find_duration_format, find_number_format
 from qms22.tables.typed import read_booleans, to_levels, to_numbers
 from qms22.tables.words import list_some
 
@@ -60,7 +60,12 @@ def asked_verdict(cells: Cells, kind: Kind) -> Verdict:
         typed = to_numbers(cells, "date", dates.read)
         verdict = Verdict(kind, dates.note, date_format=None if cells.form == "date" else dates)
     else:
-        numbers = find_number_format(*some_levels(texts), is_asked=True) or NumberFormat()
+        levels = some_levels(texts)
+        numbers = (
+            find_number_format(*levels, is_asked=True)
+            or find_duration_format(cells.name, *levels, is_asked=True)
+            or NumberFormat()
+        )
         typed = to_numbers(cells, "number", numbers.read)
         verdict = Verdict(kind, number_format=numbers)
     if not typed.has_value.any() and not cells.missing.all():

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from qms22.tables.cells import Cells
 from qms22.tables.date_format import DateFormat, find_date_format
-from qms22.tables.number_format import NumberFormat, find_number_format, find_value_format
+from qms22.tables.number_format import (
+    NumberFormat,
+    find_duration_format,
+    find_number_format,
+    find_value_format,
+)
 from qms22.tables.typed import to_levels
 from qms22.tables.words import BOOLEANS
 
@@ -91,11 +96,11 @@ def infer_kind(
     - no value, or the same in all rows: constant. If `keeps_missing`, a value that is missing in
       other rows is a category with two levels.
     - true and false, as booleans or in words: boolean.
-    - numbers, also as texts that are nearly all numbers (see `find_number_format`), unless declared
-      categorical: an identifier if they are whole numbers that all differ and rise from row to row
-      with small gaps, or if the name says so (id, key, nr, …) and they all differ or count up; like
-      texts if they have four digits or more and the name says that they are codes (plz, phone,
-      customer_number, …); else numeric.
+    - numbers, also as texts that are nearly all numbers (see `find_number_format`) or durations
+      such as 2h 5m (see `find_duration_style`), unless declared categorical: an identifier if they
+      are whole numbers that all differ and rise from row to row with small gaps, or if the name
+      says so (id, key, nr, …) and they all differ or count up; like texts if they have four digits
+      or more and the name says that they are codes (plz, phone, customer_number, …); else numeric.
     - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
       such as 20241231: date.
     - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all
@@ -131,6 +136,8 @@ def infer_kind(
         return Verdict("boolean")
     if cells.form == "text":
         texts, counts = some_levels(cells)
+        if (durations := find_duration_format(cells.name, texts, counts)) is not None:
+            return _judge_number_texts(cells, durations)
         if (dates := find_date_format(texts, counts)) is not None:
             return Verdict("date", dates.note, date_format=dates)
         if (numbers := find_number_format(texts, counts, decimal_hint)) is not None:

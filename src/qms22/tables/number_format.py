@@ -10,6 +10,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qms22.tables.durations import find_duration_style, read_durations, show_duration
 from qms22.tables.number_style import NumberStyle, find_style
 from qms22.tables.number_text import Parts, number_values, split_number, usual_value
 from qms22.tables.text_columns import fits_column, most_frequent, sample_levels
@@ -40,14 +41,20 @@ class NumberFormat(NumberStyle):
         The letters that multiply numbers, such as ("k", "M"); none are read if it is empty.
     reads_zeros : bool
         Whether a number may have zeros in front, such as 007.
+    duration : str
+        How durations are written, as `find_duration_style` returns it; "" for other numbers. They
+        are read as seconds.
     """
 
     unit: str = ""
     magnitudes: tuple[str, ...] = ()
     reads_zeros: bool = False
+    duration: str = ""
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the numbers that texts write; NaN for a text that does not fit."""
+        if self.duration:
+            return read_durations(texts)
         if self.unit and not self.before and not self.after:
             return self._values([split_number(text) for text in texts])
         # Most texts look alike; the others take longer.
@@ -60,6 +67,8 @@ class NumberFormat(NumberStyle):
 
     def show(self, value: float) -> str:
         """Return a number as the column writes numbers."""
+        if self.duration:
+            return show_duration(value, self.duration)
         letters = [name for name in self.magnitudes if magnitude(name) <= abs(value)]
         letter = letters[-1] if letters else ""
         return self.write(value / magnitude(letter), letter)
@@ -135,6 +144,14 @@ def find_number_format(
         return None
     fitting = list(compress(zip(found, weights, strict=True), fits))
     return _with_style(form, [(each, n) for each, n in fitting if each and each.unit == unit])
+
+
+def find_duration_format(
+    name: str, texts: Sequence[str], counts: ArrayLike | None = None, is_asked: bool = False
+) -> NumberFormat | None:
+    """Return how the durations of a column are written, or None if it has other values."""
+    style = find_duration_style(name, texts, counts, is_asked)
+    return None if style is None else NumberFormat(unit="s", duration=style)
 
 
 def find_value_format(values: NDArray[np.float64]) -> NumberFormat:

@@ -113,10 +113,13 @@ def find_style(numbers: Sequence[tuple[Parts, float]], decimal: str) -> NumberSt
     # Numbers below 1,000 do not show how thousands are grouped, nor positive ones a minus sign.
     wholes = [(whole, weight) for (whole, _, _), weight in digits if len(whole) > 3]
     signs = [(whole.strip("0123456789")[:1], weight) for whole, weight in wholes]
+    # Where no amount of money is so large, others will be written as most people do.
+    is_money = not signs and all(parts.is_money for parts, _ in pairs)
+    unseen = {".": ",", ",": "."}[decimal] if is_money else ""
     negatives = [(parts.negative, weight) for parts, weight in pairs if parts.negative]
     return NumberStyle(
         decimal,
-        thousands=most_frequent(signs)[0] if signs else "",
+        thousands=most_frequent(signs)[0] if signs else unseen,
         is_indian=any(_INDIAN.fullmatch(whole) for whole, _ in wholes),
         decimals=most if is_exact else -1,
         is_fixed=share >= _FIXED_SHARE,

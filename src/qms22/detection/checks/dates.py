@@ -15,6 +15,8 @@ from qms22.tables.cells import Cells, show_value
 
 _DAY = 86_400e6  # microseconds
 _MINUTE = 60e6
+# Fewer days than this are shown as hours.
+_FEW_DAYS = 2.0
 # Minutes from a time to those that are near to it.
 _NEAR = 30.0
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -197,19 +199,25 @@ class IntervalCheck(ColumnCheck):
         return days
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
-        """Say how many days are between the dates, and how many are usual."""
+        """Say how many days are between the dates, or hours if they are few; and what is usual."""
         later, earlier = (shown_cells(rows[name], places, show) for name in self.columns)
         days = self._days(rows)[places].tolist()
-        usual = f"98 % of normal rows have {_days_text(self.low)} to {_days_text(self.high)}"
         return [
-            f"{one} is {_days_text(abs(between))} days {'before' if between < 0 else 'after'} "
-            f"{other}; {usual}"
+            f"{one} is {self._compared(between)[0]} {'before' if between < 0 else 'after'} "
+            f"{other}; 98 % of normal rows have {self._compared(between)[1]}"
             for one, other, between in zip(later, earlier, days, strict=True)
         ]
 
+    def _compared(self, between: float) -> tuple[str, str]:
+        """Return a number of days as text, and the usual ones."""
+        are_hours = max(abs(between), abs(self.low), abs(self.high)) < _FEW_DAYS
+        unit, factor = ("hours", 24.0) if are_hours else ("days", 1.0)
+        texts = [_short(factor * value) for value in (abs(between), self.low, self.high)]
+        return f"{texts[0]} {unit}", f"{texts[1]} to {texts[2]}"
 
-def _days_text(days: float) -> str:
-    return f"{days:,.0f}" if abs(days) >= 10 else f"{days:.1f}".removesuffix(".0")
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 10 else f"{number:.1f}".removesuffix(".0")
 
 
 def _minutes(stamps: NDArray[np.float64]) -> NDArray[np.float64]:
