@@ -134,7 +134,7 @@ def test_time_between_two_dates(factor: int, text: str) -> None:
         Cells(name, "date", 1e6 * 86400 * 19723 + 3600e6 * values)
         for name, values in (("begin", begin), ("end", hours))
     ]
-    check = IntervalCheck.learn(*dates)
+    check = IntervalCheck.learn(dates[0], dates[1])
     assert check is not None
     row = {cells.name: replace(cells, values=cells.values[:1].copy()) for cells in dates}
     row["begin"].values[0], row["end"].values[0] = 1e6 * 86400 * 19723, 1e6 * 86400 * 19724.5
@@ -147,6 +147,15 @@ def test_rounding_is_not_odd() -> None:
     _, checks, rows = read(orders(N_NORMAL, 0), orders(N_BATCH, 1))
     total = len(checks.checks) + checks.fitting.numbers.index("total")
     assert not checks.surprises(rows)[:, total].any()
+
+
+def test_numbers_that_fit_beyond_all_usual_ones_are_not_odd() -> None:
+    """A total that is too small, and right: the price and the quantity are not to blame."""
+    batch = orders(N_BATCH, 1)
+    batch.loc[ODD, ["price", "quantity", "total"]] = 1.5, 1, 1.5
+    _, checks, rows = read(orders(N_NORMAL, 0), batch)
+    found = checks.fitting.surprises(rows)[ODD]
+    assert not found[[checks.fitting.numbers.index(name) for name in ("price", "quantity")]].any()
 
 
 def test_a_category_that_suggests_a_number() -> None:

@@ -20,6 +20,11 @@ _MOST_LEVELS = 60
 # Columns that are named as what suggests a value.
 _MOST_NAMED = 3
 
+# Smaller errors, in units of the usual one, are not odd. Those of an exact relation come from
+# rounding, however they compare; and next to a value beyond all usual ones, which counts as the
+# end of these, an error of one unit says nothing.
+_LEAST_ERROR = 1.5
+
 # Surprises from here on count when the cell to blame is looked for.
 _ODD = 6.0
 
@@ -143,9 +148,8 @@ class FittingChecks:
             for errors, reference in zip(found.errors.T, self._references, strict=True)
         ]
         surprises = np.array(columns).T.reshape(len(found.errors), len(self.numbers))
-        # Rounding makes the largest errors among small numbers, and all errors of an exact relation:
-        # neither is odd.
-        is_usual = found.is_rounding | (np.abs(found.errors) < 1.0)
+        # Rounding makes the largest errors among small numbers.
+        is_usual = found.is_rounding | (np.abs(found.errors) < _LEAST_ERROR)
         return np.where(is_usual, 0.0, surprises)
 
     def _clear_surprises(self, found: Prediction) -> NDArray[np.float64]:
