@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from qms22._runtime.chunks import draw_rows
+from qms22._runtime.threads import OwnLock
 from qms22._runtime.validation import check_count, check_share
 from qms22.cluster.dask_table import DaskTable, add_up
 from qms22.estimators.batch_detector import BatchDetector
@@ -110,6 +111,7 @@ class DaskCalibration:
         self._groups = groups
         self._seed = seed
         self._splits: list[LazySplit] = []
+        self._lock = OwnLock()
 
     def p_values(self, *, n_splits: int = 1) -> da.Array:
         """Compute a p-value for every row of the batch, lazily."""
@@ -157,8 +159,9 @@ class DaskCalibration:
 
     def _first_splits(self, n_splits: int) -> list[LazySplit]:
         check_count("n_splits", n_splits)
-        while len(self._splits) < n_splits:
-            self._splits.append(self._make_split(number=len(self._splits)))
+        with self._lock:
+            while len(self._splits) < n_splits:
+                self._splits.append(self._make_split(number=len(self._splits)))
         return self._splits[:n_splits]
 
     def _make_split(self, number: int) -> LazySplit:

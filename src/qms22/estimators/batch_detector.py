@@ -166,10 +166,18 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         least = (self._full or self._calibrated()).least_to_flag(AUTO_FDR)
         if least > max(1, AUTO_SHARE * n_unlabeled):
             return -threshold(as_host(self.unlabeled_scores_), None)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # flagging no row is a valid result here
-            n_flagged = int(np.count_nonzero(self.flag(AUTO_FDR)))
-        return -threshold(as_host(self.unlabeled_scores_), n_flagged)
+        # Without the warnings of `flag`: flagging no row is a valid result here.
+        full = self._full
+        flagged = self._calibrated().decide(AUTO_FDR) if full is None else full.flag(AUTO_FDR)
+        return -threshold(as_host(self.unlabeled_scores_), int(np.count_nonzero(flagged)))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether the detector has learned.
+
+        By default scikit-learn iterates over all attributes, which fails if another thread computes
+        `offset_` meanwhile.
+        """
+        return "n_iter_" in vars(self)
 
     def top_k(self, k: int) -> NDArray[np.intp]:
         """Return the positions of the k most suspicious unlabeled rows.

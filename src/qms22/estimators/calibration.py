@@ -13,12 +13,14 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import choose_rows, draw_rows
+from qms22._runtime.threads import OwnLock
 from qms22._runtime.validation import check_count, check_share
 from qms22.estimators.conformal import (
     SLACK,
@@ -60,7 +62,7 @@ class CalibrationSplit:
         Positions of the known-normal rows that are mixed into the batch.
     make_order : callable
         Returns a random order of the mixture, which has the rows of the batch, then the held-out
-        ones.
+        ones; the same at every call.
     rng : RandomState
         For learning.
     """
@@ -114,7 +116,7 @@ ScoreSplit = Callable[[CalibrationSplit], NDArray[np.float64]]
 class Calibration:
     """P-values and flags for the rows of a batch, by comparison with held-out normal rows.
 
-    The fit of a split is made when it is first needed.
+    The fit of a split is made when it is first needed, once for all threads.
 
     Parameters
     ----------
@@ -138,6 +140,7 @@ class Calibration:
         self._seed = seed
         self._score_split = score_split
         self._splits: list[_ComparedSplit] = []  # those made so far
+        self._lock = OwnLock()
 
     def p_values(self, *, n_splits: int = 1) -> NDArray[np.float64]:
         """Compute a p-value for every row of the batch; see `QMS22.p_values`."""
@@ -212,8 +215,9 @@ class Calibration:
         rows uniform, but rows that are equal may get different ones.
         """
         check_count("n_splits", n_splits)
-        while len(self._splits) < n_splits:
-            self._splits.append(self._compare(number=len(self._splits)))
+        with self._lock:
+            while len(self._splits) < n_splits:
+                self._splits.append(self._compare(number=len(self._splits)))
         splits = self._splits[:n_splits]
         return np.stack([s.random_p_values if ties_at_random else s.p_values for s in splits])
 
@@ -225,13 +229,20 @@ class Calibration:
         split = CalibrationSplit(
             np.flatnonzero(~is_held_out),
             np.flatnonzero(is_held_out),
-            partial(rng.permutation, self._n_batch + self.n_held_out),
+            partial(_permutation, self._n_batch + self.n_held_out, rng.get_state()),
             learning_rng,
         )
         # Compared where they are: sorting millions of them takes a GPU no time.
         scores = self._score_split(split)
         p_values = conformal_p_values(scores[: self._n_batch], scores[self._n_batch :])
         return _ComparedSplit(as_host(p_values), as_host(scores), split)
+
+
+def _permutation(n_rows: int, state: Any) -> NDArray[np.intp]:
+    """Return a random order, the same for the same state of a generator."""
+    rng = np.random.RandomState()
+    rng.set_state(state)
+    return rng.permutation(n_rows)
 
 
 @dataclass(frozen=True, eq=False)

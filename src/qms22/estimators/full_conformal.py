@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.progress import progress_bar
+from qms22._runtime.threads import OwnLock
 from qms22._runtime.validation import check_count, check_share
 from qms22.estimators.conformal import (
     SLACK,
@@ -137,6 +138,7 @@ class FullCalibration:
         self._n_threads = n_threads
         self._verbose = verbose
         self._found: dict[float, NDArray[np.float64]] = {}
+        self._lock = OwnLock()
 
     @cached_property
     def _views(self) -> tuple[ForestTrials, Trials, *tuple[Trials, ...]]:
@@ -172,9 +174,10 @@ class FullCalibration:
     def e_values(self, fdr: float = 0.1) -> NDArray[np.float64]:
         """Compute the e-values of all rows of the batch, for flags at a level."""
         check_share("fdr", fdr)
-        if fdr not in self._found:
-            self._found[fdr] = self._e_values(self._views, fdr)
-        return self._found[fdr]
+        with self._lock:
+            if fdr not in self._found:
+                self._found[fdr] = self._e_values(self._views, fdr)
+            return self._found[fdr]
 
     def agreement(self, fdr: float = 0.1) -> NDArray[np.float64]:
         """Return the share of five separate parts of the trees that flag each row."""
