@@ -166,11 +166,9 @@ def test_lost_shards_and_strangers() -> None:
     assert addresses == [ShardAddress(shard.address) for shard in shards]
     start = np.zeros((4, 1, 3))
     start[..., -1] = 1.0
-    with (
-        closing(ShardGroup(addresses, blocks, b"stranger")) as group,
-        pytest.raises(LostShardsError),
-    ):
-        group.visit(0, b"", b"")
+    with pytest.raises(LostShardsError) as caught:
+        ShardGroup(addresses, blocks, b"stranger")
+    assert caught.value.lost == [0, 1, 2]
     with closing(ShardGroup(addresses, blocks, TOKEN)) as group:
         group.restart(start)
         assert group.visit(0, b"", b"\0").shape == (2, 2)

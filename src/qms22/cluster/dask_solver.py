@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from operator import getitem
+from ssl import SSLContext
 from typing import Any
 
 import numpy as np
@@ -217,15 +218,24 @@ def _cut(
 
 def _start_shard(pieces: list[ShardPiece], rules: ShardRules) -> Shard:
     worker = get_worker()
-    return Shard(pieces, rules, get_address_host(worker.address), worker.state.nthreads)
+    tls = _tls_of(worker.address, worker.security.get_listen_args)
+    return Shard(pieces, rules, get_address_host(worker.address), worker.state.nthreads, tls)
+
+
+def _tls_of(address: str, arguments: Callable[[str], dict[str, Any]]) -> SSLContext | None:
+    """Return what encrypts the connections of a worker, if the cluster uses TLS."""
+    context: SSLContext | None = arguments("worker").get("ssl_context")
+    return context if address.startswith("tls://") else None
 
 
 def _sweep(
     shards: list[ShardAddress], blocks: list[NDArray[np.int64]], token: bytes, *args: Any
 ) -> SweepOutcome | list[int]:
     """Make a sweep, or return the lost shards; workers would log an error if this raised one."""
+    worker = get_worker()
+    tls = _tls_of(worker.address, worker.security.get_connection_args)
     try:
-        with closing(ShardGroup(shards, blocks, token)) as group:
+        with closing(ShardGroup(shards, blocks, token, tls)) as group:
             return sweep(group, *args)
     except LostShardsError as error:
         return error.lost

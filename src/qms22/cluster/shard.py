@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import socket
 import struct
 import threading
@@ -10,6 +9,7 @@ import time
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ssl import SSLContext
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from qms22._core import Shard as CoreShard
 from qms22._cpm.task import CpmRules
 from qms22._runtime.build import forced_instruction_set
 from qms22.cluster.channel import Channel, shut
+from qms22.cluster.handshake import admit_driver, encrypt
 from qms22.cluster.layout import ShardPiece
 
 # A request is a member and the number of settled decisions, then these and the presumed ones; or
@@ -25,6 +26,12 @@ from qms22.cluster.layout import ShardPiece
 REQUEST = struct.Struct("!II")
 RESTART = 2**32 - 1
 SECONDS = struct.Struct("!d")
+
+# Connections that have not proved yet to be from a driver.
+_MOST_STRANGERS = 64
+
+# Before connections are accepted again, where files are too many to open or the peer is gone.
+_SECONDS_AFTER_ERROR = 0.01
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class ShardRules:
         For coefficients in the unit in which the driver sends them.
     precision : {"float64", "float32"}
     token : bytes
-        The secret that a driver must send.
+        The secret that a driver must know.
     """
 
     starts: NDArray[np.int64]
@@ -62,10 +69,17 @@ class Shard:
     host : str
         The name or address under which drivers reach this machine.
     n_threads : int
+    tls : SSLContext, optional
+        Encrypts connections; of a server.
     """
 
     def __init__(
-        self, pieces: Sequence[ShardPiece], rules: ShardRules, host: str, n_threads: int
+        self,
+        pieces: Sequence[ShardPiece],
+        rules: ShardRules,
+        host: str,
+        n_threads: int,
+        tls: SSLContext | None = None,
     ) -> None:
         places = np.concatenate([piece.places for piece in pieces])
         order = np.argsort(places)
@@ -85,7 +99,7 @@ class Shard:
             isa=forced_instruction_set(),
         )
         shape = (len(rules.group_weight), rules.n_components, rows.shape[1] + 1)
-        server = _Server(core, shape, rules.token, host)
+        server = _Server(core, shape, rules.token, host, tls)
         self.address = server.address
         # The server's threads hold no reference to the shard, so that it closes with the last one.
         weakref.finalize(self, server.close)
@@ -102,43 +116,79 @@ class ShardAddress:
 
 
 class _Server:
-    """Serves one driver at a time. A new driver replaces the old one, which may have died."""
+    """Serves one driver at a time. A new driver replaces the old one, which may have died.
+
+    Whoever connects must first prove to know the secret; until then it has no effect on a driver.
+    """
 
     def __init__(
-        self, core: CoreShard, shape: tuple[int, int, int], token: bytes, host: str
+        self,
+        core: CoreShard,
+        shape: tuple[int, int, int],
+        token: bytes,
+        host: str,
+        tls: SSLContext | None,
     ) -> None:
-        self._core, self._shape, self._token = core, shape, token
+        self._core, self._shape, self._token, self._tls = core, shape, token, tls
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, 0), family=family)
+        self._changing = threading.Lock()  # the next two
+        self._strangers: list[socket.socket] = []
         self._driver: Channel | None = None
+        self._serving = threading.Lock()
         self.address: tuple[str, int] = (host, self._listener.getsockname()[1])
         threading.Thread(target=self._listen, daemon=True, name="qms22-shard").start()
 
     def close(self) -> None:
         """Stop serving and free the rows."""
         shut(self._listener)
-        if self._driver is not None:
-            self._driver.close()
-
-    def _listen(self) -> None:
-        serving: threading.Thread | None = None
-        while True:
-            try:
-                channel = Channel(self._listener.accept()[0])
-            except OSError:  # closed
-                return
+        with self._changing:
+            while self._strangers:
+                shut(self._strangers.pop())
             if self._driver is not None:
                 self._driver.close()
-            if serving is not None:
-                serving.join()
+
+    def _listen(self) -> None:
+        while True:
+            try:
+                connection = self._listener.accept()[0]
+                if self._tls is not None:
+                    connection = encrypt(connection, self._tls, is_server=True)
+            except OSError:
+                if self._listener.fileno() < 0:  # closed
+                    return
+                time.sleep(_SECONDS_AFTER_ERROR)
+                continue
+            with self._changing:
+                self._strangers.append(connection)
+                # A driver answers at once, so the oldest is the least likely to be one.
+                if len(self._strangers) > _MOST_STRANGERS:
+                    shut(self._strangers.pop(0))
+            threading.Thread(target=self._meet, args=(connection,), daemon=True).start()
+
+    def _meet(self, connection: socket.socket) -> None:
+        """Serve a driver, or close the connection to a stranger."""
+        try:
+            admit_driver(connection, self._token)
+            is_driver = True
+        except OSError:
+            is_driver = False
+        with self._changing:
+            if connection not in self._strangers:  # it was closed meanwhile
+                return
+            self._strangers.remove(connection)
+            if not is_driver:
+                shut(connection)
+                return
+            channel = Channel(connection)
+            if self._driver is not None:
+                self._driver.close()
             self._driver = channel
-            serving = threading.Thread(target=self._serve, args=(channel,), daemon=True)
-            serving.start()
+        with self._serving:
+            self._serve(channel)
 
     def _serve(self, channel: Channel) -> None:
         try:
-            if not hmac.compare_digest(channel.receive(), self._token):
-                return
             while True:
                 request = channel.receive()
                 member, n_settled = REQUEST.unpack_from(request)

@@ -13,12 +13,14 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from ssl import SSLContext
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22.cluster.channel import Channel
+from qms22.cluster.handshake import encrypt, meet_shard
 from qms22.cluster.shard import REQUEST, RESTART, SECONDS, ShardAddress
 
 Result = TypeVar("Result")
@@ -44,10 +46,17 @@ class ShardGroup:
     blocks : sequence of ndarray
         The blocks of each shard.
     token : bytes
+        The secret of the fit.
+    tls : SSLContext, optional
+        Encrypts connections; of a client.
     """
 
     def __init__(
-        self, shards: Sequence[ShardAddress], blocks: Sequence[NDArray[np.int64]], token: bytes
+        self,
+        shards: Sequence[ShardAddress],
+        blocks: Sequence[NDArray[np.int64]],
+        token: bytes,
+        tls: SSLContext | None = None,
     ) -> None:
         self._blocks = blocks
         self._n_blocks = sum(map(len, blocks))
@@ -57,8 +66,7 @@ class ShardGroup:
         lost = []
         for number, shard in enumerate(shards):
             try:
-                self._channels.append(Channel(socket.create_connection(shard.address, timeout=10)))
-                self._channels[-1].send(token)
+                self._channels.append(_connect(shard, token, tls))
             except OSError:
                 lost.append(number)
         if lost:
@@ -111,6 +119,18 @@ class ShardGroup:
             except OSError as error:
                 raise LostShardsError([number]) from error
         return results
+
+
+def _connect(shard: ShardAddress, token: bytes, tls: SSLContext | None) -> Channel:
+    connection = socket.create_connection(shard.address, timeout=10)
+    try:
+        if tls is not None:
+            connection = encrypt(connection, tls, is_server=False)
+        meet_shard(connection, token)
+    except OSError:
+        connection.close()
+        raise
+    return Channel(connection)
 
 
 @dataclass(frozen=True)
