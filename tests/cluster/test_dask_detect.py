@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mixed_tables import check_found, make_tables
 from promise import CASES, Case
 from sklearn.base import clone
 
+import qms22
 from qms22 import QMS22Ensemble
 from qms22.estimators.conformal import adaptive_benjamini_hochberg, conformal_p_values
 
@@ -22,7 +24,7 @@ import dask
 import dask.dataframe as dd
 
 from qms22.cluster import table_search
-from qms22.cluster.table_search import Draws, SearchOptions, share_to_draw
+from qms22.cluster.table_search import Draws, SearchOptions, score_part, share_to_draw
 from qms22.dask import detect
 
 
@@ -41,6 +43,7 @@ def options(**changed: Any) -> SearchOptions:
         "fdr": 0.1,
         "ignore": ["id"],
         "missing": "error",
+        "kinds": None,
         "max_samples": 500,
         "seed": 0,
         "n_jobs": None,
@@ -73,8 +76,8 @@ def test_decisions_are_those_of_all_p_values() -> None:
     normal, batch = make_tables(n_outliers=30)
     draws = Draws(normal, batch, 300, len(batch))
     split = draws.learn_split(options(), np.random.RandomState(0))
-    scores = split.model.scores(batch)
-    p_values = conformal_p_values(scores, split.model.scores(normal[:300]))
+    scores = score_part(split.scorer, batch)
+    p_values = conformal_p_values(scores, score_part(split.scorer, normal[:300]))
     np.testing.assert_array_equal(split.held_out.p_values(scores), p_values)
     counts = sum(split.count_p_values(batch[at : at + 70]) for at in range(0, 300, 70))
     line = split.held_out.line(np.asarray(counts), len(batch), 0.1)
@@ -89,9 +92,9 @@ def test_the_encoder_of_the_split_sees_no_held_out_row() -> None:
     normal.loc[:299, "country"] = "IT"
     draws = Draws(normal, batch, 300, len(batch))
     split = draws.learn_split(options(), np.random.RandomState(0))
-    assert "country=IT" not in split.model.encoder.get_feature_names_out()
-    model = draws.learn(options(max_samples=900))
-    assert "country=IT" in model.encoder.get_feature_names_out()
+    assert "country=IT" not in split.scorer.encoder.get_feature_names_out()
+    scorer = draws.learn(options(max_samples=900))
+    assert "country=IT" in scorer.encoder.get_feature_names_out()
 
 
 @pytest.mark.slow
@@ -156,6 +159,63 @@ def test_bad_options(changed: dict[str, Any], message: str) -> None:
     normal, batch = map(lazily, make_tables())
     with pytest.raises(ValueError, match=message):
         detect(normal, batch, **changed)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"k": 5}, "no option 'k': flags come from fdr here; take the rows with the highest"),
+        ({"marks": None}, "no option 'marks': take the marked rows out of the batch"),
+        ({"fdrs": 0.1}, "no option 'fdrs': the options are fdr, ignore, missing, kinds, max_"),
+    ],
+)
+def test_options_that_clusters_lack(option: dict[str, Any], message: str) -> None:
+    normal, batch = map(lazily, make_tables())
+    with pytest.raises(TypeError, match=message):
+        detect(normal, batch, **option)
+
+
+def test_every_option_of_detect_is_there_or_refused() -> None:
+    everything = set(signature(qms22.detect).parameters)
+    assert everything == set(signature(detect).parameters) - {"others"} | set(table_search._INSTEAD)
+
+
+@pytest.mark.filterwarnings("ignore:no row is flagged")
+def test_checks_of_single_cells_raise_scores() -> None:
+    """A total that does not fit is odd in no view of the detector, as each number is usual."""
+    rng = np.random.default_rng(0)
+
+    def rows(n_rows: int) -> pd.DataFrame:
+        table = pd.DataFrame(rng.normal(size=(n_rows, 8)), columns=list("abcdefgh"))
+        price, amount = rng.uniform(5, 50, n_rows).round(2), rng.integers(1, 20, n_rows)
+        return table.assign(price=price, amount=amount, total=(price * amount).round(2))
+
+    normal, batch = rows(900), rows(300)
+    batch.loc[7, "total"] = round(batch.loc[7, "total"] / 10, 2)
+    found = detect(lazily(normal), lazily(batch)).compute()
+    assert found["score"].idxmax() == 7
+
+
+def test_scores_do_not_depend_on_the_parts() -> None:
+    normal, batch = make_tables()
+    batch = pd.concat([batch, batch.iloc[[50] * 5]], ignore_index=True)
+    normal, batch = normal.drop(columns="id"), batch.drop(columns="id")
+    one, many = (
+        detect(dd.from_pandas(normal, npartitions=2), dd.from_pandas(batch, npartitions=n_parts))
+        .compute()
+        .reset_index(drop=True)
+        for n_parts in (1, 7)
+    )
+    pd.testing.assert_frame_equal(one, many)
+
+
+def test_kinds_of_columns() -> None:
+    normal, batch = make_tables()
+    normal, batch = normal.assign(code=np.arange(900) % 3), batch.assign(code=np.arange(300) % 3)
+    draws = Draws(normal, batch, 300, len(batch))
+    asked = options(kinds={"code": "category"})
+    for scorer in (draws.learn(asked), draws.learn_split(asked, np.random.RandomState(0)).scorer):
+        assert "code=2" in scorer.encoder.get_feature_names_out()
 
 
 def test_bad_tables() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import dask
 import dask.dataframe as dd
@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from qms22._runtime.chunks import draw_rows
 from qms22.cluster.dask_scoring import share
 from qms22.cluster.dask_table import add_up, positions_in_parts
-from qms22.cluster.table_search import BatchResults, SearchOptions, SplitModel, search_table
+from qms22.cluster.table_search import (
+    BatchResults,
+    SearchOptions,
+    SplitModel,
+    refuse,
+    search_table,
+)
 from qms22.estimators.ensemble import AUTO_SAMPLES
 
 
@@ -25,9 +31,11 @@ def detect(
     fdr: float = 0.1,
     ignore: Sequence[str] = (),
     missing: str = "impute",
+    kinds: Mapping[str, str] | None = None,
     max_samples: int = AUTO_SAMPLES,
     seed: int | None = 0,
     n_jobs: int | None = None,
+    **others: object,
 ) -> dd.DataFrame:
     """Find the suspicious rows of a data frame, given one of known-normal rows.
 
@@ -46,6 +54,8 @@ def detect(
         Columns to leave out, such as an identifier.
     missing : {"impute", "error"}
         What to do with missing values: impute the usual value, or raise an error.
+    kinds : mapping of str to str, optional
+        What columns are, where they are to be read in another way; as of `qms22.detect`.
     max_samples : int
         Learn from at most this many rows of each data frame. Up to 200,000 more normal rows, one in
         three, are held out.
@@ -53,6 +63,8 @@ def detect(
         Seed of draws and shuffles; with None the result changes from run to run.
     n_jobs : int or None
         Threads of the fits on the client; -1 means all cores.
+    **others
+        Other options of `qms22.detect` are refused; the error says what to do instead.
 
     Returns
     -------
@@ -62,11 +74,14 @@ def detect(
 
     Notes
     -----
-    As in `qms22.detect`, columns that only say when rows were made are left out. The kinds of
-    columns, their levels and usual values come from drawn rows; an error on a worker names a column
-    that does not fit, to correct or to ignore.
+    As in `qms22.detect`, columns that only say when rows were made are left out, and checks of
+    single cells raise the scores; only that a row is there several times is not noticed. The kinds
+    of columns, their levels and usual values come from drawn rows; an error on a worker names a
+    column that does not fit, to correct or to ignore. There are no reasons, findings and verdict:
+    pass the flagged rows and a draw of the normal ones to `qms22.detect` for these.
     """
-    options = SearchOptions(fdr, ignore, missing, max_samples, seed, n_jobs)
+    refuse(others)
+    options = SearchOptions(fdr, ignore, missing, kinds, max_samples, seed, n_jobs)
     for name, frame in (("normal", normal), ("batch", batch)):
         if not isinstance(frame, dd.DataFrame):
             raise TypeError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -17,6 +17,7 @@ from qms22.cluster.table_search import (
     BatchResults,
     SearchOptions,
     SplitModel,
+    refuse,
     search_table,
     share_to_draw,
     sparse_counts,
@@ -61,9 +62,11 @@ def detect(
     fdr: float = 0.1,
     ignore: Sequence[str] = (),
     missing: str = "impute",
+    kinds: Mapping[str, str] | None = None,
     max_samples: int = AUTO_SAMPLES,
     seed: int | None = 0,
     n_jobs: int | None = None,
+    **others: object,
 ) -> Dataset:
     """Find the suspicious rows of a dataset, given one of known-normal rows.
 
@@ -73,7 +76,7 @@ def detect(
     ----------
     normal, batch : ray.data.Dataset
         The known-normal rows and the rows to search, with the same columns, of any kind.
-    fdr, ignore, missing, max_samples, seed, n_jobs
+    fdr, ignore, missing, kinds, max_samples, seed, n_jobs, **others
         As of `qms22.dask.detect`. A seed makes the result repeatable if Ray reads the rows in the
         same order each time (``preserve_order``).
 
@@ -83,7 +86,8 @@ def detect(
         The batch with the columns "score" (higher is more suspicious), "p_value" and "flagged".
         The rows are scored twice: now, to count p-values, and when the result is read.
     """
-    options = SearchOptions(fdr, ignore, missing, max_samples, seed, n_jobs)
+    refuse(others)
+    options = SearchOptions(fdr, ignore, missing, kinds, max_samples, seed, n_jobs)
     return search_table(_RayEngine(), normal, batch, options)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from qms22.cluster.table_search import (
     BatchResults,
     SearchOptions,
     SplitModel,
+    refuse,
     search_table,
     share_to_draw,
     sparse_counts,
@@ -68,9 +69,11 @@ def detect(
     fdr: float = 0.1,
     ignore: Sequence[str] = (),
     missing: str = "impute",
+    kinds: Mapping[str, str] | None = None,
     max_samples: int = AUTO_SAMPLES,
     seed: int | None = 0,
     n_jobs: int | None = None,
+    **others: object,
 ) -> DataFrame:
     """Find the suspicious rows of a data frame, given one of known-normal rows.
 
@@ -81,7 +84,7 @@ def detect(
     ----------
     normal, batch : pyspark.sql.DataFrame
         The known-normal rows and the rows to search, with the same columns, of any kind.
-    fdr, ignore, missing, max_samples, seed, n_jobs
+    fdr, ignore, missing, kinds, max_samples, seed, n_jobs, **others
         As of `qms22.dask.detect`. A seed makes the result repeatable if Spark reads the rows in the
         same order each time.
 
@@ -91,7 +94,8 @@ def detect(
         The batch with the columns "score" (higher is more suspicious), "p_value" and "flagged".
         The rows are scored twice: now, to count p-values, and when the result is computed.
     """
-    options = SearchOptions(fdr, ignore, missing, max_samples, seed, n_jobs)
+    refuse(others)
+    options = SearchOptions(fdr, ignore, missing, kinds, max_samples, seed, n_jobs)
     return search_table(_SparkEngine(), normal, batch, options)
 
 

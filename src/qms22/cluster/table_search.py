@@ -8,8 +8,8 @@ for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -21,18 +21,29 @@ from qms22._runtime.validation import check_choice, check_count, check_share
 from qms22.cluster.scoring import for_workers
 from qms22.detection.calibration import encode_split
 from qms22.detection.encoding import EncodedTables, encode_tables
-from qms22.estimators.batch_detector import BatchDetector
+from qms22.detection.scorer import TableScorer, learn_checks
 from qms22.estimators.calibration import count_held_out, warn_if_too_few
 from qms22.estimators.conformal_counts import FlagLine, HeldOutRanks
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.splits import check_not_held_out
-from qms22.tables import TabularEncoder
 
 # Held-out rows are brought to one process with all their columns.
 MOST_HELD_OUT = 200_000
 
 # The columns that are added to a batch.
 RESULTS = ("score", "p_value", "flagged")
+
+# Options of `qms22.detect` that clusters do not have, and what to do instead.
+_INSTEAD = {
+    "k": "flags come from fdr here; take the rows with the highest 'score' of the result",
+    "id": "add the column to ignore; the result has all columns of the batch",
+    "marks": "take the marked rows out of the batch, or pass a part of it to qms22.detect",
+    "preset": "it always learns a QMS22Ensemble; qms22.dask.DaskQMS22 is the preset 'paper'",
+    "device": "workers score on their CPUs; qms22.detect works on a GPU",
+    "verbose": "the cluster shows its own progress",
+    "history": "qms22.detect remembers batches",
+    "accept": "qms22.detect remembers batches",
+}
 
 TableT = TypeVar("TableT")
 
@@ -70,6 +81,7 @@ class SearchOptions:
     fdr: float
     ignore: Sequence[str]
     missing: str
+    kinds: Mapping[str, str] | None
     max_samples: int
     seed: int | None
     n_jobs: int | None
@@ -82,47 +94,47 @@ class SearchOptions:
             raise ValueError(f"ignore must be a sequence of columns; write [{self.ignore!r}]")
 
 
-@dataclass(frozen=True, eq=False)
-class TableModel:
-    """A fitted encoder, and a detector fitted to the rows that it encodes."""
+def score_part(scorer: TableScorer, part: pd.DataFrame) -> NDArray[np.float64]:
+    """Score rows of a table; higher is more suspicious.
 
-    encoder: TabularEncoder
-    detector: BatchDetector
+    How often a row is there does not count: its copies may be in other parts.
+    """
+    return scorer.score(part, is_part=True).scores if len(part) else np.empty(0)
 
-    def scores(self, part: pd.DataFrame) -> NDArray[np.float64]:
-        """Score rows of a table; higher is more suspicious."""
-        if not len(part):
-            return np.empty(0)
-        _, rows = self.encoder.transform_part(part)
-        scores: NDArray[np.float64] = -self.detector.score_samples(rows)
-        return scores
+
+def refuse(others: Iterable[str]) -> None:
+    """Raise TypeError for options that `detect` does not have on clusters."""
+    for name in others:
+        own = ", ".join(field.name for field in fields(SearchOptions))
+        instead = _INSTEAD.get(name, f"the options are {own}")
+        raise TypeError(f"detect on a cluster has no option {name!r}: {instead}")
 
 
 @dataclass(frozen=True, eq=False)
 class SplitModel:
     """What was learned without the held-out rows, and how these score."""
 
-    model: TableModel
+    scorer: TableScorer
     held_out: HeldOutRanks
 
     def count_p_values(self, part: pd.DataFrame) -> NDArray[np.int64]:
         """Count the rows with each p-value up to a half; see `HeldOutRanks`."""
-        return self.held_out.count_p_values(self.model.scores(part))
+        return self.held_out.count_p_values(score_part(self.scorer, part))
 
 
 @dataclass(frozen=True, eq=False)
 class BatchResults:
     """Scores, p-values and flags of the rows of a batch."""
 
-    model: TableModel
+    scorer: TableScorer
     split: SplitModel
     line: FlagLine
 
     def add_to(self, part: pd.DataFrame) -> pd.DataFrame:
         """Add the columns `RESULTS` to a part of the batch."""
-        of_split = self.split.model.scores(part)
+        of_split = score_part(self.split.scorer, part)
         results = (
-            self.model.scores(part),
+            score_part(self.scorer, part),
             self.split.held_out.p_values(of_split),
             of_split > self.line.above,
         )
@@ -150,13 +162,13 @@ def search_table(
         n_held_out,
         n_batch,
     )
-    model = drawn.learn(options)
+    scorer = drawn.learn(options)
     split = drawn.learn_split(options, rng)
     counts = engine.count_p_values(batch, split)
     line = split.held_out.line(counts, n_batch, options.fdr)
     if not line.n_flagged:
         warn_if_too_few(n_batch, n_held_out, options.fdr, n_splits=1)
-    return engine.add_results(batch, BatchResults(model, split, line))
+    return engine.add_results(batch, BatchResults(scorer, split, line))
 
 
 def _draw(
@@ -187,7 +199,7 @@ class Draws:
     n_held_out: int
     n_batch: int
 
-    def learn(self, options: SearchOptions) -> TableModel:
+    def learn(self, options: SearchOptions) -> TableScorer:
         """Learn from normal rows and the batch."""
         normal = self.normal[: options.max_samples]
         encoded = encode_tables(
@@ -195,9 +207,10 @@ class Draws:
             self.batch,
             ignore=tuple(options.ignore),
             missing=options.missing,
+            kinds=options.kinds,
             names=("rows drawn from the normal table", "rows drawn from the unlabeled table"),
         )
-        return _fit(encoded, _unfitted(options, options.seed))
+        return _fit(encoded, _unfitted(options, options.seed), options.seed or 0)
 
     def learn_split(self, options: SearchOptions, rng: np.random.RandomState) -> SplitModel:
         """Learn from normal rows that are not held out and a draw of the mixture."""
@@ -210,18 +223,28 @@ class Draws:
         mixture = mixture.iloc[rng.permutation(len(mixture))]
         detector = _unfitted(options, rng.randint(2**31 - 1))
         check_not_held_out(detector, len(known), self.n_held_out)
-        encoded = encode_split(known, mixture, tuple(options.ignore), n_searched=len(of_batch))
-        model = _fit(encoded, detector)
-        return SplitModel(model, HeldOutRanks.of(model.scores(held_out), rng))
+        encoded = encode_split(
+            known,
+            mixture,
+            tuple(options.ignore),
+            n_searched=len(of_batch),
+            kinds=options.kinds,
+        )
+        scorer = _fit(encoded, detector, rng.randint(2**31 - 1))
+        return SplitModel(scorer, HeldOutRanks.of(score_part(scorer, held_out), rng))
 
 
 def _unfitted(options: SearchOptions, seed: int | None) -> QMS22Ensemble:
     return QMS22Ensemble(max_samples=None, random_state=seed, n_jobs=options.n_jobs)
 
 
-def _fit(encoded: EncodedTables, detector: QMS22Ensemble) -> TableModel:
+def _fit(encoded: EncodedTables, detector: QMS22Ensemble, seed: int) -> TableScorer:
+    """Fit a detector, and learn the checks of single cells; both treat rows of a mixture alike."""
     detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
-    return TableModel(encoded.encoder, for_workers(detector))
+    checks = learn_checks(encoded, seed)
+    rows = checks.read(encoded.batch_cells, is_part=True)
+    checks.weigh(checks.look(rows)[0])
+    return TableScorer(encoded.encoder, for_workers(detector), checks)
 
 
 def share_to_draw(n_drawn: int, n_rows: int) -> float | None:

@@ -49,11 +49,14 @@ class TableScorer:
     detector: BatchDetector
     checks: TableChecks
 
-    def score(self, table: Any) -> ScoredRows:
-        """Score some rows of a table."""
+    def score(self, table: Any, *, is_part: bool = False) -> ScoredRows:
+        """Score some rows of a table.
+
+        With `is_part` the score of a row does not depend on the others; see `TableChecks.read`.
+        """
         positions, matrix = self.encoder.transform_part(table)
         used = table if len(positions) == len(table) else table.iloc[positions]
-        rows = self.checks.read(self.encoder.typed_cells(used))
+        rows = self.checks.read(self.encoder.typed_cells(used), is_part=is_part)
         if not len(positions):
             return ScoredRows(positions, np.empty(0), OddCells.empty(0))
         of_checks, odd = self.checks.look(rows)
