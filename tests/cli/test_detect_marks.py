@@ -90,6 +90,19 @@ def test_one_file_with_a_marker(files: Path) -> None:
     assert pd.read_json(files / "o.json")["mark"].tolist()[-2:] == ["anomaly", "normal"]
 
 
+def test_several_files(files: Path) -> None:
+    (files / "one.csv").write_text("visit,mark\nV1-00020,anomaly\n")
+    (files / "two.csv").write_text("visit,mark,note\nV1-00003,ok,again\nV1-00020,unsure,\n")
+    result = run(*BY_NAME, "--marks", "one.csv", "--marks", "two.csv", cwd=files)
+    assert result.exit_code == 0, result.stderr
+    assert "2 marks used: 1 anomaly, 1 normal" in result.stderr
+    (files / "three.csv").write_text("visit,mark\nV1-00020,normal\n")
+    result = run(*BY_NAME, "--marks", "one.csv", "--marks", "three.csv", cwd=files)
+    assert_refused(result, "three.csv marks visit V1-00020 as normal, and another table of marks")
+    result = run(*BY_NAME, "--marks", "one.csv", "--marks", "two.csv", "-o", "two.csv", cwd=files)
+    assert_refused(result, "--output two.csv is the input two.csv, which would be lost")
+
+
 def test_row_numbers_alone(files: Path) -> None:
     (files / "marks.csv").write_text("row,mark\n20,anomaly\n")
     result = run(*DETECT, "--ignore", "sick", "--marks", "marks.csv", cwd=files)

@@ -54,6 +54,26 @@ def test_rows_by_name_or_number(key: dict[str, list[Any]]) -> None:
     assert str(found) == "2 marks used: 1 anomaly, 1 normal"
 
 
+def test_several_tables_name_rows_in_several_ways() -> None:
+    by_name = marks_of(name=["c"], mark=["normal"])
+    by_number = marks_of(row=[0, 3], size=[1.0, 4.0], mark=["anomaly", "unsure"])
+    of_normal = marks_of(name=["n1"], source=["normal"], mark=["normal"])
+    later = marks_of(name=["d"], mark=["anomaly"])  # counts more than "unsure"
+    found = read([by_name, by_number, of_normal, later])
+    assert words_of(found) == ["anomaly", "", "normal", "anomaly"]
+    assert list(found.normal_words(np.arange(4))) == ["normal", "", "", ""]
+
+
+def test_tables_that_contradict_each_other() -> None:
+    with pytest.raises(ValueError, match="marks name c as anomaly, and another table of marks as "):
+        read(
+            [marks_of(name=["c"], mark=["normal"]), marks_of(row=[0], name=["c"], mark=["outlier"])]
+        )
+    earlier = SMALL.assign(name=["w", "x", "y", "z"])[:1]
+    with pytest.raises(ValueError, match="mark the same row of another table, one as anomaly and"):
+        read([earlier.assign(mark="anomaly"), earlier.assign(mark="normal")])
+
+
 @pytest.mark.parametrize("name", ["Mark", " MARK", "mark"])
 def test_headers_are_matched_without_case(name: str) -> None:
     marks = pd.DataFrame({"Row": [2], name: ["normal"], "Source": ["batch"]})

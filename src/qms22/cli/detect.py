@@ -84,10 +84,11 @@ _RATE_TO_ACCEPT = 0.1
 @click.option(
     "--marks",
     type=TABLE,
+    multiple=True,
     help="Learn from what is known about rows: a table with a column 'mark' (anomaly, normal, "
     "unsure or empty) and the column --id, or 'row' with row numbers from 0; for example a file of "
     "--output with that column added, or one of --suspicious-normal. Rows of earlier batches need "
-    "their own columns.",
+    "their own columns. May be repeated.",
 )
 @click.option("--outlier", help="With --label: the value that means outlier, if it is not obvious.")
 @click.option(
@@ -218,7 +219,8 @@ def detect(
         "--suspicious-normal": suspicious_normal,
     }
     outputs |= {"--report": report, "--save-model": save_model}
-    files = input_files([*tables, options["marks"]])
+    files = input_files([*tables, *options["marks"]])
+    options["marks"] = options["marks"] or None
     check_roles(tables)
     check_table_outputs(files, outputs)
     _check_history(options, [*files, *outputs.values()])

@@ -130,7 +130,7 @@ class TableMarks:
 
 
 def read_marks(
-    marks: Table,
+    marks: Table | Sequence[Table],
     normal: TableSource,
     batch: TableSource,
     id_name: str | None,
@@ -144,10 +144,10 @@ def read_marks(
 
     Parameters
     ----------
-    marks : path, TableSource or data frame
+    marks : path, TableSource or data frame, or a list of these
         With a column "mark" ("anomaly", "normal", "unsure" or empty) and, to say which rows are
         meant, the column `id_name`, or "row" with positions in the table. A column "source" says
-        which table: "batch" (or empty) or "normal".
+        which table: "batch" (or empty) or "normal". Several tables may name rows in several ways.
     normal, batch : TableSource
     id_name : str or None
         The column of the tables that names their rows.
@@ -160,36 +160,45 @@ def read_marks(
         If there is no mark, if one is not understood, if marks contradict each other, if a row is
         not in its table and lacks columns to learn from, or if too few rows of a table are left.
     """
-    source = open_table(marks)
-    of_batch, of_normal = split_by_table(source, batch.names)
-    codes, others = _find_marks(of_batch, source, batch, id_name, ignore, (ANOMALY, NORMAL, UNSURE))
-    normal_codes, anomalies = _find_marks(of_normal, source, normal, id_name, ignore, (ANOMALY,))
-    removed = normal.take(np.flatnonzero(normal_codes == _WORDS.index(ANOMALY)))
-    used = tuple(part for part in (others, anomalies) if len(part.table))
-    found = TableMarks(codes, normal_codes, removed, used)
+    sources = [open_table(each) for each in (marks if isinstance(marks, list | tuple) else [marks])]
+    of_batch, of_normal = (np.zeros(table.n_rows, dtype=np.int8) for table in (batch, normal))
+    others: list[MarkedRows] = []
+    for source in sources:
+        about_batch, about_normal = split_by_table(source, batch.names)
+        for frame, table, codes, used in (
+            (about_batch, batch, of_batch, (ANOMALY, NORMAL, UNSURE)),
+            (about_normal, normal, of_normal, (ANOMALY,)),
+        ):
+            others.append(_add_marks(frame, source, table, id_name, ignore, used, codes))
+    _check_agreement(others)
+    removed = normal.take(np.flatnonzero(of_normal == _WORDS.index(ANOMALY)))
+    used_others = tuple(part for part in others if len(part.table))
+    found = TableMarks(of_batch, of_normal, removed, used_others)
+    named = ", ".join(source.name for source in sources)
     if len(found.decided) == batch.n_rows:
         raise ValueError(
-            f"{source.name} marks every row of {batch.name}, which leaves none to search; give a "
+            f"{named} marks every row of {batch.name}, which leaves none to search; give a "
             "batch with other rows"
         )
     if len(removed) > _MOST_REMOVED * normal.n_rows:
         raise ValueError(
-            f"{source.name} marks {len(removed)} of the {normal.n_rows} known-normal rows of "
+            f"{named} marks {len(removed)} of the {normal.n_rows} known-normal rows of "
             f"{normal.name} as anomalies, more than {_MOST_REMOVED:.0%}, so that the others can "
             "hardly be called known to be normal; give a table that has been checked"
         )
     return found
 
 
-def _find_marks(
+def _add_marks(
     frame: pd.DataFrame,
     source: TableSource,
     table: TableSource,
     id_name: str | None,
     ignore: Sequence[str],
     used: Sequence[str],
-) -> tuple[NDArray[np.int8], MarkedRows]:
-    """Return the mark of each row of a table, and the rows that are not in it.
+    codes: NDArray[np.int8],
+) -> MarkedRows:
+    """Add marks to those of the rows of a table, and return the rows that are not in it.
 
     Of the latter only those are returned, and written about, whose mark is in `used`.
     """
@@ -200,16 +209,21 @@ def _find_marks(
         )
     marked = read_mark_table(frame, source, table, id_name)
     positions, reasons = find_rows(marked, table)
-    codes = np.zeros(table.n_rows, dtype=np.int8)
+    before = codes.copy()
     for row in np.flatnonzero(positions >= 0).tolist():
         at, code = positions[row], _WORDS.index(marked.marks[row])
+        if {_WORDS[before[at]], _WORDS[code]} == {ANOMALY, NORMAL}:
+            raise ValueError(
+                f"{source.name} marks {marked.title(row)} as {_WORDS[code]}, and another table of "
+                f"marks as {_WORDS[before[at]]}; keep one of the marks"
+            )
         if {_WORDS[codes[at]], _WORDS[code]} == {ANOMALY, NORMAL}:
             raise _contradiction(marked, row)
         codes[at] = max(codes[at], code)  # a decision counts more than "unsure"
-    if codes.any() and marked.is_by_number and not marked.compared:
+    if (positions >= 0).any() and marked.is_by_number and not marked.compared:
         _warn_unchecked(source, table)
     reasons = {row: why for row, why in reasons.items() if marked.marks[row] in used}
-    return codes, _other_rows(marked, reasons, table, ignore)
+    return _other_rows(marked, reasons, table, ignore)
 
 
 def _other_rows(
@@ -243,6 +257,20 @@ def _other_rows(
     if twice.any():
         raise _contradiction(marked, marked.table.index.get_loc(twice.idxmax()))
     return MarkedRows(name, table, is_anomaly)
+
+
+def _check_agreement(others: Sequence[MarkedRows]) -> None:
+    """Raise ValueError if tables of marks contradict each other about rows of other tables."""
+    seen: dict[tuple[str, ...], tuple[bool, str]] = {}
+    for name, table, is_anomaly in others:
+        rows = table.astype(str)[sorted(table.columns)].itertuples(index=False, name=None)
+        for row, mark in zip(rows, is_anomaly.tolist(), strict=True):
+            before, other = seen.setdefault(row, (mark, name))
+            if before != mark:
+                raise ValueError(
+                    f"{other} and {name} mark the same row of another table, one as anomaly and "
+                    f"one as normal ({list_some(row)}); keep one of the marks"
+                )
 
 
 def _contradiction(marked: MarkTable, row: int) -> ValueError:

@@ -69,7 +69,7 @@ def detect(
     k: int | None = None,
     fdr: float | None = None,
     id: str | int | None = None,  # noqa: A002
-    marks: Table | None = None,
+    marks: Table | Sequence[Table] | None = None,
     ignore: Sequence[str | int] = (),
     missing: str = "impute",
     kinds: Mapping[str, str] | None = None,
@@ -99,7 +99,7 @@ def detect(
         takes one more fit, and no row of the batch may be left out by `max_samples`.
     id : str or int, optional
         A column of the batch that names the rows; it is not learned from.
-    marks : path, TableSource or data frame, optional
+    marks : path, TableSource or data frame, or a list of these, optional
         What is known about rows: a table with a column "mark" ("anomaly", "normal", "unsure" or
         empty) and the column `id`, or "row" with positions in the batch. Rows marked as anomalies
         or as normal are learned from and not searched. Rows of other tables need all columns.
