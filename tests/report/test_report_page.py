@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,9 @@ from report_browser import (
 )
 from report_runs import FORMULA, HOSTILE, TURNED, by_rate, content, hostile, plausible
 
+from qms22.cli.csv_text import csv_cell
 from qms22.metrics import roc, true_positive_rate_at
+from qms22.tables.words import FORMULA_STARTS
 
 # Not from a conftest.py: mypy takes two files of that name for one.
 browser_page, open_report = report_fixtures.browser_page, report_fixtures.open_report
@@ -327,6 +330,29 @@ def test_formulas_stay_texts_in_the_download(open_report: Any) -> None:
     assert [line[4] for line in lines] == [*expected, 'say "hi", ok']
     assert [line[5] for line in lines] == ["-1.5", "2", "-3", "4", "5", "6", "7", "8", ""]
     assert {line[6] for line in lines} == {"-12.5"}
+
+
+def test_the_download_writes_cells_as_files_do(browser_page: Any) -> None:
+    starts = ["", *FORMULA_STARTS, " ", "'", "1", "x"]
+    ends = [
+        "",
+        "5",
+        ".5E-3",
+        "1+1",
+        "inf",
+        "1_0",
+        "٣",
+        "x\r=1",
+        "x;=1",
+        "x\t=1",
+        "x\n=1",
+        'x"',
+        "x,",
+    ]
+    texts = [start + end for start in starts for end in ends]
+    script = files("qms22.report").joinpath("_scripts/text.js").read_text(encoding="utf-8")
+    cells = browser_page.evaluate(f"texts => {{ {script}; return texts.map(csvCell); }}", texts)
+    assert cells == list(map(csv_cell, texts))
 
 
 def test_without_labels_reasons_and_ids(open_report: Any) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qms22.cli.csv_text import csv_lines
 from qms22.cli.shared import FILE, explained, require, say
 from qms22.cli.terminal import NARROW, plain_table, safe
-from qms22.cli.writers import without_formulas
 
 if TYPE_CHECKING:
     from qms22.detection import HistoryEntry
@@ -90,7 +90,7 @@ def _print_entries(entries: tuple[HistoryEntry, ...], file: Path) -> None:
         }
         for entry in entries
     ]
-    click.echo(without_formulas(pd.DataFrame(rows)).to_csv(index=False), nl=False)
+    click.echo("".join(csv_lines(pd.DataFrame(rows))), nl=False)
 
 
 def _print_on_terminal(entries: tuple[HistoryEntry, ...], file: Path) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qms22.cli.csv_text import csv_lines
 from qms22.cli.shared import in_options, say
 from qms22.cli.terminal import print_found
-from qms22.cli.writers import without_formulas
 from qms22.tables.database_place import DatabasePlace
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def print_flagged(found: Detection) -> None:
     if sys.stdout.isatty():
         print_found(found)
     else:
-        click.echo(without_formulas(found.summary()).to_csv(index=False), nl=False)
+        click.echo("".join(csv_lines(found.summary())), nl=False)
     if found.contamination is not None:
         share = found.facts()["estimated share of outliers"]
         say(f"estimated share of outliers: {share}")

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qms22.cli.csv_text import csv_lines
 from qms22.tables.database_place import DatabasePlace
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def _json_records(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
 def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         for at, table in enumerate(tables):
-            without_formulas(table).to_csv(file, index=False, header=at == 0)
+            file.writelines(csv_lines(table, header=at == 0))
 
 
 def _write_excel(tables: Iterable[pd.DataFrame], path: Path) -> None:
@@ -180,30 +181,6 @@ def _write_cell(sheet: Any, row: int, column: int, value: Any, day: Any, moment:
         sheet.write_datetime(row, column, local, moment if has_time else day)
     else:
         sheet.write_string(row, column, str(plain)[:_MOST_CHARACTERS])
-
-
-def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Add an apostrophe before texts that a spreadsheet would run as formulas."""
-    from qms22.tables.words import FORMULA_STARTS
-
-    def harmless(value: object) -> object:
-        if isinstance(value, str) and value.startswith(FORMULA_STARTS) and not _is_number(value):
-            return f"'{value}"
-        return value
-
-    safe = table.copy()
-    for at, dtype in enumerate(table.dtypes):
-        if dtype.kind not in "ifbM":
-            safe.isetitem(at, table.iloc[:, at].map(harmless))
-    return safe.set_axis([harmless(name) for name in table.columns], axis=1)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _json_values(column: pd.Series) -> list[Any]:

@@ -31,8 +31,9 @@ NORMAL_WORDS = frozenset(
     | {"regular", "healthy"}
 )
 
-# Spreadsheets take a text that begins with one of these for a formula.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# Spreadsheets take a text that begins with one of these for a formula, also with the wide signs of
+# East Asia. `_scripts/text.js` of the page has the same ones.
+FORMULA_STARTS = (*"=+-@\t\r\n＝＋－＠",)
 
 
 def parse_number(text: str) -> float:
