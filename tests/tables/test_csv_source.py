@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_files import assert_same_in_parts, write
 
-from qms22.tables import csv_source, open_table, read_table
+from qms22.tables import csv_dialect, csv_source, open_table, read_table
 
 pytest.importorskip("pyarrow")
 
@@ -208,3 +208,35 @@ def test_words_for_true_and_false(tmp_path: Path) -> None:
     found = read_table(write(tmp_path / "a.csv", "x,y,z\nTRUE, true,True\nfalse,False,\n"))
     assert found["x"].tolist() == found["y"].tolist() == [True, False]
     assert found["z"][0] == "True"  # a missing value leaves texts
+
+
+@pytest.mark.parametrize("above", ["", "Genes of May\n\n", "sep=,\n"])
+@pytest.mark.parametrize("end", ["", "\nx"])
+def test_a_header_longer_than_the_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, above: str, end: str
+) -> None:
+    monkeypatch.setattr(csv_dialect, "SAMPLE", 256)
+    names = [f"gene_{at:06d}_x" for at in range(100)]
+    header = ",".join(f'"{name}{end}"' for name in names)
+    row = ",".join(["1.5"] * 100)
+    path = write(tmp_path / "a.csv", f"{above}{header}\n{row}\n{row}\n{row}\n")
+    found = open_table(path).read()
+    assert found.shape == (3, 100)
+    assert found.columns[-1] == names[-1] + end
+
+
+def test_names_and_cells_longer_than_the_csv_module_reads(tmp_path: Path) -> None:
+    name, cell = "n" * 300_000, "c" * 200_000
+    text = f"a,{name},c\n" + "1,2,x\n" * 5 + f"1,2,{cell}\n1,2\n" + "1,2,x\n" * 5
+    found = open_table(write(tmp_path / "a.csv", text)).read()
+    assert found.columns.tolist() == ["a", name, "c"]
+    assert found["c"][5] == cell
+
+
+def test_a_header_without_an_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_source, "_HEAD", 1000)
+    names = ",".join(f"name_{at}" for at in range(1 << 16))
+    with pytest.raises(ValueError, match=r"a\.csv has column names of more than 1000 characters"):
+        read_table(write(tmp_path / "a.csv", names))

@@ -18,12 +18,15 @@ from qms22.tables.text_encoding import SAMPLE
 _SEPARATORS = "\t;|,"
 # The first line of files that Excel is to read.
 _DECLARED = re.compile(r'[\r\n]*"?sep=([^\r\n"])"?[\r\n]+', re.IGNORECASE)
-_FIRST_LINE = re.compile(r"[\r\n]*([^\r\n]*)")
 # Rows of an R file have one more cell than the header in nearly all lines.
 _LEAST_WITH_ONE_MORE = 0.9
 # Makes every line one cell.
 _NO_SEPARATOR = "\x1f"
 _ROWS_TYPED = 200
+# Rows that are read to find the layout, at least; of most files many more fit into the sample.
+_LEAST_ROWS = 50
+# Characters of a cell. The limit of the csv module is lower.
+_MOST_CHARACTERS = 1 << 26
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 
 
@@ -77,6 +80,7 @@ class Dialect:
 
     def read_lines(self, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
         """Read the rows that are not empty of some lines, each with the line it ends on."""
+        csv.field_size_limit(max(csv.field_size_limit(), _MOST_CHARACTERS))
         if self.separator == " ":
             lines = (line.rstrip("\r\n").strip(" ") + "\n" for line in lines)
         reader = csv.reader(lines, delimiter=self.separator, skipinitialspace=self.skips_blanks)
@@ -98,22 +102,19 @@ def detect_dialect(text: str, path: str) -> Dialect:
     """
     declared = _DECLARED.match(text)
     start = declared.end() if declared else 0
-    line = _FIRST_LINE.match(text, start)
-    # The header may be longer than the sample.
-    sample = text[: max(start + SAMPLE, line.end() + 1 if line else 0)]
-    marks = [declared[1]] if declared else [mark for mark in _SEPARATORS if mark in sample]
-    found = [_Attempt.make(mark, sample, start, len(text), path) for mark in marks]
+    marks = [declared[1]] if declared else [mark for mark in _SEPARATORS if mark in text]
+    found = [_Attempt.make(mark, text, start, path) for mark in marks]
     found = [attempt for attempt in found if attempt.is_possible]
     if not found:
-        attempt = _Attempt.make(" ", sample, start, len(text), path)
+        attempt = _Attempt.make(" ", text, start, path)
         found = [attempt] if attempt.is_possible and attempt.fit >= 0.5 else []
     if not found:
-        found = [_Attempt.make(_NO_SEPARATOR, sample, start, len(text), path)]
+        found = [_Attempt.make(_NO_SEPARATOR, text, start, path)]
     return max(found, key=lambda attempt: attempt.fit).dialect(path)
 
 
 class _Row(NamedTuple):
-    """A row of the sample, and the characters of the text up to its end."""
+    """A row, and the characters of the text up to its end."""
 
     cells: list[str]
     end: int
@@ -132,52 +133,44 @@ class _Attempt:
         Where the names are among them.
     start : int
         Characters before these rows.
-    sample : str
+    text : str
+        The start of the file.
     """
 
     layout: Dialect
     rows: list[_Row]
     place: HeaderPlace
     start: int
-    sample: str
+    text: str
 
     @classmethod
-    def make(
-        cls,
-        mark: str,
-        sample: str,
-        start: int,
-        n_characters: int,
-        path: str,
-        *,
-        skips: bool = False,
-    ) -> _Attempt:
-        """Read the start of a file of `n_characters`; if `skips`, without blanks after marks."""
+    def make(cls, mark: str, text: str, start: int, path: str, *, skips: bool = False) -> _Attempt:
+        """Read the first rows of a file; if `skips`, without blanks after marks."""
         layout = Dialect(mark, skips or mark == " ", ())
-        stream = StringIO(sample, newline="")
+        stream = StringIO(text, newline="")
         stream.seek(start)
         rows: list[_Row] = []
         try:
             for _, cells in layout.read_lines(iter(stream.readline, "")):
                 if rows or any(cell.strip() for cell in cells):
                     rows.append(_Row(cells, stream.tell()))
+                if len(rows) >= _LEAST_ROWS and stream.tell() >= start + SAMPLE:
+                    break
         except csv.Error as error:
             raise ValueError(f"{path} cannot be read as CSV ({error}); correct the file") from error
         if not rows:
             raise ValueError(f"{path} has no cells; give a file with a header and rows")
-        if len(sample) < n_characters and len(rows) > 2:
-            del rows[-1]  # the sample may end in the middle of it
         place = find_header([row.cells for row in rows])
-        found = cls(layout, rows, place, start, sample)
+        found = cls(layout, rows, place, start, text)
         if not layout.skips_blanks and mark + " " in found.header_text:
-            return cls.make(mark, sample, start, n_characters, path, skips=True)
+            return cls.make(mark, text, start, path, skips=True)
         return found
 
     @property
     def header_text(self) -> str:
         """The line of the header, or the first row where there is none."""
         at = self.place.at or 0
-        return self.sample[self._end_before(at) : self.rows[at].end].strip("\r\n")
+        return self.text[self._end_before(at) : self.rows[at].end].strip("\r\n")
 
     @cached_property
     def header(self) -> list[str]:
@@ -230,7 +223,7 @@ class _Attempt:
             self.layout,
             names=tuple(names),
             start=start,
-            n_lines=len(_LINE_ENDS.findall(self.sample, 0, start)),
+            n_lines=len(_LINE_ENDS.findall(self.text, 0, start)),
             header="" if at is None else self.header_text,
             are_values=tuple(value_columns(self.body[:_ROWS_TYPED], len(header))),
             notes=tuple(notes),

@@ -116,8 +116,6 @@ class Repair:
     def __init__(self, dialect: Dialect, path: str) -> None:
         self._dialect = dialect
         self._path = path
-        header = re.escape(dialect.header)
-        self._header_line = re.compile(rf"(?:^|(?<=[\r\n])){header}(\r\n|\r|\n|$)")
         self._n_headers = self._n_rows = 0
         self._remarks: list[int] = []
         self._short: list[int] = []
@@ -188,8 +186,9 @@ class Repair:
     def _without_headers(self, text: str) -> str:
         if self._dialect.header not in text:
             return text
+        header = re.escape(self._dialect.header)
         # An empty line remains, so that lines keep their numbers.
-        text, count = self._header_line.subn(r"\1", text)
+        text, count = re.subn(rf"(?:^|(?<=[\r\n])){header}(\r\n|\r|\n|$)", r"\1", text)
         self._n_headers += count
         return text
 

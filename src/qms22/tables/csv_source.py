@@ -32,7 +32,7 @@ BLOCK = 1 << 23
 # Cells of files up to this size are parsed once and kept.
 MOST_KEPT = 1 << 24
 # Characters in which the header must end.
-_HEAD = 16 * SAMPLE
+_HEAD = BLOCK
 _ROWS_REWRITTEN = 4096
 # What pyarrow says about a row of another width.
 _RAGGED = re.compile(r"Expected \d+ columns, got \d+")
@@ -86,7 +86,14 @@ class CsvSource(FileSource):
 
     @cached_property
     def _dialect(self) -> Dialect:
-        return detect_dialect(_first_characters(self._texts(self._encoding.n_bytes)), self.name)
+        head = _first_characters(self._texts(self._encoding.n_bytes))
+        dialect = detect_dialect(head, self.name)
+        if dialect.start == len(head) >= _HEAD:
+            raise ValueError(
+                f"{self.name} has column names of more than {_HEAD} characters in all; give the "
+                "columns shorter names"
+            )
+        return dialect
 
     @cached_property
     def _footer(self) -> str:
@@ -150,7 +157,8 @@ class CsvSource(FileSource):
         self, columns: list[str], positions: NDArray[np.intp] | None
     ) -> Iterator[tuple[int, Any]]:
         pa = need("pyarrow", self.name)
-        places = [self._contents.names.index(name) for name in columns]
+        place_of = {name: at for at, name in enumerate(self._contents.names)}
+        places = [place_of[name] for name in columns]
         types = [self._contents.types[at] for at in places]
         numbers = [str(at) for at in places]
         first = 0

@@ -53,8 +53,9 @@ def find_header(rows: Sequence[Sequence[str]]) -> HeaderPlace:
 
 
 def typical_width(rows: Sequence[Sequence[str]]) -> int:
-    """Return the number of cells that most rows have."""
-    return Counter(map(len, rows)).most_common(1)[0][0]
+    """Return the number of cells that most rows have; the larger one of a draw."""
+    counts = Counter(map(len, rows))
+    return max(counts, key=lambda width: (counts[width], width))
 
 
 def value_columns(rows: Sequence[Sequence[str]], width: int) -> list[bool]:
