@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from page_data import column_values, unpacked
 from report_runs import by_rate, content, plausible
 
+from qms22._runtime.visible_text import visible
 from qms22.metrics import true_positive_rate_at
 from qms22.report import PageFinding, PageReason, write_page
 from qms22.report.bins import MISSING, Bins, bin_feature, bin_scores
@@ -21,7 +22,7 @@ from qms22.report.history import history_bars
 from qms22.report.payload import Payload, shorten
 from qms22.report.prepare import pack_content
 from qms22.report.reasons import UNKNOWN, order_columns, pack_reasons
-from qms22.report.text import rarity, visible
+from qms22.report.text import rarity
 from qms22.report.truth import outliers_found, roc_points, rows_reached
 from qms22.tables.cells import Cells, frame_cells
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from qms22._runtime.stages import shown_line
+from qms22._runtime.visible_text import one_line
 
 # Seconds between two updates of a line.
 _SECONDS_BETWEEN = 0.2
@@ -61,6 +62,7 @@ class _ReadingLine:
         self._is_terminal = sys.stderr.isatty()
 
     def update(self, name: str, n_done: int, n_bytes: int | None, silent: float) -> None:
+        name = one_line(name)
         now = time.monotonic()
         is_quick = now - self._began.setdefault(name, now) < silent
         if is_quick or now - self._shown_at < _SECONDS_BETWEEN:

@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from qms22._runtime.visible_text import one_line
+
 # Seconds between two updates of the line within a stage.
 _SECONDS_BETWEEN = 0.2
 
@@ -47,7 +49,7 @@ class StageLine:
     def _write(self, text: str) -> None:
         # A line that is wrapped could not be cleared.
         width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(_CLEAR + text[:width])
+        sys.stderr.write(_CLEAR + one_line(text)[:width])
         sys.stderr.flush()
         self._shown_at = time.monotonic()
         self._is_shown = True

@@ -6,12 +6,13 @@ import click
 
 from qms22 import __version__
 from qms22.cli.bench import bench
+from qms22.cli.commands import Commands
 from qms22.cli.demo import demo
 from qms22.cli.detect import detect, score
 from qms22.cli.history import history
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="qms22")
 def main() -> None:
     """Find the anomalies in a batch of records, given known-normal records.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli.shared import explained, require
+from qms22.cli.shared import explained, require, say
 
 if TYPE_CHECKING:
     from qms22.datasets import Dataset
@@ -172,7 +172,7 @@ def run_command(
             failed = results.failures()
     click.echo(f"{n_made} fits made, {n_fits - n_made} were stored already; results in {store}")
     if failed:
-        click.echo(f"{len(failed)} fits failed, the first: {failed[0]}", err=True)
+        say(f"{len(failed)} fits failed, the first: {failed[0]}")
 
 
 @bench.command("report")
@@ -232,7 +232,7 @@ def show_origins(datasets: Sequence[Dataset]) -> None:
     for folds in sorted({dataset.folds_source for dataset in datasets}):
         origins = [d.origin for d in datasets if d.folds_source == folds]
         where = origins[0] if len(set(origins)) == 1 else f"{len(set(origins))} places"
-        click.echo(f"data sets: {len(origins)} from {where}, folds: {folds}", err=True)
+        say(f"data sets: {len(origins)} from {where}, folds: {folds}")
 
 
 def choose_sets(datasets: Sequence[Dataset], patterns: Sequence[str]) -> list[Dataset]:

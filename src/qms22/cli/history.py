@@ -59,7 +59,8 @@ def history(file: Path, accepted: tuple[int, ...], taken_back: tuple[int, ...]) 
         for number in taken_back:
             entry = batches.take_back(number)
             say(f"batch {number} ({entry.batch}) is no longer known-normal")
-        _print_entries(batches.entries(), file)
+        entries = batches.entries()
+    _print_entries(entries, file)
 
 
 def _print_entries(entries: tuple[HistoryEntry, ...], file: Path) -> None:
@@ -90,7 +91,7 @@ def _print_entries(entries: tuple[HistoryEntry, ...], file: Path) -> None:
         }
         for entry in entries
     ]
-    click.echo("".join(csv_lines(pd.DataFrame(rows))), nl=False)
+    sys.stdout.writelines(csv_lines(pd.DataFrame(rows)))
 
 
 def _print_on_terminal(entries: tuple[HistoryEntry, ...], file: Path) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from qms22.cli.csv_text import csv_lines
 from qms22.cli.shared import in_options, say
 from qms22.cli.terminal import print_found
@@ -80,7 +78,8 @@ def print_flagged(found: Detection) -> None:
     if sys.stdout.isatty():
         print_found(found)
     else:
-        click.echo("".join(csv_lines(found.summary())), nl=False)
+        # Not by click, which would leave out what controls a terminal.
+        sys.stdout.writelines(csv_lines(found.summary()))
     if found.contamination is not None:
         share = found.facts()["estimated share of outliers"]
         say(f"estimated share of outliers: {share}")

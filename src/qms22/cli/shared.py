@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -17,6 +18,7 @@ import click
 
 from qms22._runtime.progress import reading_shown
 from qms22._runtime.stages import clear_stage, stages_shown
+from qms22._runtime.visible_text import one_line
 from qms22.tables.database_place import DatabasePlace, find_database
 
 _SUFFIXES = {
@@ -122,6 +124,8 @@ def explained() -> Iterator[None]:
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = _note
             yield
+    except BrokenPipeError:  # of standard error; click ends quietly
+        raise
     except (ValueError, OSError, ImportError, MemoryError) as error:
         words = str(error).splitlines() or [type(error).__name__]
         raise click.UsageError(in_options(words[0])) from error
@@ -133,10 +137,8 @@ def _note(message: Warning | str, *_: object, **__: object) -> None:
 
 def say(text: str) -> None:
     """Print a line to standard error; on a terminal it is broken between words."""
-    from qms22.report.text import visible
-
     clear_stage()
-    line = visible(text)
+    line = one_line(text)
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         line = textwrap.fill(
@@ -192,8 +194,10 @@ def check_output(path: Path | DatabasePlace | None, suffixes: tuple[str, ...], o
         *others, last = suffixes
         wanted = f"{', '.join(others)} or {last}" if others else last
         raise click.UsageError(f"{option} {path} must end in {wanted}")
-    if not path.parent.is_dir():
-        raise click.UsageError(f"{option} {path}: there is no directory {path.parent}")
+    # Of a link, the file that it names is written.
+    folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
+    if not folder.is_dir():
+        raise click.UsageError(f"{option} {path}: there is no directory {folder}")
     if path.is_dir():
         raise click.UsageError(f"{option} {path} is a directory; name a file")
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from qms22._runtime.visible_text import one_line
+
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
@@ -221,9 +223,7 @@ def _cell_text(value: object) -> str:
 
 
 def safe(text: str) -> str:
-    """Return a text of a table so that it cannot control the terminal."""
+    """Return a text of a table, in one line, so that it cannot control the terminal."""
     from rich.markup import escape
 
-    from qms22.report.text import visible
-
-    return escape(visible(text))
+    return escape(one_line(text))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from qms22._runtime.visible_text import visible
 from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.verdict import Verdict
-from qms22.report.text import visible
 from qms22.tables.words import list_some, number_text
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from qms22._runtime.files import atomic_write
+from qms22._runtime.visible_text import visible
 from qms22.report.content import PageContent
 from qms22.report.history import history_bars
 from qms22.report.prepare import pack_content
-from qms22.report.text import rarity, share_text, visible
+from qms22.report.text import rarity, share_text
 
 # Parts of one script, in this order.
 _SCRIPTS = (

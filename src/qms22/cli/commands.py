@@ -1,0 +1,68 @@
+"""What holds for all commands: messages are harmless, and standard output may fail."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import click
+
+from qms22._runtime.visible_text import one_line
+
+
+class Commands(click.Group):
+    """Commands that end with one sentence if their result cannot be printed."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        """Run a command on standard streams that take any text."""
+        _accept_any_text()
+        return super().main(*args, **options)
+
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        """Read the options, and print the help if it is asked for."""
+        with _failures_in_words():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        with _failures_in_words():
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+
+
+@contextmanager
+def _failures_in_words() -> Iterator[None]:
+    """Report what cannot be printed; names in errors cannot control a terminal."""
+    try:
+        yield
+    except click.ClickException as error:
+        vars(error)["message"] = one_line(error.message)
+        raise
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # the reader of a pipe wants no more; click ends quietly
+            raise
+        # Python would try to write the rest at its end.
+        with suppress(OSError):
+            sys.stdout.close()
+        raise click.UsageError(
+            f"standard output cannot be written ({error.strerror or error}); free some space or "
+            "write elsewhere"
+        ) from error
+
+
+def _accept_any_text() -> None:
+    """Write codes for letters that standard output does not have, in place of an error.
+
+    The C locale has only those of English: a pipe then gets UTF-8, as files do.
+    """
+    stream = sys.stdout
+    if isinstance(stream, io.TextIOWrapper):
+        is_ascii = codecs.lookup(stream.encoding).name == "ascii"
+        encoding = "utf-8" if is_ascii and not stream.isatty() else stream.encoding
+        stream.reconfigure(encoding=encoding, errors="backslashreplace")
