@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 import qms22
-from qms22._runtime.files import atomic_path
 
 
 def test_import_is_light() -> None:
@@ -84,29 +81,3 @@ def test_a_callback_can_end_a_fit() -> None:
         solve(random_task("detection", 4, 3, seed=0), SolverOptions(), on_sweep)
     assert [n_iter for n_iter, _ in seen] == [1, 2, 3]
     assert seen[0][1] > seen[2][1]
-
-
-def test_atomic_path_keeps_the_old_file_on_failure(tmp_path: Path) -> None:
-    path = tmp_path / "result.txt"
-    path.write_text("old")
-
-    def fail_half_way() -> None:
-        with atomic_path(path) as temporary:
-            temporary.write_text("half")
-            raise RuntimeError("half-way")
-
-    with pytest.raises(RuntimeError, match="half-way"):
-        fail_half_way()
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_atomic_path_replaces_at_the_end(tmp_path: Path) -> None:
-    path = tmp_path / "result.txt"
-    with atomic_path(path) as temporary:
-        temporary.write_text("new")
-        assert not path.exists()
-    assert path.read_text() == "new"
-    mask = os.umask(0)
-    os.umask(mask)
-    assert path.stat().st_mode & 0o777 == 0o666 & ~mask

@@ -151,3 +151,10 @@ def test_other_files_are_replaced(files: Path) -> None:
         result = run(*DETECT, *quick, "-o", output, cwd=files)
         assert result.exit_code == 0, result.stderr
         assert (files / output).read_text().startswith("rank,visit,score")
+
+
+def test_a_link_into_no_directory_is_refused(tmp_path: Path) -> None:
+    write_visits(tmp_path)
+    (tmp_path / "o.csv").symlink_to(tmp_path / "gone" / "o.csv")
+    result = run("detect", "normal.csv", "batch.csv", "-o", "o.csv", cwd=tmp_path)
+    assert_refused(result, "--output o.csv: there is no directory", "gone")

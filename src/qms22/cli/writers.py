@@ -71,7 +71,11 @@ def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
     pa = need("pyarrow")
     parts = iter(tables)
     first = pa.Table.from_pandas(next(parts), preserve_index=False)
-    with need("pyarrow.parquet").ParquetWriter(path, first.schema) as writer:
+    # pyarrow opens only files whose names are UTF-8.
+    with (
+        path.open("wb") as file,
+        need("pyarrow.parquet").ParquetWriter(file, first.schema) as writer,
+    ):
         writer.write_table(first)
         for part in parts:
             writer.write_table(pa.Table.from_pandas(part, first.schema, preserve_index=False))

@@ -12,6 +12,7 @@ import numpy as np
 
 from qms22 import __version__
 from qms22._runtime.packages import need
+from qms22._runtime.visible_text import visible
 from qms22.detection.history import BatchHistory, HistoryEntry, now
 from qms22.detection.history_rows import digest, rows_to_keep, to_parquet
 from qms22.detection.inputs import InputTables
@@ -81,8 +82,9 @@ class PastBatches:
         before = self._history.number_of(self._digest)
         entry = HistoryEntry(
             time=now(),
-            normal=self.tables.normal.name,
-            batch=found.source.name,
+            # Names of files need not be UTF-8, and the file of a history takes no others.
+            normal=visible(self.tables.normal.name),
+            batch=visible(found.source.name),
             decision=found.verdict.decision,
             sentence=str(found.verdict),
             p_value=found.verdict.p_value,

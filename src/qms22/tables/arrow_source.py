@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,7 +52,9 @@ class ArrowStreamSource(FileSource):
     def _file(self) -> Any:
         pa = need("pyarrow", self.name)
         content = self.file.content
-        return pa.OSFile(str(self.file.path)) if content is None else pa.BufferReader(content)
+        return (
+            pa.OSFile(os.fsencode(self.file.path)) if content is None else pa.BufferReader(content)
+        )
 
     def _parts(
         self, columns: list[str], positions: NDArray[np.intp] | None
@@ -89,7 +92,7 @@ class ArrowSource(ArrowStreamSource):
     def _file(self) -> Any:
         try:
             if self.file.content is None:
-                return need("pyarrow", self.name).memory_map(str(self.file.path))
+                return need("pyarrow", self.name).memory_map(os.fsencode(self.file.path))
         except OSError:
             pass
         return super()._file()

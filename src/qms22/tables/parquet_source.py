@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -61,9 +62,12 @@ class ParquetSource(FileSource):
     def _opened(self) -> Iterator[Any]:
         pa, parquet = need("pyarrow", self.name), need("pyarrow.parquet", self.name)
         content = self.file.content
-        data = self.file.path if content is None else pa.BufferReader(content)
         with (
             self._faults_named("Parquet"),
+            # As bytes: a name need not be UTF-8.
+            pa.OSFile(os.fsencode(self.file.path))
+            if content is None
+            else pa.BufferReader(content) as data,
             parquet.ParquetFile(data, buffer_size=_BUFFER, pre_buffer=False) as file,
         ):
             yield file
