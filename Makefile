@@ -29,7 +29,7 @@ lint: $(READY) lint-cpp
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
-CUDA_FILES := $(wildcard src/qms22/*/cuda/*.cu src/qms22/*/cuda/*.hpp tests/*.cpp tests/cpm/*.cpp)
+CUDA_FILES := $(wildcard src/qms22/*/cuda/*.cu src/qms22/*/cuda/*.hpp tests/*.cpp tests/*/*.cpp)
 CPP_SOURCES := $(wildcard cpp/*.cpp benchmarks/*.cpp)
 CPP_FILES := $(CPP_SOURCES) $(wildcard cpp/*.hpp) $(CUDA_FILES)
 

@@ -7,9 +7,11 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -71,16 +73,28 @@ nb::ndarray<nb::numpy, Value> to_numpy(std::vector<Value> values,
     return {data, shape, owner};
 }
 
-// Checks the shapes of a task's arrays and returns a view of them.
-qms22::Task as_task(const Input& x, const Groups& group, const Doubles2& group_weight,
-                    const std::optional<Doubles1>& row_weight, std::size_t n_components,
-                    double alpha, double floor, double tolerance, double step_a, double step_b) {
-    require(x.shape(0) > 0, "x has no rows");
-    require(group.shape(0) == x.shape(0), "group and x differ in length");
-    require(!row_weight || row_weight->shape(0) == x.shape(0), "row_weight and x differ in length");
-    for (std::size_t i = 0; i < group.shape(0); ++i)
-        require(group.data()[i] >= 0 && std::size_t(group.data()[i]) < group_weight.shape(1),
+// The groups of rows, each below n_groups. A copy, which no other thread can change after the
+// check.
+std::vector<std::int32_t> copy_groups(const Groups& group, std::size_t n_groups) {
+    std::vector<std::int32_t> copy(group.data(), group.data() + group.shape(0));
+    for (const std::int32_t number : copy)
+        require(number >= 0 && std::size_t(number) < n_groups,
                 "group holds a number without a weight");
+    return copy;
+}
+
+// Checks the shapes of a task's arrays and returns a view of them.
+qms22::Task as_task(const Input& x, const std::vector<std::int32_t>& group,
+                    const Doubles2& group_weight, const std::optional<Doubles1>& row_weight,
+                    std::size_t n_components, double alpha, double floor, double tolerance,
+                    double step_a, double step_b) {
+    constexpr std::size_t kMostComponents = std::numeric_limits<std::int32_t>::max();
+    require(x.shape(0) > 0, "x has no rows");
+    require(group.size() == x.shape(0), "group and x differ in length");
+    require(!row_weight || row_weight->shape(0) == x.shape(0), "row_weight and x differ in length");
+    require(group_weight.shape(0) > 0, "group_weight has no members");
+    require(n_components > 0 && n_components <= kMostComponents,
+            "n_components must be at least 1 and below 2^31");
     return {as_strided(x),
             group.data(),
             group_weight.shape(1),
@@ -104,7 +118,8 @@ std::unique_ptr<Solver> build_solver(const Input& x, const Groups& group,
                                      const std::string& isa) {
     require(group_weight.shape(0) == a.shape(0), "group_weight and A differ in members");
     require(a.shape(2) == x.shape(1), "A and x differ in features");
-    const qms22::Task task = as_task(x, group, group_weight, row_weight, a.shape(1), alpha, floor,
+    const std::vector<std::int32_t> groups = copy_groups(group, group_weight.shape(1));
+    const qms22::Task task = as_task(x, groups, group_weight, row_weight, a.shape(1), alpha, floor,
                                      tolerance, step_a, step_b);
     std::vector<double> coefficients = join(a, b);
     const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
@@ -117,11 +132,20 @@ std::unique_ptr<Shard> build_shard(const Input& x, const Groups& group,
                                    double alpha, double floor, double step_a, double step_b,
                                    bool single_precision, std::size_t n_threads,
                                    const std::string& isa) {
-    const qms22::Task task = as_task(x, group, group_weight, std::nullopt, n_components, alpha,
+    const std::vector<std::int32_t> groups = copy_groups(group, group_weight.shape(1));
+    const qms22::Task task = as_task(x, groups, group_weight, std::nullopt, n_components, alpha,
                                      floor, 0.0, step_a, step_b);
     const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
     nb::gil_scoped_release release;
     return qms22::make_shard(task, single_precision, n_threads, set);
+}
+
+void restart(Shard& shard, const Doubles3& a, const Doubles2& b) {
+    require(shard.shape() == std::array{a.shape(0), a.shape(1), a.shape(2)},
+            "A has another shape than the shard");
+    std::vector<double> coefficients = join(a, b);
+    nb::gil_scoped_release release;
+    shard.restart(std::move(coefficients));
 }
 
 std::vector<qms22::Decision> as_decisions(const nb::bytes& decisions) {
@@ -150,7 +174,7 @@ nb::ndarray<nb::numpy, double> member_values(const Input& x, const Doubles3& a, 
     const std::vector<double> coefficients = join(a, b);
     const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
     const std::size_t n = x.shape(0), m = a.shape(0);
-    std::vector<double> values(n * m);
+    std::vector<double> values(qms22::size_product(n, m));
     {
         nb::gil_scoped_release release;
         qms22::member_values(as_strided(x), m, a.shape(1), coefficients.data(), floor, set,
@@ -324,14 +348,7 @@ NB_MODULE(_core, module) {
              "Copy the rows x (n, p) with their group (n) and its weights (m, n_groups).\n\n"
              "The rows must be in the order of the whole task sorted by group, and every block\n"
              "except the task's last must be full.")
-        .def(
-            "restart",
-            [](Shard& shard, const Doubles3& a, const Doubles2& b) {
-                std::vector<double> coefficients = join(a, b);
-                nb::gil_scoped_release release;
-                shard.restart(std::move(coefficients));
-            },
-            "a"_a, "b"_a, "Start a sweep from A (m, q, p) and b (m, q).")
+        .def("restart", &restart, "a"_a, "b"_a, "Start a sweep from A (m, q, p) and b (m, q).")
         .def("visit", &visit, "member"_a, "settled"_a, "presumed"_a,
              "Apply the settled decisions on trials of the last visit and try the next entries.\n\n"
              "Decisions are bytes: 1, 0 or -1. One entry is tried on the settled state, then\n"

@@ -19,8 +19,8 @@ class Bundles {
         std::size_t n_sums = 0;
         for (const Bundle<Real>& bundle : all_) n_sums += bundle.size > 1;
         if (!n_sums) return;
-        sums_ = Aligned<Real>((n_sums + 2) * rows_.stride);
-        owners_ = Aligned<std::int64_t>(n_sums * rows_.stride);
+        sums_ = Aligned<Real>(n_sums + 2, rows_.stride);
+        owners_ = Aligned<std::int64_t>(n_sums, rows_.stride);
         Real* sum = sums_.get();
         std::int64_t* owner = owners_.get();
         for (Bundle<Real>& bundle : all_) {

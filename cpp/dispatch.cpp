@@ -2,8 +2,15 @@
 
 #include <stdexcept>
 
+#include "compiler.hpp"
+
 namespace qms22 {
 
+namespace scalar {
+extern const Kernel<double> kernel_double;
+extern const Kernel<float> kernel_float;
+extern const NearestKernels nearest_kernels;
+}  // namespace scalar
 #if defined(QMS22_X86)
 namespace sse2 {
 extern const Kernel<double> kernel_double;
@@ -20,7 +27,7 @@ extern const Kernel<double> kernel_double;
 extern const Kernel<float> kernel_float;
 extern const NearestKernels nearest_kernels;
 }  // namespace avx512
-#else
+#elif defined(QMS22_GENERIC)
 namespace generic {
 extern const Kernel<double> kernel_double;
 extern const Kernel<float> kernel_float;
@@ -40,18 +47,15 @@ const Kernel<float>& InstructionSet::kernel<float>() const {
 
 const std::vector<InstructionSet>& instruction_sets() {
     static const std::vector<InstructionSet> all = {
+        {"scalar", [] { return true; }, &scalar::kernel_double, &scalar::kernel_float,
+         &scalar::nearest_kernels},
 #if defined(QMS22_X86)
         {"sse2", [] { return true; }, &sse2::kernel_double, &sse2::kernel_float,
          &sse2::nearest_kernels},
-        {"avx2", [] { return __builtin_cpu_supports("avx2") != 0; }, &avx2::kernel_double,
-         &avx2::kernel_float, &avx2::nearest_kernels},
-        {"avx512",
-         [] {
-             return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                    __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-         },
-         &avx512::kernel_double, &avx512::kernel_float, &avx512::nearest_kernels},
-#else
+        {"avx2", cpu_has_avx2, &avx2::kernel_double, &avx2::kernel_float, &avx2::nearest_kernels},
+        {"avx512", cpu_has_avx512, &avx512::kernel_double, &avx512::kernel_float,
+         &avx512::nearest_kernels},
+#elif defined(QMS22_GENERIC)
         {"generic", [] { return true; }, &generic::kernel_double, &generic::kernel_float,
          &generic::nearest_kernels},
 #endif

@@ -17,13 +17,9 @@ template <class Real>
 inline Vector<Real> weight(const KernelRows<Real>& rows, std::size_t member, std::size_t row) {
     const Real* of_group = rows.group_weight + member * rows.n_groups;
     const std::int32_t* group = rows.group + row;
-    Vector<Real> result;
-    if (group[0] == group[kWidth<Real> - 1]) {  // rows are sorted by group: all are of one
-        result = fill(of_group[group[0]]);
-    } else {
-        for (std::size_t lane = 0; lane < kWidth<Real>; ++lane)
-            result[lane] = of_group[group[lane]];
-    }
+    // Rows are sorted by group: often all are of one.
+    const bool is_one = group[0] == group[kWidth<Real> - 1];
+    const Vector<Real> result = is_one ? fill(of_group[group[0]]) : gather(of_group, group);
     return rows.row_weight ? result * load(rows.row_weight + row) : result;
 }
 
@@ -38,7 +34,7 @@ inline Interval<Real> locate(const KernelRows<Real>& rows, std::size_t member, s
                              Vector<Real> f) {
     using V = Vector<Real>;
     const V zero = {};
-    const V infinity = fill(Real(__builtin_inf()));
+    const V infinity = fill(kInfinity<Real>);
     const V v = larger(f, fill(rows.floor));
     const V own_weight = weight(rows, member, row);
     V inverse_sum = zero, s2 = zero, own_gap = infinity, other_gap = infinity;
@@ -46,25 +42,25 @@ inline Interval<Real> locate(const KernelRows<Real>& rows, std::size_t member, s
         if (j == member) continue;
         const V other = load(rows.value + j * rows.stride + row);
         const V lower = rows.alpha * other, upper = other * rows.inverse_alpha;
-        inverse_sum += v > lower ? fill(Real(1)) / other : zero;
+        inverse_sum += choose(v > lower, fill(Real(1)) / other, zero);
         own_gap = smaller(own_gap, magnitude<Real>(v - lower));
         const V other_weight = weight(rows, j, row);
-        s2 += v < upper ? other_weight * other : zero;
+        s2 += choose(v < upper, other_weight * other, zero);
         // A set without weight has no breakpoints.
-        other_gap = smaller(other_gap, other_weight > zero ? magnitude<Real>(upper - v) : infinity);
+        other_gap =
+            smaller(other_gap, choose(other_weight > zero, magnitude<Real>(upper - v), infinity));
     }
-    const V gap = smaller(own_weight > zero ? own_gap : infinity, other_gap);
+    const V gap = smaller(choose(own_weight > zero, own_gap, infinity), other_gap);
     // Below the floor the smooth form does not hold: no slack, not even for a step of zero.
-    const V slack = f > rows.floor ? smaller(gap, f - rows.floor) : fill(Real(-1));
+    const V slack = choose(f > fill(rows.floor), smaller<V>(gap, f - rows.floor), fill(Real(-1)));
     return {own_weight * inverse_sum, s2, slack};
 }
 
 // g(f + d) - g(f) for both directions from the terms of g. Computes the slack again where earlier
 // steps have used it up.
 template <class Real>
-__attribute__((noinline)) Both<Real> exact(const KernelRows<Real>& rows, std::size_t member,
-                                           std::size_t row, Both<Real> d, Both<Real> smooth,
-                                           std::int64_t& slow_rows) {
+QMS22_NOINLINE Both<Real> exact(const KernelRows<Real>& rows, std::size_t member, std::size_t row,
+                                Both<Real> d, Both<Real> smooth, std::int64_t& slow_rows) {
     using V = Vector<Real>;
     const V floor = fill(rows.floor), alpha = fill(rows.alpha);
     const V f = load(rows.value + member * rows.stride + row);
@@ -83,9 +79,9 @@ __attribute__((noinline)) Both<Real> exact(const KernelRows<Real>& rows, std::si
         change.minus += own_weight * (larger(alpha, um / other) - own_term) +
                         other_weight * (larger(alpha, other / um) - other_term);
     }
-    store(rows.slack + row, over ? locate(rows, member, row, f).slack : slack);
-    for (std::size_t lane = 0; lane < kWidth<Real>; ++lane) slow_rows += over[lane] != 0;
-    return {over ? change.plus : smooth.plus, over ? change.minus : smooth.minus};
+    store(rows.slack + row, choose(over, locate(rows, member, row, f).slack, slack));
+    for (std::size_t i = 0; i < kWidth<Real>; ++i) slow_rows += lane(over, i) != 0;
+    return {choose(over, change.plus, smooth.plus), choose(over, change.minus, smooth.minus)};
 }
 
 template <class Real>
@@ -96,15 +92,15 @@ struct RowState {
 // Computes S1 and S2 again where an accepted step that moved f by `distance` crossed a breakpoint.
 // Returns the slack of all kWidth rows after the step.
 template <class Real>
-__attribute__((noinline)) Vector<Real> cross(const KernelRows<Real>& rows, std::size_t member,
-                                             std::size_t row, Vector<Real> distance) {
+QMS22_NOINLINE Vector<Real> cross(const KernelRows<Real>& rows, std::size_t member, std::size_t row,
+                                  Vector<Real> distance) {
     const Vector<Real> slack = load(rows.slack + row);
     const auto crossed = distance > slack;
     const Interval<Real> interval =
         locate(rows, member, row, load(rows.value + member * rows.stride + row));
-    store(rows.s1 + row, crossed ? interval.s1 : load(rows.s1 + row));
-    store(rows.s2 + row, crossed ? interval.s2 : load(rows.s2 + row));
-    return crossed ? interval.slack : slack - distance;
+    store(rows.s1 + row, choose(crossed, interval.s1, load(rows.s1 + row)));
+    store(rows.s2 + row, choose(crossed, interval.s2, load(rows.s2 + row)));
+    return choose<Vector<Real>>(crossed, interval.slack, slack - distance);
 }
 
 // The accepted step that a pass takes before its trial: none, or one on a column of the same row of
@@ -127,7 +123,7 @@ inline RowState<Real> accept(const KernelRows<Real>& rows, std::size_t member,
     RowState<Real> now = {r2 + (size + size) * x, load(value) + d, slack - distance};
     store(residual2, now.residual2);
     store(value, now.f);
-    if (__builtin_expect(any_greater(distance, slack), 0))
+    if (QMS22_UNLIKELY(any_greater(distance, slack)))
         now.slack = cross(rows, member, row, distance);
     store(rows.slack + row, now.slack);
     return now;
@@ -164,7 +160,7 @@ void attempt_rows(const KernelRows<Real>& rows, std::size_t member, const Step<R
             const V up = now.f + d.plus, um = now.f + d.minus;
             const V s1 = load(s1_of + row), common = load(s2_of + row) / (now.f * (up * um));
             Both<Real> change = {d.plus * (s1 - common * um), d.minus * (s1 - common * up)};
-            if (__builtin_expect(any_greater(larger(d.plus, d.minus), now.slack), 0))
+            if (QMS22_UNLIKELY(any_greater(larger(d.plus, d.minus), now.slack)))
                 change = exact(rows, member, row, d, change, slow_rows);
             if constexpr (Sums::kKeeps) {
                 store(rows.kept_plus + row, change.plus);

@@ -1,136 +1,37 @@
 // Vectors of the instruction set that this translation unit is compiled for.
 //
 // Included only by kernel.cpp and nearest_kernel.cpp, which are compiled once per instruction set
-// inside a namespace of that set's name; nothing here may be shared between two of them.
+// inside a namespace of that set's name; nothing here may be shared between two of them. Both
+// versions of the vectors have the same functions and compute the same bits.
 #pragma once
 
+#include <cfloat>
 #include <cstddef>
-#include <cstdint>
+#include <limits>
 
-#if defined(__SSE2__)
-#include <immintrin.h>
+#include "compiler.hpp"
+
+#if defined(QMS22_SCALAR) || !QMS22_HAS_VECTORS
+#include "scalar_lanes.hpp"
+#else
+#include "vector_lanes.hpp"
 #endif
 
 namespace qms22::QMS22_ISA {
 
-#if defined(__AVX512F__)
-constexpr std::size_t kVectorBytes = 64;
-#elif defined(__AVX__)
-constexpr std::size_t kVectorBytes = 32;
-#else
-constexpr std::size_t kVectorBytes = 16;
-#endif
+static_assert(FLT_EVAL_METHOD == 0, "numbers in registers must be rounded as those in memory are");
 
 template <class Real>
-struct VectorOf;
-
-template <>
-struct VectorOf<double> {
-    using type __attribute__((vector_size(kVectorBytes))) = double;
-    using mask __attribute__((vector_size(kVectorBytes))) = std::int64_t;
-};
-
-template <>
-struct VectorOf<float> {
-    using type __attribute__((vector_size(kVectorBytes))) = float;
-    using mask __attribute__((vector_size(kVectorBytes))) = std::int32_t;
-};
-
-template <class Real>
-using Vector = typename VectorOf<Real>::type;
-template <class Real>
-using Mask = typename VectorOf<Real>::mask;
-
-// Rows in one hardware vector.
-template <class Real>
-constexpr std::size_t kWidth = kVectorBytes / sizeof(Real);
-
-template <class Real>
-inline Vector<Real> load(const Real* at) {
-    return *reinterpret_cast<const Vector<Real>*>(at);
-}
-
-template <class Real>
-inline void store(Real* at, Vector<Real> value) {
-    *reinterpret_cast<Vector<Real>*>(at) = value;
-}
-
-template <class Real>
-inline Vector<Real> fill(Real value) {
-    return value - Vector<Real>{};  // exact for -0.0 too
-}
+constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
 
 template <class V>
 inline V larger(V a, V b) {
-    return a > b ? a : b;
+    return choose(a > b, a, b);
 }
 
 template <class V>
 inline V smaller(V a, V b) {
-    return a < b ? a : b;
-}
-
-#if defined(__AVX512F__)
-inline bool any_greater(Vector<double> a, Vector<double> b) {
-    return _mm512_cmp_pd_mask(a, b, _CMP_GT_OQ) != 0;
-}
-inline bool any_greater(Vector<float> a, Vector<float> b) {
-    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;
-}
-inline Vector<double> square_root(Vector<double> a) { return _mm512_sqrt_pd(a); }
-inline Vector<float> square_root(Vector<float> a) { return _mm512_sqrt_ps(a); }
-#elif defined(__AVX__)
-inline bool any_greater(Vector<double> a, Vector<double> b) {
-    return _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_GT_OQ)) != 0;
-}
-inline bool any_greater(Vector<float> a, Vector<float> b) {
-    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) != 0;
-}
-inline Vector<double> square_root(Vector<double> a) { return _mm256_sqrt_pd(a); }
-inline Vector<float> square_root(Vector<float> a) { return _mm256_sqrt_ps(a); }
-#elif defined(__SSE2__)
-inline bool any_greater(Vector<double> a, Vector<double> b) {
-    return _mm_movemask_pd(_mm_cmpgt_pd(a, b)) != 0;
-}
-inline bool any_greater(Vector<float> a, Vector<float> b) {
-    return _mm_movemask_ps(_mm_cmpgt_ps(a, b)) != 0;
-}
-inline Vector<double> square_root(Vector<double> a) { return _mm_sqrt_pd(a); }
-inline Vector<float> square_root(Vector<float> a) { return _mm_sqrt_ps(a); }
-#else
-template <class V>
-inline bool any_greater(V a, V b) {
-    const auto greater = a > b;
-    bool any = false;
-    for (std::size_t lane = 0; lane < sizeof(V) / sizeof(a[0]); ++lane) any |= greater[lane] != 0;
-    return any;
-}
-inline double square_root(double a) { return __builtin_sqrt(a); }
-inline float square_root(float a) { return __builtin_sqrtf(a); }
-template <class V>
-inline V square_root(V a) {
-    for (std::size_t lane = 0; lane < sizeof(V) / sizeof(a[0]); ++lane)
-        a[lane] = square_root(a[lane]);
-    return a;
-}
-#endif
-
-// table[index] for every lane. The table must be as long as a vector.
-inline Vector<double> look_up(const double* table, const std::int64_t* index) {
-#if defined(__AVX512F__)
-    return _mm512_permutexvar_pd(_mm512_load_si512(index), _mm512_loadu_pd(table));
-#else
-    Vector<double> result;
-    for (std::size_t lane = 0; lane < kWidth<double>; ++lane) result[lane] = table[index[lane]];
-    return result;
-#endif
-}
-
-// |a|, by clearing the sign bit, which does not occupy the floating-point adders.
-template <class Real>
-inline Vector<Real> magnitude(Vector<Real> a) {
-    const Mask<Real> sign = (Mask<Real>)(fill(Real(-0.0)));
-    return (Vector<Real>)((Mask<Real>)a & ~sign);
+    return choose(a < b, a, b);
 }
 
 }  // namespace qms22::QMS22_ISA

@@ -20,15 +20,15 @@ void nearest_products(const PlainRows<Real>& rows, const PlainRows<Real>& refere
                       NearestKernel<Real> kernel, double* products) {
     const std::size_t n = rows.n_rows, p = rows.n_columns;
     const std::size_t n_padded = round_up(references.n_rows, kNeighbors);
-    const Aligned<Real> padded(n_padded * p);
+    const Aligned<Real> padded(n_padded, p);
     Real* const end = std::copy_n(references.data, references.n_rows * p, padded.get());
     std::fill(end, padded.get() + n_padded * p, std::numeric_limits<Real>::infinity());
     const NearestTask<Real> task = {rows.data,         padded.get(), skip,       p,
                                     references.n_rows, n_padded,     Real(floor)};
     n_threads = std::max<std::size_t>(1, std::min(n_threads, n / kRowsPerThread));
-    const Aligned<Real> scratch(n_threads * p * kLanes<Real>);
-    run_team(n_threads, [&](std::size_t rank) {
-        kernel(task, n * rank / n_threads, n * (rank + 1) / n_threads,
+    const Aligned<Real> scratch(n_threads, p * kLanes<Real>);
+    run_team(n_threads, [&](std::size_t rank, std::size_t n_ranks) {
+        kernel(task, n * rank / n_ranks, n * (rank + 1) / n_ranks,
                scratch.get() + rank * p * kLanes<Real>, products);
     });
 }

@@ -95,7 +95,7 @@ template <class Real>
 inline Vector<Real> product(const NearestTask<Real>& task, const Real* columns, Vector<Real> skip) {
     using V = Vector<Real>;
     constexpr std::size_t kAtOnce = 8;
-    const V infinity = fill(Real(__builtin_inf())), one = fill(Real(1));
+    const V infinity = fill(kInfinity<Real>), one = fill(Real(1));
     V nearest[kNeighbors];
     for (V& distance : nearest) distance = infinity;
     for (std::size_t first = 0; first < task.n_padded; first += kNeighbors) {
@@ -106,16 +106,16 @@ inline Vector<Real> product(const NearestTask<Real>& task, const Real* columns, 
                                              task.n_features, others + r);
         if (task.skip)
             for (std::size_t r = 0; r < kNeighbors; ++r)
-                others[r] = skip == Real(first + r) ? infinity : others[r];
+                others[r] = choose(skip == fill(Real(first + r)), infinity, others[r]);
         merge(nearest, others);
     }
     // From the farthest to the nearest: a square root halves the exponents of all before it. Roots
     // round the same everywhere, which powers and logarithms do not.
-    const V n_counted = Real(task.n_references) - (skip < Real(0) ? V{} : one);
+    const V n_counted = Real(task.n_references) - choose(skip < fill(Real(0)), V{}, one);
     V result = one;
     for (std::size_t i = kNeighbors; i-- > 0;) {
         const V distance = square_root(nearest[i]) + task.floor;
-        result = n_counted > Real(i) ? square_root(result * distance) : result;
+        result = choose(n_counted > fill(Real(i)), square_root(result * distance), result);
     }
     return result;
 }
@@ -124,18 +124,18 @@ template <class Real>
 void nearest(const NearestTask<Real>& task, std::size_t begin, std::size_t end, Real* scratch,
              double* products) {
     for (std::size_t first = begin; first < end; first += kWidth<Real>) {
-        Vector<Real> skip = fill(Real(-1));
-        for (std::size_t lane = 0; lane < kWidth<Real>; ++lane) {
+        alignas(Vector<Real>) Real skip[kWidth<Real>];
+        for (std::size_t i = 0; i < kWidth<Real>; ++i) {
             // Lanes beyond the end repeat the last row.
-            const std::size_t row = first + lane < end ? first + lane : end - 1;
+            const std::size_t row = first + i < end ? first + i : end - 1;
             const Real* const values = task.rows + row * task.n_features;
             for (std::size_t c = 0; c < task.n_features; ++c)
-                scratch[c * kWidth<Real> + lane] = values[c];
-            if (task.skip) skip[lane] = Real(task.skip[row]);
+                scratch[c * kWidth<Real> + i] = values[c];
+            skip[i] = task.skip ? Real(task.skip[row]) : Real(-1);
         }
-        const Vector<Real> result = product(task, scratch, skip);
-        for (std::size_t lane = 0; lane < kWidth<Real> && first + lane < end; ++lane)
-            products[first + lane] = double(result[lane]);
+        const Vector<Real> result = product(task, scratch, load(skip));
+        for (std::size_t i = 0; i < kWidth<Real> && first + i < end; ++i)
+            products[first + i] = double(lane(result, i));
     }
 }
 

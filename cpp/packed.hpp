@@ -25,12 +25,22 @@ struct StridedTable {
     }
 };
 
-// Cache-line aligned, uninitialised memory.
+// The product of two sizes. Throws std::bad_alloc if there is no memory for so many numbers.
+inline std::size_t size_product(std::size_t a, std::size_t b) {
+    constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(double);
+    if (b != 0 && a > kMost / b) throw std::bad_alloc();
+    return a * b;
+}
+
+// Cache-line aligned, uninitialised memory for arrays of the same length.
 template <class T>
 class Aligned {
   public:
-    explicit Aligned(std::size_t size = 0)
-        : data_(size ? static_cast<T*>(::operator new(size * sizeof(T), kAlignment)) : nullptr) {}
+    Aligned() = default;
+    explicit Aligned(std::size_t n_arrays, std::size_t length = 1) {
+        const std::size_t size = size_product(n_arrays, length) * sizeof(T);
+        if (size) data_.reset(static_cast<T*>(::operator new(size, kAlignment)));
+    }
     T* get() const { return data_.get(); }
     T& operator[](std::size_t i) const { return data_.get()[i]; }
 
@@ -105,12 +115,11 @@ class PackedRows {
         : n_rows_(round_up(task.x.n_rows, kLanes<Real>)),
           n_blocks_((n_rows_ + kBlockRows - 1) / kBlockRows),
           group_(n_rows_),
-          group_weight_(task.n_members * (task.n_groups + 1)) {
+          group_weight_(task.n_members, task.n_groups + 1) {
         const std::size_t stride = staggered_stride<Real>(n_rows_);
         const bool has_row_weight = task.row_weight != nullptr;
         arena_ = Aligned<Real>(
-            (task.x.n_columns + 1 + task.n_members + task.n_components + 3 + has_row_weight) *
-            stride);
+            task.x.n_columns + 1 + task.n_members + task.n_components + 3 + has_row_weight, stride);
         view_.stride = stride;
         view_.n_features = task.x.n_columns;
         view_.n_components = task.n_components;
@@ -156,13 +165,14 @@ class PackedRows {
             work(block, block * kBlockRows, std::min(n_rows_, (block + 1) * kBlockRows));
     }
 
-    // The coefficients (q, p + 1) of one member out of all, in the kernel's precision.
-    std::vector<Real> of_member(const std::vector<double>& all, std::size_t member) const {
+    // Copies the coefficients (q, p + 1) of one member out of all, in the kernel's precision.
+    // Memory that `own` has from another member is enough.
+    void load_member(const std::vector<double>& all, std::size_t member,
+                     std::vector<Real>& own) const {
         const std::size_t size = view_.n_components * (view_.n_features + 1);
-        const double* from = all.data() + member * size;
-        std::vector<Real> own(from, from + size);
         own.resize(size + kLanes<Real>);  // a look-up loads full vectors
-        return own;
+        std::transform(all.data() + member * size, all.data() + (member + 1) * size, own.data(),
+                       [](double value) { return Real(value); });
     }
 
   private:

@@ -1,6 +1,7 @@
 #include "shard.hpp"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -47,6 +48,9 @@ class TypedShard final : public Shard {
     }
 
     std::size_t n_blocks() const override { return packed_.n_blocks(); }
+    std::array<std::size_t, 3> shape() const override {
+        return {rows_.n_members, rows_.n_components, rows_.n_features};
+    }
 
   private:
     std::size_t n_entries() const { return rows_.n_components * width_; }
@@ -83,18 +87,22 @@ class TypedShard final : public Shard {
 
     template <class Work>
     void for_blocks(const Work& work) const {
-        run_team(n_threads_, [&](std::size_t rank) { packed_.for_blocks(rank, n_threads_, work); });
+        run_team(n_threads_, [&](std::size_t rank, std::size_t n_threads) {
+            packed_.for_blocks(rank, n_threads, work);
+        });
     }
 
     void evaluate(std::size_t member) {
-        const std::vector<Real> own = packed_.of_member(coefficients_, member);
+        std::vector<Real> own;
+        packed_.load_member(coefficients_, member, own);
         for_blocks([&](std::size_t, std::size_t begin, std::size_t end) {
             kernel_.evaluate(rows_, member, own.data(), begin, end);
         });
     }
 
     void enter(std::size_t member) {
-        const std::vector<Real> own = packed_.of_member(coefficients_, member);
+        std::vector<Real> own;
+        packed_.load_member(coefficients_, member, own);
         for_blocks([&](std::size_t, std::size_t begin, std::size_t end) {
             kernel_.enter(rows_, member, own.data(), begin, end);
         });

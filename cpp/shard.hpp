@@ -1,6 +1,7 @@
 // A shard: whole blocks of a task's rows. A driver adds up the sums of many shards and decides.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +29,7 @@ class Shard {
     virtual std::vector<Change> visit(std::size_t member, const std::vector<Decision>& settled,
                                       const std::vector<Decision>& presumed) = 0;
     virtual std::size_t n_blocks() const = 0;
+    virtual std::array<std::size_t, 3> shape() const = 0;  // of A: (m, q, p)
 };
 
 std::unique_ptr<Shard> make_shard(const Task& task, bool single_precision, std::size_t n_threads,

@@ -26,29 +26,31 @@ class TypedSolver final : public Solver {
           exact_step_a_(task.step_a),
           exact_step_b_(task.step_b),
           partial_(2 * packed_.n_blocks() * kMaxBundle) {
-        run_team(n_threads_, [this](std::size_t rank) {
+        run_team(n_threads_, [&](std::size_t rank, std::size_t n_threads) {
+            std::vector<Real> own;
             for (std::size_t member = 0; member < rows_.n_members; ++member) {
-                const std::vector<Real> own = packed_.of_member(coefficients_, member);
-                for_blocks(rank, [&](std::size_t, std::size_t begin, std::size_t end) {
-                    kernel_.evaluate(rows_, member, own.data(), begin, end);
-                });
+                packed_.load_member(coefficients_, member, own);
+                packed_.for_blocks(rank, n_threads,
+                                   [&](std::size_t, std::size_t begin, std::size_t end) {
+                                       kernel_.evaluate(rows_, member, own.data(), begin, end);
+                                   });
             }
         });
     }
 
     SweepResult sweep() override {
-        Barrier barrier(n_threads_);
-        SweepResult result = {0, 0};
+        Barrier barrier;
         // Every thread computes the same decisions from the same sums; the first one stores them.
-        const std::vector<double> start = coefficients_;
-        run_team(n_threads_, [&](std::size_t rank) {
-            std::vector<double> own = start;
-            const SweepResult mine = sweep_as(rank, barrier, own);
-            if (rank == 0) {
-                coefficients_ = std::move(own);
-                result = mine;
-            }
+        // They get their memory in advance: the others would wait for a thread that found none.
+        Copy copy = {coefficients_, {}};
+        packed_.load_member(coefficients_, 0, copy.of_member);
+        std::vector<Copy> copies(n_threads_, copy);
+        SweepResult result = {0, 0};
+        run_team(n_threads_, [&](std::size_t rank, std::size_t n_threads) {
+            const SweepResult mine = sweep_as({rank, n_threads, barrier}, copies[rank]);
+            if (rank == 0) result = mine;
         });
+        coefficients_ = std::move(copies[0].all);
         row_trials_ += std::int64_t(packed_.n_rows() * coefficients_.size());
         return result;
     }
@@ -58,24 +60,35 @@ class TypedSolver final : public Solver {
     std::int64_t slow_row_trials() const override { return slow_row_trials_; }
 
   private:
+    // A thread of the team that makes a sweep.
+    struct Place {
+        std::size_t rank, n_threads;
+        Barrier& barrier;
+    };
+
+    // A thread's coefficients of all members, and of one in the kernel's precision.
+    struct Copy {
+        std::vector<double> all;
+        std::vector<Real> of_member;
+    };
+
     template <class Work>
-    void for_blocks(std::size_t rank, const Work& work) const {
-        packed_.for_blocks(rank, n_threads_, work);
+    void for_blocks(const Place& place, const Work& work) const {
+        packed_.for_blocks(place.rank, place.n_threads, work);
     }
 
-    SweepResult sweep_as(std::size_t rank, Barrier& barrier, std::vector<double>& coefficients) {
+    SweepResult sweep_as(const Place& place, Copy& copy) {
         SweepResult result = {0, 0};
         for (std::size_t member = 0; member < rows_.n_members; ++member) {
-            std::vector<Real> own = packed_.of_member(coefficients, member);
-            for_blocks(rank, [&](std::size_t, std::size_t begin, std::size_t end) {
-                kernel_.enter(rows_, member, own.data(), begin, end);
+            packed_.load_member(copy.all, member, copy.of_member);
+            for_blocks(place, [&](std::size_t, std::size_t begin, std::size_t end) {
+                kernel_.enter(rows_, member, copy.of_member.data(), begin, end);
             });
-            double* const entries =
-                coefficients.data() + member * (coefficients.size() / rows_.n_members);
-            const SweepResult visit = visit_entries(rank, barrier, member, entries);
-            own = packed_.of_member(coefficients, member);
-            for_blocks(rank, [&](std::size_t, std::size_t begin, std::size_t end) {
-                kernel_.evaluate(rows_, member, own.data(), begin, end);
+            double* const entries = copy.all.data() + member * (copy.all.size() / rows_.n_members);
+            const SweepResult visit = visit_entries(place, member, entries);
+            packed_.load_member(copy.all, member, copy.of_member);
+            for_blocks(place, [&](std::size_t, std::size_t begin, std::size_t end) {
+                kernel_.evaluate(rows_, member, copy.of_member.data(), begin, end);
             });
             result.change += visit.change;
             result.accepted += visit.accepted;
@@ -84,8 +97,7 @@ class TypedSolver final : public Solver {
     }
 
     // Tries every entry (q, p + 1) of the member once, row by row, b's entry last in its row.
-    SweepResult visit_entries(std::size_t rank, Barrier& barrier, std::size_t member,
-                              double* entries) {
+    SweepResult visit_entries(const Place& place, std::size_t member, double* entries) {
         SweepResult result = {0, 0};
         Change changes[kMaxBundle];
         Real taken[kLanes<Real>] = {};
@@ -102,7 +114,7 @@ class TypedSolver final : public Solver {
                                          bundle.size > 1 ? &bundle : nullptr,
                                          taken,
                                          kept == bundle.x && !accepted};
-                attempt(rank, barrier, member, accepted, step, bundle, changes);
+                attempt(place, member, accepted, step, bundle, changes);
                 // Slow rows update their slack, which may change how the next trial computes them.
                 if (changes[0].slow_rows || (accepted && !step.bundle))
                     kept = nullptr;
@@ -131,22 +143,22 @@ class TypedSolver final : public Solver {
     // Trials on the columns of a bundle over all rows. The partial sums are double-buffered: a
     // thread is at most one bundle ahead of the slowest reader, so one barrier per bundle is
     // enough.
-    void attempt(std::size_t rank, Barrier& barrier, std::size_t member, const Step<Real>* accepted,
+    void attempt(const Place& place, std::size_t member, const Step<Real>* accepted,
                  const Step<Real>& step, const Bundle<Real>& bundle, Change* totals) {
         const std::size_t index = std::size_t(&bundle - bundles_.all().data());
         const std::size_t pass =
             (member * rows_.n_components + step.component) * bundles_.all().size() + index;
         Change* const partial = partial_.data() + pass % 2 * packed_.n_blocks() * kMaxBundle;
-        for_blocks(rank, [&](std::size_t block, std::size_t begin, std::size_t end) {
+        for_blocks(place, [&](std::size_t block, std::size_t begin, std::size_t end) {
             kernel_.attempt(rows_, member, accepted, step, begin, end,
                             partial + block * bundle.size);
         });
-        if (n_threads_ > 1) barrier.meet();
+        if (place.n_threads > 1) place.barrier.meet(place.n_threads);
         for (std::size_t k = 0; k < bundle.size; ++k) {
             totals[k] = {0, 0, 0};
             for (std::size_t block = 0; block < packed_.n_blocks(); ++block)
                 add(totals[k], partial[block * bundle.size + k]);
-            if (rank == 0) slow_row_trials_ += totals[k].slow_rows;
+            if (place.rank == 0) slow_row_trials_ += totals[k].slow_rows;
         }
     }
 
@@ -188,7 +200,7 @@ void member_values(const StridedTable& x, std::size_t n_members, std::size_t n_c
     const std::size_t stride = staggered_stride<double>(kChunk);
     const Kernel<double>& kernel = set.kernel<double>();
     const std::size_t per_member = n_components * (x.n_columns + 1);
-    Aligned<double> columns((x.n_columns + 1) * stride), value(n_members * stride);
+    Aligned<double> columns(x.n_columns + 1, stride), value(n_members, stride);
     KernelRows<double> rows = {};
     rows.stride = stride;
     rows.n_features = x.n_columns;

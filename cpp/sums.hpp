@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "kernel.hpp"
 #include "lanes.hpp"
@@ -32,7 +33,7 @@ inline double sum_lanes(const Real (&of_lane)[kLanes<Real>]) {
 }
 
 template <class Real>
-inline double sum_lanes(const Vector<Real> (&parts)[kParts<Real>]) {
+inline double sum_parts(const Vector<Real> (&parts)[kParts<Real>]) {
     alignas(kLaneBytes) Real lanes[kLanes<Real>];
     for (std::size_t part = 0; part < kParts<Real>; ++part)
         store(lanes + part * kWidth<Real>, parts[part]);
@@ -52,12 +53,22 @@ class ColumnSums {
     }
 
     void finish(std::int64_t slow_rows, Change* changes) const {
-        changes[0] = {sum_lanes<Real>(plus_), sum_lanes<Real>(minus_), slow_rows};
+        changes[0] = {sum_parts<Real>(plus_), sum_parts<Real>(minus_), slow_rows};
     }
 
   private:
     Vector<Real> plus_[kParts<Real>] = {}, minus_[kParts<Real>] = {};
 };
+
+// Calls work(0), ..., work(kCount - 1) without a loop.
+template <class Work, std::size_t... k>
+inline void unroll(const Work& work, std::index_sequence<k...>) {
+    (work(k), ...);
+}
+template <std::size_t kCount, class Work>
+inline void unroll(const Work& work) {
+    unroll(work, std::make_index_sequence<kCount>{});
+}
 
 // The sums of a pass for trials on the columns of a bundle. A row's change belongs to the column
 // that is not 0 in it; to the sums of the others, passes of their own would add zeros. This one has
@@ -69,26 +80,25 @@ class BundleSums {
     explicit BundleSums(const Bundle<double>* bundle) : bundle_(*bundle) {}
 
     void add(std::size_t row, std::size_t, const Both<double>& change) {
-        const auto owner = *reinterpret_cast<const Mask<double>*>(bundle_.owner + row);
-#pragma GCC unroll 8  // keeps the sums in registers
-        for (std::size_t k = 0; k < kColumns; ++k) {
-            const auto own = owner == std::int64_t(k);
-            plus_[k][0] = own ? plus_[k][0] + change.plus : plus_[k][0];
-            minus_[k][0] = own ? minus_[k][0] + change.minus : minus_[k][0];
-        }
+        unroll<kColumns>([&](std::size_t k) {
+            const auto own = equal(bundle_.owner + row, k);
+            plus_[k][0] = choose<Sum>(own, plus_[k][0] + change.plus, plus_[k][0]);
+            minus_[k][0] = choose<Sum>(own, minus_[k][0] + change.minus, minus_[k][0]);
+        });
     }
 
     void finish(std::int64_t slow_rows, Change* changes) const {
-#pragma GCC unroll 8
-        for (std::size_t k = 0; k < kColumns; ++k)
+        unroll<kColumns>([&](std::size_t k) {
             if (k < bundle_.size)
-                changes[k] = {sum_lanes<double>(plus_[k]), sum_lanes<double>(minus_[k]),
+                changes[k] = {sum_parts<double>(plus_[k]), sum_parts<double>(minus_[k]),
                               k ? 0 : slow_rows};
+        });
     }
 
   private:
+    using Sum = Vector<double>;
     const Bundle<double> bundle_;
-    Vector<double> plus_[kColumns][1] = {}, minus_[kColumns][1] = {};
+    Sum plus_[kColumns][1] = {}, minus_[kColumns][1] = {};
 };
 
 // The same in memory, for narrow vectors.
@@ -101,9 +111,9 @@ class StoredSums {
     }
 
     void add(std::size_t row, std::size_t part, const Both<double>& change) {
-        for (std::size_t lane = 0; lane < kWidth<double>; ++lane)
-            sums_[bundle_.owner[row + lane]][part * kWidth<double> + lane] +=
-                Pair{change.plus[lane], change.minus[lane]};
+        for (std::size_t i = 0; i < kWidth<double>; ++i)
+            sums_[bundle_.owner[row + i]][part * kWidth<double> + i] +=
+                Pair{lane(change.plus, i), lane(change.minus, i)};
     }
 
     void finish(std::int64_t slow_rows, Change* changes) const {
@@ -118,7 +128,6 @@ class StoredSums {
     }
 
   private:
-    using Pair __attribute__((vector_size(2 * sizeof(double)))) = double;
     const Bundle<double> bundle_;
     Pair sums_[kMaxBundle][kLanes<double>];
 };

@@ -17,6 +17,9 @@ from qms22._runtime.validation import check_choice, check_count, is_number
 # smaller by orders of magnitude.
 RELATIVE_TOLERANCE = {"float64": 1e-13, "float32": 1e-8}
 
+# Squares of init_b and member values of many times that size must stay in the range of floats.
+_LARGEST_INIT_B = 1e100
+
 # The kernel multiplies three member values, and the product must not overflow.
 _LARGEST_VALUE = {"float64": 1e100, "float32": 1e12}
 
@@ -66,6 +69,11 @@ class SolverOptions:
             value = getattr(self, name)
             if not (is_number(value) and 0 < value < math.inf):
                 raise ValueError(f"{name} must be a positive finite number; got {value!r}")
+        if not 1 / _LARGEST_INIT_B <= self.init_b <= _LARGEST_INIT_B:
+            raise ValueError(
+                f"init_b must be from {1 / _LARGEST_INIT_B:g} to {_LARGEST_INIT_B:g}; "
+                f"got {self.init_b!r}"
+            )
         if not (is_number(self.alpha) and 0 <= self.alpha < 1):
             raise ValueError(f"alpha must be a number in [0, 1); got {self.alpha!r}")
         check_choice("dtype", self.dtype, ("float64", "float32"))

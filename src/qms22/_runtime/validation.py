@@ -18,8 +18,13 @@ from qms22._runtime.chunks import VALUES_IN_CACHE, VALUES_ON_GPU, row_chunks
 
 
 def is_number(value: object) -> bool:
-    """Return whether a value is a real number other than NaN; booleans do not count."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+    """Return whether a value is a real number in the range of floats; booleans do not count."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        return False
+    try:
+        return not math.isnan(value)
+    except OverflowError:  # a whole number too large for a float
+        return False
 
 
 def is_count(value: object) -> bool:
@@ -28,9 +33,11 @@ def is_count(value: object) -> bool:
 
 
 def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Raise ValueError unless a value is a whole number of at least `least`."""
+    """Raise ValueError unless a value is a whole number of at least `least` and below 2⁶³."""
     if not (is_count(value) and value >= least):
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}")
+    if value >= 2**63:
+        raise ValueError(f"{name} must be below 2**63")
 
 
 def check_share(name: str, value: Any) -> None:
