@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qms22 import QMS22, QMSClassifier
+from qms22 import QMS22, QMS22Ensemble, QMSClassifier
 
 
 @pytest.fixture
@@ -169,6 +169,18 @@ def test_constant_columns(
     detector = QMS22(scaling=scaling, max_iter=10, random_state=0)
     detector.fit(normal, unlabeled=batch)
     assert np.isfinite(detector.unlabeled_scores_).all()
+
+
+@pytest.mark.parametrize("constant", [5e-324, 1e-310, 1e-300, 1.7976931348623157e308])
+def test_ensemble_with_a_constant_column(
+    constant: float, normal: np.ndarray, batch: np.ndarray
+) -> None:
+    normal[:, 2] = batch[:, 2] = constant
+    batch[4, 2] = 1.0
+    detector = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch)
+    assert np.isfinite(detector.unlabeled_scores_).all()
+    assert np.isfinite(detector.score_samples(normal)).all()
+    assert 4 in detector.top_k(3)
 
 
 @pytest.mark.parametrize("scaling", ["maxabs", "standard"])

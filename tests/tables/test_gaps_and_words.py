@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,16 @@ def test_infinite_values_of_normal_rows_are_a_word() -> None:
         [2, 0, 1],
         [2, 1, 0],
     ]
+
+
+@pytest.mark.parametrize("large", [10**400, Fraction(10**400)])
+def test_numbers_too_large_for_a_float_are_infinite(large: Any) -> None:
+    infinite = pd.DataFrame({"x": [1.0, 2.0, 4.0, np.inf, -np.inf] * 5})
+    too_large = pd.DataFrame({"x": pd.Series([1, 2, 4, large, -large] * 5, dtype=object)})
+    expected = encoded(TabularEncoder().fit(infinite), infinite)
+    pd.testing.assert_frame_equal(encoded(TabularEncoder().fit(too_large), too_large), expected)
+    with pytest.raises(ValueError, match=r"infinite \(inf\) values: 'x' \(10, first at row 3\)"):
+        TabularEncoder(missing="error").fit(too_large)
 
 
 def test_columns_that_are_lacking_in_a_part_have_the_typical_value() -> None:

@@ -25,6 +25,9 @@ LIMIT = 1024 * LARGEST
 # Without scaling only values that would overflow are cut off.
 UNSCALED_LIMIT = 1e100
 
+# The inverse of a number below the first is infinite; a factor of infinity or 0 could make a NaN.
+_TINY, _HUGE = np.finfo(np.float64).tiny, np.finfo(np.float64).max
+
 # Sums are exact: every term is rounded to a whole multiple of 2^-62 first.
 _FINE_BITS, _COARSE_BITS = 62, 26
 _ROWS_PER_BATCH = 65_536
@@ -184,6 +187,7 @@ class FeatureScaler:
         if scaling == "maxabs":
             return cls(peak, zeros, np.full(n_features, LARGEST), LIMIT)
         constant = extent.high == extent.low
+        peak[constant & (peak < _TINY)] = 1.0
         center = mean(partial(_in_peaks, peak=peak)).value
         center[constant] = extent.low[constant] / peak[constant]
         # In units of the largest distance from the center, so that no square is too small to count.
@@ -191,10 +195,9 @@ class FeatureScaler:
         spread[spread <= 0.0] = 1.0
         squares = mean(partial(_squared_distances, peak=peak, center=center, spread=spread))
         deviation = spread * np.sqrt(squares.value)
-        largest = np.finfo(np.float64).max
         with np.errstate(over="ignore", divide="ignore"):
-            deviation[constant] = np.minimum(DEVIATION / LARGEST / peak[constant], largest)
-            factor = np.minimum(DEVIATION / deviation, largest)
+            deviation[constant] = DEVIATION / LARGEST / peak[constant]
+            factor = np.minimum(DEVIATION / deviation, _HUGE)
         return cls(peak, center, factor, LIMIT)
 
     def transform(
@@ -218,12 +221,15 @@ def range_scaler(normal: NDArray[np.float64]) -> FeatureScaler:
     """
     peak = np.maximum(normal.max(axis=0), -normal.min(axis=0))
     peak[peak == 0.0] = 1.0
+    constant = normal.max(axis=0) == normal.min(axis=0)
+    peak[constant & (peak < _TINY)] = 1.0
     in_peaks = normal / peak
     width = in_peaks.max(axis=0) - in_peaks.min(axis=0)
-    # Dividing by 1 / peak undoes the division by the peak; for tiny peaks it is infinite.
+    # Dividing by 1 / peak undoes the division by the peak.
+    width[constant] = 1.0 / peak[constant]
     with np.errstate(over="ignore"):
-        width = np.where(width == 0.0, 1.0 / peak, width)
-    return FeatureScaler(peak, np.median(in_peaks, axis=0), 1.0 / width, UNSCALED_LIMIT)
+        factor = np.minimum(1.0 / width, _HUGE)
+    return FeatureScaler(peak, np.median(in_peaks, axis=0), factor, UNSCALED_LIMIT)
 
 
 def fit_scaler_and_stack(
