@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_coefficients_are_uploaded_row_by_row(fake_cupy: Any) -> None:
 
 @on_gpu
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_gpu_scores_to_the_same_bits(order: str) -> None:
+def test_gpu_scores_to_the_same_bits(order: Literal["C", "F"]) -> None:
     task = real_task(3_000, 7)
     members = solve(task, SolverOptions(n_components=11, max_iter=4)).members
     members = replace(members, A=np.asarray(members.A, order=order))
