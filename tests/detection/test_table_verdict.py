@@ -217,6 +217,7 @@ def test_what_only_says_when_has_not_moved() -> None:
         month=np.repeat([1, 2], 300), DayOfMonth=days, hour=8 + days % 9, year=2024
     )
     batch = orders(200, 2).assign(month=3, DayOfMonth=np.repeat([1, 2], 100), hour=9, year=2024)
+    normal["weekday"], batch["weekday"] = np.array(["Mon", "Tue", "Wed"])[days % 3], "Tue"
     normal["ticket"], batch["ticket"] = np.arange(600) // 3, 200 + np.arange(200) // 3
     found = detect(normal, batch, k=5, missing="impute", **QUICK)
     assert not moves(found)

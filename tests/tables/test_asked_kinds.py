@@ -15,7 +15,7 @@ def table() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     return pd.DataFrame(
         {
-            "zip": rng.choice([1010, 2020, 3030], N),
+            "route": rng.choice([1010, 2020, 3030], N),
             "code": [f"{at % 20:03}" for at in range(N)],
             "paid": rng.choice(["yes", "no"], N),
             "day": [20240101 + at % 28 for at in range(N)],
@@ -33,7 +33,7 @@ def kinds(**asked: str) -> dict[str, str]:
 
 def test_what_is_inferred() -> None:
     assert kinds() == {
-        "zip": "numeric",
+        "route": "numeric",
         "code": "categorical",
         "paid": "categorical",
         "day": "date",
@@ -44,11 +44,11 @@ def test_what_is_inferred() -> None:
 
 @pytest.mark.parametrize("word", ["category", "categorical"])
 def test_numbers_as_categories(word: str) -> None:
-    encoder = TabularEncoder(kinds={"zip": word}).fit(table())
-    matrix = encoder.transform(table())[:, encoder.groups_["zip"]]
-    expected = table()["zip"].to_numpy()[:, np.newaxis] == [1010, 2020, 3030, -1]
+    encoder = TabularEncoder(kinds={"route": word}).fit(table())
+    matrix = encoder.transform(table())[:, encoder.groups_["route"]]
+    expected = table()["route"].to_numpy()[:, np.newaxis] == [1010, 2020, 3030, -1]
     np.testing.assert_array_equal(matrix, expected)
-    unseen = encoder.transform(table().assign(zip=4040))[:, encoder.groups_["zip"]]
+    unseen = encoder.transform(table().assign(route=4040))[:, encoder.groups_["route"]]
     assert unseen.tolist() == [[0, 0, 0, 1]] * N
 
 
@@ -64,11 +64,11 @@ def test_other_kinds() -> None:
 
 
 def test_columns_that_are_not_to_be_used() -> None:
-    encoder = TabularEncoder(kinds={"zip": "ignore", "size": "text"}).fit(table())
+    encoder = TabularEncoder(kinds={"route": "ignore", "size": "text"}).fit(table())
     notes = {column.name: column.note for column in encoder.columns_ if not column.outputs}
-    assert notes["zip"] == "ignored, as asked"
+    assert notes["route"] == "ignored, as asked"
     assert notes["size"] == "read as asked; ignored"
-    encoder.transform(table().drop(columns=["zip", "size", "who"]))
+    encoder.transform(table().drop(columns=["route", "size", "who"]))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,10 @@ def test_columns_that_are_not_to_be_used() -> None:
             {"Zip": "category"},
             "there is no column 'Zip' to read as category; the columns",
         ),
-        ({"zip": "float"}, "column 'zip' cannot be read as 'float'; give one of the kinds number,"),
+        (
+            {"route": "float"},
+            "column 'route' cannot be read as 'float'; give one of the kinds number,",
+        ),
         ({"who": "number"}, r"'who' cannot be read as asked \(numeric\): row 0 has 'customer 0'"),
         ({"size": "date"}, r"'size' cannot be read as asked \(date\): row 0 has"),
     ],

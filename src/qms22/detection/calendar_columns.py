@@ -1,4 +1,4 @@
-"""Columns of whole numbers that say when a row was made: years, months, days and counters."""
+"""Columns that say when a row was made: years, months, days, weekdays, hours and counters."""
 
 from __future__ import annotations
 
@@ -40,24 +40,34 @@ _LEAST_RISING = 0.95
 
 
 def says_when(cells: Cells) -> bool:
-    """Return whether a column has parts of dates as whole numbers: its name and range say so."""
+    """Return whether a column has parts of dates, as whole numbers or in words such as "Mon".
+
+    Its name says so, and its range or the number of its levels.
+    """
+    if cells.is_text:
+        part = _part_of_name(_words(cells.name))
+        return part is not None and len(cells.levels) <= _RANGES[part][1]
     return _part(cells) is not None
 
 
 def says_which_time(cells: Cells) -> bool:
-    """Return whether a column has parts of dates that are others in a later batch: no hours."""
+    """Return whether a column of numbers has others in a later batch: months, but no hours."""
     return _part(cells) not in {None, *_RECURRING}
 
 
 def _part(cells: Cells) -> str | None:
     """Return the part of a date that a column has; None if it is another column."""
     values = cells.values[cells.has_value] if cells.form == "number" else np.empty(0)
-    part = _part_of_name([word.lower() for word in _NAME.findall(cells.name)])
+    part = _part_of_name(_words(cells.name))
     if part is None or not len(values):
         return None
     low, high = _RANGES[part]
     is_in_range = values.min() >= low and values.max() <= high
     return part if is_in_range and (values == np.rint(values)).all() else None
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in _NAME.findall(name)]
 
 
 def _part_of_name(words: Sequence[str]) -> str | None:
