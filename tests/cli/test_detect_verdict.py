@@ -17,7 +17,7 @@ def readings(n_rows: int, seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
         {
-            "month": rng.integers(1, 3, n_rows),
+            "series": rng.integers(1, 3, n_rows),
             **{f"sensor {at}": rng.normal(10, 2, n_rows) for at in range(15)},
             "mode": rng.choice(["run", "idle"], n_rows),
         }
@@ -32,14 +32,14 @@ def files(tmp_path: Path) -> Path:
 
 
 def test_the_verdict_comes_before_the_rows_on_standard_error(files: Path) -> None:
-    readings(200, 2).assign(month=3).to_csv(files / "batch.csv", index=False)
+    readings(200, 2).assign(series=3).to_csv(files / "batch.csv", index=False)
     result = run(*DETECT, "--top", "5", cwd=files)
     assert result.exit_code == 0, result.stderr
     assert len(list(csv.reader(result.stdout.splitlines()))) == 6
     assert result.stdout.startswith("rank,")
     said = words_of(result.stderr)
-    assert "The batch has drifted as a whole: month" in said
-    assert "advice: 'month' was left out" in said
+    assert "The batch has drifted as a whole: series" in said
+    assert "advice: 'series' was left out" in said
     assert said.count("The columns that moved were left out") == 1
     columns = words_of(result.stderr.replace("│", " "))
     assert "looks like a period" in columns
