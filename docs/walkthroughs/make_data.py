@@ -8,7 +8,7 @@ changed.
 from __future__ import annotations
 
 import sys
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -80,7 +80,11 @@ def sensors(folder: Path) -> None:
 
 def patients(folder: Path) -> None:
     """Write 1,700 patients of a trial who pass the rules of a data manager, and the others."""
-    trial = pd.read_csv(str(files("lifelines") / "datasets" / "ACTG175.csv"))
+    # Found, not imported: the import would need packages that the data do not.
+    package = find_spec("lifelines")
+    if package is None or package.origin is None:
+        raise ImportError("the table of patients needs lifelines; install it as said above")
+    trial = pd.read_csv(Path(package.origin).parent / "datasets" / "ACTG175.csv")
     is_yes = {0: "no", 1: "yes"}
     table = pd.DataFrame(
         {

@@ -12,7 +12,7 @@ __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from qms22._runtime.build import build_info, show_build
-    from qms22.detection import BatchHistory, Detection, HistoryEntry, detect
+    from qms22.detection import BatchHistory, Detection, HistoryEntry, detect, score
     from qms22.estimators.calibration import Calibration
     from qms22.estimators.classifier import QMSClassifier
     from qms22.estimators.conformal import ContaminationEstimate, RowsBeyond
@@ -44,6 +44,7 @@ __all__ = [
     "build_info",
     "calibrate",
     "detect",
+    "score",
     "show_build",
 ]
 
@@ -65,6 +66,7 @@ _HOMES = {
     "build_info": "qms22._runtime.build",
     "calibrate": "qms22.estimators.pipelines",
     "detect": "qms22.detection.run",
+    "score": "qms22.detection.scoring",
     "show_build": "qms22._runtime.build",
 }
 

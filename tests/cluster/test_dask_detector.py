@@ -282,7 +282,7 @@ frame = dd.from_pandas(pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), npartit
         (frame, frame[["b", "a"]], ValueError, "feature names should match"),
         (frame, frame.assign(b="x"), ValueError, "column 'b' of unlabeled is not numeric but"),
         (rows, rows[rows[:, 0] > 1], ValueError, "unlabeled has no rows; give at least one"),
-        (rows[:3], rows, ValueError, "X has n_samples=3 known-normal rows, fewer than n_members"),
+        (rows[:3], rows, ValueError, "X has n_samples=3 known-normal rows, fewer than the"),
         (
             rows,
             rows.map_blocks(lambda block: block * np.nan),

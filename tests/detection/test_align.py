@@ -56,8 +56,8 @@ def test_columns_of_one_table_are_left_out() -> None:
     )
     np.testing.assert_array_equal(found.scores, expected.scores)
     assert [note.split(" are ")[0].split(" is ")[0] for note in found.notes] == [
-        "columns 'kind', 'region' of the frame",
-        "column 'memo' of the frame",
+        "columns 'kind', 'region' of the normal frame",
+        "column 'memo' of the batch",
     ]
     assert "memo" in found.table().columns  # results keep all columns of the batch
 

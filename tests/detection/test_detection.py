@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from page_data import read_page
-from visits import FAST, LEFT_OUT, N_BATCH, SICK, visits, write_visits
+from visits import N_BATCH, PLAIN, SICK, visits, write_visits
 
 import qms22
 from qms22 import Detection, QMS22Ensemble, TabularEncoder, detect
@@ -21,6 +21,7 @@ from qms22.detection import page, score
 from qms22.detection.checks import TableChecks
 from qms22.models import SavedModel
 from qms22.tables import read_table
+from qms22.tables.frame_source import FrameSource
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 @pytest.fixture(scope="module")
 def found(tables: tuple[pd.DataFrame, pd.DataFrame]) -> Detection:
-    return detect(*tables, **FAST)
+    return detect(*tables, **PLAIN)
 
 
 @pytest.fixture(scope="module")
@@ -79,8 +80,8 @@ def test_without_names_rows_are_called_by_position(
 def test_an_index_may_hold_labels_twice(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     normal, batch = tables
     twice = batch.set_axis(["a"] * len(batch), axis=0)
-    expected = detect(normal, batch, **FAST).table().reset_index(drop=True)
-    table = detect(normal, twice, **FAST).table()
+    expected = detect(normal, batch, **PLAIN).table().reset_index(drop=True)
+    table = detect(normal, twice, **PLAIN).table()
     assert set(table.index) == {"a"}
     pd.testing.assert_frame_equal(table.reset_index(drop=True), expected)
 
@@ -154,13 +155,13 @@ def test_columns_of_the_batch_that_clash_get_a_line_below() -> None:
 def test_frames_and_files_of_any_kind_agree(tmp_path: Path) -> None:
     files = write_visits(tmp_path)
     normal, batch = read_table(files / "normal.csv"), read_table(files / "batch.csv")
-    expected = detect(normal, batch, **FAST)
+    expected = detect(normal, batch, **PLAIN)
     for known, rows in (
         (str(files / "normal.csv"), files / "batch.parquet"),
         (pl.from_pandas(normal), pl.from_pandas(batch)),
         (normal, files / "batch.feather"),
     ):
-        found = detect(known, rows, **FAST)
+        found = detect(known, rows, **PLAIN)
         np.testing.assert_array_equal(found.scores, expected.scores)
         pd.testing.assert_frame_equal(found.table(), expected.table(), check_dtype=False)
 
@@ -331,7 +332,7 @@ def test_options_that_make_no_sense(
     tables: tuple[pd.DataFrame, pd.DataFrame], options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ValueError, match=words):
-        detect(*tables, **({**LEFT_OUT, "preset": "paper"} | options))
+        detect(*tables, **({"id": "visit", "preset": "paper"} | options))
 
 
 def test_two_columns_of_one_name_are_refused(
@@ -360,10 +361,14 @@ def test_messages_name_the_table(
     paths = [tmp_path / f"{name}.parquet" for name in frames]
     for path, frame in zip(paths, frames.values(), strict=True):
         frame.to_parquet(path)
-    with pytest.raises(ValueError, match=rf"^the frame \({role}\): ({words})"):
+    name = "the normal frame" if role == "normal" else "the batch"
+    with pytest.raises(ValueError, match=rf"^{name}: ({words})"):
         detect(*frames.values(), missing=missing)
-    with pytest.raises(ValueError, match=rf"{role}.parquet \({role}\): ({words})"):
+    with pytest.raises(ValueError, match=rf"{role}.parquet: ({words})"):
         detect(*paths, missing=missing)
+    parts = [FrameSource(frame, "visits.csv") for frame in frames.values()]
+    with pytest.raises(ValueError, match=rf"^visits.csv \({role}\): ({words})"):
+        detect(*parts, missing=missing)
 
 
 def test_messages_of_a_model_name_the_table(found: Detection, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from visits import FAST, N_BATCH, SICK, visits
+from visits import N_BATCH, PLAIN, SICK, visits
 
 from qms22 import QMS22Ensemble, detect
 from qms22.estimators import ensemble
@@ -45,7 +45,7 @@ def test_the_device_is_checked_before_anything_is_read(
 ) -> None:
     with pytest.raises(ValueError, match="device must be one of 'cpu', 'cuda', 'auto'; got 'tpu'"):
         detect("nothing.csv", "nothing.csv", device="tpu")
-    assert detect(*tables, **FAST, device="auto").detector.device == "auto"
+    assert detect(*tables, **PLAIN, device="auto").detector.device == "auto"
 
 
 def test_rows_that_the_detector_leaves_out_are_reported(

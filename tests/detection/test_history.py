@@ -106,7 +106,7 @@ def test_accepted_batches_are_known_normal(tmp_path: Path) -> None:
         detect(normal, rows, k=5, history=path, **FAST)
         BatchHistory(path).accept(len(BatchHistory(path).entries()))
     found = detect(normal, batch, k=5, history=path, **FAST)
-    assert found.notes == ("known-normal: the frame + 2 accepted batches (300 rows)",)
+    assert found.notes == ("known-normal: the normal frame + 2 accepted batches (300 rows)",)
     assert found.history[-1].n_normal == 500
     newest_first = pd.concat([normal, *reversed(accepted)], ignore_index=True)
     expected = detect(newest_first, batch, k=5, **FAST)
@@ -114,7 +114,7 @@ def test_accepted_batches_are_known_normal(tmp_path: Path) -> None:
     BatchHistory(path).take_back(2)
     with pytest.warns(UserWarning, match="entry 3 is replaced"):
         found = detect(normal, batch, k=5, history=path, **FAST)
-    assert found.notes == ("known-normal: the frame + 1 accepted batch (150 rows)",)
+    assert found.notes == ("known-normal: the normal frame + 1 accepted batch (150 rows)",)
 
 
 def test_a_batch_is_never_known_normal_in_its_own_search(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_the_newest_accepted_batches_count(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(past_batches, "MOST_ACCEPTED", 250)
     found = detect(normal, readings(100, 9), k=5, history=path, **FAST)
     assert found.notes == (
-        "known-normal: the frame + 2 accepted batches (200 rows), the newest of 3",
+        "known-normal: the normal frame + 2 accepted batches (200 rows), the newest of 3",
     )
 
 

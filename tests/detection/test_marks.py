@@ -323,11 +323,12 @@ def test_what_only_marked_rows_have(tables: tuple[pd.DataFrame, pd.DataFrame]) -
     assert detect(normal, batch, marks=marks, **options).n_scored == 140
     batch.loc[BORING[0], "weight"] = np.nan
     marks = marks_for(batch)
-    with pytest.raises(ValueError, match=r"the frame \(marked\): 1 column has missing \(NaN\) val"):
+    with pytest.raises(ValueError, match=r"the batch \(marked\): 1 column has missing \(NaN\) val"):
         detect(normal, batch, marks=marks, missing="error", **options)
     imputed = detect(normal, batch, marks=marks, **options)
-    with pytest.warns(UserWarning, match="1 of 10 marked rows have missing values, and are not"):
+    with pytest.warns(UserWarning, match="1 of 10 marked rows have missing values, and") as warned:
         dropped = detect(normal, batch, marks=marks, missing="drop", **options)
+    assert {warning.filename for warning in warned} == {__file__}
     assert imputed.n_scored == dropped.n_scored == 140
     assert dropped.n_dropped == 0
     assert not np.array_equal(imputed.scores, dropped.scores, equal_nan=True)

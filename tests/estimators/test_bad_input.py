@@ -78,7 +78,7 @@ def test_empty(shape: tuple[int, int], normal: np.ndarray) -> None:
 
 
 def test_too_few_normals(batch: np.ndarray) -> None:
-    message = r"n_samples=5 known-normal rows, fewer than n_members − 1 = 6"
+    message = r"n_samples=5 known-normal rows, fewer than the 6 that n_members=7 needs"
     with pytest.raises(ValueError, match=message):
         QMS22().fit(batch[:5], unlabeled=batch)
     QMS22(max_iter=2).fit(batch[:6], unlabeled=batch)

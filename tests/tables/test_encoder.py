@@ -247,7 +247,7 @@ def test_arrays() -> None:
     ("parameters", "expected"),
     [
         ({"missing": "skip"}, "missing must be one of"),
-        ({"ignore": "age"}, r"write \('age',\)"),
+        ({"ignore": "age"}, r"write \['age'\]"),
         ({"min_frequency": -1}, "min_frequency must be"),
         ({"min_frequency": 1.5}, "min_frequency must be"),
         ({"ignore": ("age", "height", "city", "member")}, "no column of the 40 normal rows"),

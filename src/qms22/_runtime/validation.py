@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from qms22._runtime.arrays import as_host, is_on_gpu
@@ -56,6 +56,16 @@ def check_choice(name: str, value: object, choices: tuple[object, ...]) -> None:
     """Raise ValueError unless a value is one of the choices."""
     if not any(value is choice or value == choice for choice in choices):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+
+
+def check_seed(name: str, value: Any) -> None:
+    """Raise ValueError unless random numbers can be drawn from a value."""
+    try:
+        check_random_state(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must be None or a whole number from 0 to 2³² − 1; got {value!r}"
+        ) from error
 
 
 def check_rows(

@@ -102,8 +102,6 @@ def print_columns(found: Detection) -> None:
         if names:
             more = f" and {len(names) - _MOST_COLUMNS:,} more" if len(names) > _MOST_COLUMNS else ""
             say(f"{kind}: {', '.join(names[:_MOST_COLUMNS])}{more}")
-    if found.n_dropped:
-        say(f"{found.n_dropped:,} unlabeled rows with missing values were dropped")
 
 
 def print_notes(found: Detection) -> None:

@@ -26,6 +26,7 @@ from qms22.estimators.calibration import count_held_out, warn_if_too_few
 from qms22.estimators.conformal_counts import FlagLine, HeldOutRanks
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.splits import check_not_held_out
+from qms22.tables.encoder_options import check_ignore
 
 # Held-out rows are brought to one process with all their columns.
 MOST_HELD_OUT = 200_000
@@ -90,8 +91,7 @@ class SearchOptions:
         check_share("fdr", self.fdr)
         check_choice("missing", self.missing, ("error", "impute"))
         check_count("max_samples", self.max_samples)
-        if isinstance(self.ignore, str):
-            raise ValueError(f"ignore must be a sequence of columns; write [{self.ignore!r}]")
+        check_ignore(self.ignore)
 
 
 def score_part(scorer: TableScorer, part: pd.DataFrame) -> NDArray[np.float64]:

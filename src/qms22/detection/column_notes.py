@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qms22.detection.encoding import EncodedTables
 from qms22.tables.cells import Cells
 from qms22.tables.words import list_some
 
+# Of fewer known-normal rows the user is told how little they can show.
+_FEW_NORMAL = 30
+
 
 def column_notes(
     encoded: EncodedTables, n_normal: int, ignored: Collection[str]
 ) -> tuple[str, ...]:
-    """Return sentences about missing cells, dropped rows and columns that are left out.
+    """Return sentences about few or dropped known-normal rows, and what columns lack.
 
     Parameters
     ----------
@@ -27,7 +31,28 @@ def column_notes(
     notes = [_missing(encoded), _left_out(encoded, ignored)]
     if n_dropped := n_normal - len(encoded.normal):
         notes.append(f"{n_dropped} of {n_normal} normal rows with missing values were dropped")
+    n_left = len(encoded.normal)
+    if n_left < _FEW_NORMAL:
+        notes.append(
+            f"{n_left} known-normal rows are few: by chance about 1 in {n_left + 1} normal rows is "
+            "odder than all of them, so take the ranking as a hint, or give more of them"
+        )
     return tuple(filter(None, notes))
+
+
+def note_dropped(scores: NDArray[np.float64], n_marked: int = 0) -> tuple[str, ...]:
+    """Return a note on the rows of a batch that were dropped, if any was.
+
+    Parameters
+    ----------
+    scores : ndarray
+        NaN for rows that were dropped and for marked ones.
+    n_marked : int
+        How many rows are not searched as they are marked.
+    """
+    n_dropped = int(np.count_nonzero(np.isnan(scores))) - n_marked
+    note = f"{n_dropped:,} of {len(scores):,} rows to search have missing values and were dropped"
+    return (note,) if n_dropped else ()
 
 
 def _missing(encoded: EncodedTables) -> str:

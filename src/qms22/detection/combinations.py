@@ -94,6 +94,8 @@ class _Alike:
         reach = int(_NEAR * n)
         first = np.searchsorted(self._ascending, value, side="left") - reach
         last = np.searchsorted(self._ascending, value, side="right") + reach
-        low, high = self._ascending[max(first, 0)], self._ascending[min(last, n - 1)]
+        if n == 0:
+            return np.zeros(len(ours.values), dtype=bool)
+        low, high = self._ascending[np.clip([first, last], 0, n - 1)]
         near: NDArray[np.bool_] = (ours.values >= low) & (ours.values <= high)
         return near

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.warn import warn_user
 from qms22.detection.marks import MarkedRows
 from qms22.detection.periods import find_periods
 from qms22.estimators.marks import Marks
@@ -129,10 +129,9 @@ def _encode_marked(
         with errors_named(name):
             usable, matrix = encoder.transform_part(table)
         if n_dropped := len(table) - len(usable):
-            warnings.warn(
+            warn_user(
                 f"{name}: {n_dropped} of {len(table)} marked rows have missing values, and are not "
                 "learned from",
-                stacklevel=4,
             )
         used.append(MarkedRows(name, table.iloc[usable], is_anomaly[usable]))
         matrices.append(matrix)

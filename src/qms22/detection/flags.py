@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from qms22._runtime.stages import begin_stage
+from qms22._runtime.warn import warn_user
 from qms22.detection.calibration import PooledTables, calibrate_tables, compare_tables
 from qms22.detection.encoding import EncodedTables
 from qms22.detection.scorer import TableScorer
@@ -67,7 +67,7 @@ def flag_by_rate(
         if full.is_quick(fdr):
             agreement = placed(full.agreement(fdr), encoded.positions, n_rows)
         if not flagged.any() and (why := full.why_none(fdr, name)):
-            warnings.warn(why, stacklevel=3)
+            warn_user(why)
     p_values = placed(calibration.p_values(), encoded.positions, n_rows)
     bound = calibration.bound_outliers(confidence=outlier_confidence(CONFIDENCE))
     return Flags(flagged, p_values, calibration.estimate_contamination(), bound, agreement)

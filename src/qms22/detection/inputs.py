@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,12 +10,16 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from qms22._runtime.chunks import draw_rows
+from qms22._runtime.warn import warn_user
 from qms22.detection.align import align_table, left_out
 from qms22.detection.marks import TableMarks
 from qms22.detection.rows import Table
 from qms22.detection.same_writing import match_writing
 from qms22.detection.streaming import in_memory, is_large, rows_to_draw
 from qms22.tables import TableSource, open_table
+from qms22.tables.column_names import find_column
+from qms22.tables.date_parts import split_part
+from qms22.tables.words import list_some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,14 +57,17 @@ def open_tables(
     normal: Table, batch: Table, max_samples: int | None, *, is_whole: bool
 ) -> InputTables:
     """Open two tables; read them if they fit into memory, or limit the rows (not if `is_whole`)."""
-    tables = InputTables(open_table(normal), open_table(batch), max_samples)
+    tables = InputTables(
+        open_table(normal, name="the normal frame"),
+        open_table(batch, name="the batch"),
+        max_samples,
+    )
     if max_samples is None and is_large(*tables[:2]):
         max_samples = rows_to_draw(len(tables.batch.names))
-        warnings.warn(
+        warn_user(
             f"{tables.normal.name} and {tables.batch.name} would take much of the memory there is, "
             f"and are read part by part; at most {max_samples} rows of each are drawn to learn "
             "from (max_samples)",
-            stacklevel=3,
         )
         tables = tables._replace(max_samples=max_samples)
     elif max_samples is None:
@@ -75,6 +81,28 @@ def open_tables(
             "instead, or draw all rows"
         )
     return tables
+
+
+def find_ignored(tables: InputTables, ignore: Sequence[str | int]) -> list[str]:
+    """Return the columns to leave out, as the tables call them.
+
+    They may be parts of a date, such as "sold (days)". Raise ValueError if no table has a column.
+    """
+
+    def find(name: str) -> str | None:
+        return find_column(name, tables.batch.names) or find_column(name, tables.normal.names)
+
+    found = []
+    for asked in map(str, ignore):
+        column, part = split_part(asked)
+        if (name := find(asked)) is None and (name := find(column)) is not None:
+            name += part
+        if name is None:
+            names = dict.fromkeys([*tables.batch.names, *tables.normal.names])
+            listed = list_some([repr(each) for each in names])
+            raise ValueError(f"there is no column {asked!r} to ignore; the columns are {listed}")
+        found.append(name)
+    return found
 
 
 def align_tables(

@@ -15,7 +15,6 @@ array([1])
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.warn import warn_user
 from qms22.detection.mark_table import (
     ANOMALY,
     MARK,
@@ -243,10 +243,9 @@ def _other_rows(
             f"({list_some(lacking)}); correct the marks, or add the columns"
         )
     if reasons:
-        warnings.warn(
+        warn_user(
             f"{name}: {len(reasons)} of {len(marked.marks)} marked rows are not in {batch.name} "
             f"and are taken for rows of other tables ({first})",
-            stacklevel=5,
         )
     rows = [row for row in sorted(reasons) if marked.marks[row] != UNSURE]
     table = marked.table.iloc[rows].drop(columns=list(ignore), errors="ignore")
@@ -283,8 +282,7 @@ def _contradiction(marked: MarkTable, row: int) -> ValueError:
 def _warn_unchecked(source: TableSource, batch: TableSource) -> None:
     """Warn that row numbers alone do not tell whether marks are about this batch."""
     if not isinstance(source, FrameSource):
-        warnings.warn(
+        warn_user(
             f"{source.name} names rows by number alone, and they are taken for rows of "
             f"{batch.name}; keep another column of that table beside, by which they can be checked",
-            stacklevel=5,
         )

@@ -46,6 +46,8 @@ def page_content(
     facts : mapping of str to str
         How the result was made.
     """
+    if truth is not None:
+        _check_truth(np.asarray(truth), found.scores.shape)
     ranking = found.ranking
     flagged = np.flatnonzero(found.flagged[ranking])
     n_kept = max(MOST_ROWS_ON_PAGE, flagged[-1] + 1 if len(flagged) else 0)
@@ -80,6 +82,17 @@ def page_content(
         findings=_findings(found, kept, names),
         history=[_batch(entry) for entry in found.history],
     )
+
+
+def _check_truth(truth: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless there is True or False, or 1 or 0, for each row of the batch."""
+    if truth.shape != shape:
+        raise ValueError(
+            f"truth must be of shape {shape}, one value per row of the batch; got shape "
+            f"{truth.shape}"
+        )
+    if not np.isin(truth, (0, 1)).all():
+        raise ValueError("truth must hold True or 1 for outliers, and False or 0 for the rest")
 
 
 def _evenly(normal: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy as np
 from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22._runtime.visible_text import visible
+from qms22._runtime.warn import warn_user
 from qms22.detection.history import BatchHistory, HistoryEntry, now
 from qms22.detection.history_rows import digest, rows_to_keep, to_parquet
 from qms22.detection.inputs import InputTables
@@ -78,7 +78,7 @@ class PastBatches:
         assert found.verdict is not None
         why_not = reason_to_refuse(found) if accept else ""
         if why_not:
-            self._warn(f"the batch was not accepted as known-normal: {why_not}")
+            warn_user(f"the batch was not accepted as known-normal: {why_not}")
         before = self._history.number_of(self._digest)
         entry = HistoryEntry(
             time=now(),
@@ -103,15 +103,11 @@ class PastBatches:
         try:
             entries = self._history.remember(entry, self._digest, to_parquet(rows), len(rows))
         except ValueError as error:
-            self._warn(f"the batch was not remembered: {error}")
+            warn_user(f"the batch was not remembered: {error}")
             return found
         if before is not None:
-            self._warn(f"the batch was in the history already; its entry {before} is replaced")
+            warn_user(f"the batch was in the history already; its entry {before} is replaced")
         return replace(found, history=entries)
-
-    @staticmethod
-    def _warn(text: str) -> None:
-        warnings.warn(text, stacklevel=4)
 
 
 def reason_to_refuse(found: Detection) -> str:

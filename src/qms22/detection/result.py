@@ -266,7 +266,9 @@ class Detection:
 
     def summary(self) -> pd.DataFrame:
         """Return the flagged rows without the columns of the batch, except `id`."""
-        rows, ranks = self._ranked_flagged()
+        return self._summary(*self._ranked_flagged())
+
+    def _summary(self, rows: NDArray[np.intp], ranks: NDArray[np.intp]) -> pd.DataFrame:
         if self.id is None:
             names = need("pandas").DataFrame(index=rows)
         else:
@@ -330,13 +332,6 @@ class Detection:
         from qms22.detection.page import page_content
         from qms22.report import write_page
 
-        if truth is not None and np.shape(truth) != self.scores.shape:
-            raise ValueError(
-                f"truth must be of shape {self.scores.shape}, one value per row of the batch; got "
-                f"shape {np.shape(truth)}"
-            )
-        if truth is not None and not np.isin(np.asarray(truth), (0, 1)).all():
-            raise ValueError("truth must hold True or 1 for outliers, and False or 0 for the rest")
         title = title or f"Suspicious rows of {self.source.title}"
         content = page_content(self, title, truth, {**(facts or {}), **self.facts()})
         return write_page(Path(path), content)
@@ -395,6 +390,11 @@ class Detection:
         return f"Detection: {n_flagged:,} of {self.n_scored:,} rows flagged{rate}{share}{verdict}"
 
     def _repr_html_(self) -> str:
-        """Return the first flagged rows for a notebook; text of the table stays text."""
-        shown = self.summary().iloc[:_ROWS_IN_NOTEBOOK].drop(columns="flagged")
-        return notebook_text(repr(self), shown)
+        """Return the first flagged rows for a notebook, or the first rows if none is flagged."""
+        rows, ranks = (each[:_ROWS_IN_NOTEBOOK] for each in self._ranked_flagged())
+        title = repr(self)
+        if not len(rows):
+            rows = self.ranking[:_ROWS_IN_NOTEBOOK]
+            ranks = np.arange(1, len(rows) + 1)
+            title += ". These rows are the most suspicious, but not certain to be anomalies."
+        return notebook_text(title, self._summary(rows, ranks).drop(columns="flagged"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,6 +23,8 @@ _RANKED_AT_ONCE = 1 << 16
 
 def check_id(source: TableSource, id: str | int | None) -> str | None:  # noqa: A002
     """Return the name of the column `id`; raise ValueError if there is none."""
+    if not isinstance(id, Hashable):
+        raise ValueError(f"id must be the name of one column; got {id!r}")
     if id is None or (name := find_column(str(id), source.names)) is not None:
         return None if id is None else name
     there = list_some([repr(name) for name in source.names])

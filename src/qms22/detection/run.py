@@ -15,7 +15,6 @@ Detection: 4 of 14 rows flagged; contains anomalies
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,15 +24,23 @@ from numpy.typing import NDArray
 
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.stages import begin_stage
-from qms22._runtime.validation import check_choice, check_count, check_share
+from qms22._runtime.warn import warn_user
 from qms22.detection.calibration import pool_tables
 from qms22.detection.checks import OddCells
-from qms22.detection.column_notes import column_notes
+from qms22.detection.column_notes import column_notes, note_dropped
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.explaining import explain_batch, group_rows, rows_to_explain
 from qms22.detection.flags import Flags, flag_by_rate, placed, share_of_outliers
-from qms22.detection.inputs import DrawnRows, InputTables, align_tables, draw, open_tables
+from qms22.detection.inputs import (
+    DrawnRows,
+    InputTables,
+    align_tables,
+    draw,
+    find_ignored,
+    open_tables,
+)
 from qms22.detection.marks import read_marks
+from qms22.detection.options import PRESETS, check_options
 from qms22.detection.past_batches import PastBatches
 from qms22.detection.result import Detection
 from qms22.detection.rows import (
@@ -49,12 +56,8 @@ from qms22.detection.scorer import TableScorer, learn_checks
 from qms22.detection.streaming import score_rows
 from qms22.detection.verdict import judge_tables
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.ensemble import QMS22Ensemble
-from qms22.estimators.qms22 import QMS22
 from qms22.estimators.thresholds import threshold
 from qms22.estimators.verdict import Verdict
-
-PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
 DEFAULT_TOP = 50
 
@@ -147,13 +150,23 @@ def detect(
     normal row has. A note in ``encoder.columns_`` says so. If rows are drawn, the kinds of columns,
     their levels and their usual values come from the drawn normal rows.
     """
-    _check_options(k, fdr, ignore, preset, max_samples, n_jobs)
-    if accept and (history is None or fdr is None):
-        raise ValueError("a batch is accepted by a history and a false discovery rate; give both")
+    check_options(
+        k=k,
+        fdr=fdr,
+        ignore=ignore,
+        missing=missing,
+        kinds=kinds,
+        preset=preset,
+        max_samples=max_samples,
+        seed=seed,
+        n_jobs=n_jobs,
+        history=history,
+        accept=accept,
+    )
     resolve_device(device)  # raises an error if there is no such device
     tables = open_tables(normal, batch, max_samples, is_whole=fdr is not None)
     id_name = check_id(tables.batch, id)
-    ignored = [str(name) for name in (*ignore, id_name) if name is not None]
+    ignored = [*find_ignored(tables, ignore), *([] if id_name is None else [id_name])]
     tables, ignored = align_tables(tables, ignored, kinds)
     past = None if history is None else PastBatches(history, tables, ignored)
     tables = tables if past is None else past.tables
@@ -190,7 +203,7 @@ def detect(
     )
     found = _result(tables, encoded, scorer, scores, odd, flags, fdr, id_name, verdict)
     if fdr is not None and found.is_drift_scored and found.flagged.any():
-        warnings.warn(found.remark, stacklevel=2)
+        warn_user(found.remark)
     if past is None:
         return found
     settings: dict[str, object] = {"k": k, "fdr": fdr, "id": id_name, "ignore": ignored}
@@ -203,30 +216,6 @@ def detect(
         "marked_anomalies": 0 if found.marks is None else len(found.marks.anomalies),
     }
     return past.remember(found, settings, accept=accept)
-
-
-def _check_options(
-    k: int | None,
-    fdr: float | None,
-    ignore: Sequence[str | int],
-    preset: str,
-    max_samples: int | None,
-    n_jobs: int | None,
-) -> None:
-    """Validate options that do not depend on the data."""
-    check_choice("preset", preset, tuple(PRESETS))
-    if k is not None and fdr is not None:
-        raise ValueError("k and fdr both say how many rows to flag; give one of them")
-    if k is not None:
-        check_count("k", k)
-    if fdr is not None:
-        check_share("fdr", fdr)
-    if isinstance(ignore, str):
-        raise ValueError(f"ignore must be a sequence of columns; write [{ignore!r}]")
-    if max_samples is not None:
-        check_count("max_samples", max_samples)
-    if n_jobs == 0:
-        raise ValueError("n_jobs must be a number of threads, or -1 for all cores; got 0")
 
 
 def _count_top(k: int | None, n_rows: int) -> int:
@@ -244,7 +233,9 @@ def _encode_drawn(
 ) -> EncodedTables:
     """Encode the rows that were drawn."""
     begin_stage("reading the columns")
-    names = (f"{tables.normal.name} (normal)", f"{tables.batch.name} (unlabeled)")
+    names = tables.normal.name, tables.batch.name
+    if names[0] == names[1]:
+        names = f"{names[0]} (normal)", f"{names[1]} (unlabeled)"
     marked = [] if tables.marks is None else tables.marks.parts(tables.normal, tables.batch)
     try:
         encoded = encode_tables(
@@ -269,6 +260,11 @@ def _encode_drawn(
 def _fit(detector: BatchDetector, encoded: EncodedTables, max_samples: int | None) -> None:
     """Fit a detector; without `max_samples` it decides how many rows to learn from."""
     begin_stage("learning")
+    if len(encoded.known) < detector._least_normal:
+        raise ValueError(
+            f"{len(encoded.known)} known-normal rows are too few to learn from; give at least "
+            f"{detector._least_normal}"
+        )
     if max_samples is not None:
         detector.set_params(max_samples=max_samples)
     detector.fit(
@@ -336,5 +332,5 @@ def _result(
         checks=scorer.checks,
         odd=odd,
         findings=group_rows(encoded, scorer, flags.flagged, reasons),
-        notes=tables.notes,
+        notes=(*tables.notes, *note_dropped(scores, tables.batch.n_rows - tables.n_searched)),
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING
+from os import PathLike
 
 from qms22._runtime.validation import check_count
+from qms22._runtime.warn import warn_user
 from qms22.detection.align import align_table, left_out
 from qms22.detection.checks import TableChecks
+from qms22.detection.column_notes import note_dropped
 from qms22.detection.encoding import errors_named
 from qms22.detection.explaining import explain_rows, rows_to_explain
 from qms22.detection.result import Detection
@@ -15,15 +16,13 @@ from qms22.detection.rows import Table, check_id, count_scored, flag_top
 from qms22.detection.same_writing import match_model
 from qms22.detection.scorer import TableScorer
 from qms22.detection.streaming import in_memory, is_large, score_rows
+from qms22.models import SavedModel, load_model
 from qms22.tables import TableSource, TabularEncoder, open_table
 from qms22.tables.words import list_some
 
-if TYPE_CHECKING:
-    from qms22.models import SavedModel
-
 
 def score(
-    model: SavedModel,
+    model: SavedModel | str | PathLike[str],
     table: Table,
     *,
     k: int | None = None,
@@ -34,8 +33,9 @@ def score(
 
     Parameters
     ----------
-    model : SavedModel
-        With an encoder, as `qms22 detect --save-model` writes it.
+    model : SavedModel or path
+        With an encoder, as `qms22 detect --save-model` writes it: the file, or what
+        `qms22.models.load_model` returns.
     table : path, TableSource or data frame
         As in `detect`. A file too large for memory is read chunk by chunk. Columns that the model
         does not use need not be there. For a column that it uses and that is not there, all rows
@@ -55,6 +55,7 @@ def score(
     """
     if k is not None:
         check_count("k", k)
+    model = _load(model)
     encoder, detector = model.encoder, model.detector
     if encoder is None:
         raise ValueError("the model has no encoder for tables; save one by 'qms22 detect'")
@@ -65,9 +66,8 @@ def score(
         checks.threshold = -detector.offset_
     source = open_table(table)
     if is_large(source):
-        warnings.warn(
+        warn_user(
             f"{source.name} would take much of the memory there is, and is read part by part",
-            stacklevel=2,
         )
     else:
         source = in_memory(source)
@@ -79,9 +79,11 @@ def score(
         id_name = aligned.renamed.get(id_name, id_name)
     source, rewritten = match_model(aligned.table, encoder)
     extra = left_out(aligned.extra, source.name, "the model")
-    notes = (*source.notes, *aligned.notes, *rewritten, *extra, *_note_lacking(encoder, source))
+    lacking = _note_lacking(encoder, source)
     scorer = TableScorer(encoder, detector, checks)
     scores, odd = score_rows(source, scorer, verbose)
+    dropped = note_dropped(scores)
+    notes = (*source.notes, *aligned.notes, *rewritten, *extra, *lacking, *dropped)
     if k is None:
         flagged = scores > checks.threshold
     else:
@@ -103,6 +105,18 @@ def score(
         odd=odd,
         notes=notes,
     )
+
+
+def _load(model: SavedModel | str | PathLike[str]) -> SavedModel:
+    """Return a model, read from its file if need be."""
+    if isinstance(model, str | PathLike):
+        return load_model(model)
+    if not isinstance(model, SavedModel):
+        raise ValueError(
+            f"model must be a model file or what load_model returns; got {type(model).__name__}, "
+            "so save a model first (qms22.models.save_model)"
+        )
+    return model
 
 
 def _note_lacking(encoder: TabularEncoder, source: TableSource) -> list[str]:

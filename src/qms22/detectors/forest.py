@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Self
 
 import numpy as np
@@ -13,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.validation import check_count, check_rows
+from qms22._runtime.warn import warn_user
 from qms22.estimators.base import ThresholdMixin
 from qms22.estimators.forest import fit_forest
 
@@ -104,10 +104,9 @@ class OutOfBagForest(ThresholdMixin, BaseEstimator):  # type: ignore[misc]
         check_count("min_samples_leaf", self.min_samples_leaf)
         normal = check_rows(self, X, reset=True)
         if unlabeled is None:
-            warnings.warn(
+            warn_user(
                 "no unlabeled rows were given, so there is nothing to tell from the known-normal "
                 "rows; pass the batch to search as fit(X, unlabeled=batch)",
-                stacklevel=2,
             )
             batch = normal
         else:

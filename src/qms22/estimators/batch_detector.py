@@ -23,7 +23,8 @@ from qms22._cpm.fit_log import FitReporting
 from qms22._cpm.options import SolverOptions
 from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
-from qms22._runtime.validation import check_count, check_path, check_rows
+from qms22._runtime.validation import check_count, check_path, check_rows, check_seed
+from qms22._runtime.warn import warn_user
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
 from qms22.estimators.batch_columns import BatchColumns
 from qms22.estimators.calibration import Calibration
@@ -54,7 +55,7 @@ ROWS_OF_FIT = ("_calibration", "_full", "_columns", "_normal", "_known", "_held_
 class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
     """A detector that learns from known-normal rows and from the batch it searches.
 
-    A subclass implements `_check_enough`, `_learn` and `_scorer`.
+    A subclass implements `_least_normal`, `_learn` and `_scorer`.
     """
 
     # Defaults for detectors that were saved before these existed.
@@ -114,10 +115,9 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         self._check_drawn(len(normal))
         marks = Marks.of(self, outliers, marked_normal, has_batch=unlabeled is not None)
         if unlabeled is None:
-            warnings.warn(
+            warn_user(
                 "no unlabeled rows were given, so the known-normal rows stand in for them: this is "
                 "a weak novelty detector; pass the batch to search as fit(X, unlabeled=batch)",
-                stacklevel=2,
             )
             batch = normal
         else:
@@ -283,6 +283,7 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         check_count("n_members", self.n_members, least=2)
         if self._n_drawn is not None:
             check_count("max_samples", self._n_drawn)
+        check_seed("random_state", self.random_state)
         check_path("log", self.log)
         check_path("checkpoint", self.checkpoint)
         if self.checkpoint is not None and self.random_state is None:
@@ -292,9 +293,10 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
             )
         return options
 
+    @property
     @abstractmethod
-    def _check_enough(self, n_normal: int) -> None:
-        """Raise ValueError if there are too few known-normal rows."""
+    def _least_normal(self) -> int:
+        """How many known-normal rows there must be."""
 
     @abstractmethod
     def _learn(
@@ -319,16 +321,17 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
 
     def _check_drawn(self, n_normal: int) -> None:
         """Raise ValueError if there are too few known-normal rows, in all or in a draw."""
-        self._check_enough(n_normal)
-        if self._n_drawn is None:
-            return
-        try:
-            self._check_enough(min(n_normal, self._n_drawn))
-        except ValueError as error:
+        least = self._least_normal
+        if n_normal < least:
             raise ValueError(
-                f"max_samples={self._n_drawn} known-normal rows are too few to learn from; "
-                "draw more"
-            ) from error
+                f"X has n_samples={n_normal} known-normal rows, fewer than the {least} that "
+                f"n_members={self.n_members} needs; give more rows or a smaller n_members"
+            )
+        if self._n_drawn is not None and self._n_drawn < least:
+            raise ValueError(
+                f"max_samples={self._n_drawn} known-normal rows are too few to learn from; draw "
+                f"at least {least}"
+            )
 
     def _reporting(self) -> FitReporting:
         """Return where the progress of a fit is reported to."""

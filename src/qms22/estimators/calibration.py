@@ -9,7 +9,6 @@ follows from that.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -22,6 +21,7 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import choose_rows, draw_rows
 from qms22._runtime.threads import OwnLock
 from qms22._runtime.validation import check_count, check_share
+from qms22._runtime.warn import warn_user
 from qms22.estimators.conformal import (
     SLACK,
     ContaminationEstimate,
@@ -92,19 +92,16 @@ def count_held_out(n_normal: int, n_batch: int) -> int:
     return max(1, min(n_normal // _ONE_HELD_OUT_IN, _MOST_PER_ROW * n_batch))
 
 
-def warn_if_too_few(
-    n_batch: int, n_held_out: int, fdr: float, n_splits: int, stacklevel: int = 3
-) -> None:
+def warn_if_too_few(n_batch: int, n_held_out: int, fdr: float, n_splits: int) -> None:
     """Warn that no row is flagged, if more held-out rows might change that."""
     least = least_to_flag(n_batch, n_held_out, fdr, n_splits)
     if least > 1:
         can = f"none or at least {least}" if least <= n_batch else "none"
         split = "" if n_splits == 1 else "each split at "
-        warnings.warn(
+        warn_user(
             "no row is flagged, which may be for want of known-normal rows: with "
             f"{n_held_out} of them held out, {split}fdr={fdr:g} can flag {can} of {n_batch} rows; "
             "give more known-normal rows, a smaller batch or a higher fdr",
-            stacklevel=stacklevel,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.validation import check_choice, check_count, check_share
+from qms22._runtime.warn import warn_user
 from qms22.estimators.batch_columns import BatchColumns
 from qms22.estimators.calibration import Calibration, warn_if_too_few
 from qms22.estimators.conformal import ContaminationEstimate, RowsBeyond
@@ -104,7 +104,7 @@ class CalibratedMixin:
             n_held_out = calibration.n_held_out
             warn_if_too_few(len(flagged), n_held_out, fdr, n_splits)
         elif why := full.why_none(fdr):
-            warnings.warn(why, stacklevel=2)
+            warn_user(why)
         return flagged
 
     def agreement(self, fdr: float = 0.1, *, method: str = "auto") -> NDArray[np.float64]:
@@ -254,9 +254,8 @@ class CalibratedMixin:
 def _warn_if_drifted(lost: Sequence[MovedColumn]) -> None:
     """Warn that flags may be due to a drift of the whole batch."""
     if lost:
-        warnings.warn(
+        warn_user(
             f"rows like the known-normal ones are missing in the batch ({lost[0].name}: "
             f"{lost[0].change}): it has drifted as a whole, so that most flags may be due to the "
             "drift, or more than a fifth of it are anomalies; see verdict()",
-            stacklevel=3,
         )

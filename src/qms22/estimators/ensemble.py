@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
+from itertools import count
 from os import PathLike
 from typing import Any
 
@@ -198,14 +199,14 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         drawn: int | None = AUTO_SAMPLES if self.max_samples == "auto" else self.max_samples
         return drawn
 
-    def _check_enough(self, n_normal: int) -> None:
-        n_known = n_normal - math.ceil(n_normal / min(self.n_splits, n_normal))
-        if n_known < self.n_members - 1:
-            raise ValueError(
-                f"X has n_samples={n_normal} known-normal rows, of which {n_known} stay when a "
-                f"part is held out, fewer than n_members − 1 = {self.n_members - 1}; give more "
-                "rows or a smaller n_members"
-            )
+    @property
+    def _least_normal(self) -> int:
+        # QMS22 also learns without the part that a split holds out.
+        return next(
+            n_normal
+            for n_normal in count(self.n_members)
+            if n_normal - math.ceil(n_normal / min(self.n_splits, n_normal)) >= self.n_members - 1
+        )
 
     def _learn(
         self,

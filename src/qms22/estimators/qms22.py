@@ -186,12 +186,9 @@ class QMS22(BatchDetector):
         check_count("n_restarts", self.n_restarts)
         return options
 
-    def _check_enough(self, n_normal: int) -> None:
-        if n_normal < self.n_members - 1:
-            raise ValueError(
-                f"X has n_samples={n_normal} known-normal rows, fewer than n_members − 1 = "
-                f"{self.n_members - 1}; give more rows or a smaller n_members"
-            )
+    @property
+    def _least_normal(self) -> int:
+        return self.n_members - 1
 
     def _learn(
         self,

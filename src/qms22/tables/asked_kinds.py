@@ -28,14 +28,24 @@ KIND_WORDS: dict[str, Kind | Literal["ignore"]] = {
 }
 
 
-def check_kinds(kinds: Mapping[str, str] | None, names: Collection[str]) -> None:
-    """Raise ValueError if a kind is not known, or a column is not there."""
+def check_kind_words(kinds: Mapping[str, str] | None) -> None:
+    """Raise ValueError if kinds are not given by column, or one is not known."""
+    if not isinstance(kinds, Mapping | None):
+        raise ValueError(
+            f"kinds must have a kind for each column, such as {{'zip': 'category'}}; got {kinds!r}"
+        )
     for name, kind in (kinds or {}).items():
         if kind not in KIND_WORDS:
             known = ", ".join(list(KIND_WORDS)[:6])
             raise ValueError(
                 f"column {name!r} cannot be read as {kind!r}; give one of the kinds {known}"
             )
+
+
+def check_kinds(kinds: Mapping[str, str] | None, names: Collection[str]) -> None:
+    """Raise ValueError if a kind is not known, or a column is not there."""
+    check_kind_words(kinds)
+    for name, kind in (kinds or {}).items():
         if name not in names:
             there = list_some([repr(each) for each in names])
             raise ValueError(

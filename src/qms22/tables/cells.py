@@ -239,12 +239,13 @@ def _sort(value: object) -> str:
         return "boolean"
     if isinstance(value, Real | Decimal):
         return "missing" if math.isnan(_float(value)) else "number"
-    if isinstance(value, date):
+    if isinstance(value, date) or type(value).__name__ == "Period":
         return "date"
     return "text" if isinstance(value, str | time) else "other"
 
 
-def _stamp(value: date) -> float:
+def _stamp(value: Any) -> float:
+    value = getattr(value, "start_time", value)  # of a period of pandas
     moment = value if isinstance(value, datetime) else datetime.combine(value, _EPOCH.time())
     since = moment.replace(tzinfo=None) - _EPOCH
     return float((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)

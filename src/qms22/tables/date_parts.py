@@ -40,6 +40,17 @@ def part_name(name: str, part: str) -> str:
     return f"{name} ({part})"
 
 
+def split_part(name: str) -> tuple[str, str]:
+    """Return the column of which a name means a part, and the end of the name that says so.
+
+    >>> split_part("sold (days)"), split_part("sold")
+    (('sold', ' (days)'), ('sold', ''))
+    """
+    ends = (part_name("", part) for part in _LEAST_DAYS)
+    end = next((end for end in ends if name.endswith(end)), "")
+    return name.removesuffix(end), end
+
+
 def part_of(output: str) -> str:
     """Return the name of the part of a date that a column of the matrix belongs to."""
     return output.replace(" sine)", ")").replace(" cosine)", ")")

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qms22._runtime.validation import check_choice
 from qms22.tables.asked_kinds import check_kinds
 from qms22.tables.cells import Cells, array_cells, frame_cells
-from qms22.tables.encoder_options import check_ignore, check_min_frequency
+from qms22.tables.encoder_options import check_array_like, check_parameters
 from qms22.tables.plan import ColumnInfo, ColumnPlan
 from qms22.tables.planning import plan_column
 from qms22.tables.plans import (
@@ -136,9 +135,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         dict from str to Cells
         """
-        check_choice("missing", self.missing, ("impute", "drop", "error"))
-        check_ignore(self.ignore)
-        check_min_frequency(self.min_frequency)
+        check_parameters(self.ignore, self.missing, self.min_frequency)
         columns = self._read(X, reset=True)
         check_kinds(self.kinds, [cells.name for cells in columns])
         planned = self._plan_columns(columns, None)
@@ -377,6 +374,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns = frame_cells(X)
         is_frame = columns is not None
         if columns is None:
+            check_array_like(X)
             # NumPy would turn the numbers of a list of mixed rows into texts.
             kind = None if hasattr(X, "dtype") else object
             rows = validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False)

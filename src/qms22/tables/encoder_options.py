@@ -1,24 +1,43 @@
-"""Checks of the parameters of an encoder."""
+"""Checks of the parameters of an encoder, and of what it reads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from qms22._runtime.validation import is_count, is_number
+from qms22._runtime.validation import check_choice, is_count, is_number
 
 
-def check_ignore(ignore: Sequence[str]) -> None:
-    """Raise ValueError if columns to ignore are given as one text."""
-    if isinstance(ignore, str):
+def check_parameters(ignore: Sequence[str], missing: str, min_frequency: float) -> None:
+    """Raise ValueError if a parameter makes no sense, whatever the table is."""
+    check_ignore(ignore)
+    check_way_of_missing(missing)
+    if not (
+        is_number(min_frequency)
+        and min_frequency >= 0
+        and (min_frequency < 1 or is_count(min_frequency))
+    ):
         raise ValueError(
-            f"ignore must be a sequence of column names; got the text {ignore!r}, for which write "
-            f"({ignore!r},)"
+            "min_frequency must be a share in [0, 1) or a whole number of rows; got "
+            f"{min_frequency!r}"
         )
 
 
-def check_min_frequency(least: float) -> None:
-    """Raise ValueError if the least number of rows of a level makes no sense."""
-    if not (is_number(least) and least >= 0 and (least < 1 or is_count(least))):
+def check_ignore(ignore: Sequence[str | int]) -> None:
+    """Raise ValueError if columns to ignore are not a sequence."""
+    if isinstance(ignore, str) or not isinstance(ignore, Iterable):
+        raise ValueError(f"ignore must be a sequence of columns; write [{ignore!r}]")
+
+
+def check_way_of_missing(missing: str) -> None:
+    """Raise ValueError if it is not known what to do with missing values."""
+    check_choice("missing", missing, ("impute", "drop", "error"))
+
+
+def check_array_like(table: Any) -> None:
+    """Raise ValueError for a list of dicts, all of which scikit-learn's message would print."""
+    if isinstance(table, list | tuple) and any(isinstance(row, Mapping) for row in table[:1]):
         raise ValueError(
-            f"min_frequency must be a share in [0, 1) or a whole number of rows; got {least!r}"
+            "a table must be a data frame or an array; got a list of dicts, so make one by "
+            "pandas.DataFrame"
         )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from qms22._runtime.warn import warn_user
 from qms22.tables.archive import ZIP_START, archived_tables, is_workbook
 from qms22.tables.arrow_source import ArrowSource, ArrowStreamSource
 from qms22.tables.compressed import TableFile
@@ -41,7 +41,7 @@ _ARROW_STARTS = (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
 _READ_FROM_START = (CsvSource, KeelSource, JsonSource, JsonLinesSource)
 
 
-def open_table(table: str | Path | TableSource | Any) -> TableSource:
+def open_table(table: str | Path | TableSource | Any, *, name: str = "the frame") -> TableSource:
     r"""Open a table to read it whole or in parts.
 
     Parameters
@@ -57,6 +57,8 @@ def open_table(table: str | Path | TableSource | Any) -> TableSource:
         Parts may have their columns in another order. A column that a part lacks is missing there.
         Workbooks, JSON documents, ARFF and KEEL files, compressed Parquet and Arrow files, and
         pipes are read into memory as a whole; a pipe at once.
+    name : str
+        What messages call a data frame.
 
     Returns
     -------
@@ -86,7 +88,7 @@ def open_table(table: str | Path | TableSource | Any) -> TableSource:
     if isinstance(table, list | tuple) and all(map(_is_place, table)):
         return _join([open_table(each) for each in table])
     if not isinstance(table, str | os.PathLike):
-        return FrameSource(table)
+        return FrameSource(table, name)
     if str(table) == "-":
         return _open_file(TableFile.standard_input())
     found = find_files(table)
@@ -162,7 +164,7 @@ def read_table(path: str | Path | list[str | Path]) -> Any:
 def warn_of_notes(source: TableSource) -> None:
     """Warn of what was guessed or left out to read a table."""
     for note in source.notes:
-        warnings.warn(note, stacklevel=3)
+        warn_user(note)
 
 
 def _is_place(table: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,9 +31,9 @@ class FrameSource(TableSource):
         self._notes = tuple(notes)
         supported = as_narwhals(frame, name)
         if supported is None:
+            remedy = "make one by pandas.DataFrame" if isinstance(frame, Iterable) else "give one"
             raise ValueError(
-                f"a table must be a path or a data frame; got {type(frame).__name__}, which can be "
-                "made one by pandas.DataFrame"
+                f"a table must be a path or a data frame; got {type(frame).__name__}, so {remedy}"
             )
         is_pandas = isinstance(frame, need("pandas", name).DataFrame)
         self._frame = frame if is_pandas else supported.to_pandas()

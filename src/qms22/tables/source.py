@@ -115,7 +115,7 @@ class TableSource(ABC):
         if not self.n_rows or not self.names:
             raise ValueError(
                 f"{self.name} has {self.n_rows} rows of {len(self.names)} columns; give a table "
-                "with at least one row"
+                "with at least one of each"
             )
 
     def place(self, row: int) -> str:
