@@ -299,3 +299,21 @@ def test_imports_are_lazy() -> None:
         "assert not {'pandas', 'pyarrow', 'narwhals', 'sklearn'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_periods_are_dates() -> None:
+    days = pd.period_range("2024-01-01", periods=60, freq="D")
+    order = np.random.RandomState(0).permutation(60)
+    table = pd.DataFrame({"day": days[order], "x": np.arange(60) % 7})
+    stamps = table.assign(day=table["day"].dt.start_time)
+    table.loc[3, "day"] = stamps.loc[3, "day"] = pd.NaT
+    encoder = TabularEncoder().fit(table)
+    assert encoder.columns_[0].kind == "date"
+    np.testing.assert_array_equal(
+        encoder.transform(table), TabularEncoder().fit(stamps).transform(stamps)
+    )
+
+
+def test_a_list_of_dicts_is_refused_in_one_sentence() -> None:
+    with pytest.raises(ValueError, match=r"^a table must be a data frame or an array; got a list"):
+        TabularEncoder().fit([{"x": 1, "y": 2}] * 30)
