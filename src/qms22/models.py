@@ -94,7 +94,7 @@ _DETECTORS = (QMS22, QMS22Ensemble)
 _HEADER = "qms22.json"
 _SCHEMA = "schema.json"  # of skops
 _ZIP_MAGIC = b"PK\x03\x04"
-_GIVE_ANOTHER = "give a file that save_model wrote"
+_GIVE_ANOTHER = "give a file that save_model or qms22 detect --save-model wrote"
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,8 @@ def detect(
         A column "source" says which table a row is in: "batch" (or empty) or "normal". Known-normal
         rows marked as anomalies are learned from as such; see `Detection.normal_to_check`.
     ignore : sequence of str or int
-        Columns to leave out.
+        Columns to leave out, of either table. Of the date "sold", "sold (days)" leaves out the
+        days and keeps the hour and the weekday.
     missing : {"impute", "drop", "error"}
         What to do with missing values: impute the usual value and learn where values are missing,
         drop the rows, or raise an error.

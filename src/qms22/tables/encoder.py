@@ -40,8 +40,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     have it; the cell has no value, as if it were missing. Every level of a category becomes a
     column of 0 and 1; rare levels share one, and so do levels that the normal table lacks: that one
     is 0 for every normal row, so that an unseen level stands out. A date becomes the days since the
-    first normal one, and the hour and the weekday, if they vary, as sine and cosine. Identifiers,
-    free text and columns with only one value are ignored, with a note in `columns_`.
+    first normal one, and the hour and the weekday, if they vary, as sine and cosine; a period
+    counts as its first moment, and a duration as its seconds. Identifiers, free text and columns
+    with only one value are ignored, with a note in `columns_`.
 
     Columns are matched by name, in any order. The columns of an array are called x0, x1, … and
     matched by position.
