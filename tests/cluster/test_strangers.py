@@ -199,7 +199,12 @@ def test_a_cluster_with_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setattr(module, "encrypt", recorded)
     rng = np.random.default_rng(0)
     T, S = rng.normal(size=(300, 3)), rng.normal(size=(100, 3))
-    parameters: dict[str, Any] = {"max_iter": 2, "n_components": 2, "contamination": 0.1, "random_state": 0}
+    parameters: dict[str, Any] = {
+        "max_iter": 2,
+        "n_components": 2,
+        "contamination": 0.1,
+        "random_state": 0,
+    }
     with (
         distributed.LocalCluster(
             n_workers=2,
