@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: demo test test-fast golden lint lint-cpp format docs walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
-	clean
+	wheel wheel-test clean
 
 demo: $(READY)
 	$(BIN)/qms22 demo
@@ -27,6 +27,7 @@ lint: $(READY) lint-cpp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/zizmor --offline --quiet .github
 	$(BIN)/mypy
 
 CUDA_FILES := $(wildcard src/qms22/*/cuda/*.cu src/qms22/*/cuda/*.hpp tests/*.cpp tests/*/*.cpp)
@@ -98,8 +99,25 @@ ALL_DETECTORS := $(foreach name,QMS22 QMS22Ensemble BRM OCKRA IsolationForest \
 SMOKE_SETS := ecoli-0_vs_1 ecoli4 glass0 glass6 haberman iris0 new-thyroid1 shuttle-c2_vs_c4 \
 	wisconsin yeast-2_vs_4 zoo-3 cleveland-0_vs_4
 
+# The sdist and the Linux wheels of a release, built from the sdist alone for systems with glibc 2.28 or
+# newer and checked by auditwheel and abi3audit, in dist/. WHEEL_MACHINE=aarch64 builds for ARM.
+WHEEL_TOOLS := build/wheel-tools
+WHEEL_MACHINE ?= $(shell uname -m)
+wheel: $(WHEEL_TOOLS)/.ready
+	$(WHEEL_TOOLS)/bin/python tools/wheels.py build --machine $(WHEEL_MACHINE)
+
+# Installs them for every Python from 3.11 on that is found here, without compiler and without this
+# checkout, and runs the tests that the release runs.
+wheel-test: wheel
+	$(WHEEL_TOOLS)/bin/python tools/wheels.py test
+
+$(WHEEL_TOOLS)/.ready: Makefile
+	$(PYTHON) -m venv $(WHEEL_TOOLS)
+	$(WHEEL_TOOLS)/bin/python -m pip install --quiet --upgrade abi3audit auditwheel build ziglang
+	touch $@
+
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build dist
 
 # An editable install: changes of Python files need no new install; the compiled core is rebuilt
 # when one of its files changes.
