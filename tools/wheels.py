@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def find_interpreters() -> list[Interpreter]:
-    """Find the newest patch of every supported Python on the search path and in pyenv."""
+    """Find every supported version of Python on the search path and in pyenv."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     folders = [Path(folder) for folder in os.get_exec_path()]
     folders += sorted(pyenv.glob("versions/*/bin"))
@@ -127,6 +127,7 @@ def build_wheel(interpreter: Interpreter, tag: str, machine: str) -> Path:
     python = new_environment(interpreter, WORK / "build" / tag)
     run(python, "-m", "pip", "download", "-q", "-d", requirements, "cmake", "ninja", *wanted)
     toolchain = {
+        "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count()),
         "QMS22_WHEEL_MACHINE": machine,
         "QMS22_ZIG": str(files("ziglang") / "zig"),
         "_PYTHON_HOST_PLATFORM": f"linux-{machine}",  # the platform in the name of the wheel
