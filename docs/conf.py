@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import warnings
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
 import qms22
+
+sys.path.insert(0, str(Path(__file__).parent / "_tools"))
+from publish import folder_of
 
 project = "qms22"
 author = "the qms22 developers"
@@ -18,17 +22,44 @@ release = version = qms22.__version__
 extensions = [
     "myst_parser",
     "numpydoc",
+    "run_blocks",
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx_click",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "examples", "sg_execution_times.rst", "benchmark"]
-myst_enable_extensions = ["dollarmath", "deflist"]
+exclude_patterns = ["_build", "benchmark", "examples", "**sg_execution_times.rst"]
+myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-html_theme = "furo"
-html_title = "qms22"
+html_theme = "pydata_sphinx_theme"
+html_title = f"qms22 {release}"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/logo.svg"
+html_show_sourcelink = False
+html_sidebars = {"index": [], "demo": []}
+html_theme_options = {
+    "logo": {
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo.svg",
+        "text": html_title,
+    },
+    "navbar_end": ["version-switcher", "theme-switcher"],
+    # Beside the folders of all versions; `docs/_tools/publish.py` writes it.
+    "switcher": {"json_url": "../switcher.json", "version_match": folder_of(release)},
+    "check_switcher": False,
+    "show_version_warning_banner": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "default",
+    "pygments_dark_style": "github-dark",
+}
+
+# Attributes of fitted objects are described in docstrings, not as objects of their own.
+nitpick_ignore_regex = [("py:obj", r"\w+_")]
 
 autodoc_typehints = "none"  # the numpydoc docstrings have them
 numpydoc_show_class_members = False
@@ -53,7 +84,7 @@ def setup(app: Sphinx) -> None:
     """Copy the report of the benchmark, a page of its own, beside the other pages."""
 
     def copy_report(app: Sphinx, error: Exception | None) -> None:
-        if error is None:
+        if error is None and app.builder.format == "html":
             report = Path(app.srcdir) / "benchmark"
             shutil.copytree(report, Path(app.outdir) / "benchmark", dirs_exist_ok=True)
 

@@ -62,7 +62,7 @@ class DaskQMS22(BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    QMS22 : For rows in memory; describes the parameters and attributes.
+    qms22.QMS22 : For rows in memory; describes the parameters and attributes.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    QMS22Ensemble : For rows in memory; describes the parameters and attributes.
+    qms22.QMS22Ensemble : For rows in memory; describes the parameters and attributes.
 
     Notes
     -----
