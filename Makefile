@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast golden lint lint-cpp format docs linkcheck publish walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
+.PHONY: demo test test-fast golden lint lint-cpp format docs walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
 	wheel wheel-test clean
 
 demo: $(READY)
@@ -55,6 +55,7 @@ docs: $(READY)
 	$(BIN)/python docs/_tools/check_site.py build/docs
 	@echo "open build/docs/index.html"
 
+.PHONY: linkcheck publish
 # Follows the links that leave the site. It needs a network, so `make docs` does not do it.
 linkcheck: docs
 	$(SPHINX) build/linkcheck -b linkcheck

@@ -1,4 +1,4 @@
-"""Set-up of all tests: scikit-learn, Hypothesis, and the benchmarks on the import path."""
+"""Set-up of all tests: scikit-learn, Hypothesis, benchmarks and tools of the docs as modules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")
 settings.register_profile("qms22", deadline=None)
 settings.load_profile("qms22")
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+for _folder in ("benchmarks", "docs/_tools"):
+    sys.path.insert(0, str(Path(__file__).parent.parent / _folder))
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,8 @@ from terminal import run_on_terminal
 
 _SESSION = "run_blocks"
 _PAGES = "live"
+# Columns that a page shows beside the lists at its left and right.
+_WIDTH = 88
 
 
 class Session:
@@ -39,7 +41,7 @@ class Session:
 
     def run_shell(self, script: str) -> str:
         """Run lines of a shell and return what they print."""
-        return run_on_terminal(script, self.folder)
+        return run_on_terminal(script, self.folder, _WIDTH)
 
     def run_python(self, code: str) -> str:
         """Run Python code and return what it prints."""
@@ -71,10 +73,10 @@ class _PageDirective(SphinxDirective):
 
     @property
     def session(self) -> Session:
-        documents = self.env.temp_data
-        if _SESSION not in documents:
-            documents[_SESSION] = Session()
-        return documents[_SESSION]
+        session: Session | None = self.env.temp_data.get(_SESSION)
+        if session is None:
+            session = self.env.temp_data[_SESSION] = Session()
+        return session
 
 
 class RunBlock(_PageDirective):
@@ -151,7 +153,10 @@ class LivePage(_PageDirective):
         name = self.arguments[0]
         kept = Path(self.env.doctreedir) / _PAGES / name
         kept.parent.mkdir(exist_ok=True)
-        shutil.copyfile(self.session.folder / name, kept)
+        try:
+            shutil.copyfile(self.session.folder / name, kept)
+        except FileNotFoundError:
+            raise self.error(f"no block of this page has written {name}") from None
         place = posixpath.relpath(f"{_PAGES}/{name}", posixpath.dirname(self.env.docname) or ".")
         title = escape(self.options.get("title", name))
         html = (

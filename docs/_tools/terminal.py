@@ -9,11 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-WIDTH = 100
 
-
-def run_on_terminal(script: str, folder: Path) -> str:
-    """Run lines of a shell on a terminal of 100 columns.
+def run_on_terminal(script: str, folder: Path, width: int = 100) -> str:
+    """Run lines of a shell as on a terminal.
 
     Parameters
     ----------
@@ -21,6 +19,8 @@ def run_on_terminal(script: str, folder: Path) -> str:
         Commands, one per line. ``qms22`` and ``python`` are those of this environment.
     folder : Path
         Where they run.
+    width : int
+        Columns of the terminal.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def run_on_terminal(script: str, folder: Path) -> str:
         env={
             **os.environ,
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-            "COLUMNS": str(WIDTH),
+            "COLUMNS": str(width),
             "NO_COLOR": "1",
         },
         stdout=terminal,
