@@ -32,6 +32,7 @@ extensions = [
 exclude_patterns = ["_build", "benchmark", "examples", "**sg_execution_times.rst"]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+smartquotes_action = "qe"  # two hyphens start an option, and are no dash
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"qms22 {release}"
@@ -80,12 +81,22 @@ sphinx_gallery_conf = {
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 
-def setup(app: Sphinx) -> None:
+def show_example(app: Sphinx, ctx: object, lines: list[str]) -> None:
+    """Show the example of a command's help text as code."""
+    if "| Example:" in lines:
+        at = lines.index("| Example:")
+        example = [line.removeprefix("| ") for line in lines[at + 1 :]]
+        lines[at:] = [".. code-block:: bash", "", *example]
+
+
+def copy_report(app: Sphinx, error: Exception | None) -> None:
     """Copy the report of the benchmark, a page of its own, beside the other pages."""
+    if error is None and app.builder.format == "html":
+        report = Path(app.srcdir) / "benchmark"
+        shutil.copytree(report, Path(app.outdir) / "benchmark", dirs_exist_ok=True)
 
-    def copy_report(app: Sphinx, error: Exception | None) -> None:
-        if error is None and app.builder.format == "html":
-            report = Path(app.srcdir) / "benchmark"
-            shutil.copytree(report, Path(app.outdir) / "benchmark", dirs_exist_ok=True)
 
+def setup(app: Sphinx) -> None:
+    """Connect what this site does beside Sphinx."""
+    app.connect("sphinx-click-process-description", show_example)
     app.connect("build-finished", copy_report)

@@ -113,7 +113,7 @@ class RunBlock(_PageDirective):
             return []
         shown = [self._literal(code, self.language)]
         if output.strip() and hidden != "output":
-            shown.append(self._literal(output.rstrip(), "text", "output"))
+            shown.append(self._literal(output.rstrip(), "text", "output", f"of-{self.language}"))
         return shown
 
     def _literal(self, text: str, language: str, *classes: str) -> nodes.literal_block:
