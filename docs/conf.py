@@ -62,6 +62,11 @@ html_theme_options = {
 # Attributes of fitted objects are described in docstrings, not as objects of their own.
 nitpick_ignore_regex = [("py:obj", r"\w+_")]
 
+# Links inside of the site are checked by `docs/_tools/check_site.py`, and publishers, to which
+# doi.org leads, answer programs with an error.
+linkcheck_ignore = [r"(?!https?:)", r"https://doi\.org/"]
+linkcheck_timeout = 20
+
 autodoc_typehints = "none"  # the numpydoc docstrings have them
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
