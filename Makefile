@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast golden lint lint-cpp format docs walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
+.PHONY: demo test test-fast golden lint lint-cpp format docs linkcheck publish walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
 	wheel wheel-test clean
 
 demo: $(READY)

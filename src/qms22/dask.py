@@ -1,6 +1,6 @@
 """Detectors on a Dask cluster: rows stay on the workers, results are those of one machine.
 
-``pip install "qms22[cluster]"``. Find the suspicious rows of a data frame with columns of any
+``pip install "qms22[dask]"``. Find the suspicious rows of a data frame with columns of any
 kind::
 
     from distributed import Client
@@ -52,6 +52,10 @@ client keeps four; it also holds eight per row of the batch, for ``unlabeled_sco
 sends 16 bytes per 2,048 rows to the driver. The driver and the shards use ports of their own and
 send sums and decisions, not rows, in plain text; a driver must have the fit's secret token.
 """
+
+from qms22._runtime.packages import need
+
+need("distributed", "qms22.dask", "dask")
 
 from qms22.cluster.dask_detect import detect
 from qms22.cluster.dask_detector import DaskQMS22

@@ -1,4 +1,4 @@
-"""Model files: fitted detectors on disk, in the skops format (``pip install "qms22[model]"``).
+"""Model files: fitted detectors on disk, in the skops format.
 
 Loading a model file never runs code from it. The file is a zip archive of plain arrays, a
 description of the objects made of them, and ``qms22.json`` with the format and the facts about the
@@ -174,7 +174,7 @@ def save_model(
     >>> bool((model.detector.score_samples(S) == detector.score_samples(S)).all())
     True
     """
-    skops_io = need("skops.io", "a model file", "model")
+    skops_io = need("skops.io", "a model file")
     if type(detector) not in _DETECTORS:
         raise TypeError(
             "a model file can hold a QMS22 or a QMS22Ensemble detector; got a "
@@ -220,7 +220,7 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
         If the file is not a model of qms22, is damaged, holds a type that a model must not hold,
         or has the format of a newer version of qms22.
     """
-    skops_io = need("skops.io", "a model file", "model")
+    skops_io = need("skops.io", "a model file")
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{str(path)!r} is a folder; {_GIVE_ANOTHER}")

@@ -1,4 +1,4 @@
-"""Detection on Ray datasets (``pip install "qms22[cluster]" "ray[data]"``).
+"""Detection on Ray datasets (``pip install "qms22[ray]"``).
 
 Find the suspicious rows of a dataset with columns of any kind::
 
@@ -26,6 +26,10 @@ Restarts of a fit can also run on a Ray cluster, through joblib::
     with joblib.parallel_config(backend="ray"):
         QMS22(n_restarts=8, n_jobs=8).fit(normal, unlabeled=batch)
 """
+
+from qms22._runtime.packages import need
+
+need("ray.data", "qms22.ray", "ray")
 
 from qms22.cluster.ray import detect, score_samples
 

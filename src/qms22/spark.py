@@ -1,4 +1,4 @@
-"""Detection on Spark data frames (``pip install pyspark``).
+"""Detection on Spark data frames (``pip install "qms22[spark]"``).
 
 Find the suspicious rows of a data frame with columns of any kind::
 
@@ -19,6 +19,10 @@ Score a data frame with a fitted detector::
 
 qms22 must be installed on the executors.
 """
+
+from qms22._runtime.packages import need
+
+need("pyspark.sql", "qms22.spark", "spark")
 
 from qms22.cluster.spark import detect, score_samples
 

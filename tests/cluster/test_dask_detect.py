@@ -18,7 +18,7 @@ import qms22
 from qms22 import QMS22Ensemble
 from qms22.estimators.conformal import adaptive_benjamini_hochberg, conformal_p_values
 
-pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[cluster]'")
+pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[dask]'")
 
 import dask
 import dask.dataframe as dd

@@ -22,7 +22,7 @@ from qms22._cpm import restarts
 from qms22._runtime.chunks import draw_rows
 from qms22.models import load_model, save_model
 
-pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[cluster]'")
+pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[dask]'")
 
 import dask
 import dask.array as da
@@ -338,7 +338,6 @@ def test_no_rows_to_calibrate_with(client: Client) -> None:
 def test_the_fitted_detector_can_be_saved(
     tables: tuple[np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
-    pytest.importorskip("skops", reason="skops is not installed; pip install 'qms22[model]'")
     T, S = tables
     with dask.config.set(scheduler="synchronous"):
         detector = DaskQMS22(**PARAMETERS, max_samples=500).fit(

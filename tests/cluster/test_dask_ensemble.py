@@ -23,7 +23,7 @@ from qms22.estimators.conformal import conformal_p_values, flag_rows, merge_p_va
 from qms22.estimators.thresholds import threshold
 from qms22.models import load_model, save_model
 
-pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[cluster]'")
+pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[dask]'")
 
 import dask
 import dask.array as da
@@ -283,7 +283,6 @@ def test_parameters(tables: tuple[np.ndarray, np.ndarray]) -> None:
 def test_the_fitted_detector_can_be_saved(
     tables: tuple[np.ndarray, np.ndarray], tmp_path: Path
 ) -> None:
-    pytest.importorskip("skops", reason="skops is not installed; pip install 'qms22[model]'")
     found = fitted(tables)
     save_model(tmp_path / "model.skops", found.detector_)
     loaded = load_model(tmp_path / "model.skops").detector

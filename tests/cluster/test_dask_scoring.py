@@ -9,7 +9,7 @@ import pytest
 
 from qms22 import QMS22
 
-pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[cluster]'")
+pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[dask]'")
 
 import dask
 import dask.array as da

@@ -210,10 +210,10 @@ def _execute(jobs: Sequence[FitJob], n_jobs: int, backend: str) -> Iterator[FitR
 def _backend(name: str, n_jobs: int) -> Any:
     """Return joblib's configuration of a backend, after starting its cluster."""
     if name == "ray":
-        need("ray.util.joblib", "backend 'ray'", "cluster").register_ray()
+        need("ray.util.joblib", "backend 'ray'", "ray").register_ray()
     if name == "dask":
         # Use the client of this process, or start a local cluster.
-        distributed = need("dask.distributed", "backend 'dask'", "cluster")
+        distributed = need("dask.distributed", "backend 'dask'", "dask")
         try:
             distributed.get_client()
         except ValueError:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli.shared import explained, require, say
+from qms22._runtime.packages import need
+from qms22.cli.shared import explained, say
 
 if TYPE_CHECKING:
     from qms22.datasets import Dataset
@@ -193,8 +194,8 @@ def report_command(store: Path, output: Path) -> None:
     Example:
         qms22 bench report --store results.sqlite --output report
     """
-    require("bench report", "bench", "pandas", "matplotlib", "jinja2")
     with explained():
+        need("matplotlib", "bench report", "bench")
         from qms22.bench import Store
         from qms22.bench.report import write_report
         from qms22.bench.roc import pool_scores
@@ -218,7 +219,6 @@ def _load(
     if folder is not None and adbench is not None:
         raise click.UsageError("give either --folder or --adbench, not both")
     if folder is not None:
-        require("--folder", "bench", "pandas", "pyarrow")
         return choose_sets(load_folder(folder, label=label, outlier=outlier), patterns)
     if label is not None or outlier is not None:
         raise click.UsageError("--label and --outlier need --folder")

@@ -1,137 +1,130 @@
-"""`qms22 demo`: find anomalies in real data that need no download."""
+"""`qms22 demo`: the everyday job on two made-up tables, and how well it was done."""
 
 from __future__ import annotations
 
+import os
+import sys
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli.shared import check_output, explained, require
+from qms22.cli.output import print_columns, print_notes, print_verdict
+from qms22.cli.shared import explained, progress_shown, say
+from qms22.cli.terminal import plain_table, print_found
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from qms22.datasets.expenses import Expenses
+    from qms22.detection import Detection
 
-    from qms22 import QMS22
+_N_TOP = 25
 
 
-@click.command(short_help="Try the detector on real data that need no download.")
+@click.command(short_help="Try the detector on made-up tables that need no download.")
 @click.option(
-    "-k",
-    "--top",
-    type=click.IntRange(min=1),
-    default=200,
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("qms22-demo"),
     show_default=True,
-    help="How many rows to flag.",
-)
-@click.option(
-    "--show",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    help="How many of them to print.",
+    help="Directory for the tables and the page; it is made if there is none.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
     show_default=True,
-    help="Seed of the split and the shuffle.",
+    help="Seed of the tables.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("demo-roc.png"),
-    show_default=True,
-    help="Where to write the ROC curve: a .png, .pdf or .svg file.",
-)
-def demo(top: int, show: int, seed: int, output: Path) -> None:
-    """Find malignant tumours among 391 patients, given 178 benign ones.
+def demo(output: Path, seed: int) -> None:
+    """Find the anomalies among new expense claims, given claims that were checked.
 
-    Splits scikit-learn's breast-cancer data: half of the benign rows are the known-normal rows (T),
-    the other half and all malignant rows are the unlabeled batch (S). Fits QMS22 with the settings
-    of the paper, prints the most suspicious rows and how many outliers are among them, and draws
-    the ROC curve.
+    Writes two tables as offices have them: the checked claims of a quarter, and those of the week
+    after it, in which anomalies of seven kinds are hidden. Searches them as 'qms22 detect' does,
+    shows the result, writes the page, and tells how many of the anomalies were found.
 
     \b
     Example:
-        qms22 demo --top 100 --output roc.png
+        qms22 demo --output try --seed 1
     """
-    # Imported here to keep `qms22 --help` fast.
-    from qms22 import QMS22
+    tables = output / "expenses-checked.csv", output / "expenses-new.csv"
+    page = output / "expenses.html"
+    with explained(), progress_shown(enabled=True):
+        # Imported here to keep `qms22 --help` fast.
+        from qms22 import detect
+        from qms22.datasets.expenses import make_expenses
 
-    normal, unlabeled, is_outlier = _breast_cancer(seed)
-    if top > len(unlabeled):
-        raise click.UsageError(f"--top {top} is more than the {len(unlabeled)} unlabeled rows")
-    require("the picture", "plot", "matplotlib")
-    check_output(output, (".png", ".pdf", ".svg"), "--output")
-    detector = QMS22(random_state=seed).fit(normal, unlabeled=unlabeled)
-    _print_result(detector, len(normal), is_outlier, top, show)
-    _write_picture(output, is_outlier, detector.unlabeled_scores_, top)
-    click.echo(f"ROC curve written to {output}")
-
-
-def _breast_cancer(
-    seed: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Return known-normal rows, unlabeled rows, and which of the latter are outliers."""
-    import numpy as np
-    from sklearn.datasets import load_breast_cancer
-
-    X, y = load_breast_cancer(return_X_y=True)
-    benign = np.random.RandomState(seed).permutation(np.flatnonzero(y == 1))
-    malignant = np.flatnonzero(y == 0)
-    n_known = len(benign) // 2
-    rows = np.concatenate([benign[n_known:], malignant])
-    return X[benign[:n_known]], X[rows], y[rows] == 0
+        expenses = make_expenses(seed)
+        _write_tables(expenses, tables)
+        _print_story(expenses, tables, page)
+        found = detect(*tables, id="claim", k=_N_TOP)
+        found.report(page, title=f"Suspicious rows of {tables[1].name}")
+    print_notes(found)
+    print_columns(found)
+    print_verdict(found, quiet=False)
+    click.echo()
+    print_found(found)
+    _print_hits(expenses, found)
+    _show_page(page)
 
 
-def _print_result(
-    detector: QMS22, n_normal: int, is_outlier: NDArray[np.bool_], top: int, show: int
-) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from qms22.metrics import roc, true_positive_rate_at
-
-    scores = detector.unlabeled_scores_
-    picked = detector.top_k(top)
-    table = Table(title="Most suspicious rows")
-    for heading in ("rank", "row of S", "score η"):
-        table.add_column(heading, justify="right")
-    table.add_column("truth")
-    for rank, row in enumerate(picked[:show], start=1):
-        truth = "malignant" if is_outlier[row] else "benign"
-        table.add_row(str(rank), str(row), f"{scores[row]:.3f}", truth)
-
-    true_rate = true_positive_rate_at(is_outlier, scores, top)
-    summary = Table(title="How well they were found", show_header=False)
-    summary.add_column()
-    summary.add_column(justify="right")
-    summary.add_row("known-normal rows (T)", str(n_normal))
-    summary.add_row("unlabeled rows (S)", str(len(scores)))
-    summary.add_row("malignant among them", str(int(is_outlier.sum())))
-    summary.add_row(f"malignant in the top {top}", str(int(is_outlier[picked].sum())))
-    summary.add_row(f"TPR at k = {top}", f"{true_rate:.4f}")
-    summary.add_row("AUC", f"{roc(is_outlier, scores).auc:.4f}")
-
-    console = Console()
-    console.print(table)
-    console.print(summary)
-
-
-def _write_picture(
-    output: Path, is_outlier: NDArray[np.bool_], scores: NDArray[np.float64], top: int
-) -> None:
-    from matplotlib.figure import Figure
-
+def _write_tables(expenses: Expenses, paths: tuple[Path, Path]) -> None:
     from qms22._runtime.files import atomic_path
-    from qms22.plotting import plot_roc
 
-    figure = Figure(figsize=(6, 6), layout="constrained")
-    axes = plot_roc(is_outlier, scores, k=top, label="QMS22", ax=figure.add_subplot())
-    axes.set_title("Breast cancer: malignant among unlabeled rows")
-    with explained(), atomic_path(output) as temporary:
-        figure.savefig(temporary, dpi=150)
+    folder = paths[0].parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(
+            f"cannot make the directory {folder}: {error.strerror}; name another by --output"
+        ) from error
+    for path, table in zip(paths, (expenses.checked, expenses.new), strict=True):
+        with atomic_path(path) as temporary:
+            table.to_csv(temporary, index=False)
+
+
+def _print_story(expenses: Expenses, paths: tuple[Path, Path], page: Path) -> None:
+    n_hidden = sum(map(len, expenses.hidden.values()))
+    say(
+        f"A company has checked the {len(expenses.checked):,} expense claims of last quarter. The "
+        f"{len(expenses.new)} new ones have not been checked; {n_hidden} anomalies are hidden in "
+        "them."
+    )
+    files = " ".join(map(str, paths))
+    click.echo(f"\n$ qms22 detect {files} --id claim --top {_N_TOP} --report {page}\n", err=True)
+
+
+def _print_hits(expenses: Expenses, found: Detection) -> None:
+    """Print how many of the hidden anomalies are flagged, and what they are."""
+    from rich.console import Console
+
+    flagged = set(found.table(only_flagged=True)["claim"])
+    table = plain_table("What was hidden, and what was found")
+    table.add_column("hidden", justify="right")
+    table.add_column("found", justify="right")
+    table.add_column("anomaly")
+    n_hidden = n_found = 0
+    for name, claims in expenses.hidden.items():
+        n_hits = len(flagged.intersection(claims))
+        table.add_row(str(len(claims)), str(n_hits), name)
+        n_hidden, n_found = n_hidden + len(claims), n_found + n_hits
+    console = Console()
+    console.print()
+    console.print(table)
+    console.print(
+        f"\n{n_found} of the {n_hidden} hidden anomalies are among the {len(flagged)} flagged "
+        f"rows of {found.n_scored}.",
+        highlight=False,
+    )
+
+
+def _show_page(page: Path) -> None:
+    """Name the page; open it if there is someone to see it."""
+    say(f"written: {page}, a page to explore the rows; open it in a browser")
+    say("With your tables: qms22 detect NORMAL.csv NEW.csv --report page.html")
+    has_screen = sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    if has_screen and sys.stdout.isatty():
+        webbrowser.open(page.resolve().as_uri())

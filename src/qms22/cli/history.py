@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qms22.cli.csv_text import csv_lines
-from qms22.cli.shared import FILE, explained, require, say
+from qms22.cli.shared import FILE, explained, say
 from qms22.cli.terminal import NARROW, plain_table, safe
 
 if TYPE_CHECKING:
@@ -48,7 +48,6 @@ def history(file: Path, accepted: tuple[int, ...], taken_back: tuple[int, ...]) 
         qms22 history orders.sqlite
         qms22 history orders.sqlite --accept 3
     """
-    require("reading tables", "table", "pandas", "pyarrow")
     with explained():
         from qms22.detection import BatchHistory
 

@@ -10,7 +10,6 @@ import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -166,14 +165,6 @@ def in_options(text: str) -> str:
     return _NAMED.sub(lambda found: f"{_OPTIONS[found[1]]}", text)
 
 
-def require(option: str, extra: str, *packages: str) -> None:
-    """Raise UsageError if a package is not installed."""
-    for package in packages:
-        if find_spec(package) is None:
-            remedy = f"run pip install 'qms22[{extra}]'"
-            raise click.UsageError(f"{option} needs {package}, which is not installed; {remedy}")
-
-
 def check_goes_with(option: str, value: object, other: str, other_value: object) -> None:
     """Raise UsageError if an option is given without the one that it needs."""
     if value and other_value is None:
@@ -240,11 +231,6 @@ def check_table_outputs(
     for option, path in outputs.items():
         check_output(path, _SUFFIXES[option], option)
     check_overwriting(inputs, outputs)
-    require("reading tables", "table", "pandas", "pyarrow", "narwhals")
-    if outputs.get("--report") is not None:
-        require("--report", "report", "jinja2")
-    if outputs.get("--save-model") is not None:
-        require("--save-model", "model", "skops")
 
 
 def _is_same_file(first: Path, second: Path) -> bool:

@@ -126,14 +126,14 @@ class OtherDatabase(Database):
 
     def tables(self) -> dict[str, str]:
         """Return the tables and views."""
-        inspector = need("sqlalchemy").inspect(self.connection)
+        inspector = need("sqlalchemy", extra="sql").inspect(self.connection)
         quote = self.connection.dialect.identifier_preparer.quote
         names = [*inspector.get_table_names(), *inspector.get_view_names()]
         return {name: quote(name) for name in sorted(names)}
 
     def batches(self, query: str) -> Iterator[Any]:
         """Run a query; return its rows."""
-        sqlalchemy = need("sqlalchemy")
+        sqlalchemy = need("sqlalchemy", extra="sql")
         if ";" in query:
             raise sqlalchemy.exc.ArgumentError("it is more than one statement, or has a semicolon")
         options = {"stream_results": True, "yield_per": FETCHED}
