@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ import pandas as pd
 import pytest
 
 from qms22 import BatchHistory, Detection, HistoryEntry, detect
-from qms22.detection import history, history_rows, past_batches
+from qms22.detection import history, history_rows, past_batches, run
 from qms22.detection.history_rows import digest, from_parquet, to_parquet
 from qms22.tables import open_table
 
@@ -318,7 +320,84 @@ def test_other_files_are_refused_and_left_as_they_are(
     assert [each.name for each in tmp_path.iterdir()] == ["h.sqlite"]
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "update batches set moved = '[[1,'",
+        "update batches set moved = '5'",
+        "update batches set settings = '7'",
+        "update batches set n_rows = 'many'",
+        "update batches set time = x'ff00'",
+        "update batches set decision = 'odd'",
+        "alter table batches drop column share",
+        "drop table batches",
+        "drop table kept_rows",
+    ],
+)
+def test_damaged_entries_are_named_in_one_sentence(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    filled(path, 2).accept(1)
+    with sqlite3.connect(path) as database:
+        database.execute(damage)
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=r"h\.sqlite is no history of batches, or damaged \("):
+        detect(readings(60, 1), readings(30, 2), k=5, history=path, **FAST)
+    assert path.read_bytes() == before
+
+
+def test_a_locked_history_is_named_before_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "_LOCK_SECONDS", 0.05)
+    path = tmp_path / "h.sqlite"
+    filled(path, 2)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("begin exclusive")
+        with pytest.raises(ValueError, match="another program has locked it; try again when"):
+            detect(readings(60, 1), readings(30, 2), k=5, history=path, **FAST)
+        other.execute("rollback")
+    assert len(BatchHistory(path).entries()) == 2
+
+
+def test_a_result_is_not_lost_if_the_history_is_locked_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "_LOCK_SECONDS", 0.05)
+    path = tmp_path / "h.sqlite"
+    filled(path, 2)
+    judge = run.judge_tables
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+
+        def lock_and_judge(*arguments: Any) -> Any:
+            other.execute("begin exclusive")
+            return judge(*arguments)
+
+        monkeypatch.setattr(run, "judge_tables", lock_and_judge)
+        with pytest.warns(UserWarning, match="was not remembered: .* another program has locked"):
+            found = detect(readings(60, 1), readings(30, 2), k=5, history=path, **FAST)
+    assert len(found.top) == 5
+    assert len(BatchHistory(path).entries()) == 2
+
+
+def test_what_may_only_be_read_is_listed_and_refused_before_the_search(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "h.sqlite"
+    filled(path, 2)
+    for protected, sentence in ((path, "may only be read"), (tmp_path, "cannot be written into")):
+        with monkeypatch.context() as patch:
+            # Root may write everywhere.
+            patch.setattr(os, "access", lambda asked, _, p=protected: Path(asked) != p)
+            assert len(BatchHistory(path).entries()) == 2
+            with pytest.raises(ValueError, match=sentence):
+                detect(readings(60, 1), readings(30, 2), k=5, history=path, **FAST)
+
+
 def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ValueError, match="is no regular file; name a file"):
+        BatchHistory(tmp_path / "pipe")
     with pytest.raises(ValueError, match="is a directory; name a file"):
         BatchHistory(tmp_path)
     with pytest.raises(ValueError, match="cannot be written into"):

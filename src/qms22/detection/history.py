@@ -23,7 +23,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from qms22.detection.history_rows import from_parquet
 from qms22.estimators.verdict import Decision
@@ -124,6 +124,12 @@ class HistoryEntry:
 
 
 _COLUMNS = [entry.name for entry in fields(HistoryEntry)]
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("time", "normal", "batch", "sentence", "version", "accepted"), (str,)),
+    **dict.fromkeys(("n_normal", "n_rows", "n_flagged"), (int,)),
+    **dict.fromkeys(("p_value", "share"), (int, float)),
+}
+_MAY_BE_MISSING = {(None, "share"), (None, "accepted")}
 
 
 class BatchHistory:
@@ -146,12 +152,26 @@ class BatchHistory:
         self.path = Path(path).expanduser()
         if must_exist and not self.path.is_file():
             raise ValueError(f"there is no history {path}; a search that names it begins one")
-        if self.path.is_dir():
-            raise ValueError(f"the history {path} is a directory; name a file")
-        folder = self.path.parent
-        if not self.path.exists() and not (folder.is_dir() and os.access(folder, os.W_OK)):
-            raise ValueError(f"the history {path} cannot be written into {folder}; name another")
+        if self.path.exists() and not self.path.is_file():
+            what = "a directory" if self.path.is_dir() else "no regular file"
+            raise ValueError(f"the history {path} is {what}; name a file")
+        if not self.path.exists():
+            self.check_writable()
         self.entries()
+
+    def check_writable(self) -> None:
+        """Raise ValueError if nothing can be remembered, before a search takes its time."""
+        folder = self.path.parent
+        # SQLite writes a second file beside it.
+        if not (folder.is_dir() and os.access(folder, os.W_OK)):
+            raise ValueError(
+                f"the history {self.path} cannot be written into {folder}; name another file, or "
+                "change the rights of that folder"
+            )
+        if self.path.exists() and not os.access(self.path, os.W_OK):
+            raise ValueError(
+                f"the history {self.path} may only be read; name another file, or change its rights"
+            )
 
     def entries(self) -> tuple[HistoryEntry, ...]:
         """Return what was found in every batch, in the order in which they were first searched."""
@@ -309,13 +329,17 @@ class BatchHistory:
                 sqlite3.connect(address, _LOCK_SECONDS, isolation_level=None, uri=True)
             ) as database:
                 yield database
-        except sqlite3.OperationalError as error:
-            raise ValueError(
-                f"the history {self.path} cannot be used now ({error}); see that the disk has "
-                "space and the file may be written, or name another"
-            ) from error
         except sqlite3.DatabaseError as error:
-            raise ValueError(self._damaged(error)) from error
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith("SQLITE_BUSY"):
+                what = "another program has locked it; try again when that has ended"
+            elif isinstance(error, sqlite3.OperationalError) and name != "SQLITE_ERROR":
+                what = "see that the disk has space and the file may be written, or name another"
+            else:  # also if a table or a column is lacking
+                raise ValueError(self._damaged(error)) from error
+            raise ValueError(f"the history {self.path} cannot be used now ({error}); {what}") from (
+                error
+            )
 
     def _damaged(self, error: Exception) -> str:
         return (
@@ -353,6 +377,18 @@ def _find(database: sqlite3.Connection, number: int, path: Path) -> HistoryEntry
 
 
 def _entry(row: tuple[Any, ...]) -> HistoryEntry:
+    """Return an entry; raise DatabaseError if a cell has something else than was written there."""
     values = dict(zip(_COLUMNS, row, strict=True))
-    moved = tuple((name, change) for name, change in json.loads(values["moved"]))
-    return HistoryEntry(**{**values, "moved": moved, "settings": json.loads(values["settings"])})
+    try:
+        moved = tuple((str(name), str(change)) for name, change in json.loads(values["moved"]))
+        settings = dict(json.loads(values["settings"]))
+    except (TypeError, ValueError) as error:
+        raise sqlite3.DatabaseError(f"batch {values['number']}: moved or settings") from error
+    wrong = [
+        name
+        for name, kinds in _TYPES.items()
+        if not isinstance(values[name], kinds) and (values[name], name) not in _MAY_BE_MISSING
+    ]
+    if wrong or values["decision"] not in get_args(Decision):
+        raise sqlite3.DatabaseError(f"batch {values['number']}: {(*wrong, 'decision')[0]}")
+    return HistoryEntry(**{**values, "moved": moved, "settings": settings})

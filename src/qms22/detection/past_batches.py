@@ -44,6 +44,7 @@ class PastBatches:
 
     def __init__(self, path: str | Path, tables: InputTables, ignore: Collection[str]) -> None:
         self._history = BatchHistory(path)
+        self._history.check_writable()
         self._digest = digest(tables.batch)
         self._columns = [name for name in tables.normal.names if name in tables.batch.names]
         self.tables = self._with_accepted(tables, ignore)
@@ -79,7 +80,6 @@ class PastBatches:
         why_not = reason_to_refuse(found) if accept else ""
         if why_not:
             warn_user(f"the batch was not accepted as known-normal: {why_not}")
-        before = self._history.number_of(self._digest)
         entry = HistoryEntry(
             time=now(),
             # Names of files need not be UTF-8, and the file of a history takes no others.
@@ -101,6 +101,7 @@ class PastBatches:
             found.source, self._columns, [] if found.marks is None else found.marks.anomalies
         )
         try:
+            before = self._history.number_of(self._digest)
             entries = self._history.remember(entry, self._digest, to_parquet(rows), len(rows))
         except ValueError as error:
             warn_user(f"the batch was not remembered: {error}")
