@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from qms22 import BatchHistory, Detection, HistoryEntry, detect
-from qms22.detection import history, history_rows, past_batches, run
+from qms22.detection import history, history_rows, past_batches, run, verdict
 from qms22.detection.history_rows import digest, from_parquet, to_parquet
 from qms22.tables import open_table
 
@@ -366,7 +366,7 @@ def test_a_result_is_not_lost_if_the_history_is_locked_meanwhile(
     monkeypatch.setattr(history, "_LOCK_SECONDS", 0.05)
     path = tmp_path / "h.sqlite"
     filled(path, 2)
-    judge = run.judge_tables
+    judge = verdict.judge_tables
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
 
         def lock_and_judge(*arguments: Any) -> Any:

@@ -46,8 +46,9 @@ def test_messages_name_the_parameter(
 
 
 def test_a_detector_names_its_random_state() -> None:
+    parameters: dict[str, Any] = {"random_state": "x"}
     with pytest.raises(ValueError, match=r"^random_state must be None or a whole number .* 'x'$"):
-        qms22.QMS22(random_state="x").fit(np.ones((20, 2)), unlabeled=np.ones((5, 2)))
+        qms22.QMS22(**parameters).fit(np.ones((20, 2)), unlabeled=np.ones((5, 2)))
 
 
 def test_columns_to_ignore_are_matched_as_columns_are(
