@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast golden lint lint-cpp format docs linkcheck publish walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
+.PHONY: demo test test-fast sanitize golden lint lint-cpp format docs linkcheck publish walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
 	wheel wheel-test clean
 
 demo: $(READY)
@@ -18,6 +18,31 @@ test: $(READY)
 
 test-fast: $(READY)
 	$(PYTEST) -m "not slow"
+
+# The tests of the compiled core in builds by GCC that find races, bad memory accesses and undefined
+# behaviour. Left out are tests that use up the memory, which a sanitizer does not survive.
+SANITIZED_TESTS := tests/core/test_limits.py tests/cpm/test_bits.py tests/cpm/test_bundles.py \
+	tests/cluster/test_shards.py tests/estimators/test_nearest.py \
+	tests/estimators/test_roles_forest.py -k "not memory and not fewer_threads"
+
+sanitize: sanitize-thread sanitize-address
+
+sanitize-thread: SANITIZERS := thread
+sanitize-thread: RUNTIME := libtsan.so
+sanitize-address: SANITIZERS := address,undefined
+sanitize-address: RUNTIME := libasan.so
+sanitize-%: FLAGS = -O1 -g -fsanitize=$(SANITIZERS) -fno-sanitize-recover=all
+sanitize-%: $(READY)
+	$(BIN)/cmake -S . -B build/$@ --log-level=WARNING -DCMAKE_CXX_COMPILER=g++ \
+		-DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS="$(FLAGS)" \
+		-DPython_EXECUTABLE=$(abspath $(BIN)/python) \
+		-Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir)
+	$(BIN)/cmake --build build/$@ --parallel
+	CXX=g++ CXXFLAGS="$(FLAGS)" $(BIN)/python -m pytest -q tests/core/test_faults.py
+	LD_PRELOAD="$$(g++ -print-file-name=$(RUNTIME)) $$(g++ -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
+		QMS22_CORE=$$(echo build/$@/_core.*) PYTHONPATH=tests/core \
+		$(BIN)/python -m pytest -q -p sanitized_core $(SANITIZED_TESTS)
 
 # Rewrites tests/golden.json, for a change that is meant to change results.
 golden: $(READY)

@@ -18,7 +18,8 @@ def test_every_allocation_may_fail(tmp_path: Path) -> None:
     if shutil.which(compiler) is None:
         pytest.skip(f"no C++ compiler ({compiler}) to build the core with")
     program = tmp_path / "faults"
-    flags = ["-std=c++17", "-O0", "-pedantic", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    flags = os.environ.get("CXXFLAGS", "").split()  # make sanitize has some
+    flags += ["-std=c++17", "-O0", "-pedantic", "-Wall", "-Wextra", "-Werror", "-pthread"]
     flags += ["-DQMS22_SCALAR", "-DQMS22_ISA=scalar", f"-I{SOURCES}"]
     sources = [path for path in SOURCES.glob("*.cpp") if path.name != "bindings.cpp"]
     subprocess.run([compiler, *flags, PROGRAM, *sources, "-o", program], check=True)

@@ -1,0 +1,13 @@
+"""A pytest plugin that loads the core from QMS22_CORE, a build with sanitizers."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+
+spec = importlib.util.spec_from_file_location("qms22._core", os.environ["QMS22_CORE"])
+assert spec is not None
+assert spec.loader is not None
+core = sys.modules["qms22._core"] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(core)
