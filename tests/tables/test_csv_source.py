@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import signal
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -240,3 +243,23 @@ def test_a_header_without_an_end_is_refused(
     names = ",".join(f"name_{at}" for at in range(1 << 16))
     with pytest.raises(ValueError, match=r"a\.csv has column names of more than 1000 characters"):
         read_table(write(tmp_path / "a.csv", names))
+
+
+@pytest.mark.parametrize("after", ["", "1,2,3\n"], ids=["interrupt", "error"])
+def test_python_does_not_end_while_pyarrow_reads_ahead(tmp_path: Path, after: str) -> None:
+    """An error may keep the reader until the end, when a thread of it would abort the process."""
+    rows = b"0.12345,1.23456,2.34567,3.45678\n" * 10_000
+    (tmp_path / "a.csv").write_bytes(b"x,y,z,u\n" + rows + after.encode() + rows * 250)
+    code = """
+from qms22.tables import csv_source, open_table
+source = open_table("a.csv")
+batches = source._parse(["0"], 1 << 20, csv_source.Repair(source._dialect, "a.csv"))
+next(batches)
+next(batches)
+raise KeyboardInterrupt
+"""
+    for _ in range(4):
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, timeout=60
+        )
+        assert done.returncode in (1, 130, -signal.SIGINT), done.stderr

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.packages import need
+from qms22.tables.block_file import Blocks
 from qms22.tables.compressed import TableFile
 from qms22.tables.csv_dialect import Dialect, detect_dialect
 from qms22.tables.csv_repair import Repair, find_footer, footer_note
@@ -176,19 +177,24 @@ class CsvSource(FileSource):
         pa, arrow_csv = need("pyarrow", self.name), need("pyarrow.csv", self.name)
         names = self._dialect.column_numbers
         separator = "\t" if self._is_rewritten else self._dialect.separator
+        blocks = Blocks(self._body(repair))
         try:
-            with arrow_csv.open_csv(
-                _as_file(self._body(repair)),
-                # With threads, errors do not name the row.
-                arrow_csv.ReadOptions(column_names=names, block_size=block_size, use_threads=False),
-                arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-                arrow_csv.ConvertOptions(
-                    include_columns=columns,
-                    column_types={name: pa.string() for name in names},
-                    null_values=sorted(CSV_MISSING),
-                    strings_can_be_null=True,
-                ),
-            ) as reader:
+            with blocks.read_ahead() as readers:
+                reader = arrow_csv.open_csv(
+                    blocks.as_file(),
+                    # With threads, errors do not name the row.
+                    arrow_csv.ReadOptions(
+                        column_names=names, block_size=block_size, use_threads=False
+                    ),
+                    arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+                    arrow_csv.ConvertOptions(
+                        include_columns=columns,
+                        column_types={name: pa.string() for name in names},
+                        null_values=sorted(CSV_MISSING),
+                        strings_can_be_null=True,
+                    ),
+                )
+                readers.append(reader)
                 yield from (batch for batch in reader if batch.num_rows)
         except pa.ArrowInvalid as error:
             if "Empty CSV file" in str(error):
@@ -224,7 +230,7 @@ class CsvSource(FileSource):
         if not self._is_rewritten:
             yield from blocks
             return
-        lines = io.TextIOWrapper(_as_file(blocks), encoding="utf-8", newline="")
+        lines = io.TextIOWrapper(Blocks(blocks).as_file(), encoding="utf-8", newline="")
         rows = repair.equal_rows(self._dialect.rows(lines))
         try:
             while some := list(islice(rows, _ROWS_REWRITTEN)):
@@ -316,28 +322,3 @@ def _first_characters(texts: Iterator[str]) -> str:
     while len(head) < _HEAD and (piece := next(texts, None)) is not None:
         head += piece
     return head
-
-
-def _as_file(blocks: Iterable[bytes]) -> io.BufferedReader:
-    return io.BufferedReader(_Blocks(blocks), SAMPLE)
-
-
-class _Blocks(io.RawIOBase):
-    """Pieces of a file as a file."""
-
-    def __init__(self, blocks: Iterable[bytes]) -> None:
-        self._blocks = iter(blocks)
-        self._held = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._held:
-            if (block := next(self._blocks, None)) is None:
-                return 0
-            self._held = block
-        size = min(len(buffer), len(self._held))
-        buffer[:size] = self._held[:size]
-        self._held = self._held[size:]
-        return size
