@@ -135,27 +135,37 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         self._calibration = self._full = self._columns = self._normal = None
         self.__dict__.pop("offset_", None)
         if unlabeled is not None:
-            self._normal = normal
-            splits = Splits(clone(self), normal, batch, columns, marks)
-            seed = rng.randint(2**31 - 1)
-            self._calibration = Calibration(len(normal), len(batch), seed, splits.score)
-            if self._has_full and len(normal) + len(batch) <= MOST_ROWS:
-                self._full = FullCalibration(
-                    normal,
-                    batch,
-                    columns,
-                    seed=seed,
-                    marks=marks,
-                    n_threads=effective_n_jobs(self.n_jobs),
-                    verbose=self.verbose,
-                )
-            self._columns = BatchColumns(normal, batch, self._column_names())
+            self._prepare_decisions(normal, batch, columns, marks, rng.randint(2**31 - 1))
         if n_flagged is None and unlabeled is None:
             n_flagged = math.ceil(AUTO_SHARE * len(batch))
         if n_flagged is not None:
             self.offset_ = -threshold(as_host(self.unlabeled_scores_), n_flagged)
         self._remove_checkpoint()
         return self
+
+    def _prepare_decisions(
+        self,
+        normal: LazyRows,
+        batch: LazyRows,
+        columns: Sequence[Sequence[int]],
+        marks: Marks,
+        seed: int,
+    ) -> None:
+        """Keep the rows for flags, p-values and the verdict, which are computed on first use."""
+        self._normal = normal
+        splits = Splits(clone(self), normal, batch, columns, marks)
+        self._calibration = Calibration(len(normal), len(batch), seed, splits.score)
+        if self._has_full and len(normal) + len(batch) <= MOST_ROWS:
+            self._full = FullCalibration(
+                normal,
+                batch,
+                columns,
+                seed=seed,
+                marks=marks,
+                n_threads=effective_n_jobs(self.n_jobs),
+                verbose=self.verbose,
+            )
+        self._columns = BatchColumns(normal, batch, self._column_names())
 
     @cached_property
     def offset_(self) -> float:
