@@ -123,8 +123,9 @@ inline RowState<Real> accept(const KernelRows<Real>& rows, std::size_t member,
     RowState<Real> now = {r2 + (size + size) * x, load(value) + d, slack - distance};
     store(residual2, now.residual2);
     store(value, now.f);
-    if (QMS22_UNLIKELY(any_greater(distance, slack)))
-        now.slack = cross(rows, member, row, distance);
+    // A slack that is rounded to f, as in float32, does not show that a step takes f to 0.
+    const V reach = choose(now.f < fill(rows.floor), fill(kInfinity<Real>), distance);
+    if (QMS22_UNLIKELY(any_greater(reach, slack))) now.slack = cross(rows, member, row, reach);
     store(rows.slack + row, now.slack);
     return now;
 }

@@ -31,6 +31,25 @@ def random_task(
     return classification_task(X, labels, n_members, weights)
 
 
+def task_with_exact_hits(seed: int) -> tuple[Task, SolverOptions]:
+    """A task of categories in which steps take member values to exactly 0."""
+    rng = np.random.RandomState(seed)
+    n_rows, n_levels, n_classes = rng.randint(20, 60), rng.randint(2, 5), rng.randint(2, 4)
+    X = np.eye(n_levels)[rng.randint(n_levels, size=n_rows)]
+    if seed % 2:
+        X = np.hstack([X, np.eye(3)[rng.randint(3, size=n_rows)]])
+    labels = rng.randint(n_classes, size=n_rows).astype(np.int32)
+    labels[:n_classes] = range(n_classes)
+    options = SolverOptions(
+        n_components=int(rng.randint(1, 3)),
+        alpha=float(rng.choice([0.0, 0.1, 0.5])),
+        max_iter=6,
+        step_b=1.0,
+        init_b=float(rng.choice([2.0, 4.0])),
+    )
+    return classification_task(X, labels, n_classes), options
+
+
 KINDS = ["detection", "classes", "weighted classes"]
 
 

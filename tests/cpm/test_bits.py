@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tasks import random_task
+from tasks import random_task, task_with_exact_hits
 
 import qms22
 from qms22._cpm.backends import solve
@@ -70,6 +70,18 @@ def test_float32_is_close_to_float64() -> None:
     double = solve(task, SolverOptions(max_iter=20))
     single = solve(task, SolverOptions(max_iter=20, dtype="float32"))
     assert single.loss[-1] == pytest.approx(double.loss[-1], rel=0.01)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 78, 105])
+def test_float32_where_members_hit_rows_exactly(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # All numbers are small and whole: both precisions take the same steps.
+    task, options = task_with_exact_hits(seed)
+    expected = solve(task, options)
+    for name in INSTRUCTION_SETS:
+        monkeypatch.setenv("QMS22_ISA", name)
+        found = solve(task, replace(options, dtype="float32"))
+        np.testing.assert_array_equal(found.members.A, expected.members.A)
+        np.testing.assert_array_equal(found.members.b, expected.members.b)
 
 
 def test_build_says_what_it_has(capsys: pytest.CaptureFixture[str]) -> None:

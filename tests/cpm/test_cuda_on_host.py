@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from rows_on_host import library, sweep_on_host
-from tasks import KINDS, random_task, tasks_and_options
+from tasks import KINDS, random_task, task_with_exact_hits, tasks_and_options
 
 from qms22._cpm.backends import solve
 from qms22._cpm.cuda.memory import record_type
@@ -65,6 +65,16 @@ def test_host_member_values_of_exactly_zero() -> None:
 def test_host_any_task(drawn: tuple[Task, SolverOptions]) -> None:
     task, options = drawn
     assert_as_native(task, options, depth=2)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 78, 105])
+def test_host_float32_where_members_hit_rows_exactly(seed: int) -> None:
+    task, options = task_with_exact_hits(seed)
+    expected = solve(task, options).members
+    for depth in (1, 2):
+        A, b, _ = sweep_on_host(task, replace(options, dtype="float32"), depth)
+        np.testing.assert_array_equal(A, expected.A)
+        np.testing.assert_array_equal(b, expected.b)
 
 
 def test_host_real_valued_rows_in_both_precisions() -> None:

@@ -257,7 +257,8 @@ QMS22_INLINE void for_trials(const Pass<Real, kDepth>& pass, const Against<Real,
 
 // One row's part of a pass on the fast path, by the smooth form of the loss:
 //     g(f + d) - g(f) = d (S1 - S2 / (f (f + d))).
-// Returns whether a move exceeds the slack; if so, the changes and the state are of no use.
+// Returns whether a move exceeds the slack, or f is 0, which a slack that was rounded to f does not
+// show; if so, the changes and the state are of no use.
 template <class Real, int kDepth>
 QMS22_INLINE bool visit_smoothly(const Pass<Real, kDepth>& pass, const Against<Real, kDepth>& at,
                                  RowState<Real>& state, Real* change) {
@@ -273,7 +274,7 @@ QMS22_INLINE bool visit_smoothly(const Pass<Real, kDepth>& pass, const Against<R
                            const Real common = quotient(from.s2, from.f * (up * um));
                            change[2 * number] = d.plus * (from.s1 - common * um);
                            change[2 * number + 1] = d.minus * (from.s1 - common * up);
-                           beyond |= d.reach > from.slack;
+                           beyond |= d.reach > from.slack || !(from.f > Real(0));
                        });
     return beyond;
 }
