@@ -63,6 +63,9 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
     checkpoint: str | PathLike[str] | None = None
     log: str | PathLike[str] | None = None
 
+    _calibration: Calibration | None
+    _normal: LazyRows | None
+
     def fit(
         self,
         X: ArrayLike,
