@@ -11,8 +11,10 @@ from qms22.tables.words import is_number_text
 
 # A number or a date, perhaps with a currency before or a unit behind.
 _VALUE = re.compile(r"(?:[A-Z]{3} ?|R\$ ?)?\W*\d[\d.,:/'\sT+-]*\W*[A-Za-z%°/²³µ]{0,4}\W*")
+# Characters of it, at most; the pattern takes long for a long text that is none.
+_LONGEST_VALUE = 64
 # What some programs draw below the names.
-_RULE = re.compile(r"[\s|:+]*[-=_]{2,}[-=_\s|:+]*")
+_RULE = re.compile(r"[\s|:+]*[-=_]{2}[-=_\s|:+]*")
 _MOST_TITLES = 30
 _ROWS_COMPARED = 50
 _LEAST_NAMED = 2 / 3
@@ -70,7 +72,8 @@ def value_columns(rows: Sequence[Sequence[str]], width: int) -> list[bool]:
 
 def is_value(text: str) -> bool:
     """Return whether a text looks like a number or a date."""
-    return _VALUE.fullmatch(text.strip()) is not None
+    text = text.strip()
+    return len(text) <= _LONGEST_VALUE and _VALUE.fullmatch(text) is not None
 
 
 def unique_names(names: Sequence[str], path: str) -> tuple[list[str], list[str]]:

@@ -23,7 +23,9 @@ _KEYWORD = re.compile(r"@(\w+)\s*(.*)")
 _ATTRIBUTE = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.*)""")
 _NUMBER_TYPE = re.compile(r"(real|integer|numeric)\b", re.IGNORECASE)
 _TEXT_TYPE = re.compile(r"\{|(string|date)\b", re.IGNORECASE)
-_VALUE = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,]*?)\s*(?:,|$)""")
+# What is not quoted goes up to the comma, with the blanks before it: a pattern that leaves these
+# out would try each of them.
+_VALUE = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,]*)\s*(?:,|$)""")
 
 
 @dataclass
@@ -225,7 +227,7 @@ def _split_quoted(text: str) -> list[str]:
     values: list[str] = []
     position = 0
     while match := _VALUE.match(text, position):
-        values.append(_unquote(match[1]))
+        values.append(_unquote(match[1].strip()))
         if not match[0].endswith(","):
             break
         position = match.end()
