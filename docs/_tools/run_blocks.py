@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 from terminal import run_on_terminal
 
@@ -151,19 +152,30 @@ class LivePage(_PageDirective):
     def run(self) -> list[nodes.Node]:
         """Keep the file for the end of the build, and return the frame."""
         name = self.arguments[0]
-        kept = Path(self.env.doctreedir) / _PAGES / name
-        kept.parent.mkdir(exist_ok=True)
+        kept = _folder_of(self.env, self.env.docname)
+        kept.mkdir(parents=True, exist_ok=True)
         try:
-            shutil.copyfile(self.session.folder / name, kept)
+            shutil.copy(self.session.folder / name, kept)
         except FileNotFoundError:
             raise self.error(f"no block of this page has written {name}") from None
-        place = posixpath.relpath(f"{_PAGES}/{name}", posixpath.dirname(self.env.docname) or ".")
+        start = posixpath.dirname(self.env.docname) or "."
+        place = posixpath.relpath(f"{_PAGES}/{kept.name}/{name}", start)
         title = escape(self.options.get("title", name))
         html = (
             f'<p><a class="live-page-link" href="{place}">Open {title} alone</a></p>\n'
             f'<iframe class="live-page" src="{place}" title="{title}" loading="lazy"></iframe>'
         )
         return [nodes.raw("", html, format="html")]
+
+
+def _folder_of(env: BuildEnvironment, docname: str) -> Path:
+    """Return where the embedded files of a page are kept between builds."""
+    return Path(env.doctreedir) / _PAGES / docname.replace("/", "-")
+
+
+def _forget_pages(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
+    """Delete the embedded files of a page that is read again, or no longer exists."""
+    shutil.rmtree(_folder_of(env, docname), ignore_errors=True)
 
 
 def _close_session(app: Sphinx, doctree: nodes.document) -> None:
@@ -177,7 +189,8 @@ def _copy_pages(app: Sphinx, error: Exception | None) -> None:
     """Put the embedded pages into the site."""
     kept = Path(app.doctreedir) / _PAGES
     if error is None and app.builder.format == "html" and kept.is_dir():
-        shutil.copytree(kept, Path(app.outdir) / _PAGES, dirs_exist_ok=True)
+        shutil.rmtree(Path(app.outdir) / _PAGES, ignore_errors=True)
+        shutil.copytree(kept, Path(app.outdir) / _PAGES)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -185,6 +198,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_directive("run-python", RunPython)
     app.add_directive("run-shell", RunShell)
     app.add_directive("live-page", LivePage)
+    app.connect("env-purge-doc", _forget_pages)
     app.connect("doctree-read", _close_session)
     app.connect("build-finished", _copy_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -40,8 +40,8 @@ COMMANDS = {
 }
 # The commands of docs/demo.md.
 LANDING = """\
-python make_orders.py
-qms22 detect march.csv week-1.csv --id order --fdr 0.1 --report demo.html
+qms22 demo --output .
+qms22 detect expenses-checked.csv expenses-new.csv --id claim --fdr 0.1 --report expenses.html
 """
 
 
@@ -71,9 +71,8 @@ def renew_walkthroughs(folder: Path) -> None:
 
 def renew_landing(folder: Path) -> None:
     """Write the picture of the landing page, as WebP, which is smaller."""
-    shutil.copy(DOCS / "tutorials" / "make_orders.py", folder)
     run_on_terminal(LANDING, folder)
-    picture = Image.open(io.BytesIO(take_picture(folder / "demo.html", height=900)))
+    picture = Image.open(io.BytesIO(take_picture(folder / "expenses.html", height=900)))
     picture.save(DOCS / "_static" / "report.webp", quality=80, method=6)
 
 

@@ -19,7 +19,7 @@ TOOLS = Path(__file__).parents[2] / "docs" / "_tools"
 def build(folder: Path, text: str) -> tuple[Path, str]:
     """Build a site of one page; return where it is, and what Sphinx complains about."""
     source, site = folder / "source", folder / "site"
-    source.mkdir()
+    source.mkdir(exist_ok=True)
     path = f"import sys\nsys.path.insert(0, {str(TOOLS)!r})\n"
     source.joinpath("conf.py").write_text(f"{path}extensions = ['myst_parser', 'run_blocks']")
     source.joinpath("index.md").write_text(f"# A page\n\n{text}")
@@ -65,9 +65,16 @@ def test_blocks_run_in_one_folder_and_one_process(tmp_path: Path) -> None:
     assert page.count("Hello, Ada") == 2
     assert "43" in page
     assert "not shown" not in page
-    assert '<iframe class="live-page" src="live/hello.html" title="a greeting"' in page
-    assert site.joinpath("live", "hello.html").read_text() == "<p>Hello, Ada</p>\n"
+    assert '<iframe class="live-page" src="live/index/hello.html" title="a greeting"' in page
+    assert site.joinpath("live", "index", "hello.html").read_text() == "<p>Hello, Ada</p>\n"
     assert check_site(site) == []
+
+
+def test_pages_of_an_earlier_build_are_forgotten(tmp_path: Path) -> None:
+    build(tmp_path, GOOD)
+    site, complaints = build(tmp_path, GOOD.replace("hello.html", "bye.html"))
+    assert complaints == ""
+    assert [path.name for path in site.rglob("live/*/*")] == ["bye.html"]
 
 
 @pytest.mark.parametrize(
