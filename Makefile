@@ -38,7 +38,7 @@ sanitize-%: $(READY)
 		-DPython_EXECUTABLE=$(abspath $(BIN)/python) \
 		-Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir)
 	$(BIN)/cmake --build build/$@ --parallel
-	CXX=g++ CXXFLAGS="$(FLAGS)" $(BIN)/python -m pytest -q tests/core/test_faults.py
+	CXX=g++ CXXFLAGS="$(FLAGS)" $(BIN)/python -m pytest -q tests/core/test_core_faults.py
 	LD_PRELOAD="$$(g++ -print-file-name=$(RUNTIME)) $$(g++ -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
 		QMS22_CORE=$$(echo build/$@/_core.*) PYTHONPATH=tests/core \
