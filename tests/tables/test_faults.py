@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from table_files import CONTENTS, RUBBISH, people, swollen_parquet, zstd
 
@@ -125,3 +126,15 @@ def test_doubled_names(tmp_path: Path) -> None:
     head = "@relation a\n@attribute x real\n@attribute x real\n@data\n1,2\n"
     (tmp_path / "a.arff").write_text(head)
     assert "2 columns named 'x'" in fault(tmp_path / "a.arff")
+
+
+@pytest.mark.parametrize("notes", [b"{broken", b"\xff\xfe", b'{"columns": 5}'])
+def test_damaged_notes_of_pandas_do_not_matter(tmp_path: Path, notes: bytes) -> None:
+    table = pa.table({"a": [1.5, 2.5], "b": ["x", "y"]})
+    pq.write_table(table.replace_schema_metadata({b"pandas": notes}), tmp_path / "a.parquet")
+    source = open_table(tmp_path / "a.parquet")
+    expected = table.to_pandas()
+    pd.testing.assert_frame_equal(source.read(), expected)
+    for exact in (True, False):
+        part = next(source.chunks(exact=exact))
+        assert part.to_dict("list") == expected.to_dict("list")

@@ -146,10 +146,7 @@ class BatchSource(TableSource):
         pd = need("pandas", self.name)
         first = 0
         for table in _rechunk(self._parts(self._wanted(columns), None), n_rows):
-            if exact:
-                frame = table.to_pandas(types_mapper=pd.ArrowDtype, ignore_metadata=True)
-            else:
-                frame = self._to_frame(table)
+            frame = self._to_frame(table, pd.ArrowDtype if exact else None)
             frame.index = pd.RangeIndex(first, first + len(frame))
             first += len(frame)
             yield frame
@@ -204,11 +201,12 @@ class BatchSource(TableSource):
                 "looks damaged or has changed while it was read, get it again"
             )
 
-    def _to_frame(self, table: Any) -> Any:
+    def _to_frame(self, table: Any, types_mapper: Any = None) -> Any:
         need("pandas", self.name)
         try:
             # The metadata are notes of pandas, which may be damaged or out of date.
-            return table.replace_schema_metadata(None).to_pandas(ignore_metadata=True)
+            plain = table.replace_schema_metadata(None)
+            return plain.to_pandas(types_mapper=types_mapper, ignore_metadata=True)
         except (ValueError, TypeError, OverflowError) as error:
             raise ValueError(
                 f"{self.name} holds values that pandas cannot take ({shorten_error(error)}); the "
