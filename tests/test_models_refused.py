@@ -9,6 +9,7 @@ import pickle
 import sys
 import zipfile
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -308,3 +309,66 @@ def test_arrays_of_checks_that_do_not_fit(tmp_path: Path) -> None:
         data, lambda entries: entries.update(dict.fromkeys(files, buffer.getvalue()))
     )
     assert "is a damaged model file" in refusal(tmp_path / "model.skops", damaged)
+
+
+def test_an_array_that_is_many_objects(data: bytes, tmp_path: Path) -> None:
+    """A small file must not become a huge model."""
+
+    def change(content: dict[str, Any]) -> None:
+        node = _first_array(content)
+        content["encoder"] = {
+            "__class__": "list",
+            "__module__": "builtins",
+            "__loader__": "ListNode",
+            "__id__": 1,
+            "content": [{**node, "__id__": number} for number in range(2, 12)],
+        }
+
+    message = refusal(tmp_path / "model.skops", with_schema(data, change))
+    assert "is a damaged model file" in message
+
+
+def test_entries_that_overlap(data: bytes, tmp_path: Path) -> None:
+    buffer = io.BytesIO(data)
+    with zipfile.ZipFile(buffer, "a") as archive:
+        largest = max(archive.infolist(), key=lambda entry: entry.file_size)
+        for number in range(200):
+            entry = copy(largest)
+            entry.filename = f"{number}.npy"
+            archive.filelist.append(entry)
+        archive.writestr("more", b"")
+    with zipfile.ZipFile(buffer) as archive:
+        assert len(archive.namelist()) > 200
+    assert "is a damaged model file" in refusal(tmp_path / "model.skops", buffer.getvalue())
+
+
+def test_a_model_names_no_files_to_write(data: bytes, tmp_path: Path) -> None:
+    def change(content: dict[str, Any]) -> None:
+        attributes = content["detector"]["content"]["content"]
+        for name in ("log", "checkpoint"):
+            attributes[name] = {
+                "__class__": "str",
+                "__module__": "builtins",
+                "__loader__": "JsonNode",
+                "__id__": hash(name),
+                "content": json.dumps(str(tmp_path / name)),
+                "is_json": True,
+            }
+
+    path = tmp_path / "model.skops"
+    path.write_bytes(with_schema(data, change))
+    found = load_model(path).detector
+    assert found.log is None
+    assert found.checkpoint is None
+
+
+def _first_array(node: Any) -> dict[str, Any]:
+    """Return the first node of a schema that names a file."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, dict) and "file" in found:
+            return found
+        waiting += found.values() if isinstance(found, dict) else []
+        waiting += found if isinstance(found, list) else []
+    raise AssertionError("no array")

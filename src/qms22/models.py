@@ -235,8 +235,9 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
             raise ValueError(f"{str(path)!r} {what}; {_GIVE_ANOTHER}")
         data += file.read()
     header = _read_header(data, path)
-    if header["format"] < FORMAT:
-        with _damage_named(path):
+    with _damage_named(path):
+        _check_sizes(data)
+        if header["format"] < FORMAT:
             data = _with_current_modules(data)
     contents = _read_contents(skops_io, data, path)
     return SavedModel(
@@ -278,16 +279,13 @@ def _plain(value: Any) -> Any:
 def _read_header(data: bytes, path: Path) -> dict[str, Any]:
     """Read format and facts, before any other part of the file."""
     with _damage_named(path), ZipFile(BytesIO(data)) as archive:
-        entries = archive.infolist()
         text = archive.read(_HEADER) if _HEADER in archive.namelist() else None
     if text is None:
         raise ValueError(f"{str(path)!r} is a zip file but not a model of qms22; {_GIVE_ANOTHER}")
     with _damage_named(path):
         header: dict[str, Any] = json.loads(text)
         number, version = header["format"], str(header["facts"]["version"])[:40]
-        # Model files are not compressed, so a small file cannot unpack to a huge one.
-        packed = any(entry.compress_type != ZIP_STORED for entry in entries)
-        if packed or not is_count(number) or number < 1:
+        if not is_count(number) or number < 1:
             raise ValueError("not written by save_model")
     if number > FORMAT:
         raise ValueError(
@@ -295,6 +293,28 @@ def _read_header(data: bytes, path: Path) -> dict[str, Any]:
             f"{__version__}, which reads formats up to {FORMAT}; upgrade qms22"
         )
     return header
+
+
+def _check_sizes(data: bytes) -> None:
+    """Raise ValueError if a small file would become a huge model.
+
+    The entries of a model file are not compressed and do not overlap, and each array becomes one
+    object.
+    """
+    objects: dict[str, set[Any]] = {}
+
+    def collect(node: dict[str, Any]) -> None:
+        if "file" in node:
+            objects.setdefault(str(node["file"]), set()).add(node["__id__"])
+
+    with ZipFile(BytesIO(data)) as archive:
+        entries = archive.infolist()
+        json.loads(archive.read(_SCHEMA), object_hook=collect)
+    is_repeated = any(len(ids) > 1 for ids in objects.values())
+    is_packed = any(each.compress_type != ZIP_STORED for each in entries)
+    is_overlapping = sum(each.file_size for each in entries) > len(data)
+    if is_repeated or is_packed or is_overlapping:
+        raise ValueError("not written by save_model")
 
 
 def _with_current_modules(data: bytes) -> bytes:
@@ -330,6 +350,8 @@ def _read_contents(skops_io: Any, data: bytes, path: Path) -> dict[str, Any]:
     with _damage_named(path):
         contents: dict[str, Any] = skops_io.loads(data, trusted=list(TRUSTED))
         _try_out(contents["detector"])
+        # A later fit must not write to files that the model names.
+        contents["detector"].set_params(log=None, checkpoint=None)
         encoder = contents["encoder"]
         if encoder is not None and not callable(getattr(encoder, "transform", None)):
             raise TypeError("the encoder cannot transform")

@@ -16,9 +16,11 @@ from click.testing import Result
 from command_line import COMMAND, assert_refused, run
 from keel_files import real_keel
 from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 
-from qms22 import detect
+from qms22 import QMS22, detect
 from qms22.cli.shared import SHARE
+from qms22.models import save_model
 
 
 @pytest.fixture(scope="module")
@@ -358,3 +360,13 @@ def test_parquet_with_an_absurd_footer(files: Path) -> None:
     # The footer's length is said to be two gigabytes.
     (files / "bad.parquet").write_bytes(whole[:-8] + (2**31 - 1).to_bytes(4, "little") + b"PAR1")
     assert_refused(run("detect", "bad.parquet", "batch.csv", cwd=files), "bad.parquet")
+
+
+def test_a_model_whose_encoder_reads_no_tables(files: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 2))
+    scaler = StandardScaler().fit(rows)
+    detector = QMS22(max_iter=5, random_state=0).fit(rows, unlabeled=rng.normal(size=(20, 2)))
+    save_model(files / "m.skops", detector, encoder=scaler)
+    result = run("score", "m.skops", "batch.csv", cwd=files)
+    assert_refused(result, "the encoder of the model is a StandardScaler, which cannot read tables")

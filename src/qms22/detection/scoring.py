@@ -59,6 +59,12 @@ def score(
     encoder, detector = model.encoder, model.detector
     if encoder is None:
         raise ValueError("the model has no encoder for tables; save one by 'qms22 detect'")
+    if not isinstance(encoder, TabularEncoder):
+        raise ValueError(
+            f"the encoder of the model is a {type(encoder).__name__}, which cannot read tables; "
+            "save a model by 'qms22 detect', or give what the encoder makes of the rows to "
+            "score_samples of the detector"
+        )
     checks = model.checks
     if checks is None:
         # Models of earlier versions have none.
