@@ -31,6 +31,9 @@ extensions = [
 ]
 exclude_patterns = ["_build", "benchmark", "examples", "**sg_execution_times.rst"]
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
+# "$5 to $7" is money.
+myst_dmath_allow_space = False
+myst_dmath_allow_digits = False
 myst_heading_anchors = 3
 smartquotes_action = "qe"  # two hyphens start an option, and are no dash
 
