@@ -1,23 +1,41 @@
-# Everything runs in .venv, which the first target that needs it creates.
+# Everything runs in .venv, which the first target that needs it creates; only the demo and
+# test-oldest have smaller environments of their own.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-fast sanitize golden lint lint-cpp format docs linkcheck publish walkthroughs benchmark bench bench-adbench study mixed bench-smoke \
-	wheel wheel-test clean
+.PHONY: setup demo test test-fast test-oldest browser sanitize golden lint lint-cpp format docs linkcheck publish \
+	walkthroughs benchmark bench bench-adbench study mixed bench-smoke wheel wheel-test clean
 
-demo: $(READY)
-	$(BIN)/qms22 demo
+setup: $(READY)
+
+# What a user installs, and nothing else.
+DEMO := .venv-demo
+demo: $(DEMO)/.ready
+	$(DEMO)/bin/qms22 demo --output build/demo
 
 # Tests run in parallel, in at most four processes, because some tests start clusters.
-PYTEST := $(BIN)/python -m pytest -n logical --maxprocesses 4 --dist worksteal
+PYTEST := -m pytest -n logical --maxprocesses 4 --dist worksteal
 
-test: $(READY)
-	$(PYTEST)
+test: $(READY) browser
+	$(BIN)/python $(PYTEST)
 
 test-fast: $(READY)
-	$(PYTEST) -m "not slow"
+	$(BIN)/python $(PYTEST) -m "not slow"
+
+# All tests with the lowest versions that pyproject.toml allows; PYTHON should be the oldest one. Old
+# packages may warn of what newer ones, which they import, will change.
+OLDEST := .venv-oldest
+test-oldest: $(OLDEST)/.ready browser
+	$(OLDEST)/bin/python $(PYTEST) -W default::DeprecationWarning -W default::FutureWarning
+
+# Pages are tested in Chromium, which is installed where no one has to be asked: as root, by apt. The
+# last line of the tests says what was skipped without it.
+browser:
+	@command -v chromium >/dev/null || ! command -v apt-get >/dev/null || [ "$$(id -u)" != 0 ] || \
+		{ echo "Installing Chromium, to test pages" && apt-get update -qq && \
+		apt-get install -qq -y --no-install-recommends chromium >/dev/null; } || true
 
 # The tests of the compiled core in builds by GCC that find races, bad memory accesses and undefined
 # behaviour. Left out are tests that use up the memory, which a sanitizer does not survive.
@@ -156,14 +174,37 @@ $(WHEEL_TOOLS)/.ready: Makefile
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) $(DEMO) $(OLDEST) build dist
+
+EXTRAS := bench,dask,plot,pyod,ray,spark,sql
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
+CHECK_PYTHON := $(PYTHON) -c 'import sys; sys.exit("qms22 needs Python 3.11 or newer; set PYTHON=...") \
+	if sys.version_info < (3, 11) else None'
 
 # An editable install: changes of Python files need no new install; the compiled core is rebuilt
 # when one of its files changes.
-$(READY): pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
+$(READY): $(SOURCES)
 	@echo "Setting up $(VENV): a minute or two"
-	$(PYTHON) -c 'import sys; sys.exit("qms22 needs Python 3.11 or newer; set PYTHON=...") if sys.version_info < (3, 11) else None'
+	$(CHECK_PYTHON)
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev --editable ".[bench,cluster,model,plot,pyod,report,sql,table]"
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[$(EXTRAS)]"
+	touch $@
+
+# Python compiles what it imports; to compile all packages would take longer than the demo.
+$(DEMO)/.ready: $(SOURCES) $(shell find src -type f -not -name '*.pyc')
+	@echo "Setting up $(DEMO): less than a minute"
+	$(CHECK_PYTHON)
+	test -d $(DEMO) || $(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python -m pip install --quiet --no-compile .
+	touch $@
+
+$(OLDEST)/.ready: $(SOURCES) tests/oldest_versions.py
+	@echo "Setting up $(OLDEST): a minute or two"
+	$(CHECK_PYTHON)
+	test -d $(OLDEST) || $(PYTHON) -m venv $(OLDEST)
+	$(PYTHON) tests/oldest_versions.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --group test \
+		--editable ".[$(EXTRAS)]"
 	touch $@

@@ -1,4 +1,4 @@
-"""Set-up of all tests: scikit-learn, Hypothesis, benchmarks and tools of the docs as modules."""
+"""Set-up of all tests: scikit-learn, Hypothesis, benchmarks and tools as modules, the last line."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import skipped_pages
 from fake_cupy import fake_cupy  # noqa: F401
 from hypothesis import settings
 
@@ -29,3 +30,12 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
     batch = rng.normal(size=(80, 4))
     batch[:5] += 5
     return rng.normal(size=(200, 4)), batch
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Say in the last line how many tests of pages were skipped, and how to run them."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        reasons = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]
+        if line := skipped_pages(reasons):
+            reporter.write_line(line)

@@ -1,4 +1,4 @@
-"""The package as a whole: imports, interrupts, whole files."""
+"""The package as a whole: names, interrupts, whole files."""
 
 from __future__ import annotations
 
@@ -10,17 +10,6 @@ import time
 import pytest
 
 import qms22
-
-
-def test_import_is_light() -> None:
-    code = (
-        "import sys, qms22; heavy = {'sklearn', 'scipy', 'pandas', 'matplotlib', 'rich', 'click'};"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    result = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert result.stdout.strip() == "[]"
 
 
 def test_names() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bench_results import RUNS, failed, flat, realistic, realistic_scores, table
+from browser import started_browser
 
 from qms22._runtime.files import atomic_write
 from qms22.bench.report import write_report
@@ -174,15 +174,8 @@ def test_an_interrupted_report_can_be_written_again(
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=chromium, args=flags)
+    with started_browser() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture

@@ -1,28 +1,18 @@
-"""A real browser for the pages: Debian's Chromium, driven by Playwright."""
+"""Reports in a real browser."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from browser import started_browser
 
 from qms22.report import PageContent, write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-# Nothing of the browser's own may reach for the network either.
-_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 Opener = Callable[..., Any]
 
@@ -31,14 +21,8 @@ Opener = Callable[..., Any]
 @pytest.fixture(scope="module")
 def browser_page() -> Iterator[Page]:
     """One page of one browser, in which reports are opened one after the other."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=_ARGUMENTS)
+    with started_browser() as browser:
         yield browser.new_context().new_page()
-        browser.close()
 
 
 @pytest.fixture

@@ -1,0 +1,34 @@
+"""Print the lowest versions that pyproject.toml allows, as constraints for pip.
+
+``make test-oldest`` installs them: ``python tests/oldest_versions.py > constraints.txt``.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+PROJECT = tomllib.loads(
+    (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+)
+
+# A requirement with its lowest version: name, extras, version.
+_REQUIREMENT = re.compile(r"([\w.-]+)(\[[\w,-]+\])?>=([\w.]+)")
+
+
+def requirements() -> Iterator[tuple[str, str]]:
+    """Yield what the package and its extras need: names with their lowest versions."""
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    for text in chain(PROJECT["project"]["dependencies"], *extras):
+        match = _REQUIREMENT.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text!r} in pyproject.toml must be a name, '>=' and a version")
+        yield match[1], match[3]
+
+
+if __name__ == "__main__":
+    for name, version in sorted(set(requirements())):
+        print(f"{name}=={version}")
