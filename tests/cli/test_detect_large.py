@@ -35,7 +35,7 @@ def test_command(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flagged = found.summary()
     shown = pd.DataFrame(line.split(",")[:2] for line in result.stdout.splitlines()[1:])
     assert shown[1].tolist() == flagged["visit"].tolist()
-    whole = pd.read_csv(files / "o.csv")
+    whole = pd.read_csv(files / "o.csv", float_precision="round_trip")
     assert whole["visit"].tolist() == read_table(files / "batch.csv")["visit"].tolist()
     np.testing.assert_array_equal(whole["score"], found.scores)
     assert whole["flagged"].sum() == 8

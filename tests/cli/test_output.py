@@ -26,7 +26,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
-    "csv": pd.read_csv,
+    "csv": partial(pd.read_csv, float_precision="round_trip"),
     "parquet": pd.read_parquet,
     "json": pd.read_json,
     "jsonl": partial(pd.read_json, lines=True),
