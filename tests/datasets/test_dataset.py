@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from qms22.datasets import Dataset, Fold, LabeledRows
 from qms22.datasets.dataset import OfficialFold
 from qms22.datasets.labeled_rows import complete_rows
-from qms22.tables.cells import Cells, text_cells
+from qms22.tables.columns.cells import Cells, text_cells
 
 
 def text_column(texts: list[str]) -> NDArray[np.object_]:

@@ -16,8 +16,8 @@ from qms22.detection import score
 from qms22.detection.align import align_table
 from qms22.models import load_model, save_model
 from qms22.tables import open_table
-from qms22.tables.column_names import match_names
-from qms22.tables.renamed_source import rename_columns
+from qms22.tables.columns.column_names import match_names
+from qms22.tables.sources.renamed_source import rename_columns
 
 
 def tables(n_rows: int = 60) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -18,7 +18,7 @@ from qms22.detection.encoding import encode_tables
 from qms22.detection.explaining import shower
 from qms22.detection.scorer import learn_checks
 from qms22.tables import TabularEncoder
-from qms22.tables.cells import Cells, show_value
+from qms22.tables.columns.cells import Cells, show_value
 
 N_NORMAL, N_BATCH, ODD = 400, 60, 7
 

@@ -21,7 +21,7 @@ from qms22.detection import page, score
 from qms22.detection.checks import TableChecks
 from qms22.models import SavedModel
 from qms22.tables import read_table
-from qms22.tables.frame_source import FrameSource
+from qms22.tables.sources.frame_source import FrameSource
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from qms22.detection.finding_columns import DAY, _hour_range, attributes_of
 from qms22.detection.finding_numbers import round_between
 from qms22.detection.findings import Finding, find_findings
 from qms22.detection.subgroups import SubgroupSearch
-from qms22.tables.cells import Cells, text_cells
+from qms22.tables.columns.cells import Cells, text_cells
 
 N_NORMAL, N_BATCH = 2000, 500
 Columns = dict[str, NDArray[np.object_]]

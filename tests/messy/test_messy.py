@@ -20,8 +20,8 @@ from command_line import run
 from make_files import CASES, FOLDER
 
 from qms22 import detection
-from qms22.tables.cells import Cells
-from qms22.tables.notes import join_notes
+from qms22.tables.columns.cells import Cells
+from qms22.tables.sources.notes import join_notes
 
 pytest.importorskip("pyarrow")
 

@@ -11,7 +11,7 @@ import pandas as pd
 from qms22.estimators.moved_columns import MovedColumn
 from qms22.estimators.verdict import Verdict
 from qms22.report import PageContent, PageFinding, PageReason
-from qms22.tables.cells import frame_cells
+from qms22.tables.columns.cells import frame_cells
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 FORMULA = "=cmd|' /C calc'!A0"

@@ -24,7 +24,7 @@ from qms22.report.prepare import pack_content
 from qms22.report.reasons import UNKNOWN, order_columns, pack_reasons
 from qms22.report.text import rarity
 from qms22.report.truth import outliers_found, roc_points, rows_reached
-from qms22.tables.cells import Cells, frame_cells
+from qms22.tables.columns.cells import Cells, frame_cells
 
 
 def binned(normal: pd.Series, rows: pd.Series, flagged: Any = ()) -> Bins | None:

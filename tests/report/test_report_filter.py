@@ -21,7 +21,7 @@ from report_browser import (
 from report_runs import content, plausible
 
 from qms22.report import PageContent, PageFinding, PageReason
-from qms22.tables.cells import Cells
+from qms22.tables.columns.cells import Cells
 
 # Not from a conftest.py: mypy takes two files of that name for one.
 browser_page, open_report = report_fixtures.browser_page, report_fixtures.open_report

@@ -25,7 +25,7 @@ from report_runs import FORMULA, HOSTILE, TURNED, by_rate, content, hostile, pla
 
 from qms22.cli.csv_text import csv_cell
 from qms22.metrics import roc, true_positive_rate_at
-from qms22.tables.words import FORMULA_STARTS
+from qms22.tables.texts.words import FORMULA_STARTS
 
 # Not from a conftest.py: mypy takes two files of that name for one.
 browser_page, open_report = report_fixtures.browser_page, report_fixtures.open_report

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from qms22.tables import TabularEncoder
-from qms22.tables.durations import find_duration_style, read_durations, show_duration
+from qms22.tables.texts.durations import find_duration_style, read_durations, show_duration
 
 HOUR = 3600.0
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qms22.tables.column_names import find_column
-from qms22.tables.words import list_some
+from qms22.tables.columns.column_names import find_column
+from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
     from qms22.tables import TableSource

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from qms22.tables.words import FORMULA_STARTS, NUMBER
+from qms22.tables.texts.words import FORMULA_STARTS, NUMBER
 
 if TYPE_CHECKING:
     import pandas as pd

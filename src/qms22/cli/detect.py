@@ -38,7 +38,7 @@ from qms22.cli.shared import (
     quiet_option,
 )
 from qms22.cli.writers import check_sheet_size, write_tables
-from qms22.tables.database_place import DatabasePlace
+from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
     from qms22.detection import Detection
@@ -229,7 +229,7 @@ def detect(
         from qms22 import detection
         from qms22.models import save_model as write_model
         from qms22.tables import open_table, read_mixed
-        from qms22.tables.frame_source import FrameSource
+        from qms22.tables.sources.frame_source import FrameSource
 
         source = open_table(tables[-1])
         normal: Any = open_table(tables[:-1]) if len(tables) > 1 else None

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from qms22.cli.shared import explained, say
-from qms22.tables.database_place import DatabasePlace
+from qms22.tables.databases.database_place import DatabasePlace
 
 STANDARD_INPUT = "-"
 
@@ -18,7 +18,7 @@ def input_files(places: Iterable[str | DatabasePlace | None]) -> list[Path | Non
 
     Raise UsageError if a pattern matches no file, or if standard input is named twice.
     """
-    from qms22.tables.found_files import find_files
+    from qms22.tables.sources.found_files import find_files
 
     named = [place for place in places if isinstance(place, str)]
     if named.count(STANDARD_INPUT) > 1:
@@ -48,7 +48,7 @@ def check_roles(tables: Sequence[str | DatabasePlace]) -> None:
 
 def _contents(place: str | DatabasePlace) -> set[str | DatabasePlace]:
     """Return the files, sheets or tables that a place stands for, each in one spelling."""
-    from qms22.tables.found_files import find_files
+    from qms22.tables.sources.found_files import find_files
 
     if isinstance(place, DatabasePlace):
         return {place}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from qms22.cli.csv_text import csv_lines
 from qms22.cli.shared import in_options, say
 from qms22.cli.terminal import print_found
-from qms22.tables.database_place import DatabasePlace
+from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
     from qms22.detection import Detection
@@ -106,7 +106,7 @@ def print_columns(found: Detection) -> None:
 
 def print_notes(found: Detection) -> None:
     """Print what was guessed or left out to read the tables, and how columns were used."""
-    from qms22.tables.notes import join_notes
+    from qms22.tables.sources.notes import join_notes
 
     for note in join_notes(found.notes):
         say(f"note: {note}")

@@ -18,7 +18,7 @@ import click
 from qms22._runtime.progress import reading_shown
 from qms22._runtime.stages import clear_stage, stages_shown
 from qms22._runtime.visible_text import one_line
-from qms22.tables.database_place import DatabasePlace, find_database
+from qms22.tables.databases.database_place import DatabasePlace, find_database
 
 _SUFFIXES = {
     "--output": (".csv", ".parquet", ".json", ".jsonl", ".xlsx"),
@@ -177,7 +177,7 @@ def check_output(path: Path | DatabasePlace | None, suffixes: tuple[str, ...], o
         return
     if isinstance(path, DatabasePlace):
         with explained():
-            from qms22.tables.database_source import check_new_table
+            from qms22.tables.databases.database_source import check_new_table
 
             check_new_table(path)
         return

@@ -213,7 +213,7 @@ def _longest(texts: Iterable[str]) -> int:
 
 def _cell_text(value: object) -> str:
     """Return a cell as text; a missing one is empty."""
-    from qms22.tables.words import number_text
+    from qms22.tables.texts.words import number_text
 
     if value is None or value != value:
         return ""

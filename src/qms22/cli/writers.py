@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qms22.cli.csv_text import csv_lines
-from qms22.tables.database_place import DatabasePlace
+from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +37,7 @@ def write_tables(tables: Iterable[pd.DataFrame], path: Path | DatabasePlace) -> 
     from qms22._runtime.files import atomic_path
 
     if isinstance(path, DatabasePlace):
-        from qms22.tables.database_source import write_database
+        from qms22.tables.databases.database_source import write_database
 
         return write_database(path, tables)
     writers = {

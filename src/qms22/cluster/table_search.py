@@ -26,7 +26,7 @@ from qms22.estimators.calibration import count_held_out, warn_if_too_few
 from qms22.estimators.conformal_counts import FlagLine, HeldOutRanks
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.splits import check_not_held_out
-from qms22.tables.encoder_options import check_ignore
+from qms22.tables.columns.encoder_options import check_ignore
 
 # Held-out rows are brought to one process with all their columns.
 MOST_HELD_OUT = 200_000

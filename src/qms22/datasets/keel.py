@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from qms22.datasets.dataset import Dataset, OfficialFold
 from qms22.datasets.keel_sources import KeelFiles, find_files
 from qms22.datasets.labeled_rows import LabeledRows, complete_rows
-from qms22.tables.compressed import TableFile
-from qms22.tables.keel_source import KeelSource
+from qms22.tables.sources.compressed import TableFile
+from qms22.tables.sources.keel_source import KeelSource
 
 # Faults of official folds. They are used unchanged, as in other studies.
 _FOLD_NOTES = {

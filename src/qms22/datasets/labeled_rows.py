@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.cells import Cells
-from qms22.tables.words import parse_number
+from qms22.tables.columns.cells import Cells
+from qms22.tables.texts.words import parse_number
 
 # Numbers, or texts as Python strings.
 Feature: TypeAlias = NDArray[np.float64] | NDArray[np.object_]

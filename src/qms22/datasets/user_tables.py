@@ -8,12 +8,12 @@ import numpy as np
 
 from qms22.datasets.dataset import Dataset
 from qms22.datasets.labeled_rows import LabeledRows, complete_rows, is_number_column
-from qms22.tables.cells import Cells, frame_cells, show_value, text_cells
+from qms22.tables.columns.cells import Cells, frame_cells, show_value, text_cells
 from qms22.tables.formats import open_table, warn_of_notes
 from qms22.tables.labels import outlier_labels
-from qms22.tables.source import TableSource
-from qms22.tables.suffixes import ARROW, KEEL, PARQUET, TEXT, split_suffix
-from qms22.tables.words import keel_text
+from qms22.tables.sources.source import TableSource
+from qms22.tables.sources.suffixes import ARROW, KEEL, PARQUET, TEXT, split_suffix
+from qms22.tables.texts.words import keel_text
 
 # Texts with more levels are names or free text, which would take too much memory when encoded.
 MOST_TEXTS = 1000

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from qms22.tables import TableSource
-from qms22.tables.column_names import match_names
-from qms22.tables.renamed_source import rename_columns
-from qms22.tables.words import list_some
+from qms22.tables.columns.column_names import match_names
+from qms22.tables.sources.renamed_source import rename_columns
+from qms22.tables.texts.words import list_some
 
 
 class AlignedTable(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.cells import Cells
+from qms22.tables.columns.cells import Cells
 
 # What a column counts, by the last word of its name, and the least and largest number there is.
 _WORDS = {

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.detection.encoding import EncodedTables
-from qms22.tables.cells import Cells
-from qms22.tables.words import list_some
+from qms22.tables.columns.cells import Cells
+from qms22.tables.texts.words import list_some
 
 # Of fewer known-normal rows the user is told how little they can show.
 _FEW_NORMAL = 30

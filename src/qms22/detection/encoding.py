@@ -14,8 +14,8 @@ from qms22.detection.marks import MarkedRows
 from qms22.detection.periods import find_periods
 from qms22.estimators.marks import Marks
 from qms22.tables import TabularEncoder
-from qms22.tables.cells import Cells, take_rows
-from qms22.tables.plans import complete_rows
+from qms22.tables.columns.cells import Cells, take_rows
+from qms22.tables.columns.plans import complete_rows
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from qms22.detection.finding_attributes import Attribute, Show, join_some
 from qms22.detection.finding_numbers import Scale, outside_attribute, range_attribute
-from qms22.tables.cells import Cells, show_value
+from qms22.tables.columns.cells import Cells, show_value
 
 DAY = 86_400e6  # microseconds
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

@@ -17,7 +17,7 @@ from scipy.stats import hypergeom
 from qms22.detection.finding_attributes import Attribute, Show, join_some
 from qms22.detection.finding_columns import attributes_of
 from qms22.detection.subgroups import Subgroup, SubgroupSearch
-from qms22.tables.cells import Cells
+from qms22.tables.columns.cells import Cells
 
 _LEAST_MEMBERS = 3
 _MOST_FINDINGS = 20

@@ -17,9 +17,9 @@ from qms22.detection.rows import Table
 from qms22.detection.same_writing import match_writing
 from qms22.detection.streaming import in_memory, is_large, rows_to_draw
 from qms22.tables import TableSource, open_table
-from qms22.tables.column_names import find_column
-from qms22.tables.date_parts import split_part
-from qms22.tables.words import list_some
+from qms22.tables.columns.column_names import find_column
+from qms22.tables.columns.date_parts import split_part
+from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from qms22._runtime.packages import need
 from qms22.detection.result_columns import RESULTS, free_name
 from qms22.tables import TableSource
-from qms22.tables.column_names import find_column, match_names
-from qms22.tables.compare import compare_cells
-from qms22.tables.words import list_some, without_apostrophe
+from qms22.tables.columns.column_names import find_column, match_names
+from qms22.tables.columns.compare import compare_cells
+from qms22.tables.texts.words import list_some, without_apostrophe
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -35,8 +35,8 @@ from qms22.detection.mark_table import (
 )
 from qms22.detection.rows import Table
 from qms22.tables import TableSource, open_table
-from qms22.tables.frame_source import FrameSource
-from qms22.tables.words import list_some
+from qms22.tables.sources.frame_source import FrameSource
+from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,14 +16,14 @@ from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.report import PageContent, PageReason
 from qms22.report.content import NAME, PageFinding
-from qms22.tables.notes import join_notes
+from qms22.tables.sources.notes import join_notes
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from qms22.detection.history import HistoryEntry
     from qms22.detection.result import Detection
-    from qms22.tables.cells import Cells
+    from qms22.tables.columns.cells import Cells
 
 # A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
 MOST_ROWS_ON_PAGE = 100_000

@@ -18,9 +18,9 @@ from qms22.detection.history_rows import digest, rows_to_keep, to_parquet
 from qms22.detection.inputs import InputTables
 from qms22.detection.result import Detection
 from qms22.detection.streaming import in_memory, is_large
-from qms22.tables.column_names import match_names
-from qms22.tables.frame_source import FrameSource
-from qms22.tables.words import list_some, number_text
+from qms22.tables.columns.column_names import match_names
+from qms22.tables.sources.frame_source import FrameSource
+from qms22.tables.texts.words import list_some, number_text
 
 if TYPE_CHECKING:
     import pandas as pd

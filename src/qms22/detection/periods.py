@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from qms22.detection.calendar_columns import says_which_time
 from qms22.tables import TabularEncoder
-from qms22.tables.cells import Cells
-from qms22.tables.date_parts import DAY, part_name, part_of, parts_about_time
-from qms22.tables.kinds import MOST_SINGLE, single_share
-from qms22.tables.plan import ColumnPlan
+from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.date_parts import DAY, part_name, part_of, parts_about_time
+from qms22.tables.columns.kinds import MOST_SINGLE, single_share
+from qms22.tables.columns.plan import ColumnPlan
 
 # The share of the batch that has to be outside the normal values. Measurements can be whole numbers
 # too, and half of a batch can be anomalies: only if nearly all rows are outside, a column of whole

@@ -33,7 +33,7 @@ from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.verdict import Verdict
 from qms22.tables import TableSource, TabularEncoder
-from qms22.tables.frame_source import FrameSource
+from qms22.tables.sources.frame_source import FrameSource
 
 if TYPE_CHECKING:
     import pandas as pd

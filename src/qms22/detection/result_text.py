@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qms22._runtime.visible_text import visible
 from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.verdict import Verdict
-from qms22.tables.words import list_some, number_text
+from qms22.tables.texts.words import list_some, number_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ from sklearn.utils import gen_batches
 
 from qms22._runtime.packages import need
 from qms22.tables import TableSource
-from qms22.tables.column_names import find_column
-from qms22.tables.words import list_some
+from qms22.tables.columns.column_names import find_column
+from qms22.tables.texts.words import list_some
 
 # A file, an open table, or a data frame of any library.
 Table: TypeAlias = "str | Path | TableSource | Any"

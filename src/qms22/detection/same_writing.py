@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qms22.tables import TableSource, TabularEncoder
-from qms22.tables.cells import Cells, frame_cells
-from qms22.tables.renamed_source import change_values
-from qms22.tables.rewriting import Rewriting, find_writing, rewrite_columns, writing_of
-from qms22.tables.words import list_some
+from qms22.tables.columns.cells import Cells, frame_cells
+from qms22.tables.columns.rewriting import Rewriting, find_writing, rewrite_columns, writing_of
+from qms22.tables.sources.renamed_source import change_values
+from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
     import pandas as pd

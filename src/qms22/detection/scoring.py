@@ -18,7 +18,7 @@ from qms22.detection.scorer import TableScorer
 from qms22.detection.streaming import in_memory, is_large, score_rows
 from qms22.models import SavedModel, load_model
 from qms22.tables import TableSource, TabularEncoder, open_table
-from qms22.tables.words import list_some
+from qms22.tables.texts.words import list_some
 
 
 def score(

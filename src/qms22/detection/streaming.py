@@ -13,7 +13,7 @@ from qms22._runtime.stages import begin_stage
 from qms22.detection.checks import OddCells
 from qms22.detection.scorer import TableScorer
 from qms22.tables import TableSource
-from qms22.tables.frame_source import FrameSource
+from qms22.tables.sources.frame_source import FrameSource
 
 # Rows of each file to learn from. More of them hardly change the result, but take time.
 DEFAULT_DRAW = 100_000

@@ -16,9 +16,9 @@ from qms22.estimators.moved_columns import MOST_COMPARED, ColumnPair, MovedColum
 from qms22.estimators.outlier_bound import OutlierBound
 from qms22.estimators.verdict import Verdict, judge_batch
 from qms22.tables import TabularEncoder
-from qms22.tables.cells import Cells, show_value
-from qms22.tables.kinds import Kind
-from qms22.tables.words import number_text
+from qms22.tables.columns.cells import Cells, show_value
+from qms22.tables.columns.kinds import Kind
+from qms22.tables.texts.words import number_text
 
 if TYPE_CHECKING:
     import pandas as pd

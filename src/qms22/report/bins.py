@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.cells import Cells, show_value
+from qms22.tables.columns.cells import Cells, show_value
 
 MISSING = 255
 _MOST_BINS = 40

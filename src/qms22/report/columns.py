@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pandas.api import types
 
 from qms22.report.payload import DIGITS, Payload, shorten
-from qms22.tables.cells import Cells
+from qms22.tables.columns.cells import Cells
 
 # JavaScript cannot represent all integers beyond this one.
 _LARGEST_INTEGER = 2**53

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.cells import Cells
+from qms22.tables.columns.cells import Cells
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from qms22._runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from qms22.tables.columns.plan import ColumnInfo
     from qms22.tables.encoder import TabularEncoder
     from qms22.tables.formats import open_table, read_table
     from qms22.tables.marker import read_mixed, split_marked
-    from qms22.tables.plan import ColumnInfo
-    from qms22.tables.source import TableSource
+    from qms22.tables.sources.source import TableSource
 
 __all__ = [
     "ColumnInfo",
@@ -26,8 +26,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ColumnInfo": "qms22.tables.plan",
-    "TableSource": "qms22.tables.source",
+    "ColumnInfo": "qms22.tables.columns.plan",
+    "TableSource": "qms22.tables.sources.source",
     "TabularEncoder": "qms22.tables.encoder",
     "open_table": "qms22.tables.formats",
     "read_mixed": "qms22.tables.marker",

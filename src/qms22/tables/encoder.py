@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qms22.tables.asked_kinds import check_kinds
-from qms22.tables.cells import Cells, array_cells, frame_cells
-from qms22.tables.encoder_options import check_array_like, check_parameters
-from qms22.tables.plan import ColumnInfo, ColumnPlan
-from qms22.tables.planning import plan_column
-from qms22.tables.plans import (
+from qms22.tables.columns.asked_kinds import check_kinds
+from qms22.tables.columns.cells import Cells, array_cells, frame_cells
+from qms22.tables.columns.encoder_options import check_array_like, check_parameters
+from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
+from qms22.tables.columns.planning import plan_column
+from qms22.tables.columns.plans import (
     check_any_used,
     check_columns,
     check_infinite,

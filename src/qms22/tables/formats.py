@@ -12,23 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from qms22._runtime.warn import warn_user
-from qms22.tables.archive import ZIP_START, archived_tables, is_workbook
-from qms22.tables.arrow_source import ArrowSource, ArrowStreamSource
-from qms22.tables.compressed import TableFile
-from qms22.tables.csv_source import CsvSource
-from qms22.tables.database_place import DatabasePlace, find_database
-from qms22.tables.database_source import DatabaseSource
-from qms22.tables.excel_source import ExcelSource
-from qms22.tables.found_files import find_files
-from qms22.tables.frame_source import FrameSource
-from qms22.tables.json_source import JsonLinesSource, JsonSource
-from qms22.tables.keel_source import KeelSource
-from qms22.tables.parquet_source import ParquetSource
-from qms22.tables.parts_source import PartsSource
-from qms22.tables.source import BatchSource, EmptyTableError, FileSource, TableSource
-from qms22.tables.suffixes import ARROW, JSON, JSON_LINES, PARQUET, TEXT, split_suffix
-from qms22.tables.text_encoding import SAMPLE, looks_binary
-from qms22.tables.words import list_some
+from qms22.tables.databases.database_place import DatabasePlace, find_database
+from qms22.tables.databases.database_source import DatabaseSource
+from qms22.tables.sources.archive import ZIP_START, archived_tables, is_workbook
+from qms22.tables.sources.arrow_source import ArrowSource, ArrowStreamSource
+from qms22.tables.sources.compressed import TableFile
+from qms22.tables.sources.csv_source import CsvSource
+from qms22.tables.sources.excel_source import ExcelSource
+from qms22.tables.sources.found_files import find_files
+from qms22.tables.sources.frame_source import FrameSource
+from qms22.tables.sources.json_source import JsonLinesSource, JsonSource
+from qms22.tables.sources.keel_source import KeelSource
+from qms22.tables.sources.parquet_source import ParquetSource
+from qms22.tables.sources.parts_source import PartsSource
+from qms22.tables.sources.source import BatchSource, EmptyTableError, FileSource, TableSource
+from qms22.tables.sources.suffixes import ARROW, JSON, JSON_LINES, PARQUET, TEXT, split_suffix
+from qms22.tables.sources.text_encoding import SAMPLE, looks_binary
+from qms22.tables.texts.words import list_some
 
 # book.xlsx#* is all sheets of a workbook.
 EVERY_SHEET = "*"

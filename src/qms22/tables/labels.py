@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.words import NO, NORMAL_WORDS, OUTLIER_WORDS, YES, canonical, list_some
+from qms22.tables.texts.words import NO, NORMAL_WORDS, OUTLIER_WORDS, YES, canonical, list_some
 
 # scikit-learn's pair, in which 1 means normal.
 _INLIER, _OUTLIER = "1", "-1"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from qms22.tables.formats import open_table
-from qms22.tables.source import TableSource
-from qms22.tables.words import NO, NORMAL_WORDS, YES, canonical, list_some
+from qms22.tables.sources.source import TableSource
+from qms22.tables.texts.words import NO, NORMAL_WORDS, YES, canonical, list_some
 
 # Values that mean normal in a column that marks the normal rows, and those that mean unknown.
 _MARKS = YES | {"x", "t"}

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.cells import Cells
+from qms22.tables.columns.cells import Cells
 
 # The columns of some rows, as the encoder understands them.
 Columns: TypeAlias = Mapping[str, Cells]

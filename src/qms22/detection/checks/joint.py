@@ -20,7 +20,7 @@ from qms22.detection.checks.base import (
 )
 from qms22.detection.checks.single import ColumnCheck, LevelCheck
 from qms22.estimators.surprise import LevelReference
-from qms22.tables.cells import Cells
+from qms22.tables.columns.cells import Cells
 
 # Columns with more levels make too many pairs for the rows there are.
 MOST_LEVELS_IN_PAIR = 30

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from qms22.detection.checks.base import Columns, Shower, count_text, share_of_rows, shown_cells
 from qms22.estimators.surprise import LevelReference, NumberReference
-from qms22.tables.cells import Cells
-from qms22.tables.typed import to_levels
-from qms22.tables.words import number_text
+from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.typed import to_levels
+from qms22.tables.texts.words import number_text
 
 # Numbers with at most so many values, each of them in so many rows on average, are looked at as
 # levels too: 65 between the set points 60 and 70 is none of them.

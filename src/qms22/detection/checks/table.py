@@ -35,9 +35,9 @@ from qms22.detection.checks.single import (
 from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.weights import excess, excess_weight
 from qms22.tables import TabularEncoder
-from qms22.tables.cells import Cells
-from qms22.tables.date_parts import DAY
-from qms22.tables.plan import ColumnPlan
+from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.date_parts import DAY
+from qms22.tables.columns.plan import ColumnPlan
 
 # Known-normal rows that relations are learned from, and that others are compared with.
 _MOST_LEARNED = 7000

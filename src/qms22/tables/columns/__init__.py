@@ -1,0 +1,1 @@
+"""Columns of any table in one form, what they are, and how they become a matrix."""

@@ -1,0 +1,99 @@
+"""The kinds of columns that the user asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Literal
+
+import numpy as np
+
+from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.kinds import Kind, Verdict, has_open_levels, some_levels
+from qms22.tables.columns.typed import read_booleans, to_levels, to_numbers
+from qms22.tables.texts.date_format import DateFormat, find_date_format
+from qms22.tables.texts.number_format import NumberFormat, find_duration_format, find_number_format
+from qms22.tables.texts.words import list_some
+
+# What the user can ask for, by the words that name it; the kinds of `ColumnInfo` are among them.
+KIND_WORDS: dict[str, Kind | Literal["ignore"]] = {
+    "number": "numeric",
+    "category": "categorical",
+    "date": "date",
+    "boolean": "boolean",
+    "text": "text",
+    "ignore": "ignore",
+    "numeric": "numeric",
+    "categorical": "categorical",
+    "identifier": "identifier",
+}
+
+
+def check_kind_words(kinds: Mapping[str, str] | None) -> None:
+    """Raise ValueError if kinds are not given by column, or one is not known."""
+    if not isinstance(kinds, Mapping | None):
+        raise ValueError(
+            f"kinds must have a kind for each column, such as {{'zip': 'category'}}; got {kinds!r}"
+        )
+    for name, kind in (kinds or {}).items():
+        if kind not in KIND_WORDS:
+            known = ", ".join(list(KIND_WORDS)[:6])
+            raise ValueError(
+                f"column {name!r} cannot be read as {kind!r}; give one of the kinds {known}"
+            )
+
+
+def check_kinds(kinds: Mapping[str, str] | None, names: Collection[str]) -> None:
+    """Raise ValueError if a kind is not known, or a column is not there."""
+    check_kind_words(kinds)
+    for name, kind in (kinds or {}).items():
+        if name not in names:
+            there = list_some([repr(each) for each in names])
+            raise ValueError(
+                f"there is no column {name!r} to read as {kind}; the columns are {there}"
+            )
+
+
+def asked_verdict(cells: Cells, kind: Kind) -> Verdict:
+    """Return the verdict on a column whose kind the user has given.
+
+    Raise ValueError if no cell of the known-normal rows can be read so.
+    """
+    if kind in ("identifier", "text"):
+        return Verdict(kind, "read as asked")
+    texts = to_levels(cells)
+    if kind == "categorical":
+        return _unless_constant(cells, texts, Verdict(kind, is_open=has_open_levels(texts)))
+    if kind == "boolean":
+        typed, verdict = to_numbers(cells, "boolean", read_booleans), Verdict(kind)
+    elif kind == "date":
+        dates = find_date_format(*some_levels(texts), is_asked=True) or DateFormat()
+        typed = to_numbers(cells, "date", dates.read)
+        verdict = Verdict(kind, dates.note, date_format=None if cells.form == "date" else dates)
+    else:
+        levels = some_levels(texts)
+        numbers = (
+            find_number_format(*levels, is_asked=True)
+            or find_duration_format(cells.name, *levels, is_asked=True)
+            or NumberFormat()
+        )
+        typed = to_numbers(cells, "number", numbers.read)
+        verdict = Verdict(kind, number_format=numbers)
+    if not typed.has_value.any() and not cells.missing.all():
+        row = int(np.argmin(cells.missing))
+        raise ValueError(
+            f"column {cells.name!r} cannot be read as asked ({kind}): row {cells.number(row)} has "
+            f"{cells.show(row)}; choose another kind"
+        )
+    return _unless_constant(cells, typed, verdict)
+
+
+def _unless_constant(cells: Cells, typed: Cells, verdict: Verdict) -> Verdict:
+    values = typed.values[typed.has_value]
+    if (
+        len(np.unique(values)) > 1
+        or typed.words is not None
+        or (cells.missing.any() and len(values))
+    ):
+        return verdict
+    first = int(np.argmin(cells.missing))
+    return Verdict("constant", f"always {cells.show(first)}" if len(values) else "no values")

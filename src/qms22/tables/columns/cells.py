@@ -1,0 +1,294 @@
+"""Columns of any table in one form, so that results do not depend on the library."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time
+from decimal import Decimal
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.packages import need
+from qms22.tables.texts.words import number_text
+
+Form = Literal["number", "boolean", "date", "text", "category", "other"]
+
+_EPOCH = datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """One column.
+
+    Parameters
+    ----------
+    name : str
+    form : {"number", "boolean", "date", "text", "category", "other"}
+        How the table stores it. A "category" is text that the table declares categorical; "other"
+        stands for values that cannot be used, such as lists.
+    values : ndarray of shape (n,)
+        Numbers, 0 and 1, or microseconds since 1970 in local time, with NaN for missing values; for
+        texts, positions in `levels`, with -1 for missing values.
+    levels : tuple of str
+        The different texts, in the order in which they occur; with `words`, those of the words.
+    numbers : sequence of int, optional
+        The numbers of the rows in the table that they come from.
+    words : ndarray of shape (n,), optional
+        In a column of numbers, booleans or dates: the positions in `levels` of cells with a text
+        that is none ("-", "unknown", "inf"), whose values are NaN; -1 elsewhere.
+    """
+
+    name: str
+    form: Form
+    values: NDArray[Any]
+    levels: tuple[str, ...] = ()
+    numbers: Sequence[int] | None = None
+    words: NDArray[np.intp] | None = None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether `values` are positions in `levels`."""
+        return self.form in ("text", "category")
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which cells are empty."""
+        return ~self.has_value if self.words is None else ~self.has_value & (self.words < 0)
+
+    @property
+    def has_value(self) -> NDArray[np.bool_]:
+        """Which cells are neither empty nor words."""
+        return self.values >= 0 if self.is_text else ~np.isnan(self.values)
+
+    def to_array(self) -> NDArray[Any]:
+        """Return the values; texts as objects, with None for missing ones."""
+        if not self.is_text:
+            return self.values
+        texts: NDArray[np.object_] = np.array([*self.levels, None], dtype=np.object_)[self.values]
+        return texts
+
+    def take(self, rows: NDArray[np.intp]) -> Cells:
+        """Return some of the rows."""
+        numbers = None if self.numbers is None else np.asarray(self.numbers)[rows].tolist()
+        words = None if self.words is None else self.words[rows]
+        return replace(self, values=self.values[rows], numbers=numbers, words=words)
+
+    def number(self, row: int) -> int:
+        """Return the number of a row in its table, or its position."""
+        return row if self.numbers is None else int(self.numbers[row])
+
+    def show(self, row: int) -> str:
+        """Return a value as text for messages."""
+        value = self.values[row]
+        if self.words is not None and self.words[row] >= 0:
+            return repr(self.levels[self.words[row]])
+        return repr(self.levels[value]) if self.is_text else show_value(self.form, float(value))
+
+
+def take_rows(cells: Mapping[str, Cells], rows: NDArray[np.intp]) -> dict[str, Cells]:
+    """Return some rows of a table."""
+    return {name: column.take(rows) for name, column in cells.items()}
+
+
+def show_value(form: str, value: float) -> str:
+    """Return a number, a boolean or a date as text for messages."""
+    if form == "boolean":
+        return "true" if value else "false"
+    if form != "date":
+        return f"{value:.6g}"
+    moment = np.datetime64(round(value), "us")
+    coarsest = next(unit for unit in "Dms" if unit == "s" or moment == moment.astype(f"M8[{unit}]"))
+    return str(moment.astype(f"M8[{coarsest}]")).replace("T", " ")
+
+
+def _level(value: object) -> str | None:
+    """Return the text of a value, the same for 1 and 1.0; None if it is missing or blank."""
+    if _sort(value) == "missing":
+        return None
+    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
+        return number_text(_float(value))
+    text = str(value)
+    return text if text.strip() else None
+
+
+def as_narwhals(table: Any, name: str = "the table") -> Any:
+    """Return a data frame as narwhals frame, or None if it is not a data frame.
+
+    Raise ValueError if it is lazy, or if two columns have the same name as text.
+    """
+    nw = need("narwhals.stable.v1", name)
+    if type(table).__name__ == "LazyFrame":
+        raise ValueError(f"{name} is a lazy frame, which is not read yet; call its collect() first")
+    try:
+        frame = nw.from_native(table, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        check_names(map(str, getattr(table, "column_names", table.columns)), name)
+        raise
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    check_names(map(str, frame.columns), name)
+    return frame
+
+
+def check_names(names: Iterable[str], where: str) -> None:
+    """Raise ValueError if a column name occurs twice."""
+    name, count = next(iter(Counter(names).most_common(1)), ("", 0))
+    if count > 1:
+        what = f"columns named {name!r}" if name else "columns without a name"
+        raise ValueError(f"{where} has {count} {what}; give each column a name of its own")
+
+
+def frame_cells(table: Any) -> list[Cells] | None:
+    """Return the columns of a data frame.
+
+    Parameters
+    ----------
+    table : pandas, polars or other data frame that narwhals supports
+
+    Returns
+    -------
+    list of Cells, or None if it is not a data frame
+    """
+    frame = as_narwhals(table)
+    if frame is None:
+        return None
+    pairs = zip(frame.columns, frame.iter_columns(), strict=True)
+    columns = [_from_series(str(name), series) for name, series in pairs]
+    # A pandas frame that is a part of a table has the positions of its rows there as index.
+    index = getattr(table, "index", None)
+    if getattr(getattr(index, "dtype", None), "kind", "") not in ("i", "u"):
+        return columns
+    return [replace(cells, numbers=index) for cells in columns]
+
+
+def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
+    """Return the columns of a two-dimensional array."""
+    columns = []
+    for name, column in zip(names, rows.T, strict=True):
+        if column.dtype.kind in "biuf":
+            form: Form = "boolean" if column.dtype.kind == "b" else "number"
+            columns.append(Cells(name, form, column.astype(np.float64)))
+        elif column.dtype.kind == "M":
+            stamps = column.astype("datetime64[us]")
+            values = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64))
+            columns.append(Cells(name, "date", values))
+        else:
+            columns.append(_from_values(name, column.tolist()))
+    return columns
+
+
+def _from_series(name: str, series: Any) -> Cells:
+    nw = need("narwhals.stable.v1")
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        form: Form = "boolean" if dtype == nw.Boolean else "number"
+        return Cells(name, form, _floats(series))
+    if dtype in (nw.Datetime, nw.Date):
+        if getattr(dtype, "time_zone", None):
+            series = series.dt.replace_time_zone(None)
+        return Cells(name, "date", _floats(series.dt.timestamp("us")))
+    if dtype == nw.Duration:
+        return Cells(name, "number", _floats(series.dt.total_microseconds()) / 1e6)
+    if dtype == nw.String:
+        return _from_texts(name, series)
+    if dtype in (nw.Categorical, nw.Enum):
+        return text_cells(name, series.to_list(), "category")
+    return _from_values(name, series.to_list())
+
+
+def _floats(series: Any) -> NDArray[np.float64]:
+    nw = need("narwhals.stable.v1")
+    values: NDArray[np.float64] = np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return values
+
+
+def _from_values(name: str, values: list[Any]) -> Cells:
+    """Return a column of Python objects."""
+    sorts = {_sort(value) for value in values} - {"missing"}
+    if sorts <= {"number"} or sorts == {"boolean"}:
+        numbers = [math.nan if _sort(value) == "missing" else _float(value) for value in values]
+        return Cells(name, "boolean" if "boolean" in sorts else "number", np.array(numbers))
+    if sorts == {"date"}:
+        stamps = [math.nan if _sort(value) == "missing" else _stamp(value) for value in values]
+        return Cells(name, "date", np.array(stamps))
+    if sorts == {"other"}:
+        gaps = [math.nan if _sort(value) == "missing" else 0.0 for value in values]
+        return Cells(name, "other", np.array(gaps))
+    return text_cells(name, [str(value) if _sort(value) == "other" else value for value in values])
+
+
+def _float(value: Any) -> float:
+    """Return a number as a float: infinite if it is too large for one, as in a text."""
+    try:
+        return float(value)
+    except OverflowError:  # a whole number or a fraction
+        return math.inf if value > 0 else -math.inf
+
+
+def _sort(value: object) -> str:
+    # pandas has two values for missing ones, which do not equal themselves.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return "missing"
+    if isinstance(value, bool | np.bool_):
+        return "boolean"
+    if isinstance(value, Real | Decimal):
+        return "missing" if math.isnan(_float(value)) else "number"
+    if isinstance(value, date) or type(value).__name__ == "Period":
+        return "date"
+    return "text" if isinstance(value, str | time) else "other"
+
+
+def _stamp(value: Any) -> float:
+    value = getattr(value, "start_time", value)  # of a period of pandas
+    moment = value if isinstance(value, datetime) else datetime.combine(value, _EPOCH.time())
+    since = moment.replace(tzinfo=None) - _EPOCH
+    return float((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
+
+
+def text_cells(
+    name: str,
+    values: Iterable[Any],
+    form: Form = "text",
+    read: Callable[[Any], str | None] = _level,
+) -> Cells:
+    """Return a column of texts.
+
+    Parameters
+    ----------
+    name : str
+    values : iterable
+    form : {"text", "category"}
+    read : callable
+        Returns the text of a value, or None if it is missing; called once for each different value.
+    """
+    raw: dict[Any, int] = {}
+    codes = np.fromiter((raw.setdefault(value, len(raw)) for value in values), np.intp)
+    return _from_codes(name, form, codes, [read(value) for value in raw])
+
+
+def _from_texts(name: str, series: Any) -> Cells:
+    """Return a column of texts; the same as `text_cells`, but faster."""
+    if need("narwhals.stable.v1").get_native_namespace(series).__name__ != "pandas":
+        return text_cells(name, series.to_list())
+    codes, texts = need("pandas").factorize(series.to_native())
+    if not all(isinstance(text, str) for text in texts.tolist()):
+        # Only the first rows decide on the type of a column of objects.
+        return _from_values(name, series.to_list())
+    levels = [text if text and not text.isspace() else None for text in texts.tolist()]
+    return _from_codes(name, "text", codes.astype(np.intp), levels)
+
+
+def _from_codes(
+    name: str, form: Form, codes: NDArray[np.intp], texts: Sequence[str | None]
+) -> Cells:
+    """Return a column from positions in `texts`, some of which may be missing or the same."""
+    levels: dict[str, int] = {}
+    places = [-1 if text is None else levels.setdefault(text, len(levels)) for text in texts]
+    renumbered = np.array([*places, -1], dtype=np.intp)
+    return Cells(name, form, renumbered[codes], tuple(levels))

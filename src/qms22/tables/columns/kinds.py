@@ -1,0 +1,239 @@
+"""The kinds of columns, and the rules that decide them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.typed import to_levels
+from qms22.tables.texts.date_format import DateFormat, find_date_format
+from qms22.tables.texts.number_format import (
+    NumberFormat,
+    find_duration_format,
+    find_number_format,
+    find_value_format,
+)
+from qms22.tables.texts.words import BOOLEANS
+
+Kind = Literal["numeric", "boolean", "categorical", "date", "identifier", "text", "constant"]
+
+# Texts with at most so many levels, or so small a share of the rows, are categories.
+MOST_LEVELS = 50
+MOST_DISTINCT = 0.05
+# So are more levels if they recur: with at most one level in so many rows, and so small a share of
+# rows with a level that no other row has (Good and Turing: as few rows will have a new one).
+ROWS_PER_LEVEL = 5
+MOST_SINGLE = 0.02
+# Else so large a share of the rows must have levels that are this frequent; the other rows, and new
+# levels, are then one level.
+_LEAST_FREQUENT = 0.5
+_FREQUENT = 0.01
+# So many different texts show how a column is written.
+_MOST_READ = 5000
+# In fewer rows than this, all values may differ by chance.
+LEAST_ROWS = 10
+# Numbers that rise in so many rows, with gaps of no more than this on average, are a counter.
+_LEAST_COUNTED = 30
+_MEAN_GAP = 10
+# Texts without blanks that are no longer than this may be identifiers.
+LONGEST_IDENTIFIER = 64
+# Whole numbers in this range may be dates such as 20241231.
+_COMPACT_DATES = (1900_01_01, 2100_12_31)
+_ID_WORDS = frozenset(
+    ["id", "ids", "uid", "uuid", "guid", "key", "pk", "nr", "no", "number", "idx"]
+)
+# Names of columns with codes: whole numbers of which neither order nor size means anything.
+_CODE_NAMES = (
+    "num nummer code plz zip zipcode postcode postleitzahl cep phone telephone telefon tel mobile "
+    "handy fax account acct konto iban ssn ean gtin upc isbn barcode sku matrikel"
+)
+_CODE_WORDS = _ID_WORDS | frozenset(_CODE_NAMES.split())
+_CODE_ENDS = ("nummer", "nr", "code")
+# Codes have at least four digits: fewer may be counts, such as a visit_no.
+_LEAST_CODE = 1000
+_RARELY = 0.05
+_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The kind of a column.
+
+    Parameters
+    ----------
+    kind : str
+        A detector can use "numeric", "boolean", "categorical" and "date" columns.
+    note : str
+        The reason, if it is not obvious.
+    number_format : NumberFormat or None
+        How numbers are written.
+    date_format : DateFormat or None
+        How dates are written, if they are texts.
+    is_open : bool
+        Whether a category has many rare levels, so that a new one is not unusual.
+    """
+
+    kind: Kind
+    note: str = ""
+    number_format: NumberFormat | None = None
+    date_format: DateFormat | None = None
+    is_open: bool = False
+
+
+def infer_kind(
+    cells: Cells, *, keeps_missing: bool = False, decimal_hint: str | None = None
+) -> Verdict:
+    """Return the kind of a column, decided from its values in the normal rows.
+
+    The first rule that applies decides; missing values are left out.
+
+    - no value, or the same in all rows: constant. If `keeps_missing`, a value that is missing in
+      other rows is a category with two levels.
+    - true and false, as booleans or in words: boolean.
+    - numbers, also as texts that are nearly all numbers (see `find_number_format`) or durations
+      such as 2h 5m (see `find_duration_style`), unless declared categorical: an identifier if they
+      are whole numbers that all differ and rise from row to row with small gaps, or if the name
+      says so (id, key, nr, …) and they all differ or count up; like texts if they have four digits
+      or more and the name says that they are codes (plz, phone, customer_number, …); else numeric.
+    - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
+      such as 20241231: date.
+    - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all
+      are short and without blanks, else text.
+    - texts of at most 50 levels, of at most one level in 20 rows, or of levels that recur:
+      categorical. So are texts where half of the rows have levels of 1 % of the rows or more.
+    - other texts: text if most have blanks, else an identifier.
+
+    Parameters
+    ----------
+    cells : Cells
+    keeps_missing : bool
+        Whether a missing cell counts as a level.
+    decimal_hint : {".", ","}, optional
+        The decimal sign of other columns.
+    """
+    if cells.form == "other":
+        return Verdict("text", "values that are neither numbers, texts nor dates")
+    present = cells.values[~cells.missing]
+    if not len(present):
+        return Verdict("constant", "no values")
+    if bool((present == present[0]).all()):
+        if keeps_missing and len(present) < len(cells.values):
+            return Verdict("categorical")
+        return Verdict("constant", f"always {cells.show(int(np.argmin(cells.missing)))}")
+    if cells.form in ("boolean", "date"):
+        return Verdict("boolean" if cells.form == "boolean" else "date")
+    if cells.form == "number":
+        return _judge_compact_dates(cells) or _judge_numbers(
+            cells, cells.values, find_value_format(cells.values)
+        )
+    if {text.strip().lower() for text in cells.levels} <= BOOLEANS.keys():
+        return Verdict("boolean")
+    if cells.form == "text":
+        texts, counts = some_levels(cells)
+        if (durations := find_duration_format(cells.name, texts, counts)) is not None:
+            return _judge_number_texts(cells, durations)
+        if (dates := find_date_format(texts, counts)) is not None:
+            return Verdict("date", dates.note, date_format=dates)
+        if (numbers := find_number_format(texts, counts, decimal_hint)) is not None:
+            return _judge_number_texts(cells, numbers)
+    return _judge_texts(cells)
+
+
+def level_counts(cells: Cells) -> NDArray[np.intp]:
+    """Return the number of rows of each level of a column of texts."""
+    return np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+
+
+def some_levels(cells: Cells) -> tuple[Sequence[str], NDArray[np.intp]]:
+    """Return enough levels of a column of texts to find its format, and their numbers of rows."""
+    step = -(-len(cells.levels) // _MOST_READ)
+    return cells.levels[::step], level_counts(cells)[::step]
+
+
+def single_share(cells: Cells) -> float:
+    """Return the share of rows whose level no other row has."""
+    return float(np.count_nonzero(level_counts(cells) == 1) / len(cells.values))
+
+
+def _judge_compact_dates(cells: Cells) -> Verdict | None:
+    """Return the verdict on whole numbers that are dates such as 20241231; None if they are not."""
+    low, high = np.nanmin(cells.values), np.nanmax(cells.values)
+    if low < _COMPACT_DATES[0] or high > _COMPACT_DATES[1]:
+        return None
+    dates = find_date_format(*some_levels(to_levels(cells)))
+    return None if dates is None else Verdict("date", dates.note, date_format=dates)
+
+
+def _judge_number_texts(cells: Cells, form: NumberFormat) -> Verdict:
+    """Return the kind of numbers in texts."""
+    first = cells.values[:_MOST_READ]
+    # Reading all texts takes long, and only whole numbers can be identifiers.
+    numbers = form.read([cells.levels[code] for code in first[first >= 0].tolist()])
+    numbers = numbers[~np.isnan(numbers)]
+    if bool((numbers == np.rint(numbers)).all()):
+        numbers = np.append(form.read(cells.levels), np.nan)[cells.values]
+    return _judge_numbers(cells, numbers, form)
+
+
+def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberFormat) -> Verdict:
+    """Return the kind of numbers: an identifier only if the values look like one."""
+    name = cells.name
+    present = numbers[np.isfinite(numbers)]
+    if bool((present == np.rint(present)).all()):
+        steps = np.diff(present)
+        is_rising = len(present) >= _LEAST_COUNTED and bool((steps > 0).all())
+        if is_rising and steps.sum() <= _MEAN_GAP * len(steps):
+            return Verdict("identifier", "a running number: it rises from row to row")
+        if _says_identifier(name) and len(np.unique(present)) == len(present):
+            return Verdict("identifier", "whole numbers that all differ")
+        if _says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
+            return Verdict("identifier", "a running number")
+        is_plain = not form.unit and not form.thousands
+        if is_plain and _says_code(name) and np.quantile(present, _RARELY) >= _LEAST_CODE:
+            return _judge_texts(to_levels(cells))
+    return Verdict("numeric", number_format=form)
+
+
+def _judge_texts(cells: Cells) -> Verdict:
+    n_rows, n_levels = int((~cells.missing).sum()), len(cells.levels)
+    differ = f"{n_levels} different texts in {n_rows} rows"
+    is_named = _says_identifier(cells.name)
+    if n_levels == n_rows and (n_rows >= LEAST_ROWS or is_named) and cells.form != "category":
+        longest = max(map(len, cells.levels))
+        if longest <= LONGEST_IDENTIFIER and not any(" " in text for text in cells.levels):
+            return Verdict("identifier", differ)
+        return Verdict("text", differ)
+    if n_levels <= MOST_LEVELS or n_levels <= MOST_DISTINCT * n_rows:
+        return Verdict("categorical")
+    is_open = has_open_levels(cells)
+    counts = level_counts(cells)
+    frequent = counts[counts >= max(_FREQUENT * n_rows, ROWS_PER_LEVEL)]
+    recurs = n_levels * ROWS_PER_LEVEL <= n_rows and not is_open
+    if recurs or frequent.sum() >= _LEAST_FREQUENT * n_rows:
+        return Verdict("categorical", is_open=is_open)
+    with_blanks = sum(" " in text for text in cells.levels)
+    return Verdict("text" if 2 * with_blanks > n_levels else "identifier", differ)
+
+
+def has_open_levels(cells: Cells) -> bool:
+    """Return whether a column of texts has many levels, and new ones would not be unusual."""
+    return len(cells.levels) > MOST_LEVELS and single_share(cells) > MOST_SINGLE
+
+
+def _says_code(name: str) -> bool:
+    words = [word.lower() for word in _WORDS.findall(name) if not word.isdigit()]
+    return bool(words) and (words[-1] in _CODE_WORDS or words[-1].endswith(_CODE_ENDS))
+
+
+def _says_identifier(name: str) -> bool:
+    words = [word.lower() for word in _WORDS.findall(name)]
+    # pandas names a column without a name, such as that of row numbers, "Unnamed: 0".
+    return words == ["index"] or (
+        bool(words) and (words[-1] in _ID_WORDS or words[0] in ("id", "unnamed"))
+    )

@@ -1,0 +1,219 @@
+"""How one column of a table becomes columns of the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.tables.columns.cells import Cells, Form, show_value
+from qms22.tables.columns.date_parts import date_part, part_of
+from qms22.tables.columns.kinds import Kind
+from qms22.tables.columns.typed import Reader, read_booleans, to_levels, to_numbers
+from qms22.tables.texts.date_format import DateFormat
+from qms22.tables.texts.number_format import NumberFormat
+
+OTHER, MISSING, UNSEEN = "(other)", "(missing)", "(unseen)"
+
+_FORMS: dict[Kind, Form] = {"numeric": "number", "boolean": "boolean", "date": "date"}
+
+
+@dataclass(frozen=True)
+class ColumnInfo:
+    """Description of a column.
+
+    Parameters
+    ----------
+    name : str
+    kind : str
+        "numeric", "boolean", "categorical", "date", "identifier", "text" or "constant".
+    note : str
+        What the encoder does with it, if that is not obvious.
+    outputs : tuple of int
+        Its columns in the matrix; none if it is ignored.
+    """
+
+    name: str
+    kind: str
+    note: str
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """What the encoder has learned of a column; plain values only, so that it can be saved.
+
+    Parameters
+    ----------
+    name, kind, note : str
+        As in `Verdict`.
+    date_format : DateFormat or None
+    number_format : NumberFormat or None
+        How the column is written, if that is known.
+    outputs : tuple of str
+        Names of its columns in the matrix; none if it is ignored. Those of the value come first,
+        then those of missing cells and of words.
+    typical : float
+        The typical value of the normal rows: the median, or the position of the most frequent
+        level in `outputs`. It replaces what has no value.
+    levels : tuple of str
+        Levels of a category with a column each; of other kinds, words with a column each.
+    pooled : tuple of str
+        Rarer ones, which share a column.
+    first : float
+        The first date.
+    gaps : {"typical", "own", "unseen"}
+        What a missing cell is: the typical value, besides it a column of its own, or, for a
+        category without missing cells in the normal rows, an unseen level.
+    is_open : bool
+        Whether unseen levels of a category are usual; they are then among the pooled ones.
+    """
+
+    name: str
+    kind: Kind
+    note: str = ""
+    date_format: DateFormat | None = None
+    outputs: tuple[str, ...] = ()
+    typical: float = 0.0
+    levels: tuple[str, ...] = ()
+    pooled: tuple[str, ...] = ()
+    first: float = 0.0
+    gaps: Literal["typical", "own", "unseen"] = "typical"
+    number_format: NumberFormat | None = None
+    is_open: bool = False
+
+    @classmethod
+    def load(cls, saved: Mapping[str, Any]) -> ColumnPlan:
+        """Return a plan from what `dataclasses.asdict` made of it, also in earlier versions."""
+        dates, numbers = saved["date_format"], saved.get("number_format")
+        if isinstance(dates, str):  # what comes first, or "iso"; up to model format 4
+            dates = {"month_first": "-./" if dates == "month" else ""} if dates else None
+        return cls(
+            **{
+                **saved,
+                "date_format": None if dates is None else DateFormat(**dates),
+                "number_format": None if numbers is None else NumberFormat(**numbers),
+            }
+        )
+
+    def show(self, value: float) -> str:
+        """Return a value as the table writes it.
+
+        Parameters
+        ----------
+        value : float
+            A number, 0 or 1, microseconds since 1970, or the position of a level in `outputs`.
+        """
+        if self.kind == "categorical":
+            return self.outputs[int(value)].removeprefix(f"{self.name}=")
+        form = self.date_format if self.kind == "date" else self.number_format
+        return show_value(self.kind, value) if form is None else form.show(value)
+
+    def show_typical(self) -> str:
+        """Return the typical value as text."""
+        return self.show(self.typical) if self.outputs else ""
+
+    def typed(self, cells: Cells) -> Cells:
+        """Return a column converted to the kind of the plan; cells that do not fit become words.
+
+        Categories become texts.
+        """
+        if self.kind in _FORMS:
+            return to_numbers(cells, _FORMS[self.kind], self._reader())
+        if self.kind != "categorical" or cells.is_text:
+            return cells
+        known = {*self.levels, *self.pooled}
+        texts = to_levels(cells)
+        # A table writes True and another one true.
+        levels = (text.title() if text.title() in known else text for text in texts.levels)
+        return replace(texts, levels=tuple(levels)) if cells.form == "boolean" else texts
+
+    def encode(self, cells: Cells, out: NDArray[np.float64]) -> None:
+        """Write the columns of the matrix from the result of `typed`."""
+        if self.kind == "categorical":
+            out[:] = self._level_numbers(cells)[:, np.newaxis] == np.arange(len(self.outputs))
+            return
+        values = np.where(cells.has_value, cells.values, self.typical)
+        self._encode_values(values, out)
+        at = len(self.value_outputs)
+        if self.gaps == "own":
+            out[:, at] = cells.missing
+            at += 1
+        if at < len(self.outputs):
+            out[:, at:] = self._word_numbers(cells)[:, np.newaxis] == np.arange(
+                len(self.outputs) - at
+            )
+
+    def encode_typical(self, out: NDArray[np.float64]) -> None:
+        """Write the columns of the matrix of the typical value."""
+        out[:] = 0.0
+        if self.kind == "categorical":
+            out[:, int(self.typical)] = 1.0
+        else:
+            self._encode_values(np.full(len(out), self.typical), out)
+
+    @property
+    def value_outputs(self) -> tuple[str, ...]:
+        """The outputs without those of missing cells and of words."""
+        if self.kind == "categorical":
+            return self.outputs
+        n_others = (self.gaps == "own") + len(self.levels) + bool(self.pooled)
+        return self.outputs[: len(self.outputs) - n_others]
+
+    def without_parts(self, parts: Collection[str]) -> ColumnPlan:
+        """Return a plan without some parts of a date, by `part_name`; ignored if none is left."""
+        if self.kind != "date" or not any(part_of(output) in parts for output in self.outputs):
+            return self
+        if all(part_of(output) in parts for output in self.value_outputs):
+            return replace(self, outputs=())
+        rest = tuple(output for output in self.outputs if part_of(output) not in parts)
+        return replace(self, outputs=rest)
+
+    def leave_out(self, notes: Mapping[str, str]) -> ColumnPlan:
+        """Return a plan without the column or parts of a date, by name, with a note why."""
+        rest = replace(self, outputs=()) if self.name in notes else self.without_parts(notes)
+        names = (self.name, *map(part_of, self.outputs))
+        note = next((notes[name] for name in names if name in notes), self.note)
+        return replace(rest, note=note)
+
+    def _reader(self) -> Reader:
+        """Return the function that reads texts of the column."""
+        if self.kind == "boolean":
+            return read_booleans
+        if self.kind == "date":
+            return (self.date_format or DateFormat()).read
+        # Models up to format 4 have no number format, and read 007 as 7.
+        return (self.number_format or NumberFormat(reads_zeros=True)).read
+
+    def _encode_values(self, values: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+        if self.kind != "date":
+            out[:, 0] = values
+            return
+        for at, output in enumerate(self.value_outputs):
+            out[:, at] = date_part(output, values, self.first)
+
+    def _level_numbers(self, cells: Cells) -> NDArray[np.float64]:
+        """Return the position in `outputs` of each cell of a category."""
+        last = float(len(self.outputs) - 1)
+        unseen = float(len(self.levels)) if self.is_open else last
+        own = last if self.is_open else last - 1
+        gap = {"typical": self.typical, "own": own, "unseen": unseen}[self.gaps]
+        return self._places(cells, cells.values, unseen, gap)
+
+    def _word_numbers(self, cells: Cells) -> NDArray[np.float64]:
+        """Return the position among the words of each cell of another kind; -1 for no word."""
+        if cells.words is None:
+            return np.full(len(cells.values), -1.0)
+        return self._places(cells, cells.words, -1.0, -1.0)
+
+    def _places(
+        self, cells: Cells, codes: NDArray[np.intp], unseen: float, gap: float
+    ) -> NDArray[np.float64]:
+        places = {level: float(at) for at, level in enumerate(self.levels)}
+        places.update(dict.fromkeys(self.pooled, float(len(self.levels))))
+        found = [places.get(level, unseen) for level in cells.levels]
+        result: NDArray[np.float64] = np.array([*found, gap])[codes]
+        return result

@@ -1,0 +1,128 @@
+"""Columns of numbers and dates, written as another table writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from qms22._runtime.packages import need
+from qms22.tables.columns.cells import Cells, Form, frame_cells
+from qms22.tables.columns.kinds import some_levels
+from qms22.tables.columns.plan import ColumnPlan
+from qms22.tables.columns.typed import to_levels
+from qms22.tables.texts.date_format import DateFormat, find_date_format
+from qms22.tables.texts.number_format import NumberFormat, find_number_format
+from qms22.tables.texts.text_columns import LEAST_SHARE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Format: TypeAlias = NumberFormat | DateFormat
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How a table writes the numbers or dates of a column.
+
+    Parameters
+    ----------
+    form : {"number", "date", "text"}
+        How the table stores them.
+    format : NumberFormat or DateFormat
+        How they are written as texts.
+    """
+
+    form: Form
+    format: Format
+
+    def fits(self, cells: Cells) -> bool:
+        """Return whether nearly all cells of a column can be read so."""
+        if not cells.is_text and (cells.form == self.form or cells.form == "date"):
+            return cells.form == self.form or isinstance(self.format, DateFormat)
+        texts, counts = some_levels(to_levels(cells))
+        reads = ~np.isnan(self.format.read(texts))
+        return not counts.sum() or bool(np.average(reads, weights=counts) >= LEAST_SHARE)
+
+    def has_unit_of(self, other: Writing) -> bool:
+        """Return whether values have the same meaning, where one of the two has no unit."""
+        if isinstance(self.format, DateFormat) or isinstance(other.format, DateFormat):
+            return type(self.format) is type(other.format)
+        units = {self.format.unit, other.format.unit}
+        return len(units) == 1 or ("" in units and "%" not in units)
+
+    def write(self, value: float) -> object:
+        """Return a value as the column has it."""
+        if self.form == "number":
+            return value
+        if self.form == "date":
+            return need("pandas").Timestamp(round(value), unit="us")
+        if isinstance(self.format, DateFormat):
+            return self.format.show(value)
+        return self.format.write_exactly(value)
+
+
+class Rewriting(NamedTuple):
+    """How a column is written, and how it is to be written."""
+
+    old: Writing
+    new: Writing
+
+    def apply(self, column: pd.Series) -> pd.Series:
+        """Return a column in the new writing; cells that are no numbers or dates do not change."""
+        cells = (frame_cells(column.to_frame()) or [])[0]
+        if cells.is_text:
+            levels: Sequence[Any] = cells.levels
+            values: Sequence[float] = self.old.format.read(cells.levels).tolist()
+            codes = cells.values
+        else:
+            known, codes = np.unique(cells.values, return_inverse=True)
+            values, levels = known.tolist(), [None] * len(known)
+        written = [
+            level if np.isnan(value) else self.new.write(value)
+            for value, level in zip(values, levels, strict=True)
+        ]
+        written.append(None)  # of missing cells, which have the code -1
+        pd = need("pandas")
+        column = pd.Series([written[code] for code in codes.tolist()], column.index, dtype=object)
+        return column.infer_objects()
+
+
+def find_writing(cells: Cells) -> Writing | None:
+    """Return how a table writes a column of numbers or dates; None if it has other values."""
+    if cells.form == "number":
+        return Writing("number", NumberFormat())
+    if cells.form == "date":
+        return Writing("date", DateFormat())
+    if cells.form != "text" or not (cells.values >= 0).any():
+        return None
+    texts, counts = some_levels(cells)
+    dates = find_date_format(texts, counts)
+    if dates is not None:
+        return Writing("text", dates) if dates.family == "date" else None
+    numbers = find_number_format(texts, counts)
+    return None if numbers is None else Writing("text", numbers)
+
+
+def writing_of(plan: ColumnPlan) -> Writing | None:
+    """Return how the table that an encoder has learned writes a column; None for other kinds."""
+    if plan.kind == "date":
+        dates = plan.date_format or DateFormat()
+        return Writing("date", dates) if dates.family == "date" else None
+    if plan.kind != "numeric":
+        return None
+    numbers = plan.number_format or NumberFormat(reads_zeros=True)
+    is_plain = numbers.decimal == "." and not numbers.unit
+    return Writing("number" if is_plain else "text", numbers)
+
+
+def rewrite_columns(frame: pd.DataFrame, changes: Mapping[str, Rewriting]) -> pd.DataFrame:
+    """Return a table with some columns, by name, in another writing."""
+    columns = [
+        changes[str(name)].apply(frame[name]) if str(name) in changes else frame[name]
+        for name in frame.columns
+    ]
+    rewritten: pd.DataFrame = need("pandas").concat(columns, axis=1, keys=frame.columns)
+    return rewritten

@@ -1,0 +1,1 @@
+"""Tables in databases: their names, drivers, types and rows."""

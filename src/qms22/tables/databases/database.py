@@ -1,0 +1,85 @@
+"""Databases behind one interface: their tables, the rows of a query, and new tables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from qms22._runtime.packages import need
+from qms22.tables.databases.database_columns import from_values, plain
+from qms22.tables.databases.database_place import DatabasePlace
+
+# Rows that a driver without Arrow returns at once as Python objects.
+FETCHED = 1 << 14
+
+
+class Database(ABC):
+    """An open database.
+
+    Queries run in a connection or transaction that cannot write, where the database has one.
+
+    Parameters
+    ----------
+    place : DatabasePlace
+    new : bool
+        Whether to write a new table.
+    """
+
+    def __init__(self, place: DatabasePlace, *, new: bool = False) -> None:
+        self.connection = self._connect(place, new)
+
+    @abstractmethod
+    def _connect(self, place: DatabasePlace, new: bool) -> Any:
+        """Return a connection of the driver."""
+
+    @abstractmethod
+    def tables(self) -> dict[str, str]:
+        """Return the tables and views by name, each as it is written in SQL."""
+
+    @abstractmethod
+    def batches(self, query: str) -> Iterator[Any]:
+        """Run a query; return its rows as Arrow record batches, at least one."""
+
+    @abstractmethod
+    def write(self, table: str, parts: Iterable[Any]) -> None:
+        """Write Arrow tables of one schema into a new table, in one transaction."""
+
+    def close(self) -> None:
+        """Close the connection, and undo what was not committed."""
+        self.connection.close()
+
+
+def quoted(name: str) -> str:
+    """Return an identifier of SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def by_schema(found: Iterable[tuple[str, str]], usual: str | None) -> dict[str, str]:
+    """Return tables by name; those outside of the usual schema as schema.table."""
+    names = {}
+    for schema, table in found:
+        name = table if schema == usual else f"{schema}.{table}"
+        names[name] = f"{quoted(schema)}.{quoted(table)}"
+    return names
+
+
+def plain_batches(reader: Any) -> Iterator[Any]:
+    """Return the batches of a record batch reader in plain types, the first one without rows."""
+    pa = need("pyarrow")
+    names = reader.schema.names
+    yield pa.RecordBatch.from_arrays(
+        [plain(pa.array([], field.type)) for field in reader.schema], names=names
+    )
+    for batch in reader:
+        yield pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], names=names)
+
+
+def fetched(cursor: Any, names: list[str]) -> Iterator[Any]:
+    """Return rows of a cursor as record batches with the types of their values."""
+    pa = need("pyarrow")
+    is_first = True
+    while (rows := cursor.fetchmany(FETCHED)) or is_first:
+        columns = list(zip(*rows, strict=True)) or [()] * len(names)
+        yield pa.RecordBatch.from_arrays([from_values(column) for column in columns], names=names)
+        is_first = False

@@ -1,0 +1,222 @@
+"""The drivers of databases: DuckDB, PostgreSQL, and what SQLAlchemy knows."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any
+
+from qms22._runtime.packages import need
+from qms22.tables.databases.database import (
+    FETCHED,
+    Database,
+    by_schema,
+    fetched,
+    plain_batches,
+    quoted,
+)
+from qms22.tables.databases.database_place import DatabasePlace
+from qms22.tables.databases.sqlite_database import Sqlite
+from qms22.tables.sources.compressed import shorten_error
+from qms22.tables.sources.source import BATCH
+
+
+class DuckDB(Database):
+    """DuckDB, by its own package."""
+
+    def _connect(self, place: DatabasePlace, new: bool) -> Any:
+        return need("duckdb", place.name, "sql").connect(str(place.path), read_only=not new)
+
+    def tables(self) -> dict[str, str]:
+        """Return the tables and views."""
+        found = self.connection.execute(
+            "SELECT table_schema, table_name FROM information_schema.tables "
+            "WHERE table_catalog = current_database() ORDER BY table_schema, table_name"
+        )
+        return by_schema(found.fetchall(), "main")
+
+    def batches(self, query: str) -> Iterator[Any]:
+        """Run a query; return its rows."""
+        duckdb = need("duckdb", extra="sql")
+        statements = duckdb.extract_statements(query)
+        # COPY writes files although the database is opened for reading.
+        if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
+            raise duckdb.InvalidInputException("it is not one statement that reads")
+        yield from plain_batches(self.connection.sql(query).to_arrow_reader(BATCH))
+
+    def write(self, table: str, parts: Iterable[Any]) -> None:
+        """Write a new table."""
+        name = ".".join(map(quoted, table.split(".")))
+        self.connection.begin()
+        for at, part in enumerate(parts):
+            self.connection.register("qms22_part", part)
+            into = f"INSERT INTO {name}" if at else f"CREATE TABLE {name} AS"
+            self.connection.execute(f"{into} SELECT * FROM qms22_part")
+        self.connection.commit()
+
+
+# Types that arrive in a form of the server, not as values; an infinite date is a missing one.
+_FINITE = "CASE WHEN isfinite({0}) THEN {0} END"
+_CASTS = {
+    "numeric": "{0}::float8",
+    "money": "{0}::numeric::float8",
+    "bpchar": "{0}::text",
+    "date": _FINITE,
+    "timestamp": _FINITE,
+    "timestamptz": _FINITE,
+}
+
+
+class Postgres(Database):
+    """PostgreSQL, by ADBC, which reads Arrow from the server's binary COPY."""
+
+    def _connect(self, place: DatabasePlace, new: bool) -> Any:
+        connection = need("adbc_driver_postgresql.dbapi", place.name, "sql").connect(place.url)
+        if not new:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        return connection
+
+    def tables(self) -> dict[str, str]:
+        """Return the tables and views."""
+        with self.connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT table_schema::text, table_name::text FROM information_schema.tables "
+                "WHERE table_schema NOT IN ('pg_catalog', 'information_schema') ORDER BY 1, 2"
+            )
+            found = cursor.fetchall()
+            cursor.execute("SELECT current_schema()::text")
+            return by_schema(found, cursor.fetchone()[0])
+
+    def batches(self, query: str) -> Iterator[Any]:
+        """Run a query; return its rows."""
+        with self.connection.cursor() as cursor:
+            schema = cursor.adbc_execute_schema(query)
+            cursor.execute(_with_casts(query, schema))
+            yield from plain_batches(cursor.fetch_record_batch())
+
+    def write(self, table: str, parts: Iterable[Any]) -> None:
+        """Write a new table."""
+        schema, _, name = table.rpartition(".")
+        with self.connection.cursor() as cursor:
+            for at, part in enumerate(parts):
+                mode = "append" if at else "create"
+                cursor.adbc_ingest(name, part, mode=mode, db_schema_name=schema or None)
+        self.connection.commit()
+
+
+def _with_casts(query: str, schema: Any) -> str:
+    """Return a query of PostgreSQL whose columns have types that ADBC turns into values."""
+    extension = need("pyarrow").BaseExtensionType
+    columns = []
+    for at, field in enumerate(schema):
+        kind = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
+        usual = "{0}::text" if isinstance(field.type, extension) else "{0}"
+        value = _CASTS.get(kind, usual).format(f"c{at}")
+        columns.append(f"{value} AS {quoted(field.name)}")
+    names = ", ".join(f"c{at}" for at in range(len(schema)))
+    return f"SELECT {', '.join(columns)} FROM ({query}\n) AS q ({names})"
+
+
+class OtherDatabase(Database):
+    """A database that SQLAlchemy knows, with the driver that its URL names.
+
+    The query runs inside of another one, because not every database has transactions that cannot
+    write.
+    """
+
+    def _connect(self, place: DatabasePlace, new: bool) -> Any:
+        sqlalchemy = need("sqlalchemy", place.name, "sql")
+        return sqlalchemy.create_engine(place.url, poolclass=sqlalchemy.NullPool).connect()
+
+    def tables(self) -> dict[str, str]:
+        """Return the tables and views."""
+        inspector = need("sqlalchemy", extra="sql").inspect(self.connection)
+        quote = self.connection.dialect.identifier_preparer.quote
+        names = [*inspector.get_table_names(), *inspector.get_view_names()]
+        return {name: quote(name) for name in sorted(names)}
+
+    def batches(self, query: str) -> Iterator[Any]:
+        """Run a query; return its rows."""
+        sqlalchemy = need("sqlalchemy", extra="sql")
+        if ";" in query:
+            raise sqlalchemy.exc.ArgumentError("it is more than one statement, or has a semicolon")
+        options = {"stream_results": True, "yield_per": FETCHED}
+        # Inside of another query nothing can write. A colon would start a parameter.
+        sql = sqlalchemy.text(f"SELECT * FROM ({query}\n) qms22_query".replace(":", r"\:"))
+        with self.connection.execute(sql, execution_options=options) as result:
+            yield from fetched(result, list(result.keys()))
+
+    def write(self, table: str, parts: Iterable[Any]) -> None:
+        """Write a new table."""
+        schema, _, name = table.rpartition(".")
+        for at, part in enumerate(parts):
+            part.to_pandas().to_sql(
+                name,
+                self.connection,
+                schema=schema or None,
+                index=False,
+                if_exists="append" if at else "fail",
+            )
+        self.connection.commit()
+
+
+_CLASSES: dict[str, Callable[..., Database]] = {
+    "sqlite": Sqlite,
+    "duckdb": DuckDB,
+    "postgresql": Postgres,
+}
+
+
+@contextmanager
+def opened(place: DatabasePlace, *, new: bool = False) -> Iterator[Database]:
+    """Open a database; errors of the driver become a ValueError of one sentence."""
+    try:
+        database = _CLASSES.get(place.scheme, OtherDatabase)(place, new=new)
+    except MemoryError:
+        raise
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"{place.database} needs a driver that is not installed ({error}); install it by pip"
+        ) from error
+    except ImportError:
+        raise
+    except Exception as error:  # every driver has its own
+        remedy = "check the address, the user and the password, and whether the server runs"
+        if place.path is not None:
+            remedy = "the file is in use or damaged, or you may not read it"
+        raise ValueError(
+            f"cannot connect to {place.database} ({reason(error, place)}); {remedy}"
+        ) from error
+    with closing(database):
+        try:
+            yield database
+        except (ImportError, MemoryError):
+            raise
+        except Exception as error:
+            is_ours = isinstance(error, ValueError) and not isinstance(error, _arrow_error())
+            if is_ours:
+                raise
+            what, remedy = ("read", "correct the table or the query")
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                remedy = "free space for temporary files"
+            if new:
+                what, remedy = ("written", "name a new table of a database that you may write")
+            raise ValueError(
+                f"{place.name} cannot be {what} ({reason(error, place)}); {remedy}"
+            ) from error
+
+
+def _arrow_error() -> Any:
+    return need("pyarrow").ArrowException
+
+
+def reason(error: Exception, place: DatabasePlace) -> str:
+    """Return what a driver says about an error, in a few words and without passwords."""
+    text = str(error)
+    if match := re.search(r"(?:Failed to connect|ERROR|FATAL): +(.*)", text):
+        text = match[1]
+    first = text.strip().partition("\n")[0]
+    return shorten_error(ValueError(place.hide(first)))

@@ -1,0 +1,97 @@
+"""SQLite databases, by the standard library."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from qms22._runtime.packages import need
+from qms22.tables.databases.database import Database, fetched, quoted
+from qms22.tables.databases.database_place import DatabasePlace
+
+
+class Sqlite(Database):
+    """SQLite, by the standard library.
+
+    A column of SQLite may hold values of several types, and drivers that return Arrow take the type
+    of the first rows for that of all.
+    """
+
+    def _connect(self, place: DatabasePlace, new: bool) -> Any:
+        assert place.path is not None
+        uri = place.path.resolve().as_uri() + ("?mode=rwc" if new else "?mode=ro")
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+        # Texts of old programs are not always UTF-8.
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        return connection
+
+    def tables(self) -> dict[str, str]:
+        """Return the tables and views."""
+        found = self.connection.execute(
+            "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
+            "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+        )
+        return {name: quoted(name) for (name,) in found}
+
+    def batches(self, query: str) -> Iterator[Any]:
+        """Run a query; return its rows."""
+        # A view can only be a query, and knows the declared types.
+        self.connection.execute(f"CREATE TEMP VIEW qms22_query AS {query}")
+        about = self.connection.execute("PRAGMA temp.table_info(qms22_query)").fetchall()
+        truths = [at for at, row in enumerate(about) if str(row[2]).upper().startswith("BOOL")]
+        cursor = self.connection.execute("SELECT * FROM temp.qms22_query")
+        for batch in fetched(cursor, [row[1] for row in about]):
+            yield _with_booleans(batch, truths)
+
+    def write(self, table: str, parts: Iterable[Any]) -> None:
+        """Write a new table."""
+        self.connection.execute("BEGIN IMMEDIATE")
+        is_first = True
+        for part in parts:
+            if is_first:
+                columns = [
+                    f"{quoted(field.name)} {_sqlite_type(field.type)}" for field in part.schema
+                ]
+                self.connection.execute(f"CREATE TABLE {quoted(table)} ({', '.join(columns)})")
+                is_first = False
+            marks = ", ".join("?" * part.num_columns)
+            rows = zip(*map(_sqlite_values, part.columns), strict=True)
+            self.connection.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", rows)
+        self.connection.execute("COMMIT")
+
+
+def _with_booleans(batch: Any, columns: list[int]) -> Any:
+    """Return a batch whose declared booleans, which SQLite keeps as 0 and 1, are booleans."""
+    pa, compute = need("pyarrow"), need("pyarrow.compute")
+    for at in columns:
+        column, field = batch.column(at), batch.schema.field(at)
+        is_truth = column.type == pa.int64() and (
+            compute.all(compute.is_in(column.drop_null(), pa.array([0, 1]))).as_py() is not False
+        )
+        if is_truth:
+            batch = batch.set_column(at, field.with_type(pa.bool_()), column.cast(pa.bool_()))
+    return batch
+
+
+def _sqlite_type(kind: Any) -> str:
+    types = need("pyarrow").types
+    if types.is_integer(kind):
+        return "INTEGER"
+    if types.is_floating(kind):
+        return "REAL"
+    names = (
+        (types.is_boolean, "BOOLEAN"),
+        (types.is_date, "DATE"),
+        (types.is_timestamp, "TIMESTAMP"),
+    )
+    return next((name for is_kind, name in names if is_kind(kind)), "TEXT")
+
+
+def _sqlite_values(column: Any) -> list[Any]:
+    """Return the values of a column; SQLite keeps dates as texts in ISO form."""
+    values: list[Any] = column.to_pylist()
+    if need("pyarrow").types.is_temporal(column.type):
+        return [None if value is None else str(value) for value in values]
+    return values

@@ -1,0 +1,239 @@
+"""The layout of delimited text: separators, titles above the header, and the header."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from io import StringIO
+from typing import NamedTuple, TextIO
+
+from qms22.tables.sources.header import (
+    HeaderPlace,
+    find_header,
+    typical_width,
+    unique_names,
+    value_columns,
+)
+from qms22.tables.sources.text_encoding import SAMPLE
+
+# In this order, as a comma is the most likely to occur inside a name. Blanks are tried only if a
+# header has none of these.
+_SEPARATORS = "\t;|,"
+# The first line of files that Excel is to read.
+_DECLARED = re.compile(r'[\r\n]*"?sep=([^\r\n"])"?[\r\n]+', re.IGNORECASE)
+# Rows of an R file have one more cell than the header in nearly all lines.
+_LEAST_WITH_ONE_MORE = 0.9
+# Makes every line one cell.
+_NO_SEPARATOR = "\x1f"
+_ROWS_TYPED = 200
+# Rows that are read to find the layout, at least; of most files many more fit into the sample.
+_LEAST_ROWS = 50
+# Characters of a cell. The limit of the csv module is lower.
+_MOST_CHARACTERS = 1 << 26
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """The layout of a file.
+
+    Parameters
+    ----------
+    separator : str
+    skips_blanks : bool
+        Whether blanks after a separator are ignored.
+    names : tuple of str
+        The names of the columns, each only once; empty where a column has none.
+    start : int
+        Number of characters before the first row below the header.
+    n_lines : int
+        Number of lines before that row.
+    header : str
+        The line of the header; empty if there is none.
+    are_values : tuple of bool
+        Which columns seem to have numbers or dates.
+    notes : tuple of str
+        What was guessed.
+    """
+
+    separator: str
+    skips_blanks: bool
+    names: tuple[str, ...]
+    start: int = 0
+    n_lines: int = 0
+    header: str = ""
+    are_values: tuple[bool, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def column_numbers(self) -> list[str]:
+        """Unique names of the columns: their positions."""
+        return [str(at) for at in range(len(self.names))]
+
+    def rows(self, text: str | TextIO) -> Iterator[tuple[int, list[str]]]:
+        """Read the rows that are not empty, each with the line it ends on.
+
+        Parameters
+        ----------
+        text : str or text stream
+            A stream must not change line ends.
+        """
+        lines: Iterable[str] = StringIO(text, newline="") if isinstance(text, str) else text
+        return self.read_lines(lines)
+
+    def read_lines(self, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+        """Read the rows that are not empty of some lines, each with the line it ends on."""
+        csv.field_size_limit(max(csv.field_size_limit(), _MOST_CHARACTERS))
+        if self.separator == " ":
+            lines = (line.rstrip("\r\n").strip(" ") + "\n" for line in lines)
+        reader = csv.reader(lines, delimiter=self.separator, skipinitialspace=self.skips_blanks)
+        return ((reader.line_num, row) for row in reader if row)
+
+
+def detect_dialect(text: str, path: str) -> Dialect:
+    """Find the separator, the header and the names of a file from its first rows.
+
+    Of the separators in the header, the first that gives every row as many cells as the header is
+    taken, or else the one that does so for most rows.
+
+    Parameters
+    ----------
+    text : str
+        The start of the file.
+    path : str
+        The name of the file in messages.
+    """
+    declared = _DECLARED.match(text)
+    start = declared.end() if declared else 0
+    marks = [declared[1]] if declared else [mark for mark in _SEPARATORS if mark in text]
+    found = [_Attempt.make(mark, text, start, path) for mark in marks]
+    found = [attempt for attempt in found if attempt.is_possible]
+    if not found:
+        attempt = _Attempt.make(" ", text, start, path)
+        found = [attempt] if attempt.is_possible and attempt.fit >= 0.5 else []
+    if not found:
+        found = [_Attempt.make(_NO_SEPARATOR, text, start, path)]
+    return max(found, key=lambda attempt: attempt.fit).dialect(path)
+
+
+class _Row(NamedTuple):
+    """A row, and the characters of the text up to its end."""
+
+    cells: list[str]
+    end: int
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """The start of a file, read with one separator.
+
+    Parameters
+    ----------
+    layout : Dialect
+    rows : list of _Row
+        The rows, from the first that has any text.
+    place : HeaderPlace
+        Where the names are among them.
+    start : int
+        Characters before these rows.
+    text : str
+        The start of the file.
+    """
+
+    layout: Dialect
+    rows: list[_Row]
+    place: HeaderPlace
+    start: int
+    text: str
+
+    @classmethod
+    def make(cls, mark: str, text: str, start: int, path: str, *, skips: bool = False) -> _Attempt:
+        """Read the first rows of a file; if `skips`, without blanks after marks."""
+        layout = Dialect(mark, skips or mark == " ", ())
+        stream = StringIO(text, newline="")
+        stream.seek(start)
+        rows: list[_Row] = []
+        try:
+            for _, cells in layout.read_lines(iter(stream.readline, "")):
+                if rows or any(cell.strip() for cell in cells):
+                    rows.append(_Row(cells, stream.tell()))
+                if len(rows) >= _LEAST_ROWS and stream.tell() >= start + SAMPLE:
+                    break
+        except csv.Error as error:
+            raise ValueError(f"{path} cannot be read as CSV ({error}); correct the file") from error
+        if not rows:
+            raise ValueError(f"{path} has no cells; give a file with a header and rows")
+        place = find_header([row.cells for row in rows])
+        found = cls(layout, rows, place, start, text)
+        if not layout.skips_blanks and mark + " " in found.header_text:
+            return cls.make(mark, text, start, path, skips=True)
+        return found
+
+    @property
+    def header_text(self) -> str:
+        """The line of the header, or the first row where there is none."""
+        at = self.place.at or 0
+        return self.text[self._end_before(at) : self.rows[at].end].strip("\r\n")
+
+    @cached_property
+    def header(self) -> list[str]:
+        """The cells of the header, one for each column, or the first row where there is none."""
+        cells = self.rows[self.place.at or 0].cells
+        width = typical_width(self.body or [cells])
+        if width == len(cells) - 1 and not cells[-1].strip():
+            return cells[:-1]
+        n_wider = sum(len(row) == len(cells) + 1 for row in self.body)
+        if len(cells) > 1 and n_wider > _LEAST_WITH_ONE_MORE * len(self.body):
+            # R writes no name above row labels; other programs end all rows by a separator.
+            is_last = not any(row[-1].strip() for row in self.body if len(row) > len(cells))
+            return [*cells, ""] if is_last else ["", *cells]
+        return cells
+
+    @cached_property
+    def body(self) -> list[list[str]]:
+        """The rows below the header."""
+        return [row.cells for row in self.rows[self.place.first :]]
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the separator is in the header, so that there are several columns."""
+        return len(self.header) > 1
+
+    @property
+    def fit(self) -> float:
+        """The share of rows that are as wide as the header."""
+        n_fitting = sum(len(row) == len(self.header) for row in self.body)
+        return n_fitting / max(len(self.body), 1)
+
+    def dialect(self, path: str) -> Dialect:
+        """Return the layout of the file."""
+        at, first = self.place
+        header, start = self.header, self._end_before(first)
+        notes = []
+        if at is None:
+            names = [f"x{number}" for number in range(1, len(header) + 1)]
+            notes.append(
+                f"{path} has no column names: its first line has values ({self.header_text[:40]}), "
+                f"and the columns are called {', '.join(names[:3])}{', …' if names[3:] else ''}"
+            )
+        else:
+            names, notes = unique_names(header, path)
+        if at:
+            lines = "1 line" if at == 1 else f"{at} lines"
+            title = " ".join(filter(None, self.rows[0].cells))[:40]
+            notes.insert(0, f"{path}: {lines} above the header left out ({title!r})")
+        return replace(
+            self.layout,
+            names=tuple(names),
+            start=start,
+            n_lines=len(_LINE_ENDS.findall(self.text, 0, start)),
+            header="" if at is None else self.header_text,
+            are_values=tuple(value_columns(self.body[:_ROWS_TYPED], len(header))),
+            notes=tuple(notes),
+        )
+
+    def _end_before(self, row: int) -> int:
+        return self.rows[row - 1].end if row else self.start

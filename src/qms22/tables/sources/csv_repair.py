@@ -1,0 +1,226 @@
+"""Lines of delimited text that are no rows, and rows with too many or too few cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+
+from qms22.tables.sources.csv_dialect import Dialect
+from qms22.tables.sources.header import is_value
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
+_LETTER = re.compile(r"[^\W\d_]")
+_SUMMARY = re.compile(
+    r"((grand|sub|over ?all) ?-?)?(totals?|sums?|averages?|mean|count|summen?|gesamt(summe)?"
+    r"|insgesamt|mittelwert|totale?s?|somme|suma|moyenne|итого)\b[^,;]{0,20}",
+    re.IGNORECASE,
+)
+_MOST_FOOTER_LINES = 20
+# Of a file with more such rows nobody can say what they mean.
+_MOST_SHORT, _MOST_LONG = 0.5, 0.2
+
+
+def find_footer(tail: str, dialect: Dialect) -> str:
+    """Return the end of a text that is no part of the table; empty if there is none.
+
+    That are rows without any text, sums ("Total,,,123") and remarks ("Exported on 1 May"), which
+    have one cell with words.
+
+    Parameters
+    ----------
+    tail : str
+        The last rows of the table.
+    dialect : Dialect
+    """
+    if len(dialect.names) < 2:
+        return ""
+    lines = [line for line in _LINE.findall(tail) if line]
+    rows = [_row_of(line, dialect) for line in lines[1:]]
+    first = len(rows)
+    for at in range(len(rows) - 1, max(len(rows) - _MOST_FOOTER_LINES, 0) - 1, -1):
+        row = rows[at]
+        if lines[at + 1].strip("\r\n") == dialect.header:
+            continue  # it is left out anyway
+        if row is None or not is_footer(row, rows[:at], len(dialect.names)):
+            break
+        first = at
+    return "".join(lines[first + 1 :])
+
+
+def _row_of(line: str, dialect: Dialect) -> list[str] | None:
+    """Return the cells of a line; None if it may belong to a cell with several lines."""
+    if line.count('"') % 2:
+        return None
+    rows = list(dialect.rows(StringIO(line, newline="")))
+    return [cell.strip() for cell in rows[0][1]] if rows else []
+
+
+def is_footer(row: list[str], before: Sequence[list[str] | None], width: int) -> bool:
+    """Return whether a row at the end of a table of some width is no part of it.
+
+    Parameters
+    ----------
+    row : list of str
+        Its cells without blanks around them.
+    before : sequence of list of str or None
+        Rows above it.
+    width : int
+        Number of columns.
+    """
+    filled = [at for at, cell in enumerate(row) if cell]
+    if not filled:
+        return True
+    text = row[filled[0]]
+    if len(filled) == 1 and _has_words(text):
+        # A row may have lost all cells but its name, which rarely has blanks.
+        return len(row) < width or " " in text
+    if not _SUMMARY.fullmatch(text):
+        return False
+    same = [other for other in before if other and len(other) > filled[0]]
+    return not any(other[filled[0]].lower() == text.lower() for other in same)
+
+
+def _has_words(text: str) -> bool:
+    return _LETTER.search(text) is not None and not is_value(text)
+
+
+def footer_note(footer: str, path: str) -> str:
+    """Return a sentence about lines that were left out at the end; empty if none had cells."""
+    lines = [line.strip() for line in footer.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    words = next((line for line in lines if re.search(r"\w", line)), "")
+    count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+    return (
+        f"{path}: {count} below the table left out ({words[:40]!r})"
+        if words
+        else (f"{path}: {count} without any text left out at the end")
+    )
+
+
+class Repair:
+    """Leaves out repeated headers and remarks, and makes all rows as wide as the header.
+
+    Remarks between the rows are those of files put together; they are one cell with several words.
+    Rows that are too short get missing cells at the end. In rows that are too long, cells are
+    joined where only one place leaves numbers in columns of numbers, or else at the end.
+
+    Parameters
+    ----------
+    dialect : Dialect
+    path : str
+        The name of the file in messages.
+    """
+
+    def __init__(self, dialect: Dialect, path: str) -> None:
+        self._dialect = dialect
+        self._path = path
+        self._n_headers = self._n_rows = 0
+        self._remarks: list[int] = []
+        self._short: list[int] = []
+        self._long: list[int] = []
+
+    def without_headers(self, texts: Iterable[str]) -> Iterator[str]:
+        """Return a text, given in pieces, without lines that are equal to the header."""
+        if not self._dialect.header:
+            yield from texts
+            return
+        held = ""
+        for text in texts:
+            held += text
+            end = max(held.rfind("\n"), held.rfind("\r")) + 1
+            yield self._without_headers(held[:end])
+            held = held[end:]
+        yield self._without_headers(held)
+
+    def equal_rows(self, rows: Iterable[tuple[int, list[str]]]) -> Iterator[list[str]]:
+        """Return rows of equal width.
+
+        Parameters
+        ----------
+        rows : iterable of (int, list of str)
+            Cells, and the line they are in, counted from the first one below the header.
+
+        Raises
+        ------
+        ValueError
+            At the end, if so many rows are of another width that their sense is not clear.
+        """
+        width = len(self._dialect.names)
+        for line, row in rows:
+            self._n_rows += 1
+            if len(row) == width:
+                yield row
+            elif len(row) == 1 < width and " " in row[0].strip() and _has_words(row[0]):
+                self._remarks.append(self._dialect.n_lines + line)
+            elif len(row) < width:
+                self._short.append(self._dialect.n_lines + line)
+                yield row + [""] * (width - len(row))
+            else:
+                yield self._joined(row, self._dialect.n_lines + line)
+        self._check(self._short, _MOST_SHORT, "fewer")
+        # Cells of a single column can only be joined in one way.
+        self._check(self._long, _MOST_LONG if width > 1 else 1, "more")
+
+    def notes(self) -> list[str]:
+        """Return sentences about what was changed."""
+        notes = []
+        if self._n_headers:
+            again = "once more" if self._n_headers == 1 else f"{self._n_headers} times more"
+            notes.append(f"{self._path} has its header {again} between the rows; left out there")
+        if self._remarks:
+            notes.append(f"{self._path}: {_lines(self._remarks)} words in place of a row; left out")
+        if self._short:
+            notes.append(
+                f"{self._path}: {_lines(self._short)} fewer cells than the header; the last ones "
+                "are taken for missing"
+            )
+        if self._long:
+            notes.append(
+                f"{self._path}: {_lines(self._long)} more cells than the header; a separator "
+                "inside a cell is taken for the cause, and cells are joined"
+            )
+        return notes
+
+    def _without_headers(self, text: str) -> str:
+        if self._dialect.header not in text:
+            return text
+        header = re.escape(self._dialect.header)
+        # An empty line remains, so that lines keep their numbers.
+        text, count = re.subn(rf"(?:^|(?<=[\r\n])){header}(\r\n|\r|\n|$)", r"\1", text)
+        self._n_headers += count
+        return text
+
+    def _joined(self, row: list[str], line: int) -> list[str]:
+        width, mark = len(self._dialect.names), self._dialect.separator
+        while len(row) > width and not row[-1].strip():
+            row = row[:-1]
+        n_more = len(row) - width
+        if not n_more:
+            return row
+        self._long.append(line)
+        joined = [
+            [*row[:at], mark.join(row[at : at + n_more + 1]), *row[at + n_more + 1 :]]
+            for at in range(width)
+        ]
+        fitting = [cells for cells in joined if self._fits(cells)]
+        return fitting[0] if len(fitting) == 1 else joined[-1]
+
+    def _fits(self, cells: list[str]) -> bool:
+        pairs = zip(cells, self._dialect.are_values, strict=True)
+        return all(is_value(cell) == is_column for cell, is_column in pairs if cell.strip())
+
+    def _check(self, lines: list[int], most: float, what: str) -> None:
+        if len(lines) > max(most * self._n_rows, 1):
+            raise ValueError(
+                f"{self._path}, line {lines[0]}: the row has {what} cells than the header, which "
+                f"has {len(self._dialect.names)}, and so have {len(lines)} of {self._n_rows} rows; "
+                "correct these lines"
+            )
+
+
+def _lines(lines: list[int]) -> str:
+    if len(lines) == 1:
+        return f"line {lines[0]} has"
+    return f"{len(lines)} lines (the first is line {lines[0]}) have"

@@ -1,0 +1,109 @@
+"""The files that a path, a pattern or a directory stands for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from urllib.parse import unquote
+
+from qms22.tables.sources.suffixes import FORMATS, split_suffix
+from qms22.tables.texts.words import list_some
+
+
+@dataclass(frozen=True)
+class FoundFiles:
+    """Files with the parts of one table.
+
+    Parameters
+    ----------
+    paths : tuple of Path
+    keys : tuple of dict of str to str
+        For each file, the columns that its directories name, as ``month=3`` does.
+    inner : str or None
+        The sheet of a workbook or the file in an archive that is meant.
+    left_out : tuple of str
+        Names of files in a directory that are not tables.
+    """
+
+    paths: tuple[Path, ...]
+    keys: tuple[dict[str, str], ...]
+    inner: str | None = None
+    left_out: tuple[str, ...] = ()
+
+
+def find_files(table: str | os.PathLike[str]) -> FoundFiles:
+    """Return the files that a path stands for.
+
+    Parameters
+    ----------
+    table : str or path
+        A file, a directory, a pattern such as ``data/2024-*.csv``, or a file followed by ``#`` and
+        the name of a sheet or of a file in it.
+
+    Raises
+    ------
+    ValueError
+        If no file matches a pattern, or a directory holds no tables or tables of several formats.
+    """
+    path = Path(table).expanduser()
+    if path.is_dir():
+        return _in_directory(path)
+    text = str(path)
+    before, mark, inner = text.rpartition("#")
+    if mark and not path.exists() and Path(before).is_file():
+        return FoundFiles((Path(before),), ({},), inner)
+    if not has_magic(text) or path.exists():
+        return FoundFiles((path,), ({},))
+    paths = [Path(each) for each in sorted(glob(text, recursive=True))]
+    files = tuple(each for each in paths if not each.is_dir())
+    if not files:
+        raise ValueError(f"no file matches {text!r}; correct the pattern")
+    return FoundFiles(files, tuple({} for _ in files))
+
+
+def _in_directory(folder: Path) -> FoundFiles:
+    files = [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not _is_hidden(path.relative_to(folder))
+    ]
+    tables = choose_tables([str(path) for path in files], str(folder))
+    chosen = [path for path in files if str(path) in tables]
+    others = tuple(path.name for path in files if str(path) not in tables)
+    return FoundFiles(tuple(chosen), tuple(_keys(path, folder) for path in chosen), None, others)
+
+
+def choose_tables(names: list[str], where: str) -> list[str]:
+    """Return the names of files that have the suffix of a table.
+
+    Raise ValueError if there are none, or if they are of several formats. Notes are mostly called
+    .txt, so such files count only where there are no others, and then those without suffix.
+    """
+    by_format: dict[str, list[str]] = {}
+    for name in names:
+        suffix = split_suffix(Path(name))[1]
+        kind = "plain" if suffix in ("", ".txt") else FORMATS.get(suffix)
+        by_format.setdefault(kind or "unknown", []).append(name)
+    known = [kind for kind in by_format if kind not in ("plain", "unknown")]
+    if len(known) > 1:
+        some = [Path(by_format[kind][0]).name for kind in known]
+        raise ValueError(
+            f"{where} holds tables of several formats ({list_some(some)}); name those that are "
+            "meant, for example by a pattern"
+        )
+    tables = by_format.get(known[0] if known else "plain", [])
+    if not tables:
+        raise ValueError(f"{where} holds no table; give one with CSV, Parquet or other table files")
+    return tables
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _keys(path: Path, folder: Path) -> dict[str, str]:
+    """Return the columns that the directories between a folder and a file name."""
+    parts = [part.partition("=") for part in path.relative_to(folder).parts[:-1]]
+    return {unquote(key): unquote(value) for key, mark, value in parts if key and mark}

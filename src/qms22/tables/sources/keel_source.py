@@ -1,0 +1,244 @@
+"""KEEL .dat files, and ARFF files, from which that format descends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.packages import need
+from qms22.tables.columns.cells import Cells, check_names, text_cells
+from qms22.tables.columns.typed import read_plain_numbers, to_numbers
+from qms22.tables.sources.source import BATCH, FileSource
+from qms22.tables.sources.text_encoding import decode_text
+from qms22.tables.texts.words import keel_text
+
+_KEYWORD = re.compile(r"@(\w+)\s*(.*)")
+# A name, quoted or not, and its type, with or without a blank before a set: "Class{a, b}".
+_ATTRIBUTE = re.compile(r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.*)""")
+_NUMBER_TYPE = re.compile(r"(real|integer|numeric)\b", re.IGNORECASE)
+_TEXT_TYPE = re.compile(r"\{|(string|date)\b", re.IGNORECASE)
+# What is not quoted goes up to the comma, with the blanks before it: a pattern that leaves these
+# out would try each of them.
+_VALUE = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^,]*)\s*(?:,|$)""")
+
+
+@dataclass
+class _Header:
+    """The declarations before the rows."""
+
+    path: str
+    names: list[str] = field(default_factory=list)
+    are_numbers: list[bool] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    outputs: list[str] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+
+    def add(self, line: int, text: str) -> None:
+        """Add a line that starts with "@"."""
+        match = _KEYWORD.match(text)
+        keyword, rest = (match[1].lower(), match[2].strip()) if match else ("", "")
+        if keyword == "attribute":
+            self._add_attribute(line, rest)
+        elif keyword in ("input", "inputs"):
+            self.inputs = _names(rest)
+            self.places["@inputs"] = line
+        elif keyword in ("output", "outputs"):
+            self.outputs = _names(rest)
+            self.places["@outputs"] = line
+
+    def _add_attribute(self, line: int, text: str) -> None:
+        match = _ATTRIBUTE.match(text)
+        name, kind = (_unquote(match[1]), match[2]) if match else ("", "")
+        is_number = _NUMBER_TYPE.match(kind) is not None
+        if not is_number and not _TEXT_TYPE.match(kind):
+            raise ValueError(
+                f"{self.path}, line {line}: attribute {name!r} has the type {kind!r}; declare it "
+                "as real, integer or a set such as {a, b}"
+            )
+        self.names.append(name)
+        self.are_numbers.append(is_number)
+
+    def label(self) -> str:
+        """Return the class column: the only output, or the last column if none is declared."""
+        if len(self.names) < 2:
+            raise ValueError(
+                f"{self.path} declares {len(self.names)} attributes where there should be at least "
+                "an input and the class; the file looks truncated, get it again"
+            )
+        if len(self.outputs) > 1:
+            raise ValueError(
+                f"{self.path}, line {self.places['@outputs']}: {len(self.outputs)} outputs are "
+                f"declared ({', '.join(self.outputs)}); leave the class as the only one"
+            )
+        self._check_known("class column", self.outputs, "@outputs")
+        return self.outputs[0] if self.outputs else self.names[-1]
+
+    def used(self) -> list[int]:
+        """Return the positions of the inputs and of the class."""
+        self._check_known("input column", self.inputs, "@inputs")
+        wanted = {*self.inputs, self.label()} if self.inputs else set(self.names)
+        return [at for at, name in enumerate(self.names) if name in wanted]
+
+    def _check_known(self, what: str, names: list[str], keyword: str) -> None:
+        for name in names:
+            if name not in self.names:
+                raise ValueError(
+                    f"{self.path}, line {self.places[keyword]}: the {what} {name!r} is missing "
+                    f"among the attributes ({', '.join(self.names)}); correct {keyword} or add the "
+                    "attribute"
+                )
+
+
+class KeelSource(FileSource):
+    """A KEEL .dat or a (dense) ARFF file, parsed as a whole.
+
+    Columns declared real, integer or numeric are numbers, others are texts. The label is the
+    declared output, or the last column. Empty values, ``?`` and ``<null>`` are missing.
+    """
+
+    @cached_property
+    def _parsed(self) -> tuple[dict[str, Cells], str, list[int]]:
+        """The inputs and the class, the name of the class, and the line of each row."""
+        with self.file.open() as stream:
+            text = decode_text(stream.read(), self.name)
+        # Not str.splitlines, which also splits at characters that are letters in Latin-1.
+        lines = enumerate(re.split("\r\n|\r|\n", text), start=1)
+        header = _read_header(lines, self.name)
+        label = header.label()
+        rows, places = _read_rows(lines, header)
+        used = header.used()
+        check_names([header.names[at] for at in used], self.name)
+        texts = list(zip(*rows, strict=True))
+        columns = [_convert(header, at, texts[at], places) for at in used]
+        return {cells.name: cells for cells in columns}, label, places
+
+    @property
+    def cells(self) -> dict[str, Cells]:
+        """The columns by name."""
+        return self._parsed[0]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return list(self.cells)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self._parsed[2])
+
+    @property
+    def label(self) -> str:
+        """The class column."""
+        return self._parsed[1]
+
+    def place(self, row: int) -> str:
+        """Return where a row is, for messages."""
+        return f"{self.name}, line {self._parsed[2][row]}"
+
+    def _parts(
+        self, columns: list[str], positions: NDArray[np.intp] | None
+    ) -> Iterator[tuple[int, Any]]:
+        pa = need("pyarrow", self.name)
+        arrays = [pa.array(self.cells[name].to_array(), from_pandas=True) for name in columns]
+        first = 0
+        for batch in pa.table(arrays, names=columns).to_batches(max_chunksize=BATCH):
+            yield first, batch
+            first += batch.num_rows
+
+
+def _read_header(lines: Iterator[tuple[int, str]], path: str) -> _Header:
+    header = _Header(path)
+    line = 0
+    for line, raw in lines:
+        text = raw.strip()
+        if text.lower() == "@data":
+            return header
+        if text.startswith("@"):
+            header.add(line, text)
+        elif text and not text.startswith("%"):
+            raise ValueError(
+                f"{path}, line {line}: expected a line that starts with '@', got {text[:40]!r}; "
+                "give a KEEL or ARFF file, with its header up to @data"
+            )
+    raise ValueError(
+        f"{path} has no @data line up to its end at line {line}; the file looks truncated, "
+        "get it again"
+    )
+
+
+def _read_rows(
+    lines: Iterator[tuple[int, str]], header: _Header
+) -> tuple[list[list[str]], list[int]]:
+    rows: list[list[str]] = []
+    places: list[int] = []
+    n_columns = len(header.names)
+    for line, text in lines:
+        if not text or text.isspace() or text.startswith("%"):
+            continue
+        values = text.split(",") if "'" not in text and '"' not in text else _split_quoted(text)
+        if len(values) != n_columns:
+            if text.lstrip().startswith("{"):
+                raise ValueError(
+                    f"{header.path}, line {line}: this is a sparse ARFF row; save the file in the "
+                    "dense form, with a value for every attribute"
+                )
+            raise ValueError(
+                f"{header.path}, line {line}: the row has {len(values)} values for {n_columns} "
+                "attributes; the file looks truncated or damaged there, get it again or correct it"
+            )
+        rows.append(values)
+        places.append(line)
+    if not rows:
+        raise ValueError(
+            f"{header.path} has no rows after @data; the file looks truncated, get it again"
+        )
+    return rows, places
+
+
+def _convert(header: _Header, at: int, texts: Sequence[str], places: Sequence[int]) -> Cells:
+    """Return a column with the declared type."""
+    name = header.names[at]
+    if not header.are_numbers[at]:
+        return text_cells(name, texts, read=keel_text)
+    cells = text_cells(name, texts, read=_number_text)
+    typed = to_numbers(cells, "number", read_plain_numbers)
+    if typed.words is not None:
+        row = int(np.argmax(typed.words >= 0))
+        raise ValueError(
+            f"{header.path}, line {places[row]}: column {name!r} is declared as numbers but holds "
+            f"{cells.show(row)}; correct the value or declare the column as a set of its values"
+        )
+    return typed
+
+
+def _number_text(text: str) -> str | None:
+    return None if text.strip().lower() == "nan" else keel_text(text)
+
+
+def _split_quoted(text: str) -> list[str]:
+    """Split a row in which a value may be quoted and hold a comma."""
+    values: list[str] = []
+    position = 0
+    while match := _VALUE.match(text, position):
+        values.append(_unquote(match[1].strip()))
+        if not match[0].endswith(","):
+            break
+        position = match.end()
+    return values
+
+
+def _unquote(text: str) -> str:
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return text
+
+
+def _names(text: str) -> list[str]:
+    return [_unquote(name.strip()) for name in text.split(",") if name.strip()]

@@ -1,0 +1,137 @@
+"""Tables whose columns have other names or values than in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from qms22.tables.sources.frame_source import FrameSource
+from qms22.tables.sources.source import BATCH, TableSource
+
+
+def rename_columns(source: TableSource, names: Mapping[str, str]) -> TableSource:
+    """Return a table with other names for some columns.
+
+    Parameters
+    ----------
+    source : TableSource
+    names : mapping from str to str
+        New names by old ones.
+    """
+    if not names:
+        return source
+    if isinstance(source, FrameSource):
+        frame = source.read()
+        called = [names.get(str(name), str(name)) for name in frame.columns]
+        return FrameSource(frame.set_axis(called, axis=1), source.name, source.notes)
+    return RenamedSource(source, names)
+
+
+def change_values(source: TableSource, change: Callable[[Any], Any]) -> TableSource:
+    """Return a table with other values in some columns.
+
+    Parameters
+    ----------
+    source : TableSource
+    change : callable
+        Returns a pandas frame, with some or all columns of some rows, as it is to be.
+    """
+    if isinstance(source, FrameSource):
+        return FrameSource(change(source.read()), source.name, source.notes)
+    return ChangedSource(source, change)
+
+
+class RenamedSource(TableSource):
+    """A table with other names for some columns.
+
+    Parameters
+    ----------
+    source : TableSource
+    names : mapping from str to str
+        New names by old ones.
+    """
+
+    def __init__(self, source: TableSource, names: Mapping[str, str]) -> None:
+        super().__init__(source.name)
+        self._source = source
+        self._names = dict(names)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return [self._names.get(name, name) for name in self._source.names]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._source.n_rows
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate size of the values."""
+        return self._source.n_bytes
+
+    @property
+    def label(self) -> str | None:
+        """The class column, if the file declares one."""
+        label = self._source.label
+        return None if label is None else self._names.get(label, label)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was guessed or left out to read the table."""
+        return self._source.notes
+
+    def chunks(
+        self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
+    ) -> Iterator[Any]:
+        """Read the table in chunks."""
+        for chunk in self._source.chunks(self._old(columns), n_rows, exact=exact):
+            yield chunk.rename(columns=self._names)
+
+    def take(self, positions: Any, columns: Sequence[str] | None = None) -> Any:
+        """Read some rows, in one pass."""
+        return self._source.take(positions, self._old(columns)).rename(columns=self._names)
+
+    def read(self) -> Any:
+        """Read the whole table."""
+        return self._source.read().rename(columns=self._names)
+
+    def place(self, row: int) -> str:
+        """Return where a row is, for messages."""
+        return self._source.place(row)
+
+    def _old(self, columns: Sequence[str] | None) -> list[str] | None:
+        if columns is None:
+            return None
+        old = {new: name for name, new in self._names.items()}
+        return [old.get(name, name) for name in columns]
+
+
+class ChangedSource(RenamedSource):
+    """A table with other values in some columns.
+
+    Parameters
+    ----------
+    source : TableSource
+    change : callable
+        As in `change_values`.
+    """
+
+    def __init__(self, source: TableSource, change: Callable[[Any], Any]) -> None:
+        super().__init__(source, {})
+        self._change = change
+
+    def chunks(
+        self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
+    ) -> Iterator[Any]:
+        """Read the table in chunks."""
+        yield from map(self._change, super().chunks(columns, n_rows, exact=exact))
+
+    def take(self, positions: Any, columns: Sequence[str] | None = None) -> Any:
+        """Read some rows, in one pass."""
+        return self._change(super().take(positions, columns))
+
+    def read(self) -> Any:
+        """Read the whole table."""
+        return self._change(super().read())

@@ -1,0 +1,152 @@
+"""The types in which columns of text files are stored: numbers, booleans or texts.
+
+A storage type only says how to keep all cells of a column without loss. What a column means (a
+category, a date, an identifier) is its kind, which `kinds` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from qms22._runtime.packages import need
+from qms22.tables.texts.words import BOOLEANS, NUMBER, list_some
+
+StorageType = Literal["text", "boolean", "integer", "float", "comma float"]
+
+# Infinite values are stored as numbers, so that the encoder can name and refuse them.
+_NUMBER = rf"^\s*({NUMBER}|[+-]?(?i:inf|infinity))\s*$"
+_INTEGER = r"^\s*-?\d{1,18}\s*$"
+_COMMA_NUMBER = rf"^\s*{NUMBER}\s*$".replace(r"\.", ",")
+# "007" is a code that differs from 7.
+_LEADING_ZERO = r"^\s*[+-]?0\d"
+_BOOLEAN = rf"^\s*(?i:{'|'.join(BOOLEANS)})\s*$"
+
+
+_FIRST_CELLS = 100
+
+
+@dataclass(frozen=True)
+class CellTraits:
+    """Traits of the cells of a column; those of its parts add up to those of the column.
+
+    Parameters
+    ----------
+    n_cells, n_missing : int
+    every : frozenset of str
+        Those of "number", "integer", "comma number" and "boolean" that are true of every cell that
+        is not missing.
+    some : frozenset of str
+        Those of "comma", "point" and "leading zero" that some cell of a column of numbers has.
+    """
+
+    n_cells: int
+    n_missing: int
+    every: frozenset[str]
+    some: frozenset[str]
+
+    @classmethod
+    def of(cls, column: Any, separator: str) -> CellTraits:
+        """Return the traits of an Arrow column of texts."""
+        every, some = set(), set()
+        if _all(column, _NUMBER):
+            every |= {"number", "integer"} if _all(column, _INTEGER) else {"number"}
+            if separator != "," and _any(column, r"\."):
+                some.add("point")
+        elif _all(column, _BOOLEAN):
+            every.add("boolean")
+        if separator != "," and _all(column, _COMMA_NUMBER):
+            every.add("comma number")
+            if _any(column, ","):
+                some.add("comma")
+        if every & {"number", "comma number"} and _any(column, _LEADING_ZERO):
+            some.add("leading zero")
+        return cls(len(column), column.null_count, frozenset(every), frozenset(some))
+
+    def __add__(self, other: CellTraits) -> CellTraits:
+        return CellTraits(
+            self.n_cells + other.n_cells,
+            self.n_missing + other.n_missing,
+            self.every & other.every,
+            self.some | other.some,
+        )
+
+    def storage_type(self, decimal_commas: bool) -> StorageType:
+        """Return the type of a column, in a table with or without decimal commas."""
+        if self.n_missing == self.n_cells:
+            return "float"
+        with_commas = decimal_commas and "comma number" in self.every
+        if "leading zero" in self.some or not ("number" in self.every or with_commas):
+            return "boolean" if "boolean" in self.every and not self.n_missing else "text"
+        if "integer" in self.every and not self.n_missing:
+            return "integer"
+        return "comma float" if with_commas else "float"
+
+
+def name_columns(
+    names: Sequence[str], traits: Sequence[CellTraits], path: str
+) -> tuple[list[str], list[str]]:
+    """Return names for columns without one, and notes about them.
+
+    An empty column, as trailing separators make it, stays without a name and is left out. So does a
+    first one with whole numbers, in which pandas and R write row numbers.
+    """
+    found, notes = [], []
+    called: dict[str, str] = {}
+    for at, (name, cells) in enumerate(zip(names, traits, strict=True)):
+        is_empty = cells.n_missing == cells.n_cells
+        if name or is_empty:
+            found.append(name)
+        elif at == 0 and "integer" in cells.every and not cells.n_missing:
+            found.append("")
+            notes.append(f"{path}: column 1 has no name and whole numbers, taken for row numbers")
+        else:
+            title = f"column {at + 1}"
+            while title in names:
+                title += "_"
+            found.append(title)
+            called[str(at + 1)] = repr(title)
+    if called:
+        places, titles = list_some(list(called)), list_some(list(called.values()))
+        is_one = len(called) == 1
+        have = f"column {places} has" if is_one else f"columns {places} have"
+        notes.append(f"{path}: {have} no name, and {'is' if is_one else 'are'} called {titles}")
+    return found, notes
+
+
+def resolve_types(names: Sequence[str], traits: Sequence[CellTraits]) -> list[StorageType]:
+    """Return the storage type of each column; those without a name are left out."""
+    named = [found for name, found in zip(names, traits, strict=True) if name]
+    # Some column has numbers such as 1,5 and none has numbers such as 1.5.
+    with_commas = any(
+        {"comma"} <= found.some and {"comma number"} <= found.every for found in named
+    )
+    with_points = any({"point"} <= found.some and {"number"} <= found.every for found in named)
+    return [found.storage_type(with_commas and not with_points) for found in traits]
+
+
+def convert(column: Any, storage_type: StorageType) -> Any:
+    """Convert an Arrow column of texts to its storage type."""
+    pa, compute = need("pyarrow"), need("pyarrow.compute")
+    if storage_type == "text":
+        return column
+    types = {"boolean": pa.bool_(), "integer": pa.int64()}
+    if storage_type == "comma float":
+        column = compute.replace_substring(column, ",", ".")
+    return compute.utf8_trim_whitespace(column).cast(types.get(storage_type, pa.float64()))
+
+
+def _all(column: Any, pattern: str) -> bool:
+    """Return whether all cells that are not missing match."""
+    compute = need("pyarrow.compute")
+    # The first cells tell most columns of texts.
+    parts = (column.slice(0, _FIRST_CELLS), column.slice(_FIRST_CELLS))
+    matches = (compute.all(compute.match_substring_regex(part, pattern)) for part in parts)
+    return all(found.as_py() is not False for found in matches)
+
+
+def _any(column: Any, pattern: str) -> bool:
+    """Return whether any cell matches."""
+    compute = need("pyarrow.compute")
+    return compute.any(compute.match_substring_regex(column, pattern)).as_py() is True

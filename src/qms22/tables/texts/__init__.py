@@ -1,0 +1,1 @@
+"""What texts mean: numbers, units, dates and words."""

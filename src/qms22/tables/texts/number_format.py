@@ -1,0 +1,227 @@
+"""Numbers in texts as people write them: signs of any locale, currencies, percent and units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import compress
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qms22.tables.texts.durations import find_duration_style, read_durations, show_duration
+from qms22.tables.texts.number_style import NumberStyle, find_style
+from qms22.tables.texts.number_text import Parts, number_values, split_number, usual_value
+from qms22.tables.texts.text_columns import fits_column, most_frequent, sample_levels
+from qms22.tables.texts.units import conversion, magnitude
+from qms22.tables.texts.words import number_text
+
+# A unit that so large a share of the numbers has is that of the others without a unit too.
+_UNIT_SHARE = 0.1
+# So large a share of the whole numbers of one length makes them codes, if some begin with 0.
+_CODES_SHARE = 0.9
+# Numbers of one length, grouped by blanks, are phone numbers if they have so many digits.
+_PHONE_DIGITS = 9
+_BYTE = "(?:1?[0-9]?[0-9]|2[0-4][0-9]|25[0-5])"
+_IP_ADDRESS = re.compile(rf"{_BYTE}(?:\.{_BYTE}){{3}}")
+
+
+@dataclass(frozen=True)
+class NumberFormat(NumberStyle):
+    """How the numbers of a column are read and written; plain values only, so that it can be saved.
+
+    Parameters
+    ----------
+    decimal, thousands, is_indian, decimals, is_fixed, before, after, negative
+        As in `NumberStyle`. Only `decimal` matters to `read`: any other sign may group thousands.
+    unit : str
+        The currency, percent sign or unit, in one spelling; "" if there is none.
+    magnitudes : tuple of str
+        The letters that multiply numbers, such as ("k", "M"); none are read if it is empty.
+    reads_zeros : bool
+        Whether a number may have zeros in front, such as 007.
+    duration : str
+        How durations are written, as `find_duration_style` returns it; "" for other numbers. They
+        are read as seconds.
+    """
+
+    unit: str = ""
+    magnitudes: tuple[str, ...] = ()
+    reads_zeros: bool = False
+    duration: str = ""
+
+    def read(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the numbers that texts write; NaN for a text that does not fit."""
+        if self.duration:
+            return read_durations(texts)
+        if self.unit and not self.before and not self.after:
+            return self._values([split_number(text) for text in texts])
+        # Most texts look alike; the others take longer.
+        values = np.array(
+            [usual_value(text, self.decimal, self.before, self.after) for text in texts]
+        )
+        others = np.flatnonzero(~np.isfinite(values)).tolist()
+        values[others] = self._values([split_number(texts[at]) for at in others])
+        return values
+
+    def show(self, value: float) -> str:
+        """Return a number as the column writes numbers."""
+        if self.duration:
+            return show_duration(value, self.duration)
+        letters = [name for name in self.magnitudes if magnitude(name) <= abs(value)]
+        letter = letters[-1] if letters else ""
+        return self.write(value / magnitude(letter), letter)
+
+    def _values(self, found: Sequence[Parts | None]) -> NDArray[np.float64]:
+        values = number_values(found, self.decimal, self.reads_zeros)
+        for at, parts in enumerate(found):
+            if parts is None or (parts.unit == self.unit and not parts.magnitude):
+                continue
+            # A number without a unit has that of the column; but 0.12 is not 0.12 %.
+            is_plain = not parts.unit and (self.unit != "%" or values[at] == 0)
+            factor = 1.0 if is_plain else conversion(parts.unit, self.unit)
+            has_magnitude = not parts.magnitude or bool(self.magnitudes)
+            values[at] *= factor * magnitude(parts.magnitude) if has_magnitude else np.nan
+        return values
+
+
+def find_number_format(
+    texts: Sequence[str],
+    counts: ArrayLike | None = None,
+    decimal_hint: str | None = None,
+    is_asked: bool = False,
+) -> NumberFormat | None:
+    """Return how the numbers of a column are written, or None if it is no column of numbers.
+
+    Nearly all rows must have a number. The other texts are words: `read` returns NaN for them.
+
+    - The decimal sign is the one that explains more rows: 1,234.50, 12.5 and 1,234,567 have a
+      point, 1.234,50, 12,5, 0,125 and 1.234.567 a comma. If all numbers fit both ways, such as
+      1,234, the hint decides, then what people mean: a comma before three digits is one of
+      thousands; a point is decimal, except for money (12.500 €) and where no way to write decimals
+      explains the column (12 and 1.250 and 3.000).
+    - The most frequent unit is that of the column. Numbers with a prefix of the same unit (g and
+      kg, ms and s, MB and GB) are converted, those with other units are words. Numbers without a
+      unit have that of the column, except where it is percent.
+    - Letters for thousands and millions count if most rows have one, with a currency, or if one is
+      behind a fraction (1.2k). A house number 12k is a word.
+    - No numbers are: codes with zeros in front (007), if all have the same length also the ones
+      without; phone numbers; versions (1.2.3), ranges (3-5), times and dates.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        The different texts of the column in the known-normal rows.
+    counts : array-like of shape (n_texts,), optional
+        In how many rows each of them occurs.
+    decimal_hint : {".", ","}, optional
+        The decimal sign of other columns of the table.
+    is_asked : bool
+        Whether the user says that these are numbers: a single one is then enough, and zeros in
+        front do not matter.
+
+    Examples
+    --------
+    >>> found = find_number_format(["$1,234.50", "$12.00", "($7.25)", "unknown"], [5, 9, 7, 1])
+    >>> [float(value) for value in found.read(["$99,999.00", "n/a", "($1.50)"])]
+    [99999.0, nan, -1.5]
+    >>> found.show(-1234.5)
+    '($1,234.50)'
+    """
+    texts, weights = sample_levels(texts, counts)
+    found = [split_number(text) for text in texts]
+    fits = np.array([parts is not None for parts in found], dtype=bool)
+    if not fits_column(fits, weights, is_asked) or (not is_asked and _are_codes(texts, weights)):
+        return None
+    parts = [each for each in found if each is not None]
+    decimal = _choose_decimal(parts, weights[fits], decimal_hint)
+    unit = _choose_unit(parts, weights[fits])
+    magnitudes = _clear_magnitudes([each for each in parts if each.unit == unit])
+    form = NumberFormat(decimal, unit=unit, magnitudes=magnitudes, reads_zeros=is_asked)
+    fits = ~np.isnan(form._values(found))
+    if not fits_column(fits, weights, is_asked):
+        return None
+    fitting = list(compress(zip(found, weights, strict=True), fits))
+    return _with_style(form, [(each, n) for each, n in fitting if each and each.unit == unit])
+
+
+def find_duration_format(
+    name: str, texts: Sequence[str], counts: ArrayLike | None = None, is_asked: bool = False
+) -> NumberFormat | None:
+    """Return how the durations of a column are written, or None if it has other values."""
+    style = find_duration_style(name, texts, counts, is_asked)
+    return None if style is None else NumberFormat(unit="s", duration=style)
+
+
+def find_value_format(values: NDArray[np.float64]) -> NumberFormat:
+    """Return how to show the numbers of a column that is stored as numbers."""
+    found = [
+        split_number(number_text(float(value))) for value in values[np.isfinite(values)][:1000]
+    ]
+    return _with_style(NumberFormat(), [(parts, 1.0) for parts in found if parts])
+
+
+def _with_style(form: NumberFormat, parts: list[tuple[Parts, float]]) -> NumberFormat:
+    return replace(form, **asdict(find_style(parts, form.decimal)))
+
+
+def _choose_decimal(parts: list[Parts], weights: NDArray[np.float64], hint: str | None) -> str:
+    """Return the decimal sign that explains more rows."""
+    point, comma = (number_values(parts, sign, True) for sign in ".,")
+    evidence = weights[np.isnan(comma)].sum() - weights[np.isnan(point)].sum()
+    if evidence or hint:
+        return "." if evidence > 0 or (not evidence and hint == ".") else ","
+    # With a decimal comma, 1.234 is the larger number.
+    is_larger = np.abs(comma) > np.abs(point)
+    if not is_larger.any() or (np.abs(comma) < np.abs(point)).any():
+        return "."
+    groups = list(compress(parts, is_larger))
+    # Three fixed decimals would be in all numbers, and others would not end in 0.
+    others = [each.digits for each in compress(parts, point == comma)]
+    is_neither = any(len(digits) < 4 for digits in others) and any(
+        each.digits.endswith("0") for each in groups
+    )
+    # Money has two decimals, except for small unit prices.
+    is_amount = all(each.is_money for each in groups) and bool((np.abs(point) >= 10).any())
+    return "," if is_neither or is_amount else "."
+
+
+def _choose_unit(parts: list[Parts], weights: NDArray[np.float64]) -> str:
+    """Return the unit of a column; percent only if most numbers have it."""
+    units = [(each.unit, n) for each, n in zip(parts, weights, strict=True)]
+    named = [(name, n) for name, n in units if name not in ("", "%")]
+    if named:
+        unit, share = most_frequent(named)
+        if share * sum(n for _, n in named) >= _UNIT_SHARE * weights.sum():
+            return unit
+    return most_frequent(units)[0]
+
+
+def _clear_magnitudes(parts: list[Parts]) -> tuple[str, ...]:
+    """Return the magnitude letters of a column, smallest first; none if they may mean otherwise."""
+    have = [each for each in parts if each.magnitude]
+    is_clear = 2 * len(have) > len(parts) or any(
+        each.is_money or not each.digits.isdecimal() for each in have
+    )
+    letters = {each.magnitude for each in have}
+    return tuple(sorted(letters, key=magnitude)) if is_clear else ()
+
+
+def _are_codes(texts: Sequence[str], weights: NDArray[np.float64]) -> bool:
+    """Return whether whole numbers of one length are codes or phone numbers, or all are IPs."""
+    rows: list[tuple[int, float]] = []
+    padded: set[int] = set()
+    has_blanks = False
+    for text, weight in zip(texts, weights, strict=True):
+        digits = text.strip().replace(" ", "")
+        if digits.isdecimal():
+            rows.append((len(digits), weight))
+            has_blanks |= " " in text.strip()
+            if digits[0] == "0" and len(digits) > 1:
+                padded.add(len(digits))
+    if not rows:
+        return all(_IP_ADDRESS.fullmatch(text.strip()) for text in texts)
+    length, share = most_frequent(rows)
+    is_phone = has_blanks and length >= _PHONE_DIGITS and len(texts) > 1
+    return share >= _CODES_SHARE and (length in padded or is_phone)

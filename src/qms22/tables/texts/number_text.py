@@ -1,0 +1,147 @@
+"""The parts of a text that writes a number, and what its digits mean."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.tables.texts.units import SIGNS, currency, unit
+
+# Blanks, minus signs and apostrophes in one form each.
+_PLAIN = str.maketrans(
+    dict.fromkeys("\u00a0\u2007\u2008\u2009\u200a\u202f", " ")
+    | dict.fromkeys("\u2212\u2013\u2010\u2011", "-")
+    | dict.fromkeys("\u2019\u02bc\u00b4", "'")
+)
+_TEXT = re.compile(
+    rf"(\()?([+-])? ?((?:[^\W\d_]{{1,3}}\.?)?[{re.escape(SIGNS)}%]? ?)([+(-])?"
+    r"([0-9]+(?:[.,' ][0-9]+)*(?:[.,]-{0,2})?|[.,][0-9]+)([eE][+-]?[0-9]+)?"
+    r"(\))?(?:( ?)([^ 0-9.,'()+-][^()]{0,15}?))?( ?-)?(\))?"
+)
+_PADDED = re.compile("0[0-9]")
+# Whole numbers with a plus sign and so many digits are phone numbers.
+_PHONE_DIGITS = 8
+
+
+def _digits_pattern(decimal: str, other: str) -> re.Pattern[str]:
+    """Return the pattern of the digits of a number with a decimal sign.
+
+    Thousands have any other sign, the same throughout, or are grouped as in India: 12,34,567.
+    """
+    groups = rf"[1-9][0-9]{{0,2}}([{other}' ])[0-9]{{3}}(?:\1[0-9]{{3}})*"
+    indian = rf"[1-9][0-9]?(?:[{other}][0-9]{{2}})+[{other}][0-9]{{3}}"
+    # Prices without cents may end in dashes: 12,-
+    return re.compile(rf"(?:{groups}|{indian}|[0-9]*)(?:[{decimal}](?:[0-9]*|--?))?")
+
+
+_DIGITS = {".": _digits_pattern(".", ","), ",": _digits_pattern(",", ".")}
+_TO_PYTHON = {".": str.maketrans("", "", ",' -"), ",": str.maketrans(",", ".", ".' -")}
+# Numbers without zeros in front, between what a column has before and after them.
+_USUAL = {
+    sign: re.compile(rf"-?(?=[.,]?[0-9])(?!0[0-9])(?:{pattern.pattern})")
+    for sign, pattern in _DIGITS.items()
+}
+
+
+class Parts(NamedTuple):
+    """The parts of a text that writes a number.
+
+    Parameters
+    ----------
+    digits : str
+        The digits, with signs of thousands and decimals.
+    exponent : str
+        Such as "e-5"; "" if there is none.
+    negative : {"", "-", "()", "5-"}
+        How it says that it is negative.
+    unit, magnitude : str
+        As in `units.unit`.
+    is_money : bool
+        Whether the unit is a currency.
+    before, after : str
+        The texts around the digits, with blanks.
+    """
+
+    digits: str
+    exponent: str
+    negative: str
+    unit: str
+    magnitude: str
+    is_money: bool
+    before: str
+    after: str
+
+
+def split_number(text: str) -> Parts | None:
+    """Return the parts of a text that writes a number; None if it does not."""
+    text = text.strip()
+    match = _TEXT.fullmatch(text if text.isascii() else text.translate(_PLAIN))
+    if match is None:
+        return None
+    opened, sign, before, inner, digits, exponent, closed, blank, after, minus, end = match.groups(
+        ""
+    )
+    brackets = (opened or inner == "(", closed or end)
+    signs = [each for each in (opened, sign, inner, minus) if each]
+    if len(signs) > 1 or bool(brackets[0]) != bool(brackets[1]) or (closed and end):
+        return None
+    if "+" in signs and not after and sum(map(str.isdigit, digits)) >= _PHONE_DIGITS:
+        return None
+    money = currency(before.rstrip()) if before.strip() else ""
+    if money and after == "m":  # £1.2m are millions, not metres
+        after = "M"
+    found = unit(after, bool(blank)) if after else ("", "")
+    if money is None or found is None or (money and found[0] not in ("", money)):
+        return None
+    negative = "()" if brackets[0] else "5-" if minus else "".join(signs).replace("+", "")
+    is_money = bool(money) or currency(found[0]) is not None
+    name = money or found[0]
+    return Parts(digits, exponent, negative, name, found[1], is_money, before, blank + after)
+
+
+def usual_value(text: str, decimal: str, before: str, after: str) -> float:
+    """Return the number of a text that is written as most are; NaN if it is not."""
+    if not (text.startswith(before) and text.endswith(after)):
+        return math.nan
+    digits = text[len(before) : len(text) - len(after)]
+    if not _USUAL[decimal].fullmatch(digits):
+        return math.nan
+    value = float(digits.lstrip("-").translate(_TO_PYTHON[decimal]))
+    return -value if digits[0] == "-" else value
+
+
+def number_values(
+    found: Sequence[Parts | None], decimal: str, reads_zeros: bool = False
+) -> NDArray[np.float64]:
+    """Return the numbers of texts without magnitudes; NaN if there is none.
+
+    Parameters
+    ----------
+    found : sequence of Parts or None
+    decimal : {".", ","}
+    reads_zeros : bool
+        Whether a number may have zeros in front, such as 007.
+    """
+    values = [
+        math.nan
+        if parts is None or (not reads_zeros and _PADDED.match(parts.digits))
+        else _value(parts, decimal)
+        for parts in found
+    ]
+    numbers = np.array(values, dtype=np.float64)
+    return np.where(np.isinf(numbers), np.nan, numbers)
+
+
+def _value(parts: Parts, decimal: str) -> float:
+    digits = parts.digits
+    if not digits.isdecimal():
+        if not _DIGITS[decimal].fullmatch(digits):
+            return math.nan
+        digits = digits.translate(_TO_PYTHON[decimal])
+    value = float(digits + parts.exponent)
+    return -value if parts.negative else value

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from table_files import N, everything
+
+from qms22.tables import TabularEncoder
+from qms22.tables.columns.cells import array_cells
+from qms22.tables.columns.kinds import infer_kind
+
+WORDS = [f"w{at}" for at in range(200)]
+
+
+def kind(values: list[Any], name: str = "x") -> str:
+    column = np.empty((len(values), 1), dtype=object)
+    column[:, 0] = values
+    return infer_kind(array_cells(column, [name])[0]).kind
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1, 2, 3.5, None], "numeric"),
+        ([Decimal("1.5"), 2, 3], "numeric"),
+        (["1", " 2.5", "1e3", None], "numeric"),
+        (["1", "2", "1_0"], "categorical"),
+        (["1", "2", "inf"], "categorical"),
+        (["1", "2", "5more"] * 9, "categorical"),
+        ([1, "a", 1.0, "b"] * 4, "categorical"),
+        ([True, False, None], "boolean"),
+        (["True", "false", ""], "boolean"),
+        (["yes", "no"] * 9, "categorical"),
+        ([0, 1, 1, 0], "numeric"),
+        ([3, 3, 3, None], "constant"),
+        (["a"] * 9, "constant"),
+        ([None, None, np.nan], "constant"),
+        ([" ", ""], "constant"),
+        ([date(2024, 1, 1), date(2024, 1, 2)], "date"),
+        ([datetime(2024, 1, 1, 5), None, datetime(2024, 1, 2)], "date"),
+        (["2024-01-31", "2024-02-01T10:00:00Z", "2024-02-01 10:00:01.5"], "date"),
+        (["31.01.2024", "1.2.2024"], "date"),
+        (["01/31/2024 7:30", "02/01/2024 23:59:59"], "date"),
+        (["31-01-2024", "01-02-2024"], "date"),
+        (["2024/1/31", "2024/02/01"], "date"),
+        (["31.02.2024", "01.02.2024"] * 5, "categorical"),
+        (["01.02.2024 25:00", "01.02.2024 03:00"] * 5, "categorical"),
+        (["7:30", "8:30"] * 5, "date"),
+        (["7:30", "8:30", "7:60", "9.99h"] * 5, "categorical"),
+        (["$1,234.50", "$12.00", "($7.25)", "unknown"] * 4 + ["$5.00"] * 30, "numeric"),
+        (["12 %", "7 %", "-"] * 2 + ["9 %"] * 30, "numeric"),
+        (["007", "018", "123"] * 5, "categorical"),
+        ([f"{at:05}" for at in range(200)], "identifier"),
+        (["2024-W05", "2024-W06"] * 9, "date"),
+        (["2024-05", "2024-06"] * 9, "date"),
+        ([20240131, 20240229, 20240301, 20241224] * 5, "date"),
+        ([20240131, 20240299, 20240301, 20241277] * 5, "numeric"),
+        (WORDS[:50] * 2, "categorical"),
+        (WORDS[:51] * 2, "identifier"),
+        (WORDS[:51] * 6, "categorical"),
+        (WORDS[:51] * 6 + WORDS[60:70], "categorical"),
+        (WORDS[:2] * 50 + WORDS[10:110], "categorical"),
+        (WORDS[:2] * 40 + WORDS[10:110], "identifier"),
+        (WORDS[:51] * 21, "categorical"),
+        (WORDS, "identifier"),
+        (WORDS[:9], "categorical"),
+        ([f"{word} and more" for word in WORDS], "text"),
+        ([f"{word} and more" for word in WORDS] * 2, "text"),
+        ([word * 40 for word in WORDS], "text"),
+        ([[1], {"a": 2}, None], "text"),
+    ],
+)
+def test_kinds(values: list[Any], expected: str) -> None:
+    assert kind(values) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("plz", [80331 + 97 * (at % 150) for at in range(300)], "identifier"),
+        ("customer_number", [70000 + 311 * (at % 20) for at in range(300)], "categorical"),
+        ("Phone2", [491701234567 + 7919 * (at % 290) for at in range(300)], "identifier"),
+        ("Kundennummer", [f"{7000 + 311 * (at % 20)}" for at in range(300)], "categorical"),
+        ("visit_no", [1 + at % 9 for at in range(300)], "numeric"),
+        ("account_balance", [5000 + 311 * (at % 20) for at in range(300)], "numeric"),
+        ("account", [f"{5000 + 311 * (at % 20):,}" for at in range(300)], "numeric"),
+        ("account", [5000.5 + 311 * (at % 20) for at in range(300)], "numeric"),
+        ("id", [5, 3, 9], "identifier"),
+        ("customer_id", [5, 3, 9], "identifier"),
+        ("PassengerId", [1, 2, 3], "identifier"),
+        ("ID_ORDER", ["007", "008", "009"], "identifier"),
+        ("Nr", [1, 1, 2, 3], "identifier"),
+        ("Unnamed: 0", [0, 1, 2], "identifier"),
+        ("index", [0, 1, 2], "identifier"),
+        ("id", [5, 5, 3], "numeric"),
+        ("NO", [1.5, 2.5, 3.0], "numeric"),
+        ("humid", [5, 3, 9], "numeric"),
+        ("number_of_rooms", [5, 3, 9], "numeric"),
+        ("refractive index", [5, 3, 9], "numeric"),
+        ("age", [1, 2, 3], "numeric"),
+        ("ticket", [*range(7, 107, 2)], "identifier"),
+        ("ticket", ["7", *map(str, range(8, 100, 3))], "identifier"),
+        ("ticket", [*range(7, 107, 2), 7], "numeric"),
+        ("ticket", [*range(7, 30)], "numeric"),
+        ("amount", [at**3 for at in range(50)], "numeric"),
+    ],
+)
+def test_identifiers_need_the_values_and_often_the_name(
+    name: str, values: list[Any], expected: str
+) -> None:
+    assert kind(values, name) == expected
+
+
+def test_declared_categories_stay_so() -> None:
+    column = pd.DataFrame({"code": pd.Categorical([1, 2, 3, 1]), "x": [1.0, 2.0, 3.0, 4.0]})
+    assert TabularEncoder().fit(column).columns_[0].kind == "categorical"
+
+
+def test_every_kind_is_shown() -> None:
+    encoder = TabularEncoder().fit(everything())
+    rows = {row["column"]: row for row in encoder.describe()}
+    assert {name: row["kind"] for name, row in rows.items()} == {
+        "age": "numeric",
+        "height": "numeric",
+        "city": "categorical",
+        "member": "boolean",
+        "customer_id": "identifier",
+        "code": "identifier",
+        "remark": "text",
+        "unit": "constant",
+        "visited": "date",
+        "written": "date",
+    }
+    assert rows["city"]["typical"] == "Rome"
+    assert rows["member"]["typical"] == "false"
+    assert rows["code"]["note"] == f"{N} different texts in {N} rows; ignored"
+    assert rows["unit"]["note"] == "always 'mm'; ignored"
+    assert rows["visited"]["note"] == "days since 2024-01-01, hour and weekday as sine and cosine"
+    assert rows["visited"]["typical"] == "2024-01-25 19:00"
+    assert rows["written"]["typical"] == "25.01.2024 19:00"
+
+
+def test_doubtful_dates_are_noted() -> None:
+    table = pd.DataFrame({"when": ["01/02/2024", "03/04/2024"]})
+    assert "the other way fits too" in TabularEncoder().fit(table).columns_[0].note

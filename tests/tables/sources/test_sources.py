@@ -1,0 +1,85 @@
+"""Tables read in parts hold the same as tables read whole."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import pytest
+from table_files import (
+    PACKERS,
+    WRITERS,
+    assert_same_in_parts,
+    everything,
+    people,
+    swollen_parquet,
+    write_arff,
+)
+
+from qms22.tables import open_table
+from qms22.tables.sources.arrow_source import ArrowSource
+from qms22.tables.sources.parquet_source import ParquetSource
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format(tmp_path: Path, name: str) -> None:
+    WRITERS[name](people(), tmp_path / name)
+    assert_same_in_parts(tmp_path / name)
+
+
+@pytest.mark.parametrize("ending", PACKERS)
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "utf16.csv"])
+def test_compressed(tmp_path: Path, name: str, ending: str) -> None:
+    WRITERS[name](people(), tmp_path / name)
+    path = tmp_path / (name + ending)
+    path.write_bytes(PACKERS[ending]((tmp_path / name).read_bytes()))
+    assert_same_in_parts(path)
+
+
+def test_columns_of_every_kind(tmp_path: Path) -> None:
+    everything().to_parquet(tmp_path / "a.parquet", row_group_size=9)
+    everything().to_csv(tmp_path / "a.csv")
+    write_arff(people().drop(columns="member"), tmp_path / "a.arff")
+    for path in tmp_path.iterdir():
+        assert_same_in_parts(path)
+
+
+def test_many_small_and_one_large_batch(tmp_path: Path) -> None:
+    table = pa.Table.from_pandas(everything(), preserve_index=False)
+    for size in (1, 3, 1000):
+        pq.write_table(table, tmp_path / "a.parquet", row_group_size=size)
+        with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
+            file.write_table(table, max_chunksize=size)
+        assert isinstance(open_table(tmp_path / "a.parquet"), ParquetSource)
+        assert isinstance(open_table(tmp_path / "a.arrow"), ArrowSource)
+        assert_same_in_parts(tmp_path / "a.parquet")
+        assert_same_in_parts(tmp_path / "a.arrow")
+
+
+def test_arrow_without_room_for_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> None:
+        raise OSError(f"no room for {path}")
+
+    people().to_feather(tmp_path / "a.feather")
+    monkeypatch.setattr(pa, "memory_map", refuse)
+    assert_same_in_parts(tmp_path / "a.feather")
+
+
+@pytest.mark.parametrize("n_claimed", [101, 10**12, 2**60])
+def test_footer_claims_rows(tmp_path: Path, n_claimed: int) -> None:
+    source = open_table(swollen_parquet(tmp_path / "a.parquet", n_claimed))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for read in (lambda: source.take([5, n_claimed - 1]), lambda: list(source.chunks())):
+        with pytest.raises(ValueError, match="damaged"):
+            read()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 100_000  # kilobytes
+
+
+def test_no_rows(tmp_path: Path) -> None:
+    for name in ("a.parquet", "a.feather"):
+        WRITERS[name](people().iloc[:0], tmp_path / name)
+        with pytest.raises(ValueError, match="has 0 rows of 4 columns"):
+            open_table(tmp_path / name).check()
