@@ -193,7 +193,7 @@ $(READY): $(SOURCES)
 
 # Python compiles what it imports; to compile all packages would take longer than the demo.
 $(DEMO)/.ready: $(SOURCES) $(shell find src -type f -not -name '*.pyc')
-	@echo "Setting up $(DEMO): less than a minute"
+	@echo "Setting up $(DEMO): about a minute"
 	$(CHECK_PYTHON)
 	test -d $(DEMO) || $(PYTHON) -m venv $(DEMO)
 	$(DEMO)/bin/python -m pip install --quiet --no-compile .
