@@ -8,6 +8,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from click.testing import CliRunner, Result
 
 from qms22.cli import main
@@ -32,6 +33,12 @@ def run_process(*arguments: object, cwd: Path, **options: Any) -> subprocess.Com
         check=False,
         **options,
     )
+
+
+def read_exactly(path: Path) -> pd.DataFrame:
+    """Read CSV with all digits of numbers; pandas 2 rounds them unless it is told not to."""
+    is_old = pd.__version__.startswith("2.")
+    return pd.read_csv(path, float_precision="round_trip" if is_old else None)
 
 
 def words_of(text: str) -> str:

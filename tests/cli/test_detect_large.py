@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import assert_refused, run, run_process, words_of
+from command_line import assert_refused, read_exactly, run, run_process, words_of
 from visits import FAST, write_visits
 
 from qms22 import detect
@@ -35,7 +35,7 @@ def test_command(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flagged = found.summary()
     shown = pd.DataFrame(line.split(",")[:2] for line in result.stdout.splitlines()[1:])
     assert shown[1].tolist() == flagged["visit"].tolist()
-    whole = pd.read_csv(files / "o.csv", float_precision="round_trip")
+    whole = read_exactly(files / "o.csv")
     assert whole["visit"].tolist() == read_table(files / "batch.csv")["visit"].tolist()
     np.testing.assert_array_equal(whole["score"], found.scores)
     assert whole["flagged"].sum() == 8

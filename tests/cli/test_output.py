@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import run
+from command_line import read_exactly, run
 from page_data import read_page
 from visits import FAST, N_BATCH, write_visits
 
@@ -26,7 +26,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
-    "csv": partial(pd.read_csv, float_precision="round_trip"),
+    "csv": read_exactly,
     "parquet": pd.read_parquet,
     "json": pd.read_json,
     "jsonl": partial(pd.read_json, lines=True),
