@@ -124,8 +124,13 @@ def _verdict(entry: HistoryEntry) -> str:
     """Return the verdict on a batch in a few words."""
     words: str = entry.decision
     if entry.n_marked:
-        rows = "1 row" if entry.n_marked == 1 else f"{entry.n_marked:,} rows"
-        words += f" apart from {rows} marked as anomalies"
+        is_one = entry.n_marked == 1
+        rows = (
+            "1 row marked as an anomaly"
+            if is_one
+            else f"{entry.n_marked:,} rows marked as anomalies"
+        )
+        words += f" apart from {rows}"
     words += ", accepted" if entry.accepted else ""
     return words + (f": {_moved(entry)}" if entry.moved else "")
 
