@@ -131,10 +131,9 @@ class FilterBox {
     this.message = document.getElementById("filter-message");
     this.clear = document.getElementById("filter-clear");
     this.box.placeholder = shortened(exampleFilter(filter.run), 80);
-    let waiting;
     this.box.addEventListener("input", () => {
-      clearTimeout(waiting);
-      waiting = setTimeout(() => this.apply(), 150);
+      clearTimeout(this.waiting);
+      this.waiting = setTimeout(() => this.apply(), 150);
     });
     this.clear.addEventListener("click", () => {
       this.set("");
@@ -155,6 +154,8 @@ class FilterBox {
   }
 
   apply() {
+    // Enter applies at once; a second time, a moment later, could drop a row that was just marked.
+    clearTimeout(this.waiting);
     this.clear.hidden = this.text === "";
     try {
       const rows = this.filter.rows(this.text);
