@@ -15,8 +15,9 @@ from hypothesis import settings
 # Without this variable scikit-learn skips its check of array-API inputs.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
-# No deadlines: tests run in parallel, on machines of any speed.
-settings.register_profile("qms22", deadline=None)
+# No deadlines: tests run in parallel, on machines of any speed. A change is judged by the same
+# examples each time; new ones are looked for by everyone who runs the tests.
+settings.register_profile("qms22", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("qms22")
 
 for _folder in ("benchmarks", "docs/_tools"):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from qms22.detection.checks import TableChecks
@@ -254,6 +254,12 @@ def tables(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(tables())
+@example(
+    (
+        pd.DataFrame({"x": [0.0, 0.37], "t0": ["", None]}),
+        pd.DataFrame({"x": [0.74], "t0": [None]}, dtype=object),
+    )
+)
 def test_anything_goes(both: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     try:
         encoded = encode_tables(*both)

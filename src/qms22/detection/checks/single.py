@@ -148,9 +148,10 @@ class LevelCheck(ColumnCheck):
             numbers = [known.get(level, -1) for level in cells.levels]
             of_texts: NDArray[np.intp] = np.array([*numbers, 0], dtype=np.intp)[cells.values]
             return of_texts
+        # One more value, which none is equal to: all cells of normal rows may be missing.
+        values = np.append(self.values, np.nan)
         places = np.searchsorted(self.values, cells.values)
-        places = np.minimum(places, len(self.values) - 1)
-        codes = np.where(self.values[places] == cells.values, places + 1, -1)
+        codes = np.where(values[places] == cells.values, places + 1, -1)
         return np.where(np.isnan(cells.values), 0, codes)
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:

@@ -71,7 +71,7 @@ def plan_column(
 
 
 def _plan_numbers(bare: ColumnPlan, values: NDArray[np.float64]) -> ColumnPlan:
-    typical = float(np.median(values))
+    typical = 2.0 * float(np.median(values / 2.0))  # of halves, so that no sum overflows
     if bare.kind == "boolean":
         typical = float(values.mean() > 0.5)
     return replace(bare, outputs=(bare.name,), typical=typical)
