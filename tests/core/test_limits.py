@@ -64,6 +64,7 @@ def test_values_of_more_rows_than_memory(shape: tuple[int, int], n_members: int)
 
 
 def test_groups_that_another_thread_changes() -> None:
+    """Groups read beyond their weights end the process: no assertion would see it."""
     group = np.zeros(300_000, dtype=np.int32)
     done = threading.Event()
 
