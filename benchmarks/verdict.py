@@ -35,8 +35,8 @@ from reporting import console, output_option, write_csv
 from rich.table import Table
 
 from qms22 import QMS22Ensemble
-from qms22.estimators.moved_columns import ColumnPair, compare_columns
-from qms22.estimators.verdict import Verdict, judge_batch
+from qms22.decisions.moved_columns import ColumnPair, compare_columns
+from qms22.decisions.verdict import Verdict, judge_batch
 
 MOST_NORMAL = 1500
 KNOWN_SHARE = 2 / 3

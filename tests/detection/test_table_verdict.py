@@ -16,8 +16,8 @@ from qms22.detection import score
 from qms22.detection.flags import Flags, share_of_outliers
 from qms22.detection.verdict import pair_columns, unnamed_moves
 from qms22.estimators.conformal import ContaminationEstimate
-from qms22.estimators.moved_columns import MovedColumn, compare_columns
-from qms22.estimators.verdict import Verdict
+from qms22.decisions.moved_columns import MovedColumn, compare_columns
+from qms22.decisions.verdict import Verdict
 from qms22.models import SavedModel
 
 QUICK: dict[str, Any] = {"preset": "paper", "n_jobs": 1}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, binom, fisher_exact, ks_2samp
 
-from qms22.estimators.change_text import change_of_numbers
-from qms22.estimators.moved_columns import (
+from qms22.decisions.change_text import change_of_numbers
+from qms22.decisions.moved_columns import (
     LEAST_NORMAL,
     ColumnPair,
     MovedColumn,

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from qms22 import QMS22, QMS22Ensemble
-from qms22.estimators.extremes import ExtremeRows
-from qms22.estimators.moved_columns import ColumnPair, MovedColumn
+from qms22.decisions.extremes import ExtremeRows
+from qms22.decisions.moved_columns import ColumnPair, MovedColumn
 from qms22.estimators.outlier_bound import OutlierBound
-from qms22.estimators.verdict import judge_batch, lost_columns, outlier_confidence
+from qms22.decisions.verdict import judge_batch, lost_columns, outlier_confidence
 
 STILL = MovedColumn("still", "median 1 → 1", 0.02, 1.0, 1.0)
 MOVED = MovedColumn("heat", "median 12.3 → 15.1", 0.4, 1e-6, 0.3)

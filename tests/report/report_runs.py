@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from qms22.estimators.moved_columns import MovedColumn
-from qms22.estimators.verdict import Verdict
+from qms22.decisions.moved_columns import MovedColumn
+from qms22.decisions.verdict import Verdict
 from qms22.report import PageContent, PageFinding, PageReason
 from qms22.tables.columns.cells import frame_cells
 

@@ -13,7 +13,7 @@ from report_browser import downloaded, downloaded_file, n_listed, ranks, set_fil
 from report_runs import HISTORY, VERDICT, plausible
 from visits import write_visits
 
-from qms22.estimators.moved_columns import MovedColumn
+from qms22.decisions.moved_columns import MovedColumn
 
 # Not from a conftest.py: mypy takes two files of that name for one.
 browser_page, open_report = report_fixtures.browser_page, report_fixtures.open_report

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.packages import need
 from qms22._runtime.warn import warn_user
 from qms22.detection.marks import MarkedRows
 from qms22.detection.periods import find_periods
@@ -61,13 +62,14 @@ def encode_tables(
     ignore: Sequence[str] = (),
     missing: str = "impute",
     kinds: Mapping[str, str] | None = None,
-    n_searched: int | None = None,
     marked: Sequence[MarkedRows] = (),
     names: tuple[str, str] = ("the normal table", "the unlabeled table"),
 ) -> EncodedTables:
-    """Learn an encoder from the normal table, and encode both tables.
+    """Learn an encoder from the rows of both tables alike, and encode both.
 
-    A column that only says when rows were made is left out; see `find_periods`.
+    What a column is, its levels and its usual value do not depend on which table a row is in: a
+    rare level of the batch is as rare as one of the normal table. A column that only says when rows
+    were made is left out; see `find_periods`.
 
     Parameters
     ----------
@@ -78,9 +80,6 @@ def encode_tables(
     missing : {"impute", "drop", "error"}
     kinds : mapping of str to str, optional
         What to do with missing values, and what columns are; see `TabularEncoder`.
-    n_searched : int, optional
-        How many rows of `batch` are to be searched, if it has others as well. The rules for
-        periods use this number.
     marked : sequence of MarkedRows
         Rows that are known to be anomalies or normal. The encoder does not learn from them, so that
         marks never change what a column is: a level that only they have stays unseen.
@@ -89,20 +88,21 @@ def encode_tables(
     """
     encoder = TabularEncoder(ignore=tuple(ignore), missing=missing, kinds=kinds)
     places, positions = np.arange(len(normal)), np.arange(len(batch))
+    with errors_named(f"{names[0]} and {names[1]}"):
+        cells = encoder.fit_cells(need("pandas").concat([normal, batch]))
+    normal_cells = {name: each.part(slice(len(normal))) for name, each in cells.items()}
+    batch_cells = {name: each.part(slice(len(normal), None)) for name, each in cells.items()}
     with errors_named(names[0]):
-        normal_cells = encoder.fit_cells(normal)
         if missing == "drop":
             places = _complete_rows(encoder, normal_cells)
             normal, normal_cells = normal.iloc[places], take_rows(normal_cells, places)
         known = encoder.encode_cells(normal_cells)
     with errors_named(names[1]):
-        batch_cells = normal_cells if batch is normal else encoder.typed_cells(batch)
         if missing == "drop":
             positions = _complete_rows(encoder, batch_cells)
             batch, batch_cells = batch.iloc[positions], take_rows(batch_cells, positions)
         rows = encoder.encode_cells(batch_cells)
-    n_searched = len(rows) if n_searched is None else n_searched
-    if periods := find_periods(encoder, normal_cells, batch_cells, n_searched):
+    if periods := find_periods(encoder, normal_cells, batch_cells, len(rows)):
         encoder.leave_out(periods)
         known, rows = encoder.encode_cells(normal_cells), encoder.encode_cells(batch_cells)
     return EncodedTables(

@@ -53,10 +53,8 @@ class InputTables(NamedTuple):
         return self.max_samples is None or table.n_rows <= self.max_samples
 
 
-def open_tables(
-    normal: Table, batch: Table, max_samples: int | None, *, is_whole: bool
-) -> InputTables:
-    """Open two tables; read them if they fit into memory, or limit the rows (not if `is_whole`)."""
+def open_tables(normal: Table, batch: Table, max_samples: int | None) -> InputTables:
+    """Open two tables; read them if they fit into memory, or limit the rows to learn from."""
     tables = InputTables(
         open_table(normal, name="the normal frame"),
         open_table(batch, name="the batch"),
@@ -74,12 +72,6 @@ def open_tables(
         tables = InputTables(in_memory(tables.normal), in_memory(tables.batch), None)
     tables.batch.check()
     tables.normal.check()
-    if is_whole and not tables.is_batch_whole:
-        raise ValueError(
-            f"a false discovery rate needs all {tables.batch.n_rows} rows of {tables.batch.name} "
-            f"in memory, and only {max_samples} are drawn; set the number of rows to flag "
-            "instead, or draw all rows"
-        )
     return tables
 
 

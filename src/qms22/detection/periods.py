@@ -187,11 +187,10 @@ def _broken_constant(normal: Cells, rows: Cells, most: float) -> dict[str, str]:
 
 def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells, most: float) -> str:
     """Return why a column is left out, if more rows than `most` are unlike the normal ones."""
-    known = {*plan.levels, *plan.pooled}
+    known = set(normal.levels)
     if plan.kind == "categorical":
         # The levels of a period recur. The share of normal rows with a level of their own estimates
-        # how many held-out rows, of which there are up to 20 for each row of the batch, have unseen
-        # levels (Good and Turing): so few of them cannot make a period of a column.
+        # how many rows have unseen levels (Good and Turing).
         is_new = _count_new(rows, rows.values, known) > most
         return _LEVEL_NOTE if is_new and single_share(normal) <= MOST_SINGLE else ""
     if rows.words is not None and _count_new(rows, rows.words, known) > most:

@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22 import __version__
 from qms22._runtime.packages import need
+from qms22._runtime.validation import check_count
 from qms22.detection.checks import OddCells, TableChecks
+from qms22.detection.comparison import Comparison
 from qms22.detection.findings import Finding
 from qms22.detection.history import HistoryEntry
 from qms22.detection.marks import TableMarks
@@ -21,17 +23,15 @@ from qms22.detection.normal_rows import rows_to_check
 from qms22.detection.reasons import RowReason
 from qms22.detection.result_columns import shown_ranks, without_clashes
 from qms22.detection.result_text import (
+    false_text,
     notebook_text,
-    odd_rows_text,
     remark,
-    share_text,
     short_text,
 )
 from qms22.detection.streaming import rows_per_chunk
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.conformal import ContaminationEstimate
 from qms22.estimators.ensemble import QMS22Ensemble
-from qms22.estimators.verdict import Verdict
+from qms22.decisions.verdict import Verdict
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.sources.frame_source import FrameSource
 
@@ -63,17 +63,11 @@ class Detection:
         The known-normal rows that were learned from; None where a saved model was applied.
     normal_positions : ndarray of int or None
         Positions of these rows in the known-normal table.
-    p_values : ndarray of shape (n_rows,) or None
-        P-values, if rows were flagged by a false discovery rate.
-    agreement : ndarray of shape (n_rows,) or None
-        How sure flags are: the share of five separate parts of the trees that flag each row, if
-        rows were flagged by a false discovery rate and there are at most 10,000, unless it
-        would take long.
-    contamination : ContaminationEstimate or None
-        The estimated share of outliers in the batch, if so. It is not below the share of flagged
-        rows that are expected to be outliers, nor below the bound of the verdict.
+    comparison : Comparison or None
+        Where the rows stand among the known-normal rows; `p_values` and `false_at_most` read it.
+        None where a saved model was applied, and for the preset "paper".
     fdr : float or None
-        The false discovery rate, if so.
+        The false discovery rate, if rows were flagged by one.
     id : str or None
         The column that names the rows.
     n_drawn : int
@@ -106,9 +100,7 @@ class Detection:
     reasons: dict[int, list[RowReason]]
     normal: pd.DataFrame | None = None
     normal_positions: NDArray[np.intp] | None = None
-    p_values: NDArray[np.float64] | None = None
-    agreement: NDArray[np.float64] | None = None
-    contamination: ContaminationEstimate | None = None
+    comparison: Comparison | None = None
     fdr: float | None = None
     id: str | None = None
     n_drawn: int = 0
@@ -158,14 +150,38 @@ class Detection:
         about_verdict = remark(
             self.verdict, self.fdr, is_any_flagged=is_any, is_drift_scored=is_scored
         )
-        return " ".join(filter(None, [self._odd_rows(), about_verdict]))
+        return about_verdict
 
-    def _odd_rows(self) -> str:
-        """Say how many rows are odder than all known-normal ones; may be empty."""
-        if self.checks is None or self.odd is None or self.normal is None:
-            return ""
-        n_beyond = int(np.count_nonzero(self.checks.are_beyond(self.odd) & ~np.isnan(self.scores)))
-        return odd_rows_text(n_beyond, self.n_scored * self.checks.share_beyond)
+    @property
+    def p_values(self) -> NDArray[np.float64] | None:
+        """The p-value of every row, in the order of the scores; NaN for rows without a score."""
+        return None if self.comparison is None else self.comparison.p_values
+
+    def false_at_most(self, k: int | None = None) -> int:
+        """Return how many of the first k rows of the ranking are normal at most (90 % sure).
+
+        The bounds for all k hold at once: look at the rows first, and choose k afterwards.
+
+        Parameters
+        ----------
+        k : int, optional
+            A number of rows; by default that of the flagged ones.
+        """
+        if self.comparison is None:
+            raise ValueError(
+                "a saved model and the preset 'paper' have no bound on false discoveries; use "
+                "detect with the preset 'recommended'"
+            )
+        if k is None:
+            k = int(np.count_nonzero(self.flagged))
+        check_count("k", k, least=0)
+        return int(self.comparison.curve.of_first(np.array([k]))[0])
+
+    def _false_at_ranks(self, ranks: NDArray[np.intp]) -> pd.arrays.IntegerArray:
+        """Return the bounds down to some ranks; missing for rows without one."""
+        assert self.comparison is not None
+        most = self.comparison.curve.of_first(ranks)
+        return need("pandas").arrays.IntegerArray(most, ranks == 0)
 
     @property
     def is_drift_scored(self) -> bool:
@@ -226,8 +242,9 @@ class Detection:
         -------
         DataFrame
             Columns "rank" (from 1), "row" (the position, or in its place the column `id`), "score",
-            "flagged", "reasons", "p_value" and "agreement" where there are such, "mark" where marks
-            were given, and those of the batch. A column of the batch with one of these names gets a
+            "flagged", "reasons", "p_value" and "false_at_most" (so many of the rows down to this one
+            are normal at most; see `false_at_most`) where there are such, "mark" where marks were
+            given, and those of the batch. A column of the batch with one of these names gets a
             "_" appended. Rows marked as anomalies or as normal come last, without a rank. Dropped
             rows are not in the table. The index is that of the batch.
         """
@@ -289,9 +306,8 @@ class Detection:
             facts["verdict"] = str(self.verdict)
         facts["detector"] = type(self.detector).__name__
         facts["settings"] = ", ".join(f"{n} {parameters[n]}" for n in names if n in parameters)
-        if self.contamination is not None:
+        if self.fdr is not None:
             facts["false discovery rate"] = f"{self.fdr:g}"
-            facts["estimated share of outliers"] = share_text(self.contamination)
         return {**facts, "seed": str(parameters["random_state"]), "qms22": __version__}
 
     def report(
@@ -338,13 +354,9 @@ class Detection:
 
     def _ranked_flagged(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the positions of the flagged rows in order of rank, and their ranks."""
-        if not self.flagged.any():
-            return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
-        # The ranking down to the last flagged row; a batch may be too long to rank all of it.
-        first = np.flatnonzero(self.scores >= self.scores[self.flagged].min())
-        first = first[np.argsort(-self.scores[first], kind="stable")]
-        places = np.flatnonzero(self.flagged[first])
-        return first[places], places + 1
+        flagged = np.flatnonzero(self.flagged)
+        flagged = flagged[np.argsort(-self.scores[flagged], kind="stable")]
+        return flagged, np.arange(1, len(flagged) + 1)
 
     def _with_results(
         self, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]
@@ -374,20 +386,21 @@ class Detection:
             "flagged": self.flagged[rows],
             "reasons": reasons,
         }
-        if self.p_values is not None:
-            results["p_value"] = self.p_values[rows]
-        if self.agreement is not None:
-            results["agreement"] = self.agreement[rows]
+        if self.comparison is not None:
+            results["p_value"] = self.comparison.p_values[rows]
+            results["false_at_most"] = self._false_at_ranks(ranks)
         if self.marks is not None:
             results["mark"] = self.marks.words(rows)
         return without_clashes(results, table, self.source.names, self.id)
 
     def __repr__(self) -> str:
         rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"
-        share = "" if self.contamination is None else f", {share_text(self.contamination)} outliers"
-        n_flagged = np.count_nonzero(self.flagged)
+        n_flagged = int(np.count_nonzero(self.flagged))
+        false = ""
+        if n_flagged and self.comparison is not None:
+            false = f", {false_text(self.false_at_most(n_flagged))}"
         verdict = "" if self.verdict is None else f"; {short_text(self.verdict)}"
-        return f"Detection: {n_flagged:,} of {self.n_scored:,} rows flagged{rate}{share}{verdict}"
+        return f"Detection: {n_flagged:,} of {self.n_scored:,} rows flagged{rate}{false}{verdict}"
 
     def _repr_html_(self) -> str:
         """Return the first flagged rows for a notebook, or the first rows if none is flagged."""

@@ -6,8 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from qms22._runtime.visible_text import visible
-from qms22.estimators.conformal import ContaminationEstimate
-from qms22.estimators.verdict import Verdict
+from qms22.decisions.verdict import Verdict
 from qms22.tables.texts.words import list_some, number_text
 
 if TYPE_CHECKING:
@@ -27,9 +26,7 @@ def remark(
             "The flagged rows may only show that the batch has drifted; follow the advice of "
             "the verdict before you look at them."
         )
-    if fdr is None:
-        return "Columns and odd cells were compared; a false discovery rate (fdr) tests whole rows."
-    if verdict.decision == "fine" and is_any_flagged:
+    if verdict.decision == "fine" and fdr is not None and is_any_flagged:
         return (
             "The flagged rows are weaker evidence than the verdict asks for: they are worth a "
             "look, but may all be normal."
@@ -37,26 +34,16 @@ def remark(
     return ""
 
 
-def odd_rows_text(n_beyond: int, expected: float) -> str:
-    """Say how many rows are odder than all known-normal ones, if they are more than by chance."""
-    if n_beyond < 1 or n_beyond < 2 * expected:
-        return ""
-    rows, are = ("1 row", "is") if n_beyond == 1 else (f"{n_beyond:,} rows", "are")
-    chance = f"{expected:.2g}" if expected < 10 else f"{expected:,.0f}"
-    return f"{rows} {are} odder than every known-normal row, where chance would give {chance}."
-
-
 def summary_text(column: str, cell: object) -> str:
     """Return a cell of a summary as text: results are rounded, names of rows are not."""
     if not isinstance(cell, float):
         return str(cell)
-    return f"{cell:.4g}" if column in ("score", "p_value", "agreement") else number_text(cell)
+    return f"{cell:.4g}" if column in ("score", "p_value") else number_text(cell)
 
 
-def share_text(estimate: ContaminationEstimate) -> str:
-    """Return the share of outliers with its interval."""
-    share, low, high = (f"{100 * value:.1f} %" for value in estimate[:3])
-    return f"{share} (95 % interval: {low} to {high})"
+def false_text(n_false: int) -> str:
+    """Return how many of the flagged rows are normal at most."""
+    return f"at most {n_false:,} of them normal"
 
 
 def short_text(verdict: Verdict) -> str:

@@ -48,24 +48,6 @@ def note_repeated(source: TableSource, id_name: str | None) -> list[str]:
     return [note]
 
 
-def name_row(
-    source: TableSource, id_name: str | None, positions: NDArray[np.intp], place: int
-) -> str:
-    """Return the name of a row for messages: its cell in the column `id_name`, or its position.
-
-    Parameters
-    ----------
-    source : TableSource
-    id_name : str or None
-    positions : ndarray of int
-        Positions of some rows of the table.
-    place : int
-        Which of these rows.
-    """
-    row = int(positions[place])
-    return str(row) if id_name is None else str(source.take([row], [id_name]).iloc[0, 0])
-
-
 def count_scored(scores: NDArray[np.float64]) -> int:
     """Return how many rows have a score."""
     return int(np.count_nonzero(~np.isnan(scores)))
@@ -88,3 +70,12 @@ def most_suspicious(scores: NDArray[np.float64], k: int) -> NDArray[np.intp]:
         best = np.concatenate([best, np.arange(part.start, part.stop)])
         best = best[np.argsort(-scores[best], kind="stable")[:k]]
     return best
+
+
+def placed(
+    values: NDArray[np.float64], positions: NDArray[np.intp], n_rows: int
+) -> NDArray[np.float64]:
+    """Return values of some rows as an array for all rows, with NaN for the others."""
+    result = np.full(n_rows, np.nan)
+    result[positions] = values
+    return result

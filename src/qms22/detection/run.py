@@ -6,7 +6,7 @@
 >>> normal, batch = iris[:40], iris[40:54]  # setosas; ten more of them, and four others
 >>> found = qms22.detect(normal, batch, k=4)
 >>> found
-Detection: 4 of 14 rows flagged; contains anomalies
+Detection: 4 of 14 rows flagged, at most 1 of them normal; contains anomalies
 >>> sorted(found.top.tolist())
 [10, 11, 12, 13]
 >>> found.reasons[found.top[0]][0].columns
@@ -16,7 +16,6 @@ Detection: 4 of 14 rows flagged; contains anomalies
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +24,11 @@ from numpy.typing import NDArray
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.warn import warn_user
-from qms22.detection.calibration import pool_tables
 from qms22.detection.checks import OddCells
+from qms22.detection.comparison import Comparison
 from qms22.detection.column_notes import column_notes, note_dropped
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.explaining import explain_batch, group_rows, rows_to_explain
-from qms22.detection.flags import Flags, flag_by_rate, placed, share_of_outliers
 from qms22.detection.inputs import (
     DrawnRows,
     InputTables,
@@ -49,17 +47,21 @@ from qms22.detection.rows import (
     count_scored,
     flag_top,
     most_suspicious,
-    name_row,
     note_repeated,
+    placed,
 )
-from qms22.detection.scorer import TableScorer, learn_checks
+from qms22.detection.scorer import TableScorer, learn_checks, measure_normal
 from qms22.detection.streaming import score_rows
-from qms22.detection.verdict import judge_tables
+from qms22.detection.verdict import CONFIDENCE, judge_tables
 from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.decisions import why_none
 from qms22.estimators.thresholds import threshold
-from qms22.estimators.verdict import Verdict
+from qms22.decisions.verdict import Verdict, outlier_confidence
 
+# How many rows the preset of the paper flags, which has no p-values.
 DEFAULT_TOP = 50
+
+DEFAULT_FDR = 0.1
 
 # A false discovery rate may flag few rows or none; at least this many are explained.
 _LEAST_EXPLAINED = 10
@@ -69,8 +71,8 @@ def detect(
     normal: Table,
     batch: Table,
     *,
-    k: int | None = None,
     fdr: float | None = None,
+    k: int | None = None,
     id: str | int | None = None,  # noqa: A002
     marks: Table | Sequence[Table] | None = None,
     ignore: Sequence[str | int] = (),
@@ -95,11 +97,12 @@ def detect(
         narwhals supports. Columns may be of any
         kind (see `TabularEncoder`) and are matched by their names, in which case, blanks and
         underscores do not count; those of only one table are left out, with a note.
-    k : int, optional
-        How many rows to flag, or all if there are fewer; by default 50.
     fdr : float, optional
-        Instead of `k`: flag rows so that at most this share of them is expected to be normal. It
-        takes one more fit, and no row of the batch may be left out by `max_samples`.
+        Flag the first rows of the ranking so that at most this share of them is expected to be
+        normal; by default 0.1.
+    k : int, optional
+        Instead of `fdr`: how many rows to flag, or all if there are fewer. The preset "paper" has no
+        p-values, and flags 50 rows by default.
     id : str or int, optional
         A column of the batch that names the rows; it is not learned from.
     marks : path, TableSource or data frame, or a list of these, optional
@@ -151,6 +154,8 @@ def detect(
     normal row has. A note in ``encoder.columns_`` says so. If rows are drawn, the kinds of columns,
     their levels and their usual values come from the drawn normal rows.
     """
+    if k is None and fdr is None and preset != "paper":
+        fdr = DEFAULT_FDR
     check_options(
         k=k,
         fdr=fdr,
@@ -165,7 +170,7 @@ def detect(
         accept=accept,
     )
     resolve_device(device)  # raises an error if there is no such device
-    tables = open_tables(normal, batch, max_samples, is_whole=fdr is not None)
+    tables = open_tables(normal, batch, max_samples)
     id_name = check_id(tables.batch, id)
     ignored = [*find_ignored(tables, ignore), *([] if id_name is None else [id_name])]
     tables, ignored = align_tables(tables, ignored, kinds)
@@ -174,35 +179,39 @@ def detect(
     if marks is not None:
         found_marks = read_marks(marks, *tables[:2], id_name, ignored)
         tables = tables._replace(marks=found_marks)
-    n_top = _count_top(k, tables.n_searched)
     drawn = draw(tables, seed)
     encoded = _encode_drawn(tables, drawn, ignore=ignored, missing=missing, kinds=kinds)
     notes = column_notes(encoded, len(drawn.normal), ignored)
     if tables.max_samples is None:
         notes = (*notes, *note_repeated(tables.batch, id_name))
     tables = tables._replace(notes=(*tables.notes, *notes))
-    line: int | str = min(n_top, len(encoded.rows)) if fdr is None else "auto"
+    # The threshold for new rows is that of the checks; see `_result`.
     detector = PRESETS[preset](
-        contamination=line, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
+        contamination=1, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
     )
     _fit(detector, encoded, max_samples)
     begin_stage("checking")
-    checks = learn_checks(encoded, seed or 0, is_scored=preset == "recommended")
-    scorer = TableScorer(encoded.encoder, detector, checks)
+    learned = learn_checks(encoded, seed or 0, is_scored=preset == "recommended")
+    scorer = TableScorer(encoded.encoder, detector, learned.checks)
     scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
-    begin_stage("judging")
-    pooled = pool_tables(encoded, seed=seed or 0)
-    if fdr is None:
-        flags = Flags(flag_top(scores, _count_top(k, n_scored)))
-    else:
-        name = partial(name_row, tables.batch, id_name, encoded.positions)
-        flags = flag_by_rate(encoded, pooled, scorer, fdr, ignored, len(scores), name)
-    odd_rows = pooled.odd if checks.is_scored else None
+    begin_stage("comparing with known-normal rows")
+    ruler = measure_normal(scorer, encoded, learned, n_scored, seed or 0)
+    comparison = None if ruler is None else Comparison.of(ruler, scores)
+    flagged = _flag(comparison, scores, k, fdr)
+    odd_rows = (learned.own.oddness, odd.surprises[~np.isnan(scores), 0])
     verdict = judge_tables(
-        encoded.encoder, drawn.normal, drawn.batch, ignored, n_scored, flags.bound, odd_rows
+        encoded.encoder,
+        drawn.normal,
+        drawn.batch,
+        ignored,
+        n_scored,
+        None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE)),
+        odd_rows if learned.checks.is_scored else None,
     )
-    found = _result(tables, encoded, scorer, scores, odd, flags, fdr, id_name, verdict)
+    found = _result(
+        tables, encoded, scorer, scores, odd, flagged, comparison, fdr, id_name, verdict
+    )
     if fdr is not None and found.is_drift_scored and found.flagged.any():
         warn_user(found.remark)
     if past is None:
@@ -219,9 +228,23 @@ def detect(
     return past.remember(found, settings, accept=accept)
 
 
-def _count_top(k: int | None, n_rows: int) -> int:
-    """Return how many rows to flag."""
-    return min(DEFAULT_TOP if k is None else k, n_rows)
+def _flag(
+    comparison: Comparison | None,
+    scores: NDArray[np.float64],
+    k: int | None,
+    fdr: float | None,
+) -> NDArray[np.bool_]:
+    """Flag the first rows: so many, or as many as a false discovery rate allows."""
+    if fdr is None:
+        return flag_top(scores, DEFAULT_TOP if k is None else k)
+    if comparison is None:
+        raise ValueError("the preset 'paper' has no false discovery rate; set k, or leave it out")
+    flagged = comparison.flag(fdr)
+    if not flagged.any():
+        why = why_none(count_scored(scores), comparison.ruler.n_known, fdr)
+        if why is not None:
+            warn_user(why)
+    return flagged
 
 
 def _encode_drawn(
@@ -300,31 +323,30 @@ def _result(
     scorer: TableScorer,
     scores: NDArray[np.float64],
     odd: OddCells,
-    flags: Flags,
+    flagged: NDArray[np.bool_],
+    comparison: Comparison | None,
     fdr: float | None,
     id_name: str | None,
     verdict: Verdict,
 ) -> Detection:
     """Set the threshold for new rows, explain rows, and build the result."""
-    n_flagged = int(np.count_nonzero(flags.flagged))
+    n_flagged = int(np.count_nonzero(flagged))
     # The threshold for new rows is the one that flags as many of these.
     first = most_suspicious(scores, min(n_flagged + 1, count_scored(scores)))
     scorer.checks.threshold = threshold(scores[first], n_flagged)
     detector = scorer.detector
-    explained = flags.flagged | flag_top(scores, 0 if fdr is None else _LEAST_EXPLAINED)
+    explained = flagged | flag_top(scores, 0 if fdr is None else _LEAST_EXPLAINED)
     reasons = explain_batch(tables, encoded, scorer, rows_to_explain(scores, explained))
     return Detection(
         tables.batch,
         encoded.encoder,
         detector,
         scores,
-        flags.flagged,
+        flagged,
         reasons,
         normal=encoded.normal,
         normal_positions=encoded.normal_positions,
-        p_values=flags.p_values,
-        agreement=flags.agreement,
-        contamination=share_of_outliers(flags, fdr, verdict),
+        comparison=comparison,
         fdr=fdr,
         id=id_name,
         marks=tables.marks,
@@ -332,6 +354,6 @@ def _result(
         verdict=verdict,
         checks=scorer.checks,
         odd=odd,
-        findings=group_rows(encoded, scorer, flags.flagged, reasons),
+        findings=group_rows(encoded, scorer, flagged, reasons),
         notes=(*tables.notes, *note_dropped(scores, tables.batch.n_rows - tables.n_searched)),
     )

@@ -9,10 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.arrays import as_host
-from qms22.detection.checks import OddCells, TableChecks
+from qms22._runtime.chunks import draw_rows
+from qms22._runtime.lazy_rows import LazyRows, SelectedRows
+from qms22.decisions.ruler import Ruler
+from qms22.detection.checks import OddCells, OwnOddness, TableChecks
 from qms22.detection.checks.base import Columns
 from qms22.detection.encoding import EncodedTables
 from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
 from qms22.tables import TabularEncoder
 
 
@@ -65,24 +69,30 @@ class TableScorer:
 
     def score_batch(self, encoded: EncodedTables) -> ScoredRows:
         """Score the batch that the detector was fitted with, and set the weight of the checks."""
-        rows = self.checks.read(encoded.batch_cells)
-        scores = self.detector.unlabeled_scores_
-        return ScoredRows(encoded.positions, *raise_scores(self.checks, scores, rows))
+        of_checks, odd = self.checks.look(self.checks.read(encoded.batch_cells))
+        self.checks.weigh(of_checks)
+        scores = as_host(self.detector.unlabeled_scores_) + self.checks.weight * of_checks
+        return ScoredRows(encoded.positions, scores, odd)
 
 
-def raise_scores(
-    checks: TableChecks, scores: Any, rows: Columns
-) -> tuple[NDArray[np.float64], OddCells]:
-    """Add what checks say about a batch, and set their weight by it; also return odd cells.
+class LearnedChecks(NamedTuple):
+    """Checks, and what they have learned from.
 
-    All rows are treated alike.
+    Parameters
+    ----------
+    checks : TableChecks
+    normal : Columns
+        The known-normal rows.
+    own : OwnOddness
+        How odd these are.
     """
-    of_checks, odd = checks.look(rows)
-    checks.weigh(of_checks)
-    return as_host(scores) + checks.weight * of_checks, odd
+
+    checks: TableChecks
+    normal: Columns
+    own: OwnOddness
 
 
-def learn_checks(encoded: EncodedTables, seed: int, *, is_scored: bool = True) -> TableChecks:
+def learn_checks(encoded: EncodedTables, seed: int, *, is_scored: bool = True) -> LearnedChecks:
     """Learn the checks of a table from its known-normal rows.
 
     Parameters
@@ -93,6 +103,36 @@ def learn_checks(encoded: EncodedTables, seed: int, *, is_scored: bool = True) -
         Whether they raise scores.
     """
     checks = TableChecks(encoded.encoder)
-    checks.learn(checks.read(encoded.normal_cells), seed)
+    normal = checks.read(encoded.normal_cells)
+    own = checks.learn(normal, seed)
     checks.is_scored = is_scored
-    return checks
+    return LearnedChecks(checks, normal, own)
+
+
+def measure_normal(
+    scorer: TableScorer, encoded: EncodedTables, learned: LearnedChecks, n_batch: int, seed: int
+) -> Ruler | None:
+    """Score known-normal rows like rows of the batch; of many, rows drawn at random.
+
+    Neither the detector nor the checks count what they have learned from the row itself. None
+    stands for a detector that cannot do this without another fit.
+
+    Parameters
+    ----------
+    scorer : TableScorer
+        Fitted, with the weight of its checks.
+    encoded : EncodedTables
+    learned : LearnedChecks
+    n_batch : int
+        Rows to compare.
+    seed : int
+        Of the draw.
+    """
+    detector = scorer.detector
+    if not isinstance(detector, QMS22Ensemble):
+        return None
+    n_compared = rows_to_compare(n_batch)
+    places = draw_rows(len(encoded.known), n_compared, np.random.RandomState(seed))
+    scores = detector.score_normal(SelectedRows(LazyRows(encoded.known), places))
+    of_checks = learned.checks.score_own(learned.normal, learned.own, places)
+    return Ruler.of(scores + learned.checks.weight * of_checks)

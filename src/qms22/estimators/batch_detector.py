@@ -6,15 +6,12 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,9 +22,9 @@ from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count, check_path, check_rows, check_seed
 from qms22._runtime.warn import warn_user
 from qms22.estimators.base import QMSEstimator, ThresholdMixin
-from qms22.estimators.batch_columns import BatchColumns
-from qms22.estimators.calibration import Calibration
-from qms22.estimators.decisions import CalibratedMixin
+from qms22.decisions.batch_columns import BatchColumns
+from qms22.decisions.ruler import highest_flagged_rank, least_to_flag
+from qms22.estimators.decisions import DecisionsMixin
 from qms22.estimators.explain import (
     Explanation,
     Groups,
@@ -35,23 +32,23 @@ from qms22.estimators.explain import (
     explain_rows,
     group_columns,
 )
-from qms22.estimators.full_conformal import MOST_ROWS, FullCalibration
 from qms22.estimators.marks import NO_MARKS, Marks
-from qms22.estimators.splits import Splits
 from qms22.estimators.thresholds import count_flagged, threshold
 
 # contamination="auto" flags as many rows as this false discovery rate does. Where known-normal rows
-# are so few that it could only flag more than this share of the batch at once, Tukey's rule sets
-# the threshold. Without a batch, this share of the known-normal rows is beyond the threshold.
+# are so few that it could only flag more than this share of the batch at once, or where they are not
+# scored like the batch, Tukey's rule sets the threshold. Without a batch, this share of the
+# known-normal rows is beyond the threshold.
 AUTO_FDR = 0.1
 AUTO_SHARE = 0.05
 
-# What a fitted detector keeps of its rows: what calibrates it, the columns of both tables, T, the
-# rows of T that were learned from, and which of those each part of an ensemble has held out.
-ROWS_OF_FIT = ("_calibration", "_full", "_columns", "_normal", "_known", "_held_out")
+# What a fitted detector keeps of its rows: the scores of T and the ranks of the batch among them, the
+# columns of both tables, T, the rows of T that were learned from, and which of those each part of an
+# ensemble has held out.
+ROWS_OF_FIT = ("_ruler", "_ranks", "_columns", "_normal", "_known", "_held_out", "_of_learned")
 
 
-class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
+class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
     """A detector that learns from known-normal rows and from the batch it searches.
 
     A subclass implements `_least_normal`, `_learn` and `_scorer`.
@@ -63,7 +60,6 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
     checkpoint: str | PathLike[str] | None = None
     log: str | PathLike[str] | None = None
 
-    _calibration: Calibration | None
     _normal: LazyRows | None
 
     def fit(
@@ -135,60 +131,33 @@ class BatchDetector(CalibratedMixin, ThresholdMixin, QMSEstimator):
         self._groups = groups
         self._learn(known, searched, rng, options, columns, marks)
         self.unlabeled_scores_ = self._scores(batch, options.device)
-        self._calibration = self._full = self._columns = self._normal = None
-        self.__dict__.pop("offset_", None)
+        self._normal = self._columns = None
+        for cached in ("_ruler", "_ranks", "_of_learned"):
+            self.__dict__.pop(cached, None)
+        self._seed_of_ruler = rng.randint(2**31 - 1)
         if unlabeled is not None:
-            self._prepare_decisions(normal, batch, columns, marks, rng.randint(2**31 - 1))
-        if n_flagged is None and unlabeled is None:
-            n_flagged = math.ceil(AUTO_SHARE * len(batch))
-        if n_flagged is not None:
-            self.offset_ = -threshold(as_host(self.unlabeled_scores_), n_flagged)
+            self._normal = normal
+            self._columns = BatchColumns(normal, batch, self._column_names())
+        if n_flagged is None:
+            n_flagged = self._count_auto()
+        self.offset_ = -threshold(as_host(self.unlabeled_scores_), n_flagged)
         self._remove_checkpoint()
         return self
 
-    def _prepare_decisions(
-        self,
-        normal: LazyRows,
-        batch: LazyRows,
-        columns: Sequence[Sequence[int]],
-        marks: Marks,
-        seed: int,
-    ) -> None:
-        """Keep the rows for flags, p-values and the verdict, which are computed on first use."""
-        self._normal = normal
-        splits = Splits(clone(self), normal, batch, columns, marks)
-        self._calibration = Calibration(len(normal), len(batch), seed, splits.score)
-        if self._has_full and len(normal) + len(batch) <= MOST_ROWS:
-            self._full = FullCalibration(
-                normal,
-                batch,
-                columns,
-                seed=seed,
-                marks=marks,
-                n_threads=effective_n_jobs(self.n_jobs),
-                verbose=self.verbose,
-            )
-        self._columns = BatchColumns(normal, batch, self._column_names())
-
-    @cached_property
-    def offset_(self) -> float:
-        """The threshold of ``contamination="auto"``; computed on first use, which takes a fit."""
-        check_is_fitted(self)
+    def _count_auto(self) -> int | None:
+        """Return how many rows ``contamination="auto"`` flags; None for Tukey's rule."""
         n_unlabeled = len(self.unlabeled_scores_)
-        least = (self._full or self._calibrated()).least_to_flag(AUTO_FDR)
+        if self._columns is None:
+            return math.ceil(AUTO_SHARE * n_unlabeled)
+        if self._ruler is None:
+            return None
+        least = least_to_flag(n_unlabeled, self._ruler.n_known, AUTO_FDR)
         if least > max(1, AUTO_SHARE * n_unlabeled):
-            return -threshold(as_host(self.unlabeled_scores_), None)
-        # Without the warnings of `flag`: flagging no row is a valid result here.
-        full = self._full
-        flagged = self._calibrated().decide(AUTO_FDR) if full is None else full.flag(AUTO_FDR)
-        return -threshold(as_host(self.unlabeled_scores_), int(np.count_nonzero(flagged)))
+            return None
+        return int(np.count_nonzero(self._ranks <= highest_flagged_rank(self._counts, AUTO_FDR)))
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether the detector has learned.
-
-        By default scikit-learn iterates over all attributes, which fails if another thread computes
-        `offset_` meanwhile.
-        """
+        """Whether the detector has learned."""
         return "n_iter_" in vars(self)
 
     def top_k(self, k: int) -> NDArray[np.intp]:

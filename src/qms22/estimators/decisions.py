@@ -1,78 +1,57 @@
-"""Decisions of a detector about its batch: p-values, flags, the share of outliers, a verdict."""
+"""Decisions of a detector about its batch: p-values, flags, bounds on false alarms, a verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from qms22._runtime.validation import check_choice, check_count, check_share
+from qms22._runtime.validation import check_count, check_share
 from qms22._runtime.warn import warn_user
-from qms22.estimators.batch_columns import BatchColumns
-from qms22.estimators.calibration import Calibration, warn_if_too_few
-from qms22.estimators.conformal import ContaminationEstimate, RowsBeyond
-from qms22.estimators.full_conformal import FullCalibration
-from qms22.estimators.moved_columns import MovedColumn
-from qms22.estimators.verdict import Verdict, judge_batch, lost_columns, outlier_confidence
+from qms22.decisions.batch_columns import BatchColumns
+from qms22.decisions.curve import bound_false, bound_outliers
+from qms22.decisions.moved_columns import MovedColumn
+from qms22.decisions.ruler import Ruler, enough_known, highest_flagged_rank, least_to_flag
+from qms22.decisions.verdict import Verdict, judge_batch, lost_columns, outlier_confidence
 
 
-class CalibratedMixin:
-    """The decisions of a detector that keeps a `Calibration` of its batch."""
+class DecisionsMixin:
+    """The decisions of a detector that has scored its known-normal rows and its batch alike."""
 
     # The columns of the batch, to be compared with those of the known-normal rows.
     _columns: BatchColumns | None = None
-    # What compares with all known-normal rows, where the detector and the number of rows allow it.
-    _has_full = False
-    _full: FullCalibration | None = None
+    _seed_of_ruler: int
     unlabeled_scores_: NDArray[np.float64]
 
-    def p_values(self, *, n_splits: int = 1) -> NDArray[np.float64]:
+    def p_values(self) -> NDArray[np.float64]:
         """Compute a conformal p-value for every unlabeled row.
 
-        The p-value of a normal row is at most u with probability at most u, for any data. One
-        known-normal row in three is held out and mixed into the batch, and the detector is fitted
-        again. The p-value is one plus the number of held-out rows that score as high or higher,
-        divided by one plus the number of held-out rows.
-
-        Parameters
-        ----------
-        n_splits : int, default=1
-            How many times to hold out rows, other ones each time. Several p-values of a row are
-            merged by twice their mean. Every split costs one fit, made on first use.
+        It is one plus the number of known-normal rows that score as high or higher, divided by one
+        plus the number of known-normal rows. These are scored as if the detector had not learned
+        from them, so that a normal row takes every place among them with the same probability. The
+        order of p-values is that of the scores.
 
         Returns
         -------
         ndarray of shape (n_unlabeled,)
         """
-        return self._calibrated().p_values(n_splits=n_splits)
+        return self._ruled().p_values(self.unlabeled_scores_)
 
-    def flag(
-        self, fdr: float = 0.1, *, method: str = "auto", n_splits: int = 1
-    ) -> NDArray[np.bool_]:
+    def flag(self, fdr: float = 0.1) -> NDArray[np.bool_]:
         """Flag unlabeled rows with a bound on the expected share of false alarms.
 
-        The expected share of normal rows among the flagged ones is at most `fdr`, for any data and
-        any outliers, as long as the normal rows of the batch are drawn as the known-normal ones
-        were. The bound holds on average over batches, not for each batch, and for rows that were
-        not encoded by something that has learned from the known-normal rows alone; see `calibrate`.
+        The expected share of normal rows among the flagged ones is at most `fdr`, as long as the
+        normal rows of the batch are drawn as the known-normal ones were. The flagged rows are those
+        with the highest scores. The bound holds on average over batches, not for each batch; the
+        page "What is promised" of the documentation has the proof and its conditions.
 
         Parameters
         ----------
         fdr : float, default=0.1
             False discovery rate, in (0, 1).
-        method : {"auto", "full", "split"}, default="auto"
-            "full" holds out no row: each row of the batch in turn is taken for a known-normal one,
-            and compared with all of these by trees, distances and covariance. It finds more
-            outliers, needs fewer known-normal rows and depends little on chance. "split" holds out
-            one known-normal row in three and compares scores of the detector itself. "auto" is
-            "full" for `QMS22Ensemble` with up to 10,000 rows of T and the batch together and one
-            split, else "split".
-        n_splits : int, default=1
-            With "split": how many times to hold out known-normal rows. One split finds most
-            outliers. With five, merged by their e-values, the answer depends less on the split, and
-            fewer outliers are found.
 
         Returns
         -------
@@ -89,62 +68,35 @@ class CalibratedMixin:
         >>> np.flatnonzero(detector.flag(fdr=0.1)).tolist()
         [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
         """
-        check_count("n_splits", n_splits)
         check_share("fdr", fdr)
-        full = self._full_if(method, n_splits)
-        if full is not None:
-            flagged = full.flag(fdr)
-        else:
-            calibration = self._calibrated()
-            flagged = calibration.decide(fdr, n_splits)
+        ruler, ranks = self._ruled(), self._ranks
+        flagged = ranks <= highest_flagged_rank(self._counts, fdr)
         if flagged.any():
             if self._columns is not None:
                 _warn_if_drifted(lost_columns(self._columns.moved))
-        elif full is None:
-            n_held_out = calibration.n_held_out
-            warn_if_too_few(len(flagged), n_held_out, fdr, n_splits)
-        elif why := full.why_none(fdr):
+        elif why := why_none(len(ranks), ruler.n_known, fdr):
             warn_user(why)
         return flagged
 
-    def agreement(self, fdr: float = 0.1, *, method: str = "auto") -> NDArray[np.float64]:
-        """Compute how sure flags are: how often a row is flagged if chance decides otherwise.
+    def false_at_most(
+        self, k: int | None = None, *, confidence: float = 0.9
+    ) -> int | NDArray[np.int64]:
+        """Return how many of the k most suspicious rows are normal at most.
+
+        The bounds for all k hold at once with the confidence asked for: look at the rows first, and
+        choose k afterwards.
 
         Parameters
         ----------
-        fdr : float, default=0.1
-            As of `flag`.
-        method : {"auto", "full", "split"}, default="auto"
-            As of `flag`. With "full" five separate parts of the trees flag rows, which costs no fit
-            and is harder for them than for all trees together. With "split" it is five splits, each
-            of which costs a fit on first use.
+        k : int, optional
+            A number of rows, as of `top_k`. By default the bounds for all k are returned.
+        confidence : float, default=0.9
+            In (0, 1).
 
         Returns
         -------
-        ndarray of shape (n_unlabeled,)
-            The share of the five that flag each row.
-        """
-        full = self._full_if(method, n_splits=1)
-        return (full or self._calibrated()).agreement(fdr)
-
-    def beyond(self, rank: int = 1, *, method: str = "auto") -> RowsBeyond:
-        """Return the rows that are more suspicious than nearly all known-normal rows.
-
-        With few known-normal rows, or for a single outlier, no bound on the share of false alarms
-        can be kept. Their expected number can: see `RowsBeyond`.
-
-        Parameters
-        ----------
-        rank : int, default=1
-            A row has to score higher than all but `rank` − 1 of the known-normal rows (of the
-            held-out ones, with "split").
-        method : {"auto", "full", "split"}, default="auto"
-            As of `flag`.
-
-        Returns
-        -------
-        RowsBeyond
-            A tuple (rows, expected_false).
+        int, or ndarray of shape (n_unlabeled,)
+            For k, or for k = 1, 2, ….
 
         Examples
         --------
@@ -152,32 +104,34 @@ class CalibratedMixin:
         >>> from qms22 import QMS22Ensemble
         >>> rng = np.random.default_rng(0)
         >>> T, S = rng.normal(size=(400, 4)), rng.normal(size=(100, 4))
-        >>> S[7] += 9
+        >>> S[:10] += 6
         >>> detector = QMS22Ensemble(random_state=0).fit(T, unlabeled=S)
-        >>> rows, expected_false = detector.beyond()
-        >>> rows.tolist(), round(expected_false, 2)
-        ([7], 0.25)
+        >>> detector.false_at_most(10)
+        1
         """
-        full = self._full_if(method, n_splits=1)
-        return (full or self._calibrated()).beyond(rank)
+        self._ruled()
+        curve = bound_false(self._counts, confidence)
+        if k is None:
+            return curve.of_first(np.arange(1, len(self.unlabeled_scores_) + 1))
+        check_count("k", k, least=0)
+        return int(curve.of_first(np.array([k]))[0])
 
-    def verdict(self, *, confidence: float = 0.95, n_splits: int = 1) -> Verdict:
+    def verdict(self, *, confidence: float = 0.95) -> Verdict:
         """Decide whether the batch is fine, contains anomalies, or has drifted as a whole.
 
-        The scores of the batch are compared with those of held-out rows, as in `flag`. This gives a
-        test of the hypothesis that the batch is drawn as the known-normal rows were, and the number
-        of outliers that there are at least, for any data. The columns of both are compared as well.
+        The scores of the batch are compared with those of the known-normal rows, as in `flag`. This
+        gives a test of the hypothesis that the batch is drawn as the known-normal rows were, and
+        the number of outliers that there are at least. The columns of both are compared as well.
         A batch with anomalies still has its normal rows. It has drifted if normal rows are missing
         in some range of a column, or if more than a fifth of all rows are unlike the known-normal
-        ones. Of large tables 20,000 rows are drawn to compare columns.
+        ones. Of large tables 20,000 rows are drawn to compare columns. `QMS22` compares columns
+        only.
 
         Parameters
         ----------
         confidence : float, default=0.95
             If the batch is drawn as the known-normal rows were, it is found to be fine with at
             least this probability, in (0, 1).
-        n_splits : int, default=1
-            As in `p_values`.
 
         Returns
         -------
@@ -196,59 +150,63 @@ class CalibratedMixin:
         ('drift', 'x1')
         """
         level = outlier_confidence(confidence)
-        bound = self._calibrated().bound_outliers(confidence=level, n_splits=n_splits)
+        self._check_batch()
         columns = self._columns
         return judge_batch(
             () if columns is None else columns.moved,
             len(self.unlabeled_scores_),
-            bound=bound,
+            bound=None if self._ruler is None else bound_outliers(self._counts, level),
             extremes=() if columns is None else columns.extremes,
             confidence=confidence,
         )
 
-    def estimate_contamination(
-        self, *, confidence: float = 0.95, n_splits: int = 1
-    ) -> ContaminationEstimate:
-        """Estimate the share of outliers in the batch.
+    def _measure(self, n_batch: int, rng: np.random.RandomState) -> Ruler | None:
+        """Score known-normal rows as if they were not learned from; None if that takes a fit."""
+        return None
 
-        Parameters
-        ----------
-        confidence : float, default=0.95
-            Of the interval, in (0, 1).
-        n_splits : int, default=1
-            As in `p_values`.
+    @cached_property
+    def _ruler(self) -> Ruler | None:
+        rng = np.random.RandomState(self._seed_of_ruler)
+        return self._measure(len(self.unlabeled_scores_), rng)
 
-        Returns
-        -------
-        ContaminationEstimate
-            A tuple (share, low, high).
-        """
-        return self._calibrated().estimate_contamination(confidence=confidence, n_splits=n_splits)
+    @cached_property
+    def _ranks(self) -> NDArray[np.intp]:
+        return self._ruled().ranks(self.unlabeled_scores_)
 
-    def _full_if(self, method: str, n_splits: int) -> FullCalibration | None:
-        """Return what compares with all known-normal rows, if that is the method to use."""
-        check_choice("method", method, ("auto", "full", "split"))
-        self._calibrated()
-        if method == "split" or (method == "auto" and n_splits > 1):
-            return None
-        if method == "full" and n_splits > 1:
-            raise ValueError("n_splits is for method='split'; method='full' holds out no row")
-        if method == "full" and self._full is None:
+    @property
+    def _counts(self) -> NDArray[np.int64]:
+        return np.bincount(self._ranks, minlength=self._ruled().n_known + 1)
+
+    def _ruled(self) -> Ruler:
+        self._check_batch()
+        if self._ruler is None:
             raise ValueError(
-                "method='full' is for QMS22Ensemble with up to 10,000 known-normal and unlabeled "
-                "rows together; choose method='split'"
+                f"{type(self).__name__} ranks rows and has no p-values and flags; use "
+                "QMS22Ensemble, which scores known-normal rows as it scores the batch"
             )
-        return self._full
+        return self._ruler
 
-    def _calibrated(self) -> Calibration:
+    def _check_batch(self) -> None:
         check_is_fitted(self)
-        calibration: Calibration | None = getattr(self, "_calibration", None)
-        if calibration is None:
+        if self._columns is None:
             raise ValueError(
                 "there is no batch to flag rows of: the detector was fitted without one or comes "
                 "from a file; fit it with fit(X, unlabeled=batch)"
             )
-        return calibration
+
+
+def why_none(n_rows: int, n_known: int, fdr: float) -> str | None:
+    """Return a sentence on how many known-normal rows would do, if they are too few to flag one."""
+    least = least_to_flag(n_rows, n_known, fdr)
+    if least <= 1:
+        return None
+    can = f"at least {least} of {n_rows} rows or none"
+    if least > n_rows:
+        can = "no row"
+    return (
+        f"no row is flagged: with {n_known} known-normal rows a false discovery rate of {fdr:g} can "
+        f"flag {can}; {enough_known(n_rows, 1, fdr)} known-normal rows would do for a single row"
+    )
 
 
 def _warn_if_drifted(lost: Sequence[MovedColumn]) -> None:

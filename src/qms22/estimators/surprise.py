@@ -43,20 +43,16 @@ class NumberReference:
         How many values there were.
     low_unit, high_unit : float
         The scale of both tails: of an exponential tail, the mean excess.
-    n_trimmed : int
-        So many values at each end are not taken for the end of the values: a few reference rows
-        may be wrong.
     """
 
     ascending: NDArray[np.float64]
     n: int
     low_unit: float
     high_unit: float
-    n_trimmed: int = 0
 
     @classmethod
     def learn(
-        cls, values: NDArray[np.float64], n_trimmed: int = 0, *, least_unit: float = 0.0
+        cls, values: NDArray[np.float64], *, least_unit: float = 0.0
     ) -> NumberReference | None:
         """Learn from values; NaN stands for none. Return None if there are too few.
 
@@ -64,7 +60,7 @@ class NumberReference:
         """
         present = np.sort(values[np.isfinite(values)])
         n = len(present)
-        if n < 2 * n_trimmed + 3:
+        if n < 3:
             return None
         # Half of the values, so that no difference overflows.
         half = present / 2
@@ -76,7 +72,7 @@ class NumberReference:
             min(max(2.0 * float(tail) / math.log(10.0), 2.0 * least, least_unit), _LARGEST)
             for tail in (low_tenth - low, high - high_tenth)
         )
-        return cls(present[kept_places(n, n_trimmed)], n, low_unit, high_unit, n_trimmed)
+        return cls(present[kept_places(n)], n, low_unit, high_unit)
 
     def surprise(self, values: NDArray[np.float64], *, own: bool = False) -> NDArray[np.float64]:
         """Compute how surprising values are; 0 for NaN.
@@ -95,21 +91,21 @@ class NumberReference:
         self, values: NDArray[np.float64], ascending: NDArray[np.float64], unit: float, own: bool
     ) -> NDArray[np.float64]:
         # Kept places are the same from both ends.
-        places = np.append(kept_places(self.n, self.n_trimmed), self.n)
+        places = np.append(kept_places(self.n), self.n)
         n_as_high = self.n - places[np.searchsorted(ascending, values, side="left")]
         n_others = self.n - own
         n_counted = 1.0 + n_as_high - own
         shares = np.where(n_counted <= 1.0, 0.5, n_counted) / (n_others + 1.0)
-        end = ascending[-1 - self.n_trimmed]
+        end = ascending[-1]
         # For one of the last values the end is that of the others.
         is_beyond_own = own & (values >= end)
-        end = np.where(is_beyond_own, ascending[-2 - self.n_trimmed], end)
+        end = np.where(is_beyond_own, ascending[-2], end)
         surprise: NDArray[np.float64] = -np.log(np.minimum(1.0, 2.0 * shares))
         with np.errstate(over="ignore"):
             return surprise + _bounded((values - end) / unit)
 
 
-def kept_places(n: int, n_trimmed: int) -> NDArray[np.intp]:
+def kept_places(n: int) -> NDArray[np.intp]:
     """Return the places of the sorted values that are kept.
 
     All of few values are; of many, the closer to an end, the more: counts from there are right up
@@ -117,9 +113,8 @@ def kept_places(n: int, n_trimmed: int) -> NDArray[np.intp]:
     """
     if n <= _MOST_KEPT:
         return np.arange(n)
-    ends = n_trimmed + 2
-    inner = np.geomspace(ends, n // 2, _MOST_KEPT // 2 - ends).round().astype(np.intp)
-    lower = np.unique(np.concatenate([np.arange(ends), inner]))
+    inner = np.geomspace(2, n // 2, _MOST_KEPT // 2 - 2).round().astype(np.intp)
+    lower = np.unique(np.concatenate([np.arange(2), inner]))
     return np.unique(np.concatenate([lower, n - 1 - lower]))
 
 

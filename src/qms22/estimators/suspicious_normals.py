@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,11 +64,13 @@ class SuspiciousNormalsMixin:
         ndarray of shape (n_normal,)
             In the order of `X`, on the scale of `unlabeled_scores_`; higher is more suspicious.
         """
-        normal = self._known_normal()
-        of_learned = self._score_learned()
-        if len(of_learned) == len(normal):
-            return of_learned
-        learned = LearnedRows.of(self._known, of_learned)
+        return self.score_normal(self._known_normal())
+
+    def score_normal(self, normal: LazyRows) -> NDArray[np.float64]:
+        """Score some of the known-normal rows as if the detector had not learned from them."""
+        if len(normal) == len(self._known_normal()) == len(self._of_learned):
+            return self._of_learned
+        learned = LearnedRows.of(self._known, self._of_learned)
         scores: NDArray[np.float64] = as_host(self._scores(normal))
         for part in row_chunks(normal.shape):
             scores[part] = learned.replace(scores[part], as_host(normal.read(part)))
@@ -148,7 +151,7 @@ class SuspiciousNormalsMixin:
     def _clearly_suspicious(self) -> NDArray[np.intp]:
         """Return the positions of rows that stand out among those learned from."""
         normal = self._known_normal()
-        scores = self._score_learned()
+        scores = self._of_learned
         chosen = stand_out(scores, as_host(self.unlabeled_scores_))
         if len(scores) < len(normal) and chosen.size:
             # The places of the rows in T, by their values.
@@ -169,7 +172,9 @@ class SuspiciousNormalsMixin:
             )
         return normal
 
-    def _score_learned(self) -> NDArray[np.float64]:
+    @cached_property
+    def _of_learned(self) -> NDArray[np.float64]:
+        """Scores of the rows that were learned from, in the order in which they were."""
         return score_held_out(
             self.views_, self.weights_, self._known, self._held_out, self._n_marked
         )

@@ -14,8 +14,8 @@ from qms22.tables.columns.cells import Cells
 if TYPE_CHECKING:
     import pandas as pd
 
-    from qms22.estimators.moved_columns import MovedColumn
-    from qms22.estimators.verdict import Verdict
+    from qms22.decisions.moved_columns import MovedColumn
+    from qms22.decisions.verdict import Verdict
 
 # Positions of the columns of `PageContent.results`; their names may differ.
 RANK, NAME, SCORE, FLAGGED, _, P_VALUE = range(6)

@@ -180,10 +180,10 @@ class IntervalCheck(ColumnCheck):
     high: float
 
     @classmethod
-    def learn(cls, earlier: Cells, later: Cells, n_trimmed: int = 0) -> IntervalCheck | None:
+    def learn(cls, earlier: Cells, later: Cells) -> IntervalCheck | None:
         """Learn from the known-normal rows; return None if there are too few with both dates."""
         days = (later.values - earlier.values) / _DAY
-        reference = NumberReference.learn(days, n_trimmed, least_unit=1.0)
+        reference = NumberReference.learn(days, least_unit=1.0)
         if reference is None:
             return None
         low, high = np.quantile(days[~np.isnan(days)], [0.01, 0.99])

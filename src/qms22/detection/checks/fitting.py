@@ -45,7 +45,7 @@ class FittingChecks:
         self._levels = tuple(levels)
         self._codes: tuple[tuple[int, ...], ...] = ()
 
-    def learn(self, rows: Columns, seed: int, n_trimmed: int = 0) -> NDArray[np.float64]:
+    def learn(self, rows: Columns, seed: int) -> NDArray[np.float64]:
         """Learn from known-normal rows; return how odd their own numbers are, held out."""
         codes = []
         for check in self._levels:
@@ -63,7 +63,7 @@ class FittingChecks:
         self.sources = [self._sources(at) for at in range(len(self.numbers))]
         # Where no column says anything about a number, its own range says more.
         self._references = [
-            NumberReference.learn(errors, n_trimmed, least_unit=1.0) if sources else None
+            NumberReference.learn(errors, least_unit=1.0) if sources else None
             for errors, sources in zip(own.errors.T, self.sources, strict=True)
         ]
         return self._surprises(own, own=True)

@@ -50,9 +50,9 @@ class ValueCheck(ColumnCheck):
     quantiles: NDArray[np.float64]
 
     @classmethod
-    def learn(cls, cells: Cells, n_trimmed: int = 0) -> ValueCheck | None:
+    def learn(cls, cells: Cells) -> ValueCheck | None:
         """Learn from the known-normal rows; return None if there are too few values."""
-        reference = NumberReference.learn(cells.values, n_trimmed)
+        reference = NumberReference.learn(cells.values)
         if reference is None:
             return None
         present = cells.values[~np.isnan(cells.values)]

@@ -46,9 +46,6 @@ _MOST_LEARNED = 7000
 _MOST_IN_PAIRS = 12
 _MOST_DATES = 5
 
-# Of known-normal rows and a batch together so many extreme values may be anomalies.
-_TRIMMED = 10
-
 # The weight of the checks, next to the views of a detector; an excess of odd rows adds to it.
 _WEIGHT = 1.0
 
@@ -106,6 +103,21 @@ class OddCells(NamedTuple):
         return OddCells(self.checks[rows], self.surprises[rows])
 
 
+class OwnOddness(NamedTuple):
+    """How odd known-normal rows are that checks have learned from, each compared with the others.
+
+    Parameters
+    ----------
+    places : ndarray of int
+        The rows, ascending.
+    oddness : ndarray
+        Their largest surprise.
+    """
+
+    places: NDArray[np.intp]
+    oddness: NDArray[np.float64]
+
+
 class TableChecks:
     """Checks of the cells and rows of a table, learned from known-normal rows.
 
@@ -161,7 +173,7 @@ class TableChecks:
             return cells
         return replace(cells, values=cells.values % DAY)
 
-    def learn(self, normal: Columns, seed: int, *, pooled: bool = False) -> NDArray[np.float64]:
+    def learn(self, normal: Columns, seed: int) -> OwnOddness:
         """Learn from known-normal rows; return how odd up to 7,000 of them are, held out.
 
         Parameters
@@ -170,36 +182,58 @@ class TableChecks:
             As `read` returns them.
         seed : int
             Of the rows that are drawn.
-        pooled : bool
-            Whether these are known-normal rows and a batch alike: a few of them are anomalies, all
-            of them are learned from, and how often rows are there says nothing.
         """
-        n_trimmed = _TRIMMED if pooled else 0
         rows = {name: cells for name, cells in normal.items() if name not in (COPIES, N_ROWS)}
         self.names = tuple(rows)
         levels = []
         for cells in rows.values():
-            level = self._learn_single(cells, n_trimmed)
+            level = self._learn_single(cells)
             if level is not None and len(level.reference.counts) > 2:
                 levels.append(level)
-        self.checks += _learn_intervals(rows, n_trimmed)
+        self.checks += _learn_intervals(rows)
         filled = [name for name in self.names if rows[name].has_value.any()]
         self.checks.append(MissingTogetherCheck.learn(rows, filled or self.names))
         self.checks += _learn_pairs(rows, levels)
-        if not pooled:
-            self.checks.append(RepeatCheck.learn(normal, self.names))
+        self.checks.append(RepeatCheck.learn(normal, self.names))
         rng = np.random.RandomState(seed)
-        n_rows = len(normal[COPIES].values)
-        if n_rows > _MOST_LEARNED and not pooled:
-            drawn = np.sort(rng.permutation(n_rows)[:_MOST_LEARNED])
+        drawn = np.arange(len(normal[COPIES].values))
+        if len(drawn) > _MOST_LEARNED:
+            drawn = np.sort(rng.permutation(drawn)[:_MOST_LEARNED])
             normal = {name: cells.take(drawn) for name, cells in normal.items()}
         numbers = [name for name in self.names if _has_numbers(normal[name])]
         self.fitting = FittingChecks(numbers, [level for level in levels if level.levels])
-        of_numbers = self.fitting.learn(normal, rng.randint(2**31 - 1), n_trimmed)
+        of_numbers = self.fitting.learn(normal, rng.randint(2**31 - 1))
         own = np.hstack([self._of_checks(normal, own=True), of_numbers])
         oddness: NDArray[np.float64] = own.max(axis=1).round(_DECIMALS)
         self.held_out = HeldOutScores.of(oddness)
-        return oddness
+        return OwnOddness(drawn, oddness)
+
+    def score_own(
+        self, normal: Columns, own: OwnOddness, places: NDArray[np.intp]
+    ) -> NDArray[np.float64]:
+        """Compute −log p of known-normal rows as if the checks had not learned from them.
+
+        Parameters
+        ----------
+        normal : Columns
+            The rows that were learned from.
+        own : OwnOddness
+            What `learn` returned.
+        places : ndarray of int
+            Which of the rows.
+        """
+        at = np.minimum(np.searchsorted(own.places, places), len(own.places) - 1)
+        is_held_out = own.places[at] == places
+        scores = np.empty(len(places))
+        scores[is_held_out] = -self.held_out.log_p_values_of_own(own.oddness[at[is_held_out]])
+        others = np.flatnonzero(~is_held_out)
+        for first in range(0, len(others), _ROWS_AT_ONCE):
+            part = others[first : first + _ROWS_AT_ONCE]
+            rows = {name: cells.take(places[part]) for name, cells in normal.items()}
+            # Relations have not learned from these rows; all other checks have.
+            found = np.hstack([self._of_checks(rows, own=True), self.fitting.surprises(rows)])
+            scores[part] = self.scores(found.round(_DECIMALS))
+        return scores
 
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd rows are in each check, (n_rows, n_checks)."""
@@ -229,16 +263,6 @@ class TableChecks:
         """Set the weight: it is higher if a batch has more odd rows than chance would give."""
         if self.is_scored:
             self.weight = _WEIGHT + excess_weight(excess(scores, len(self.held_out.ascending)))
-
-    def are_beyond(self, odd: OddCells) -> NDArray[np.bool_]:
-        """Return which rows are odder than all known-normal rows that they are compared with."""
-        beyond: NDArray[np.bool_] = odd.surprises[:, 0] > self.held_out.ascending[-1]
-        return beyond
-
-    @property
-    def share_beyond(self) -> float:
-        """The share of normal rows that are so odd by chance."""
-        return 1.0 / (len(self.held_out.ascending) + 1)
 
     def columns_of(self, check: int) -> tuple[str, ...]:
         """Return the columns that a check looks at; the first one is to blame."""
@@ -289,13 +313,13 @@ class TableChecks:
             ]
         ).T
 
-    def _learn_single(self, cells: Cells, n_trimmed: int) -> LevelCheck | None:
+    def _learn_single(self, cells: Cells) -> LevelCheck | None:
         """Learn the checks of one column; return that of levels, if there is one."""
         found: list[Check | None] = []
         level = None
         if cells.form == "date":
             if cells.name in self._dates:
-                found.append(ValueCheck.learn(cells, n_trimmed))
+                found.append(ValueCheck.learn(cells))
             else:
                 found.append(AbsurdDateCheck.learn(cells))
             found += [TimeOfDayCheck.learn(cells), WeekdayCheck.learn(cells)]
@@ -303,7 +327,7 @@ class TableChecks:
             level = LevelCheck.learn(cells)
             found.append(level)
             if cells.form == "number" and not _is_constant(level):
-                found.append(ValueCheck.learn(cells, n_trimmed))
+                found.append(ValueCheck.learn(cells))
         if not cells.is_text or not cells.has_value.any():
             found.append(PresenceCheck.learn(cells))
         self.checks += [check for check in found if check is not None]
@@ -328,12 +352,10 @@ def _has_numbers(cells: Cells) -> bool:
     return cells.form == "number" and len(np.unique(cells.values[~np.isnan(cells.values)])) > 2
 
 
-def _learn_intervals(rows: Columns, n_trimmed: int) -> list[IntervalCheck]:
+def _learn_intervals(rows: Columns) -> list[IntervalCheck]:
     """Learn the days between two dates; they do not depend on when the rows were made."""
     dates = [cells for cells in rows.values() if cells.form == "date"][:_MOST_DATES]
-    found = (
-        IntervalCheck.learn(earlier, later, n_trimmed) for earlier, later in combinations(dates, 2)
-    )
+    found = (IntervalCheck.learn(earlier, later) for earlier, later in combinations(dates, 2))
     return [check for check in found if check is not None]
 
 

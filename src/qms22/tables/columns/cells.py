@@ -79,6 +79,21 @@ class Cells:
         words = None if self.words is None else self.words[rows]
         return replace(self, values=self.values[rows], numbers=numbers, words=words)
 
+    def part(self, rows: slice) -> Cells:
+        """Return some of the rows as a table of their own: with the levels that occur in them."""
+        part = replace(self, values=self.values[rows])
+        if self.numbers is not None:
+            part = replace(part, numbers=self.numbers[rows])
+        codes = self.values if self.is_text else self.words
+        if codes is None:
+            return part
+        there, places = np.unique(codes[rows], return_inverse=True)
+        n_missing = np.count_nonzero(there < 0)
+        levels = tuple(self.levels[code] for code in there[n_missing:].tolist())
+        if self.is_text:
+            return replace(part, values=places - n_missing, levels=levels)
+        return replace(part, words=places - n_missing, levels=levels)
+
     def number(self, row: int) -> int:
         """Return the number of a row in its table, or its position."""
         return row if self.numbers is None else int(self.numbers[row])

@@ -9,8 +9,8 @@ import numpy as np
 
 from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
-from qms22.estimators.extremes import ExtremeRows
-from qms22.estimators.moved_columns import (
+from qms22.decisions.extremes import ExtremeRows
+from qms22.decisions.moved_columns import (
     MOST_COMPARED,
     ColumnPair,
     MovedColumn,

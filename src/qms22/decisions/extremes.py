@@ -3,7 +3,7 @@
 The score of a row is its most extreme value: the largest distance from the median of a column, in
 units of a distance that most rows stay within. Medians and units come from the normal rows and the
 batch together, so that the scores do not depend on which rows are which, and the bound of
-`outlier_bound` holds with all normal rows as calibration rows.
+`bound_outliers` is exact.
 """
 
 from __future__ import annotations
@@ -13,13 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.estimators.conformal import random_p_values
-from qms22.estimators.moved_columns import ColumnPair
-from qms22.estimators.outlier_bound import OutlierBound, bound_outliers, counts_by_split
-
-# Few ranks are enough for rows that are far outside. The first alone would trust the most extreme
-# normal row too much.
-_RANKS = (1, 5)
+from qms22.decisions.curve import OutlierBound, bound_outliers
+from qms22.decisions.moved_columns import ColumnPair
+from qms22.decisions.ruler import Ruler
 
 # The unit of distances in a column: a tenth of all rows may be outliers without a change of it.
 _INNER_SHARE = 0.9
@@ -35,11 +31,7 @@ class ExtremeRows:
     """
 
     def __init__(self, normal: NDArray[np.float64], batch: NDArray[np.float64]) -> None:
-        self._n_normal, self._n_batch = len(normal), len(batch)
-        scores = np.concatenate([batch, normal])
-        order = np.random.RandomState(0).permutation(len(scores))
-        p_values = random_p_values(scores, self._n_batch, order)
-        self._n_above = counts_by_split(p_values[np.newaxis], self._n_normal, self._ranks)
+        self._counts = Ruler.of(normal).count(batch)
 
     @classmethod
     def of_columns(cls, columns: Sequence[ColumnPair]) -> ExtremeRows | None:
@@ -51,13 +43,9 @@ class ExtremeRows:
         n_batch = len(columns[0].batch)
         return cls(highest[n_batch:], highest[:n_batch])
 
-    @property
-    def _ranks(self) -> list[int]:
-        return [rank for rank in _RANKS if rank <= self._n_normal]
-
     def bound(self, confidence: float) -> OutlierBound:
         """Return how many rows of the batch are outliers at least."""
-        return bound_outliers(self._n_above, self._n_batch, self._n_normal, confidence, self._ranks)
+        return bound_outliers(self._counts, confidence)
 
 
 def _extremeness(pair: ColumnPair) -> NDArray[np.float64]:

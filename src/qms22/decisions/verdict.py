@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from qms22._runtime.validation import check_share
-from qms22.estimators.extremes import ExtremeRows
-from qms22.estimators.moved_columns import LEAST_NORMAL, MovedColumn
-from qms22.estimators.outlier_bound import OutlierBound
+from qms22.decisions.curve import OutlierBound
+from qms22.decisions.extremes import ExtremeRows
+from qms22.decisions.moved_columns import LEAST_NORMAL, MovedColumn
 
 Decision = Literal["fine", "anomalies", "drift"]
 
 # How the doubt, one minus the confidence, is shared among the tests: scores against those of
-# held-out rows, extreme rows, lost rows and moved columns.
+# known-normal rows, extreme rows, lost rows and moved columns.
 _OF_SCORES = 0.6
 _OF_EXTREMES = 0.2
 _OF_LOST = 0.1
@@ -96,7 +96,7 @@ def judge_batch(
     n_rows : int
         Rows of the batch.
     bound : OutlierBound, optional
-        From `Calibration.bound_outliers`, with `outlier_confidence`. Without it only extreme rows
+        From `bound_outliers`, with `outlier_confidence`. Without it only extreme rows
         are found to be anomalies.
     extremes : sequence of ExtremeRows
         They need no fit, and share their part of the doubt.

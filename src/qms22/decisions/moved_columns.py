@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy.integrate import trapezoid
 from scipy.special import betainc, betaln, expit, kolmogorov, log_expit
 
-from qms22.estimators.beta_binomial import beta_binomial_cdf
-from qms22.estimators.change_text import change_of_numbers, change_of_share
+from qms22.decisions.beta_binomial import beta_binomial_cdf
+from qms22.decisions.change_text import change_of_numbers, change_of_share
 
 # A batch of which less than this share is like the normal rows has drifted.
 LEAST_NORMAL = 0.8

@@ -1,0 +1,5 @@
+"""What scores mean: p-values, flags, bounds on false discoveries, and the verdict on a batch.
+
+Nothing here learns. Scores come from a detector that has scored every known-normal row as if it had
+not learned from it, on the scale of the batch.
+"""
