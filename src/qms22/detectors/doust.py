@@ -24,7 +24,8 @@ from qms22.estimators.base import ThresholdMixin
 _HIDDEN = (100, 100, 100)
 _FIRST_EPOCHS = 5
 _ROWS_PER_STEP = 100
-# σ(z − 1): without the shift a network of zeros, σ(0) = ½, would solve the first stage.
+
+# σ(z − 1): without a shift a network of zeros, σ(0) = ½, would solve the first stage.
 _SHIFT = 1.0
 
 # The usual settings of Adam.
@@ -74,15 +75,16 @@ class DOUST(ThresholdMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Layers, activations, losses, the epochs of the first stage and steps of 100 rows are the
-    paper's. Chosen here are the scaling to the range [0, 1] of T, Glorot's uniform weights, Adam
-    with a learning rate of 0.001, and steps of mixed rows of T and S, which are weighted such that
-    the two parts of the loss count equally over an epoch.
+    Layers, losses, the epochs of the first stage and steps of 100 rows are the paper's, and so is
+    the idea to shift the sigmoid of the output. Chosen here are that shift, σ(z − 1), the scaling
+    to the range [0, 1] of T, Glorot's uniform weights, Adam with a learning rate of 0.001, and
+    steps of mixed rows of T and S, which are weighted such that the two parts of the loss count
+    equally over an epoch.
 
     So are the epochs of the second stage: of 20, 50, 100 and 200, 50 have the best mean AUC on a
-    quarter of ADBench's data sets. On KEEL's smaller ones more epochs are better (0.76 for 50,
-    0.80 for 200, 0.84 for kNN), but a batch of 100 rows with ten outliers that are easy to find is
-    then learned by heart.
+    quarter of ADBench's data sets. On KEEL's smaller ones more epochs are better (0.76 for 50 and
+    0.80 for 200 on one fold of a quarter of them, where kNN has 0.84), but then a batch of 100
+    rows with ten outliers that are easy to find is learned by heart.
 
     References
     ----------
