@@ -10,7 +10,7 @@ import pytest
 from normal_rows import Rows, make_rows
 from sklearn.base import clone
 
-from qms22.detectors import BRM, OCKRA, DTENonParametric, KNNDetector
+from qms22.detectors import BRM, OCKRA, DTENonParametric, ExtendedIsolationForest, KNNDetector
 
 DETECTORS = {
     "BRM": BRM(n_members=10, random_state=0),
@@ -21,6 +21,7 @@ DETECTORS = {
     "kNN, standard": KNNDetector(scaling="standard"),
     "kNN, unscaled": KNNDetector(scaling=None),
     "DTE-NP": DTENonParametric(),
+    "extended forest": ExtendedIsolationForest(n_estimators=20, random_state=0),
 }
 EXTREMES = {
     "constant": np.ones((30, 3)),
@@ -33,7 +34,7 @@ EXTREMES = {
 }
 
 
-@pytest.fixture(params=["BRM", "OCKRA", "kNN", "DTE-NP"])
+@pytest.fixture(params=["BRM", "OCKRA", "kNN", "DTE-NP", "extended forest"])
 def detector(request: pytest.FixtureRequest) -> Any:
     """One detector of every kind."""
     return clone(DETECTORS[request.param])
@@ -47,7 +48,13 @@ def test_pickling_keeps_scores(detector: Any) -> None:
 
 @pytest.mark.parametrize(
     "detector",
-    [BRM(random_state=0), OCKRA(random_state=0), KNNDetector(), DTENonParametric()],
+    [
+        BRM(random_state=0),
+        OCKRA(random_state=0),
+        KNNDetector(),
+        DTENonParametric(),
+        ExtendedIsolationForest(random_state=0),
+    ],
 )
 def test_scores_tell_normal_rows_from_others(detector: Any) -> None:
     detector.fit(make_rows(300))

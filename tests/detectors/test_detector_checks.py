@@ -5,9 +5,17 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from qms22.detectors import BRM, OCKRA, DTENonParametric, KNNDetector, OutOfBagForest
+from qms22.detectors import (
+    BRM,
+    DOUST,
+    OCKRA,
+    DTENonParametric,
+    ExtendedIsolationForest,
+    KNNDetector,
+    OutOfBagForest,
+)
 
-# The checks fit outlier detectors on X alone, about which the forest rightly warns.
+# The checks fit outlier detectors on X alone, about which those that need a batch warn.
 pytestmark = pytest.mark.filterwarnings("ignore:no unlabeled rows")
 
 
@@ -20,6 +28,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:no unlabeled rows")
         KNNDetector(method="kth", scaling="standard"),
         DTENonParametric(),
         OutOfBagForest(n_estimators=10),
+        DOUST(n_epochs=2),
+        ExtendedIsolationForest(n_estimators=10),
     ]
 )
 def test_scikit_learn_accepts_the_detector(estimator: Any, check: Any) -> None:

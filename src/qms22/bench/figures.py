@@ -31,8 +31,10 @@ COLORS = (
     "#5f8f1f",
     "#5a6bd6",
     "#a8553a",
+    "#b03fc0",
+    "#8a7a5c",
 )
-MARKERS = "os^Dv<>PX*ph"
+MARKERS = "os^Dv<>PX*ph8d"
 
 
 def color_of(position: int) -> str:

@@ -12,12 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from qms22._cpm.scaling import FeatureScaler, range_scaler
 from qms22._runtime.validation import check_rows, is_number
+from qms22._runtime.warn import warn_user
 from qms22.estimators.base import ThresholdMixin
 
-# "auto" flags one normal row in twenty.
-_FALSE_ALARMS = 0.05
+# The share of known-normal rows beyond the threshold, where nothing else is asked for.
+FALSE_ALARMS = 0.05
 
-# It scores at most this many of them: a quantile does not need a million rows.
+# "auto" scores at most this many of them: a quantile does not need a million rows.
 _MAX_CALIBRATION = 500
 
 
@@ -90,10 +91,24 @@ class NoveltyDetector(ThresholdMixin, BaseEstimator, metaclass=ABCMeta):  # type
         if self.contamination == "auto":
             n_scored = min(len(rows), _MAX_CALIBRATION)
             positions = np.linspace(0, len(rows) - 1, n_scored).astype(np.intp)
-            scores, share = self._left_out_scores(rows, positions), _FALSE_ALARMS
+            scores, share = self._left_out_scores(rows, positions), FALSE_ALARMS
         else:
             scores, share = self._score(rows), self.contamination
         return float(np.percentile(scores, 100.0 * share))
+
+
+def batch_or_normal(
+    detector: BaseEstimator, unlabeled: ArrayLike | None, normal: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Check the batch of a detector that learns from it; without one, warn and return T."""
+    if unlabeled is not None:
+        batch: NDArray[np.float64] = check_rows(detector, unlabeled, name="unlabeled")
+        return batch
+    warn_user(
+        "no unlabeled rows were given, so there is nothing to tell from the known-normal rows; "
+        "pass the batch to search as fit(X, unlabeled=batch)",
+    )
+    return normal
 
 
 def gaussian_similarity(

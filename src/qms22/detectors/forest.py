@@ -12,12 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.validation import check_count, check_rows
-from qms22._runtime.warn import warn_user
+from qms22.detectors.base import FALSE_ALARMS, batch_or_normal
 from qms22.estimators.base import ThresholdMixin
 from qms22.estimators.forest import fit_forest
-
-# This share of the known-normal rows is beyond the threshold.
-_FALSE_ALARMS = 0.05
 
 
 class OutOfBagForest(ThresholdMixin, BaseEstimator):  # type: ignore[misc]
@@ -103,14 +100,7 @@ class OutOfBagForest(ThresholdMixin, BaseEstimator):  # type: ignore[misc]
         check_count("n_estimators", self.n_estimators)
         check_count("min_samples_leaf", self.min_samples_leaf)
         normal = check_rows(self, X, reset=True)
-        if unlabeled is None:
-            warn_user(
-                "no unlabeled rows were given, so there is nothing to tell from the known-normal "
-                "rows; pass the batch to search as fit(X, unlabeled=batch)",
-            )
-            batch = normal
-        else:
-            batch = check_rows(self, unlabeled, name="unlabeled")
+        batch = batch_or_normal(self, unlabeled, normal)
         self.forest_ = fit_forest(
             np.concatenate([normal, batch]),
             np.repeat([0.0, 1.0], [len(normal), len(batch)]),
@@ -123,7 +113,7 @@ class OutOfBagForest(ThresholdMixin, BaseEstimator):  # type: ignore[misc]
         # A row that is in T and in S is known to every tree; compare it with its like.
         if batch is normal:
             of_normal = self._shares(normal)
-        self.offset_ = -float(np.percentile(of_normal, 100 * (1 - _FALSE_ALARMS)))
+        self.offset_ = -float(np.percentile(of_normal, 100 * (1 - FALSE_ALARMS)))
         return self
 
     def score_samples(self, X: ArrayLike) -> NDArray[np.float64]:

@@ -224,6 +224,12 @@ _SPECS = (
         "forest that tells the batch from normal rows, out of bag, 200 trees",
         is_transductive=True,
     ),
+    DetectorSpec(
+        "DOUST",
+        _Recipe("qms22.detectors:DOUST"),
+        "network that tells the batch from normal rows by test-time training",
+        is_transductive=True,
+    ),
     DetectorSpec("BRM", _Recipe("qms22.detectors:BRM"), "Bagging-Random Miner, 100 bags"),
     DetectorSpec(
         "OCKRA",
@@ -234,6 +240,11 @@ _SPECS = (
         "IsolationForest",
         _Recipe("sklearn.ensemble:IsolationForest", {"n_estimators": 100}),
         "isolation forest, 100 trees",
+    ),
+    DetectorSpec(
+        "ExtendedIsolationForest",
+        _Recipe("qms22.detectors:ExtendedIsolationForest"),
+        "isolation forest of random hyperplanes, 100 trees",
     ),
     DetectorSpec(
         "OneClassSVM",
