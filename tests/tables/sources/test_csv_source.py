@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_files import assert_same_in_parts, write
@@ -88,7 +89,7 @@ _TEXTS = st.text(
 ).map(lambda text: f"t{text}".strip())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     separator=st.sampled_from(",;\t|"),
     names=st.lists(
@@ -143,7 +144,7 @@ def test_a_late_decimal_point_decides_for_the_table(
 _CELLS = st.sampled_from(["1", "-2", "0.5", "1,5", "", "NA", "x", "a b", "true", "007", "é", "1e5"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     separator=st.sampled_from([",", ";", "\t", " ", ", "]),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1"]),
