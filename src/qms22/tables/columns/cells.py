@@ -112,7 +112,7 @@ def _level(value: object) -> str | None:
     if _sort(value) == "missing":
         return None
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
-        return number_text(_float(value))
+        return number_text(to_float(value))
     text = str(value)
     return text if text.strip() else None
 
@@ -212,7 +212,7 @@ def _from_values(name: str, values: list[Any]) -> Cells:
     """Return a column of Python objects."""
     sorts = {_sort(value) for value in values} - {"missing"}
     if sorts <= {"number"} or sorts == {"boolean"}:
-        numbers = [math.nan if _sort(value) == "missing" else _float(value) for value in values]
+        numbers = [math.nan if _sort(value) == "missing" else to_float(value) for value in values]
         return Cells(name, "boolean" if "boolean" in sorts else "number", np.array(numbers))
     if sorts == {"date"}:
         stamps = [math.nan if _sort(value) == "missing" else _stamp(value) for value in values]
@@ -223,7 +223,7 @@ def _from_values(name: str, values: list[Any]) -> Cells:
     return text_cells(name, [str(value) if _sort(value) == "other" else value for value in values])
 
 
-def _float(value: Any) -> float:
+def to_float(value: Any) -> float:
     """Return a number as a float: infinite if it is too large for one, as in a text."""
     try:
         return float(value)
@@ -238,7 +238,7 @@ def _sort(value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return "boolean"
     if isinstance(value, Real | Decimal):
-        return "missing" if math.isnan(_float(value)) else "number"
+        return "missing" if math.isnan(to_float(value)) else "number"
     if isinstance(value, date) or type(value).__name__ == "Period":
         return "date"
     return "text" if isinstance(value, str | time) else "other"
