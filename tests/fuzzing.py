@@ -26,5 +26,4 @@ def register_profiles() -> None:
 
 def examples(number: int) -> int:
     """Return how many examples a test looks at that asks for this number of them."""
-    found: int = number * settings.default.max_examples // _DEFAULT
-    return found
+    return number * settings().max_examples // _DEFAULT
