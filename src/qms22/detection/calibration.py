@@ -14,7 +14,7 @@ from qms22._runtime.chunks import draw_rows
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.packages import need
 from qms22.detection.checks import TableChecks
-from qms22.detection.encoding import EncodedTables, encode_tables
+from qms22.detection.encoding import EncodedTables, encode_tables, encode_together
 from qms22.detection.marks import MarkedRows
 from qms22.detection.scorer import learn_checks, raise_scores
 from qms22.estimators.batch_detector import BatchDetector
@@ -105,18 +105,10 @@ def pool_tables(encoded: EncodedTables, *, seed: int) -> PooledTables:
         table.iloc[draw_rows(len(table), _MOST_POOLED, rng)]
         for table in (encoded.normal, encoded.batch)
     ]
-    everything = need("pandas").concat(tables)
-    both = encode_split(
-        everything,
-        everything,
-        tuple(encoded.encoder.ignore),
-        n_searched=len(everything),
-        marked=encoded.marked,
-        kinds=encoded.encoder.kinds,
-    )
+    both = encode_together(*tables, encoder=encoded.encoder, marked=encoded.marked)
     checks = TableChecks(both.encoder)
     oddness = checks.learn(checks.read(both.normal_cells), seed, pooled=True)
-    is_whole = len(everything) == len(encoded.normal) + len(encoded.batch)
+    is_whole = len(both.normal) == len(encoded.normal) + len(encoded.batch)
     return PooledTables(both, len(tables[0]), is_whole, oddness)
 
 

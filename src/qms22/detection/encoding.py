@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.packages import need
 from qms22._runtime.warn import warn_user
 from qms22.detection.marks import MarkedRows
 from qms22.detection.periods import find_periods
 from qms22.estimators.marks import Marks
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, take_rows
-from qms22.tables.columns.plans import complete_rows
+from qms22.tables.columns.plans import NoColumnError, complete_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,6 +119,37 @@ def encode_tables(
         normal_cells,
         batch_cells,
     )
+
+
+def encode_together(
+    normal: pd.DataFrame,
+    batch: pd.DataFrame,
+    *,
+    encoder: TabularEncoder,
+    marked: Sequence[MarkedRows] = (),
+) -> EncodedTables:
+    """Encode the rows of two tables as one table, by an encoder that learns from all of them.
+
+    What a column is, is decided anew. Only if no column would be left, those are what they are in
+    the known-normal table: levels that recur there may be too many for both tables.
+
+    Parameters
+    ----------
+    normal, batch : DataFrame
+        With the same columns.
+    encoder : TabularEncoder
+        Fitted to the known-normal rows; its parameters are used.
+    marked : sequence of MarkedRows
+        As in `encode_tables`.
+    """
+    everything = need("pandas").concat([normal, batch])
+    encode = partial(
+        encode_tables, everything, everything, ignore=tuple(encoder.ignore), marked=marked
+    )
+    try:
+        return encode(kinds=encoder.kinds)
+    except NoColumnError:
+        return encode(kinds={name: encoder.plans_[name].kind for name in encoder.groups_})
 
 
 def _encode_marked(
