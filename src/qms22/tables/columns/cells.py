@@ -21,6 +21,10 @@ Form = Literal["number", "boolean", "date", "text", "category", "other"]
 
 _EPOCH = datetime(1970, 1, 1)
 
+# As Python writes booleans; and the longest text, with some blanks, that may be one of them.
+_TRUTHS = frozenset({"True", "False"})
+_LONGEST_TRUTH = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -289,6 +293,20 @@ def _from_codes(
 ) -> Cells:
     """Return a column from positions in `texts`, some of which may be missing or the same."""
     levels: dict[str, int] = {}
-    places = [-1 if text is None else levels.setdefault(text, len(levels)) for text in texts]
+    spelled = _one_spelling(texts)
+    places = [
+        -1 if text is None else levels.setdefault(spelled.get(text, text), len(levels))
+        for text in texts
+    ]
     renumbered = np.array([*places, -1], dtype=np.intp)
     return Cells(name, form, renumbered[codes], tuple(levels))
+
+
+def _one_spelling(texts: Sequence[str | None]) -> dict[str, str]:
+    """Return new texts for true and false, if a column has several spellings of one of them.
+
+    Rows of several tables may be in one column: booleans of one, and words of another.
+    """
+    words = [text for text in texts if text is not None and len(text) <= _LONGEST_TRUTH]
+    truths = {text: canonical for text in words if (canonical := text.strip().title()) in _TRUTHS}
+    return truths if len(truths) > len(set(truths.values())) else {}
