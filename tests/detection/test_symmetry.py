@@ -198,3 +198,20 @@ def test_a_category_that_is_no_category_of_both_tables(tmp_path: Path) -> None:
         codes[:20] = [f"A{n}" for n in rng.integers(0, 600, 10)] * 2
         paths.append(write(tmp_path / name, "shop", codes))
     assert qms22.detect(*paths, fdr=0.1).flagged.sum() <= 60
+
+
+@pytest.mark.filterwarnings("ignore:no row is flagged")
+@pytest.mark.parametrize("words", [("no", "yes"), ("FALSE", "TRUE"), ("False", "True"), (0, 1)])
+@pytest.mark.parametrize("is_normal_in_words", [False, True])
+def test_frames_with_true_and_false_in_other_words(
+    words: tuple[object, object], is_normal_in_words: bool
+) -> None:
+    frames = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        truths = rng.random(N_LINES) < 0.4
+        frames.append(pd.DataFrame({"x": rng.normal(size=N_LINES), "is_paid": truths}))
+    at = 0 if is_normal_in_words else 1
+    frames[at]["is_paid"] = [words[int(truth)] for truth in frames[at]["is_paid"]]
+    found = qms22.detect(*frames, fdr=0.1)
+    assert not found.flagged.any()

@@ -11,9 +11,12 @@ from scipy.stats import hypergeom  # type: ignore[import-untyped, unused-ignore]
 
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.columns.cells import Cells, frame_cells
+from qms22.tables.columns.kinds import level_counts
 from qms22.tables.columns.rewriting import Rewriting, find_writing, rewrite_columns, writing_of
+from qms22.tables.columns.typed import are_truths, read_booleans
 from qms22.tables.sources.renamed_source import change_values
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.text_columns import LEAST_SHARE
+from qms22.tables.texts.words import BOOLEANS, list_some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,9 +72,12 @@ def match_writing(
     for name in columns:
         if name not in asked and (change := _compare(known[name], new[name])) is not None:
             changes[name] = change
-    if changes:
+    truths = {name: _truth_words(known[name], new[name]) for name in columns if name not in asked}
+    truths = {name: words for name, words in truths.items() if words}
+    if changes or truths:
         normal = change_values(normal, partial(rewrite_columns, changes=changes))
-        notes.append(_note(changes, batch.name, normal.name))
+        normal = change_values(normal, partial(_write_truths, truths=truths))
+        notes.append(_note([*changes, *truths], batch.name, normal.name))
     return normal, batch, notes
 
 
@@ -122,6 +128,36 @@ def _is_clear(change: Rewriting, known: Cells, new: Cells) -> bool:
     sizes = [np.count_nonzero(cells.has_value) for cells in (known, new)]
     chance = hypergeom.cdf(n_known, sum(sizes), n_known + n_new, sizes[0])
     return bool(chance <= _CHANCE)
+
+
+def _truth_words(known: Cells, new: Cells) -> dict[float, str]:
+    """Return how the batch writes true and false, if known-normal rows do so in other words."""
+    is_truth = known.form == "boolean" or (known.is_text and are_truths(known.levels))
+    if not is_truth or not new.is_text:
+        return {}
+    values, counts = read_booleans(new.levels), level_counts(new)
+    reads = ~np.isnan(values)
+    is_alike = any(are_truths([level]) for level in new.levels)
+    if is_alike or not reads.any() or np.average(reads, weights=counts) < LEAST_SHARE:
+        return {}
+    order = sorted(np.flatnonzero(reads).tolist(), key=lambda at: (counts[at], new.levels[at]))
+    return {float(values[at]): new.levels[at] for at in order}
+
+
+def _write_truths(frame: pd.DataFrame, truths: Mapping[str, Mapping[float, str]]) -> pd.DataFrame:
+    """Return a table with true and false of some columns in other words."""
+
+    def write(value: object, words: Mapping[float, str]) -> object:
+        truth = BOOLEANS.get(str(value).strip().lower())
+        return value if truth is None else words.get(truth, value)
+
+    written = frame.copy(deep=False)
+    for name in frame:
+        if str(name) in truths:
+            values = frame[name].astype(object)
+            change = partial(write, words=truths[str(name)])
+            written[name] = values.map(change, na_action="ignore")
+    return written
 
 
 def _note(changes: Collection[str], table: str, other: str) -> str:

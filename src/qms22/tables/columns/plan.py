@@ -130,11 +130,12 @@ class ColumnPlan:
             return to_numbers(cells, "boolean", read_booleans)
         if self.kind != "categorical" or cells.is_text:
             return cells
-        known = {*self.levels, *self.pooled}
         texts = to_levels(cells)
-        # A table writes True and another one true.
-        levels = (text.title() if text.title() in known else text for text in texts.levels)
-        return replace(texts, levels=tuple(levels)) if cells.form == "boolean" else texts
+        if cells.form != "boolean":
+            return texts
+        # A table writes True and another one TRUE.
+        known = {level.strip().lower(): level for level in (*self.levels, *self.pooled)}
+        return replace(texts, levels=tuple(known.get(text, text) for text in texts.levels))
 
     def encode(self, cells: Cells, out: NDArray[np.float64]) -> None:
         """Write the columns of the matrix from the result of `typed`."""
