@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-fast test-oldest browser sanitize golden lint lint-cpp format docs linkcheck publish \
+.PHONY: setup demo test test-fast fuzz test-oldest browser sanitize golden lint lint-cpp format docs linkcheck publish \
 	walkthroughs benchmark bench bench-adbench study mixed bench-smoke wheel wheel-test clean
 
 setup: $(READY)
@@ -23,6 +23,11 @@ test: $(READY) browser
 
 test-fast: $(READY)
 	$(BIN)/python $(PYTEST) -m "not slow"
+
+# Every property test with new examples, and fifty times as many: hours on two cores. TESTS names some.
+TESTS ?= tests
+fuzz: $(READY)
+	$(BIN)/python $(PYTEST) -m hypothesis --hypothesis-profile fuzz $(TESTS)
 
 # All tests with the lowest versions that pyproject.toml allows; PYTHON should be the oldest one. Old
 # packages may warn of what newer ones, which they import, will change.

@@ -10,15 +10,12 @@ import numpy as np
 import pytest
 from browser import skipped_pages
 from fake_cupy import fake_cupy  # noqa: F401
-from hypothesis import settings
+from fuzzing import register_profiles
 
 # Without this variable scikit-learn skips its check of array-API inputs.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
-# No deadlines: tests run in parallel, on machines of any speed. A change is judged by the same
-# examples each time; new ones are looked for by everyone who runs the tests.
-settings.register_profile("qms22", deadline=None, derandomize="CI" in os.environ)
-settings.load_profile("qms22")
+register_profiles()
 
 for _folder in ("benchmarks", "docs/_tools"):
     sys.path.insert(0, str(Path(__file__).parent.parent / _folder))

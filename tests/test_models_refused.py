@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from model_files import assert_one_sentence, refusal, rezipped, small_detector, with_schema
@@ -163,7 +164,7 @@ def test_swapped_parts(part: str, data: bytes, tmp_path: Path) -> None:
     assert "is a damaged model file" in refusal(tmp_path / "model.skops", with_schema(data, change))
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), deadline=None, suppress_health_check=list(HealthCheck))
 @given(where=st.floats(0, 1, exclude_max=True), bits=st.integers(1, 255), cut=st.booleans())
 def test_damage_never_gets_through(
     where: float, bits: int, cut: bool, data: bytes, detector: QMS22, tmp_path: Path

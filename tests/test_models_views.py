@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_files import assert_one_sentence, small_rows
@@ -156,7 +157,7 @@ def test_views_and_weights_that_do_not_fit(detector: QMS22Ensemble, tmp_path: Pa
         assert_refused(changed, path)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     name=st.sampled_from(["feature", "threshold", "child", "first_node"]),
     where=st.floats(0, 1, exclude_max=True),

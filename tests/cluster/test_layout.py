@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ def groups_of_rows(n_rows: int, seed: int = 0) -> tuple[NDArray[np.int32], int]:
 
 
 @given(st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_every_row_reaches_its_place(data: st.DataObject) -> None:
     n_rows = data.draw(st.integers(40, 30_000))
     group, n_unlabeled = groups_of_rows(n_rows, seed=data.draw(st.integers(0, 99)))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tasks import assert_same_members, by_reference, random_task
@@ -50,7 +51,7 @@ def assert_same_bits(found: Solution, expected: Solution) -> None:
     assert found.loss[1:].tobytes() == expected.loss[1:].tobytes()
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_same_bits_as_one_column_after_the_other(data: st.DataObject) -> None:
     seed = data.draw(st.integers(0, 2**31 - 1))

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from rows_on_host import library, sweep_on_host
 from tasks import KINDS, random_task, task_with_exact_hits, tasks_and_options
@@ -60,7 +61,7 @@ def test_host_member_values_of_exactly_zero() -> None:
     assert_as_native(task, options, depth=2)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tasks_and_options())
 def test_host_any_task(drawn: tuple[Task, SolverOptions]) -> None:
     task, options = drawn

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from naive import naive_cpm
 from tasks import KINDS, assert_same_members, by_reference, random_task, tasks_and_options
@@ -42,7 +43,7 @@ def test_every_alpha_through_many_breakpoints(alpha: float, kind: str) -> None:
     assert_same_members(solve(task, options), by_reference(task, options))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(tasks_and_options())
 def test_any_task(drawn: tuple[Task, SolverOptions]) -> None:
     task, options = drawn

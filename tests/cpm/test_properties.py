@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tasks import random_task, tasks_and_options
@@ -27,7 +28,7 @@ def start_at(task: Task, n_components: int) -> tuple[np.ndarray, np.ndarray]:
     return A, b
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(tasks_and_options(), st.sampled_from(["float64", "float32"]))
 def test_loss_is_true_and_never_rises(drawn: tuple[Task, SolverOptions], dtype: str) -> None:
     task, options = drawn
@@ -54,7 +55,7 @@ def test_each_sweep_is_a_function_of_the_coefficients() -> None:
         assert whole.b.tobytes() == parts.b.tobytes()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.integers(2, 6), st.integers(0, 2**31 - 1))
 def test_permuting_features_permutes_a(n_features: int, seed: int) -> None:
     """With the scan order permuted along: the order is part of the method's definition."""

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -102,7 +103,7 @@ def test_official_folds_come_first_and_can_be_set_aside() -> None:
     assert len(list(with_folds.stratified(seed=3).folds())) == 5
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(2, 6), st.integers(0, 20), st.integers(0, 20), st.integers(0, 2**31))
 def test_every_fold_has_something_to_learn_from_and_something_to_find(
     n_folds: int, extra_outliers: int, extra_normals: int, seed: int

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from fuzzing import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -252,7 +253,7 @@ def tables(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame]:
     return table[:n_normal], table[n_normal:].reset_index(drop=True)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(tables())
 @example(
     (

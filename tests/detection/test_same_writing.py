@@ -162,3 +162,32 @@ def test_files_in_parts(tmp_path: Path) -> None:
     found = detect(*paths, k=1, max_samples=1000)
     np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9)
     assert found.top.tolist() == [ODD]
+
+
+def test_a_column_of_numbers_in_texts_may_be_empty_in_the_batch() -> None:
+    normal, batch = tables()
+    written = normal.assign(amount=normal["amount"].map(german))
+    found = detect(written, batch.assign(amount=np.nan), k=1)
+    np.testing.assert_array_equal(
+        found.scores, detect(normal, batch.assign(amount=np.nan), k=1).scores
+    )
+
+
+def version_file(path: Path, versions: list[str], seed: int) -> Path:
+    sizes = np.random.default_rng(seed).normal(size=120).round(3)
+    pd.DataFrame({"version": np.resize(versions, 120), "size": sizes}).to_csv(path, index=False)
+    return path
+
+
+def test_numbers_are_texts_where_the_other_table_has_texts(tmp_path: Path) -> None:
+    texts = ["1.1", "1.10", "2.0-rc", "2.1-rc", "2.2-rc", "2.3-rc"]
+    normal = version_file(tmp_path / "normal.csv", texts, 0)
+    batch = version_file(tmp_path / "batch.csv", ["1.1", "1.10"], 1)
+    found = detect(normal, batch, k=5)
+    assert found.source.take([0, 1])["version"].tolist() == ["1.1", "1.10"]
+    assert "version=1.10" in found.encoder.get_feature_names_out()
+    path = tmp_path / "m.skops"
+    save_model(path, found.detector, encoder=found.encoder, checks=found.checks)
+    np.testing.assert_allclose(score(path, batch, k=5).scores, found.scores)
+    new = version_file(tmp_path / "new.csv", ["1.1", "1.100"], 1)
+    assert (score(path, new, k=5).scores[1::2] > found.scores[1::2]).all()

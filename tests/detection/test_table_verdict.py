@@ -237,3 +237,15 @@ def test_winter_flights_against_march() -> None:
     assert "month" not in moves(found)
     note = next(column.note for column in found.encoder.columns_ if column.name == "month")
     assert "says when a row was made" in note
+
+
+def test_rare_levels_of_a_clean_batch_are_no_drift() -> None:
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        # A few frequent levels and hundreds of rare ones.
+        codes = np.where(rng.random(200) < 0.6, rng.integers(0, 6, 200), rng.integers(6, 900, 200))
+        table = pd.DataFrame({"shop": [f"shop {code}" for code in codes]})
+        normal, batch = table[:100], table[100:]
+        encoder = TabularEncoder(kinds={"shop": "category"}).fit(normal)
+        (moved,) = compare_columns(pair_columns(encoder, normal, batch, ()))
+        assert not moved.is_certain(0.01), (seed, moved)

@@ -6,7 +6,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from fuzzing import examples
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -123,11 +124,13 @@ def test_e_benjamini_hochberg_is_its_definition(values: list[int], level: float)
 
 
 @given(st.lists(st.integers(1, 21), min_size=1, max_size=25), st.sampled_from(LEVELS))
+@example([1] * 8 + [10], 0.9)  # level / share is more than 2
 def test_adaptive_benjamini_hochberg_is_its_definition(steps: list[int], level: float) -> None:
     p_values = np.array(steps) / 21
     # 20 calibration rows: K = 10, and p-values from 10/21 on count.
     share = (1 + sum(step >= 10 for step in steps)) / (len(steps) * 11 / 21)
-    low = np.where(np.array(steps) < 10, p_values, 2.0)
+    # Others are never flagged, however few rows are taken for normal ones.
+    low = np.where(np.array(steps) < 10, p_values, np.inf)
     flagged = adaptive_benjamini_hochberg(p_values, 20, level)
     assert np.flatnonzero(flagged).tolist() == naive_bh(low, level / share)
 
@@ -147,7 +150,7 @@ def test_rounding_does_not_keep_a_row_from_its_line() -> None:
             assert e_benjamini_hochberg(np.array([n_steps / at]), at / n_steps)[0]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(pools, st.integers(1, 4), outlier_scores, st.sampled_from(LEVELS))
 def test_e_values_of_normal_rows_add_up_to_the_number_of_rows(
     pool: list[int], n_normal: int, outliers: list[int], level: float
@@ -166,7 +169,7 @@ def test_e_values_need_the_line_not_the_highest_flagged_p_value() -> None:
     assert np.mean(flagged) > 1.1
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(pools, st.integers(1, 4), outlier_scores, st.sampled_from(LEVELS))
 def test_false_discovery_rate_of_one_split(
     pool: list[int], n_normal: int, outliers: list[int], level: float

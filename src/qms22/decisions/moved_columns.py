@@ -200,7 +200,11 @@ def _compare_levels(
     """Compare the levels of a category where it is not missing."""
     counts = np.array([np.bincount(v, minlength=len(pair.levels)) for v in (normal, batch)])
     is_new = (counts[0] == 0)[batch]
-    order = np.argsort(-counts.sum(axis=0), kind="stable")
+    # By name where counts are equal: which table has a level must not decide what is rare.
+    totals = counts.sum(axis=0).tolist()
+    order = np.array(
+        sorted(range(len(totals)), key=lambda code: (-totals[code], pair.levels[code]))
+    )
     common, rare = counts[:, order[:_MOST_LEVELS]], counts[:, order[_MOST_LEVELS:]]
     grouped = np.column_stack([common, rare.sum(axis=1)]) if rare.size else common
     n_present = _Sizes(len(normal), len(batch))

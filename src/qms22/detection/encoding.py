@@ -16,7 +16,7 @@ from qms22.detection.periods import find_periods
 from qms22.estimators.marks import Marks
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, take_rows
-from qms22.tables.columns.plans import complete_rows
+from qms22.tables.columns.plans import NoColumnError, complete_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +89,7 @@ def encode_tables(
     encoder = TabularEncoder(ignore=tuple(ignore), missing=missing, kinds=kinds)
     places, positions = np.arange(len(normal)), np.arange(len(batch))
     with errors_named(f"{names[0]} and {names[1]}"):
-        cells = encoder.fit_cells(need("pandas").concat([normal, batch]))
+        encoder, cells = _fit_both(encoder, normal, batch)
     normal_cells = {name: each.part(slice(len(normal))) for name, each in cells.items()}
     batch_cells = {name: each.part(slice(len(normal), None)) for name, each in cells.items()}
     with errors_named(names[0]):
@@ -117,6 +117,24 @@ def encode_tables(
         normal_cells,
         batch_cells,
     )
+
+
+def _fit_both(
+    encoder: TabularEncoder, normal: pd.DataFrame, batch: pd.DataFrame
+) -> tuple[TabularEncoder, dict[str, Cells]]:
+    """Learn from the rows of both tables alike; return them as the encoder understands them.
+
+    Only if no column would be left, columns are what they are in the known-normal table: levels that
+    recur there may be too many for both tables.
+    """
+    everything = need("pandas").concat([normal, batch])
+    try:
+        return encoder, encoder.fit_cells(everything)
+    except NoColumnError:
+        encoder.fit(normal)
+        kinds = {name: encoder.plans_[name].kind for name in encoder.groups_}
+        encoder = TabularEncoder(ignore=encoder.ignore, missing=encoder.missing, kinds=kinds)
+        return encoder, encoder.fit_cells(everything)
 
 
 def _encode_marked(

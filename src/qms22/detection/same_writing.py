@@ -7,12 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import hypergeom  # type: ignore[import-untyped, unused-ignore]
 
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.columns.cells import Cells, frame_cells
+from qms22.tables.columns.kinds import level_counts
 from qms22.tables.columns.rewriting import Rewriting, find_writing, rewrite_columns, writing_of
+from qms22.tables.columns.typed import are_truths, read_booleans
 from qms22.tables.sources.renamed_source import change_values
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.text_columns import LEAST_SHARE
+from qms22.tables.texts.words import BOOLEANS, list_some
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,40 +24,60 @@ if TYPE_CHECKING:
 # So many rows show how a table is written.
 _SAMPLE = 10_000
 
+# Tables that differ so much by chance would be written in the same way.
+_CHANCE = 1e-3
+
 
 def match_writing(
-    normal: TableSource, batch: TableSource, leave: Collection[str]
+    normal: TableSource,
+    batch: TableSource,
+    ignored: Collection[str],
+    asked: Collection[str] = (),
 ) -> tuple[TableSource, TableSource, list[str]]:
     """Write numbers and dates of the known-normal table as the batch does, if it differs.
 
     Each table is read by its own texts, and as a whole: in "1.234" alone, nothing says which sign
     is the decimal one. So this is done before any row of the known-normal table joins the batch.
-    Moments of another time zone are converted in the batch.
+    Moments of another time zone are converted in the batch. A column that one table has as texts,
+    which are no numbers or dates, is one of texts in both: "1.10" is no number beside "1.1b".
 
     Parameters
     ----------
     normal, batch : TableSource
-    leave : collection of str
+    ignored : collection of str
         Columns that do not matter.
+    asked : collection of str
+        Columns of which the user has said what they are; they are not rewritten.
 
     Returns
     -------
     normal, batch : TableSource
     notes : list of str
     """
-    columns = [name for name in normal.names if name in batch.names and name not in leave]
+    columns = [name for name in normal.names if name in batch.names and name not in ignored]
     samples = _sample(normal, columns), _sample(batch, columns)
+    known, new = map(_cells, samples)
+    texts = [
+        [name for name in columns if _is_text_beside(one[name], other[name])]
+        for one, other in ((known, new), (new, known))
+    ]
+    normal, batch = normal.with_texts(texts[0]), batch.with_texts(texts[1])
+    if any(texts):
+        samples = _sample(normal, columns), _sample(batch, columns)
     zones, notes = _find_zones(*samples, (normal.name, batch.name))
     if zones:
         batch = change_values(batch, partial(_convert_zones, zones=zones))
     known, new = map(_cells, samples)
     changes = {}
     for name in columns:
-        if (change := _compare(known[name], new[name])) is not None:
+        if name not in asked and (change := _compare(known[name], new[name])) is not None:
             changes[name] = change
-    if changes:
+    truths = {name: _truth_words(known[name], new[name]) for name in columns if name not in asked}
+    truths = {name: words for name, words in truths.items() if words}
+    if changes or truths:
         normal = change_values(normal, partial(rewrite_columns, changes=changes))
-        notes.append(_note(changes, batch.name, normal.name))
+        normal = change_values(normal, partial(_write_truths, truths=truths))
+        notes.append(_note([*changes, *truths], batch.name, normal.name))
     return normal, batch, notes
 
 
@@ -61,6 +85,9 @@ def match_model(table: TableSource, encoder: TabularEncoder) -> tuple[TableSourc
     """Write numbers and dates of a table as a model knows them, if they differ."""
     plans = {name: encoder.plans_[name] for name in encoder.groups_ if name in table.names}
     cells = _cells(_sample(table, list(plans)))
+    table = table.with_texts(
+        [name for name, plan in plans.items() if plan.has_texts and not cells[name].is_text]
+    )
     changes = {}
     for name, plan in plans.items():
         old, new = find_writing(cells[name]), writing_of(plan)
@@ -72,6 +99,15 @@ def match_model(table: TableSource, encoder: TabularEncoder) -> tuple[TableSourc
     return changed, [_note(changes, table.name, "the model")]
 
 
+def _is_text_beside(cells: Cells, other: Cells) -> bool:
+    """Return whether values of a column are texts in another table, and none of the same sort."""
+    if cells.is_text or not other.is_text or not cells.has_value.any():
+        return False
+    writing = find_writing(other)
+    # Infinite numbers are words.
+    return writing is None or not writing.is_of(cells.form) or bool(np.isinf(cells.values).any())
+
+
 def _compare(known: Cells, new: Cells) -> Rewriting | None:
     """Return how to write a known-normal column as the batch does; None if it can stay."""
     if known.form == new.form and not known.is_text:
@@ -79,7 +115,49 @@ def _compare(known: Cells, new: Cells) -> Rewriting | None:
     old, other = find_writing(known), find_writing(new)
     if old is None or other is None or not old.has_unit_of(other) or old.fits(new):
         return None
-    return Rewriting(old, other)
+    change = Rewriting(old, other)
+    return change if _is_clear(change, known, new) else None
+
+
+def _is_clear(change: Rewriting, known: Cells, new: Cells) -> bool:
+    """Return whether it cannot be chance that the batch writes so many more cells in its way.
+
+    Where both tables mix two ways to write values, their rows are to be compared as they are.
+    """
+    n_known, n_new = change.count(known), change.count(new)
+    sizes = [np.count_nonzero(cells.has_value) for cells in (known, new)]
+    chance = hypergeom.cdf(n_known, sum(sizes), n_known + n_new, sizes[0])
+    return bool(chance <= _CHANCE)
+
+
+def _truth_words(known: Cells, new: Cells) -> dict[float, str]:
+    """Return how the batch writes true and false, if known-normal rows do so in other words."""
+    is_truth = known.form == "boolean" or (known.is_text and are_truths(known.levels))
+    if not is_truth or not new.is_text:
+        return {}
+    values, counts = read_booleans(new.levels), level_counts(new)
+    reads = ~np.isnan(values)
+    is_alike = any(are_truths([level]) for level in new.levels)
+    if is_alike or not reads.any() or np.average(reads, weights=counts) < LEAST_SHARE:
+        return {}
+    order = sorted(np.flatnonzero(reads).tolist(), key=lambda at: (counts[at], new.levels[at]))
+    return {float(values[at]): new.levels[at] for at in order}
+
+
+def _write_truths(frame: pd.DataFrame, truths: Mapping[str, Mapping[float, str]]) -> pd.DataFrame:
+    """Return a table with true and false of some columns in other words."""
+
+    def write(value: object, words: Mapping[float, str]) -> object:
+        truth = BOOLEANS.get(str(value).strip().lower())
+        return value if truth is None else words.get(truth, value)
+
+    written = frame.copy(deep=False)
+    for name in frame:
+        if str(name) in truths:
+            values = frame[name].astype(object)
+            change = partial(write, words=truths[str(name)])
+            written[name] = values.map(change, na_action="ignore")
+    return written
 
 
 def _note(changes: Collection[str], table: str, other: str) -> str:

@@ -44,7 +44,7 @@ def in_memory(source: TableSource) -> TableSource:
         return source
     begin_stage(f"reading {source.title}")
     frame = source.read()
-    return FrameSource(frame, source.name, source.notes)
+    return FrameSource(frame, source.name, source.notes, source)
 
 
 def rows_to_draw(n_columns: int) -> int:

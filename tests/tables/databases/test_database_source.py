@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -101,7 +102,7 @@ _VALUES = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
 @given(rows=st.lists(st.tuples(_VALUES, _VALUES), min_size=1, max_size=20))
 def test_any_values_of_sqlite_can_be_read(tmp_path: Path, rows: list[tuple[Any, Any]]) -> None:
     path = tmp_path / "any.db"

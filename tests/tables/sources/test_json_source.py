@@ -7,8 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_files import assert_same_in_parts, people, write
@@ -107,13 +109,23 @@ def test_values_of_different_types(tmp_path: Path) -> None:
         max_size=9,
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_lines_and_document_agree(tmp_path_factory: pytest.TempPathFactory, records: Any) -> None:
     folder = tmp_path_factory.mktemp("json")
     one = read_table(write(folder / "a.json", json.dumps(records)))
     two = read_table(write(folder / "a.jsonl", lines(records)))
     pd.testing.assert_frame_equal(one, two)
     assert len(one) == len(records)
+
+
+@pytest.mark.parametrize("whole", [2**53 + 1, -(2**53) - 1, 10**400])
+def test_whole_numbers_beside_fractions_may_be_large(tmp_path: Path, whole: int) -> None:
+    records = [{"a": whole}, {"a": 0.5}, {"a": "n/a"}]
+    one = read_table(write(tmp_path / "a.json", json.dumps(records)))
+    two = read_table(write(tmp_path / "a.jsonl", lines(records)))
+    pd.testing.assert_frame_equal(one, two)
+    expected = float(whole) if abs(whole) < 10**300 else np.inf
+    np.testing.assert_array_equal(one["a"], [expected, 0.5, np.nan])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from keel_files import HEADER
@@ -178,7 +179,7 @@ def written_tables(draw: st.DrawFn) -> tuple[list[str], list[list[Any]], str]:
     return names, columns, line_end.join(lines) + draw(st.sampled_from(["", line_end]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(written_tables())
 def test_what_was_written_is_read(written: tuple[list[str], list[list[Any]], str]) -> None:
     expected_names, columns, text = written

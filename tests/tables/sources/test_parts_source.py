@@ -201,3 +201,14 @@ def test_faults(tmp_path: Path) -> None:
         write(path, "age,height\n")
     with pytest.raises(ValueError, match="has no rows; give a table"):
         read_table(paths)
+
+
+def test_texts_of_a_column_are_those_of_the_files(tmp_path: Path) -> None:
+    write(tmp_path / "1.csv", "a,b\nTRUE,1.10\nFALSE,1e3\n")
+    write(tmp_path / "2.csv", "a,b\nRTUE,1.2b\n,1.10\n")
+    for paths in (["1.csv", "2.csv"], ["2.csv", "1.csv"]):
+        table = open_table([tmp_path / path for path in paths]).read()
+        found = dict(zip(table["b"], table["a"], strict=False))
+        assert sorted(table["a"].dropna()) == ["FALSE", "RTUE", "TRUE"]
+        assert sorted(table["b"]) == ["1.10", "1.10", "1.2b", "1e3"]
+        assert found["1e3"] == "FALSE"

@@ -13,12 +13,14 @@ from table_files import (
     everything,
     people,
     swollen_parquet,
+    write,
     write_arff,
 )
 
 from qms22.tables import open_table
 from qms22.tables.sources.arrow_source import ArrowSource
 from qms22.tables.sources.parquet_source import ParquetSource
+from qms22.tables.sources.renamed_source import rename_columns
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -83,3 +85,22 @@ def test_no_rows(tmp_path: Path) -> None:
         WRITERS[name](people().iloc[:0], tmp_path / name)
         with pytest.raises(ValueError, match="has 0 rows of 4 columns"):
             open_table(tmp_path / name).check()
+
+
+def test_columns_as_texts(tmp_path: Path) -> None:
+    source = open_table(write(tmp_path / "a.csv", "a,b,c\n1.10,TRUE,x\n1e3,false,y\n"))
+    texts = source.with_texts(["a", "b"])
+    assert texts.read()["a"].tolist() == ["1.10", "1e3"]
+    assert texts.take([1], ["b", "a"]).iloc[0].tolist() == ["false", "1e3"]
+    (chunk,) = texts.chunks(["c", "b"])
+    assert chunk["b"].tolist() == ["TRUE", "false"]
+    assert source.read()["a"].tolist() == [1.1, 1000.0]
+    renamed = rename_columns(source, {"a": "x"}).with_texts(["x"])
+    assert renamed.read()["x"].tolist() == ["1.10", "1e3"]
+
+
+def test_values_that_are_no_texts_become_some(tmp_path: Path) -> None:
+    source = open_table(write(tmp_path / "a.json", '[{"a": true, "b": 1.5}, {"a": null, "b": 2}]'))
+    texts = source.with_texts(["a", "b"]).read()
+    assert texts["b"].tolist() == ["1.5", "2"]
+    assert texts["a"].dropna().tolist() == ["true"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_files import assert_same_in_parts, write
@@ -218,7 +219,7 @@ _CELLS = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_TITLES, _ENDS, st.lists(_CELLS, min_size=2, max_size=20), st.sets(st.integers(0, 20)))
 def test_any_untidy_text(
     tmp_path_factory: pytest.TempPathFactory,

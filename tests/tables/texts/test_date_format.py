@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +85,7 @@ def reread(texts: list[str], form: str) -> list[datetime]:
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(dates=st.lists(DATES, max_size=8))
 def test_dates_of_every_format_are_read_and_shown(form: str, dates: list[datetime]) -> None:
     texts = [date.strftime(form) for date in dates + CLEAR]

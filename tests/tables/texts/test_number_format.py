@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,7 +64,7 @@ NEGATIVES: dict[str, Callable[[str], str]] = {
 
 @pytest.mark.parametrize("locale", LOCALES)
 @pytest.mark.parametrize("sign", NEGATIVES)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(st.integers(1, 10**9), min_size=1, max_size=9, unique=True))
 def test_amounts_of_every_locale_are_read_and_shown(
     locale: str, sign: str, amounts: list[int]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ def test_texts_that_are_no_numbers(text: str) -> None:
     assert not is_number_text(text)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.text("0123456789.+-eE_ infa,١", max_size=8) | st.floats().map(repr))
 def test_storage_types_and_kinds_agree_on_numbers(text: str) -> None:
     is_stored_as_number = "number" in CellTraits.of(pa.array([text]), ",").every

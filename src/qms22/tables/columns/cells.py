@@ -21,6 +21,10 @@ Form = Literal["number", "boolean", "date", "text", "category", "other"]
 
 _EPOCH = datetime(1970, 1, 1)
 
+# As Python writes booleans; and the longest text, with some blanks, that may be one of them.
+_TRUTHS = frozenset({"True", "False"})
+_LONGEST_TRUTH = 8
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -127,7 +131,7 @@ def _level(value: object) -> str | None:
     if _sort(value) == "missing":
         return None
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
-        return number_text(_float(value))
+        return number_text(to_float(value))
     text = str(value)
     return text if text.strip() else None
 
@@ -227,7 +231,7 @@ def _from_values(name: str, values: list[Any]) -> Cells:
     """Return a column of Python objects."""
     sorts = {_sort(value) for value in values} - {"missing"}
     if sorts <= {"number"} or sorts == {"boolean"}:
-        numbers = [math.nan if _sort(value) == "missing" else _float(value) for value in values]
+        numbers = [math.nan if _sort(value) == "missing" else to_float(value) for value in values]
         return Cells(name, "boolean" if "boolean" in sorts else "number", np.array(numbers))
     if sorts == {"date"}:
         stamps = [math.nan if _sort(value) == "missing" else _stamp(value) for value in values]
@@ -238,7 +242,7 @@ def _from_values(name: str, values: list[Any]) -> Cells:
     return text_cells(name, [str(value) if _sort(value) == "other" else value for value in values])
 
 
-def _float(value: Any) -> float:
+def to_float(value: Any) -> float:
     """Return a number as a float: infinite if it is too large for one, as in a text."""
     try:
         return float(value)
@@ -253,7 +257,7 @@ def _sort(value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return "boolean"
     if isinstance(value, Real | Decimal):
-        return "missing" if math.isnan(_float(value)) else "number"
+        return "missing" if math.isnan(to_float(value)) else "number"
     if isinstance(value, date) or type(value).__name__ == "Period":
         return "date"
     return "text" if isinstance(value, str | time) else "other"
@@ -304,6 +308,20 @@ def _from_codes(
 ) -> Cells:
     """Return a column from positions in `texts`, some of which may be missing or the same."""
     levels: dict[str, int] = {}
-    places = [-1 if text is None else levels.setdefault(text, len(levels)) for text in texts]
+    spelled = _one_spelling(texts)
+    places = [
+        -1 if text is None else levels.setdefault(spelled.get(text, text), len(levels))
+        for text in texts
+    ]
     renumbered = np.array([*places, -1], dtype=np.intp)
     return Cells(name, form, renumbered[codes], tuple(levels))
+
+
+def _one_spelling(texts: Sequence[str | None]) -> dict[str, str]:
+    """Return new texts for true and false, if a column has several spellings of one of them.
+
+    Rows of several tables may be in one column: booleans of one, and words of another.
+    """
+    words = [text for text in texts if text is not None and len(text) <= _LONGEST_TRUTH]
+    truths = {text: canonical for text in words if (canonical := text.strip().title()) in _TRUTHS}
+    return truths if len(truths) > len(set(truths.values())) else {}

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells
-from qms22.tables.columns.typed import to_levels
+from qms22.tables.columns.typed import are_truths, to_levels
 from qms22.tables.texts.date_format import DateFormat, find_date_format
 from qms22.tables.texts.number_format import (
     NumberFormat,
@@ -19,7 +19,6 @@ from qms22.tables.texts.number_format import (
     find_number_format,
     find_value_format,
 )
-from qms22.tables.texts.words import BOOLEANS
 
 Kind = Literal["numeric", "boolean", "categorical", "date", "identifier", "text", "constant"]
 
@@ -132,7 +131,7 @@ def infer_kind(
         return _judge_compact_dates(cells) or _judge_numbers(
             cells, cells.values, find_value_format(cells.values)
         )
-    if {text.strip().lower() for text in cells.levels} <= BOOLEANS.keys():
+    if are_truths(cells.levels):
         return Verdict("boolean")
     if cells.form == "text":
         texts, counts = some_levels(cells)
@@ -152,8 +151,12 @@ def level_counts(cells: Cells) -> NDArray[np.intp]:
 
 def some_levels(cells: Cells) -> tuple[Sequence[str], NDArray[np.intp]]:
     """Return enough levels of a column of texts to find its format, and their numbers of rows."""
-    step = -(-len(cells.levels) // _MOST_READ)
-    return cells.levels[::step], level_counts(cells)[::step]
+    levels, counts = cells.levels, level_counts(cells)
+    if len(levels) <= _MOST_READ:
+        return levels, counts
+    # By name: which table's rows come first must not decide.
+    some = sorted(range(len(levels)), key=levels.__getitem__)[:: -(-len(levels) // _MOST_READ)]
+    return [levels[at] for at in some], counts[some]
 
 
 def single_share(cells: Cells) -> float:

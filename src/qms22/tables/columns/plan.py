@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from qms22.tables.columns.cells import Cells, Form, show_value
 from qms22.tables.columns.date_parts import date_part, part_of
 from qms22.tables.columns.kinds import Kind
-from qms22.tables.columns.typed import Reader, read_booleans, to_levels, to_numbers
+from qms22.tables.columns.typed import Reader, are_truths, read_booleans, to_levels, to_numbers
 from qms22.tables.texts.date_format import DateFormat
 from qms22.tables.texts.number_format import NumberFormat
+from qms22.tables.texts.words import is_number_text, number_text
 
 OTHER, MISSING, UNSEEN = "(other)", "(missing)", "(unseen)"
 
@@ -60,7 +61,8 @@ class ColumnPlan:
         The typical value of the normal rows: the median, or the position of the most frequent
         level in `outputs`. It replaces what has no value.
     levels : tuple of str
-        Levels of a category with a column each; of other kinds, words with a column each.
+        Levels of a category with a column each; of other kinds, words with a column each. The only
+        level of a constant that is a text or a boolean.
     pooled : tuple of str
         Rarer ones, which share a column.
     first : float
@@ -119,17 +121,21 @@ class ColumnPlan:
     def typed(self, cells: Cells) -> Cells:
         """Return a column converted to the kind of the plan; cells that do not fit become words.
 
-        Categories become texts.
+        Categories become texts. A constant that is true or false is a boolean, also in a table that
+        has to store it as text because of a missing cell or a word.
         """
         if self.kind in _FORMS:
             return to_numbers(cells, _FORMS[self.kind], self._reader())
+        if self.kind == "constant" and are_truths(self.levels):
+            return to_numbers(cells, "boolean", read_booleans)
         if self.kind != "categorical" or cells.is_text:
             return cells
-        known = {*self.levels, *self.pooled}
         texts = to_levels(cells)
-        # A table writes True and another one true.
-        levels = (text.title() if text.title() in known else text for text in texts.levels)
-        return replace(texts, levels=tuple(levels)) if cells.form == "boolean" else texts
+        if cells.form != "boolean":
+            return texts
+        # A table writes True and another one TRUE.
+        known = {level.strip().lower(): level for level in (*self.levels, *self.pooled)}
+        return replace(texts, levels=tuple(known.get(text, text) for text in texts.levels))
 
     def encode(self, cells: Cells, out: NDArray[np.float64]) -> None:
         """Write the columns of the matrix from the result of `typed`."""
@@ -162,6 +168,14 @@ class ColumnPlan:
             return self.outputs
         n_others = (self.gaps == "own") + len(self.levels) + bool(self.pooled)
         return self.outputs[: len(self.outputs) - n_others]
+
+    @property
+    def has_texts(self) -> bool:
+        """Whether it is a category with a level that is no number as a table of numbers has it."""
+        levels = (*self.levels, *self.pooled)
+        return self.kind == "categorical" and any(
+            not is_number_text(level) or number_text(float(level)) != level for level in levels
+        )
 
     def without_parts(self, parts: Collection[str]) -> ColumnPlan:
         """Return a plan without some parts of a date, by `part_name`; ignored if none is left."""

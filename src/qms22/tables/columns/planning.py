@@ -13,6 +13,7 @@ from qms22.tables.columns.cells import Cells, show_value
 from qms22.tables.columns.date_parts import DAY, date_outputs, part_name
 from qms22.tables.columns.kinds import ROWS_PER_LEVEL, Kind, infer_kind
 from qms22.tables.columns.plan import MISSING, OTHER, UNSEEN, ColumnPlan
+from qms22.tables.columns.typed import to_levels
 
 USED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "date"})
 
@@ -54,6 +55,7 @@ def plan_column(
         date_format=verdict.date_format,
         number_format=verdict.number_format,
         is_open=verdict.is_open,
+        levels=_only_level(cells) if verdict.kind == "constant" else (),
     )
     typed = bare.typed(cells)
     is_ignored = cells.name in ignore or asked == "ignore"
@@ -68,6 +70,12 @@ def plan_column(
     plan_values = _plan_dates if verdict.kind == "date" else _plan_numbers
     plan = _with_words(plan_values(bare, values), typed, min_frequency, gaps=gaps)
     return plan.without_parts(ignore), typed
+
+
+def _only_level(cells: Cells) -> tuple[str, ...]:
+    """Return the level of a constant column; none if it has numbers or dates."""
+    is_level = cells.is_text or cells.form == "boolean"
+    return to_levels(cells).levels if is_level else ()
 
 
 def _plan_numbers(bare: ColumnPlan, values: NDArray[np.float64]) -> ColumnPlan:

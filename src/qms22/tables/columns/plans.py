@@ -101,11 +101,15 @@ def check_not_empty(columns: Sequence[Cells]) -> None:
         )
 
 
+class NoColumnError(ValueError):
+    """A table without columns that are of use."""
+
+
 def check_any_used(plans: Sequence[ColumnPlan], n_rows: int) -> None:
-    """Raise ValueError if no column is used."""
+    """Raise NoColumnError if no column is used."""
     if not any(plan.outputs for plan in plans):
         found = ", ".join(f"{plan.name!r} is {plan.kind}" for plan in plans[:5])
-        raise ValueError(
+        raise NoColumnError(
             f"no column of the {n_rows} normal rows (n_samples={n_rows}) is of use ({found}"
             f"{', …' if len(plans) > 5 else ''}); give more rows, or columns that vary"
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from qms22._runtime.packages import need
 from qms22.tables.columns.cells import Cells, Form, frame_cells
-from qms22.tables.columns.kinds import some_levels
+from qms22.tables.columns.kinds import level_counts, some_levels
 from qms22.tables.columns.plan import ColumnPlan
 from qms22.tables.columns.typed import to_levels
 from qms22.tables.texts.date_format import DateFormat, find_date_format
@@ -45,6 +45,10 @@ class Writing:
         texts, counts = some_levels(to_levels(cells))
         reads = ~np.isnan(self.format.read(texts))
         return not counts.sum() or bool(np.average(reads, weights=counts) >= LEAST_SHARE)
+
+    def is_of(self, form: Form) -> bool:
+        """Return whether values have a form: "number" or "date"."""
+        return form == ("date" if isinstance(self.format, DateFormat) else "number")
 
     def has_unit_of(self, other: Writing) -> bool:
         """Return whether values have the same meaning, where one of the two has no unit."""
@@ -88,6 +92,13 @@ class Rewriting(NamedTuple):
         pd = need("pandas")
         column = pd.Series([written[code] for code in codes.tolist()], column.index, dtype=object)
         return column.infer_objects()
+
+    def count(self, cells: Cells) -> int:
+        """Return how many cells of a column can be read in the new writing, and not in the old."""
+        texts = to_levels(cells)
+        old, new = (writing.format.read(texts.levels) for writing in self)
+        is_new = np.isnan(old) & ~np.isnan(new)
+        return int(level_counts(texts)[is_new].sum())
 
 
 def find_writing(cells: Cells) -> Writing | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells, Form, show_value
-from qms22.tables.texts.words import TRUTHS, is_number_text, number_text, parse_number
+from qms22.tables.texts.words import BOOLEANS, TRUTHS, is_number_text, number_text, parse_number
 
 # Reads texts as numbers, with NaN for those that do not fit.
 Reader: TypeAlias = Callable[[Sequence[str]], NDArray[np.float64]]
@@ -59,6 +59,11 @@ def to_numbers(cells: Cells, form: Form, read: Reader) -> Cells:
         levels=levels,
         words=places[texts.values] if levels else None,
     )
+
+
+def are_truths(levels: Sequence[str]) -> bool:
+    """Return whether there are levels, and all of them are true or false in words."""
+    return bool(levels) and {text.strip().lower() for text in levels} <= BOOLEANS.keys()
 
 
 def read_booleans(texts: Sequence[str]) -> NDArray[np.float64]:

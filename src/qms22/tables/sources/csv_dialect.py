@@ -19,9 +19,10 @@ from qms22.tables.sources.header import (
 )
 from qms22.tables.sources.text_encoding import SAMPLE
 
-# In this order, as a comma is the most likely to occur inside a name. Blanks are tried only if a
-# header has none of these.
+# In this order, as a comma is the most likely to occur inside a name. Blanks are tried only if none
+# of these is in a header, and fits so large a share of the rows.
 _SEPARATORS = "\t;|,"
+_LEAST_FIT = 0.5
 # The first line of files that Excel is to read.
 _DECLARED = re.compile(r'[\r\n]*"?sep=([^\r\n"])"?[\r\n]+', re.IGNORECASE)
 # Rows of an R file have one more cell than the header in nearly all lines.
@@ -111,9 +112,9 @@ def detect_dialect(text: str, path: str) -> Dialect:
     marks = [declared[1]] if declared else [mark for mark in _SEPARATORS if mark in text]
     found = [_Attempt.make(mark, text, start, path) for mark in marks]
     found = [attempt for attempt in found if attempt.is_possible]
-    if not found:
+    if not any(attempt.fit >= _LEAST_FIT for attempt in found):
         attempt = _Attempt.make(" ", text, start, path)
-        found = [attempt] if attempt.is_possible and attempt.fit >= 0.5 else []
+        found = [attempt] if attempt.is_possible and attempt.fit >= _LEAST_FIT else found
     if not found:
         found = [_Attempt.make(_NO_SEPARATOR, text, start, path)]
     return max(found, key=lambda attempt: attempt.fit).dialect(path)

@@ -166,7 +166,10 @@ class CsvSource(FileSource):
         pa = need("pyarrow", self.name)
         place_of = {name: at for at, name in enumerate(self._contents.names)}
         places = [place_of[name] for name in columns]
-        types = [self._contents.types[at] for at in places]
+        types = [
+            "text" if name in self._in_words else self._contents.types[at]
+            for name, at in zip(columns, places, strict=True)
+        ]
         numbers = [str(at) for at in places]
         first = 0
         repair = Repair(self._dialect, self.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,20 @@ class FrameSource(TableSource):
         The name of the frame in messages.
     notes : sequence of str
         What was guessed or left out when the frame was read.
+    origin : TableSource, optional
+        What it was read from, with the same columns and rows.
     """
 
-    def __init__(self, frame: Any, name: str = "the frame", notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        frame: Any,
+        name: str = "the frame",
+        notes: Sequence[str] = (),
+        origin: TableSource | None = None,
+    ) -> None:
         super().__init__(name)
         self._notes = tuple(notes)
+        self.origin = origin
         supported = as_narwhals(frame, name)
         if supported is None:
             remedy = "make one by pandas.DataFrame" if isinstance(frame, Iterable) else "give one"
@@ -76,6 +85,21 @@ class FrameSource(TableSource):
         """Return the frame itself, or a pandas frame with its values."""
         self.check()
         return self._frame
+
+    def with_texts(self, columns: Collection[str]) -> TableSource:
+        """Return the table with some columns as texts, which no longer knows its origin.
+
+        Without one it is returned as it is.
+        """
+        if self.origin is None:
+            return self
+        frame = self._frame.copy(deep=False)
+        if names := list(columns):
+            chunks = self.origin.with_texts(names).chunks(names)
+            texts = need("pandas", self.name).concat(list(chunks))
+            for name in names:
+                frame[name] = texts[name].set_axis(frame.index)
+        return FrameSource(frame, self.name, self.notes)
 
     def _select(self, columns: Sequence[str] | None) -> Any:
         if columns is None:

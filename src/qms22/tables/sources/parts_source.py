@@ -222,13 +222,16 @@ class PartsSource(BatchSource):
         self, columns: list[str], positions: NDArray[np.intp] | None
     ) -> Iterator[tuple[int, Any]]:
         pa = need("pyarrow", self.name)
+        # Texts of the files themselves, and not of the values that were read from them.
+        texts = [name for name in columns if self._type(name) == pa.string()]
         first = 0
         for at, part in enumerate(self._used):
             source = part.source
             if has_any(positions, first, source.n_rows):
                 wanted = None if positions is None else positions[positions >= first] - first
                 own = [part.own[name] for name in columns if name in part.own]
-                for start, batch in source._parts(own or source.names[:1], wanted):
+                in_words = source.with_texts([part.own[name] for name in texts if name in part.own])
+                for start, batch in in_words.batches(own or source.names[:1], wanted):
                     arrays = [self._column(name, part, at, batch) for name in columns]
                     yield first + start, pa.record_batch(arrays, names=columns)
             first += source.n_rows
@@ -236,9 +239,13 @@ class PartsSource(BatchSource):
     def _column(self, name: str, part: _Part, at: int, batch: Any) -> Any:
         """Return a column of a batch, which is a key, or missing, if the part lacks it."""
         if name in part.own:
-            return cast_column(batch.column(part.own[name]), self._types[name])
+            return cast_column(batch.column(part.own[name]), self._type(name))
         value = self._key_values[name][at] if name in part.keys else None
-        return _repeat(value, batch.num_rows, self._types[name])
+        return _repeat(value, batch.num_rows, self._type(name))
+
+    def _type(self, name: str) -> Any:
+        """Return the type of a column, which may have to be text."""
+        return need("pyarrow", self.name).string() if name in self._in_words else self._types[name]
 
 
 def _repeat(value: Any, n_rows: int, type_: Any) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 from qms22.tables.sources.frame_source import FrameSource
@@ -23,7 +24,8 @@ def rename_columns(source: TableSource, names: Mapping[str, str]) -> TableSource
     if isinstance(source, FrameSource):
         frame = source.read()
         called = [names.get(str(name), str(name)) for name in frame.columns]
-        return FrameSource(frame.set_axis(called, axis=1), source.name, source.notes)
+        origin = None if source.origin is None else rename_columns(source.origin, names)
+        return FrameSource(frame.set_axis(called, axis=1), source.name, source.notes, origin)
     return RenamedSource(source, names)
 
 
@@ -96,6 +98,12 @@ class RenamedSource(TableSource):
     def read(self) -> Any:
         """Read the whole table."""
         return self._source.read().rename(columns=self._names)
+
+    def with_texts(self, columns: Collection[str]) -> TableSource:
+        """Return the table with some columns as texts."""
+        source = copy(self)
+        source._source = self._source.with_texts(self._old(list(columns)) or ())
+        return source
 
     def place(self, row: int) -> str:
         """Return where a row is, for messages."""

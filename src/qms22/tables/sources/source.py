@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.packages import need
+from qms22.tables.sources.column_types import cast_column
 from qms22.tables.sources.compressed import TableFile, shorten_error
 
 # Rows of a batch or chunk.
@@ -110,6 +112,17 @@ class TableSource(ABC):
             the table was made from.
         """
 
+    def with_texts(self, columns: Collection[str]) -> TableSource:
+        """Return the table with some columns as texts; where it has no texts, as it is.
+
+        Parameters
+        ----------
+        columns : collection of str
+            Columns that were read as numbers, booleans or dates. In a text file these are texts,
+            and "1.10" is not "1.1".
+        """
+        return self
+
     def check(self) -> None:
         """Raise ValueError if the table has no rows or no columns."""
         if not self.n_rows or not self.names:
@@ -130,14 +143,40 @@ class EmptyTableError(ValueError):
 class BatchSource(TableSource):
     """A table that is read as Arrow record batches."""
 
+    # Columns that are to be texts, and the same table without them: its file may end with it.
+    _in_words: frozenset[str] = frozenset()
+    _original: BatchSource | None = None
+
     @abstractmethod
     def _parts(
         self, columns: list[str], positions: NDArray[np.intp] | None
     ) -> Iterator[tuple[int, Any]]:
         """Read Arrow record batches, each with the position of its first row.
 
-        Batches without any of `positions`, which ascend, may be left out.
+        Batches without any of `positions`, which ascend, may be left out. Where the file has texts,
+        columns of `_in_words` are these.
         """
+
+    def with_texts(self, columns: Collection[str]) -> BatchSource:
+        """Return the table with some columns as texts."""
+        source = copy(self)
+        source._in_words, source._original = self._in_words.union(columns), self
+        return source
+
+    def batches(
+        self, columns: list[str], positions: NDArray[np.intp] | None
+    ) -> Iterator[tuple[int, Any]]:
+        """Read Arrow record batches as `_parts` does; what has to be text is."""
+        for first, batch in self._parts(columns, positions):
+            yield first, self._as_texts(batch) if self._in_words else batch
+
+    def _as_texts(self, batch: Any) -> Any:
+        pa = need("pyarrow", self.name)
+        arrays = [
+            cast_column(column, pa.string()) if name in self._in_words else column
+            for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        ]
+        return pa.record_batch(arrays, names=batch.schema.names)
 
     def chunks(
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
@@ -145,7 +184,7 @@ class BatchSource(TableSource):
         """Read the table in chunks."""
         pd = need("pandas", self.name)
         first = 0
-        for table in _rechunk(self._parts(self._wanted(columns), None), n_rows):
+        for table in _rechunk(self.batches(self._wanted(columns), None), n_rows):
             frame = self._to_frame(table, pd.ArrowDtype if exact else None)
             frame.index = pd.RangeIndex(first, first + len(frame))
             first += len(frame)
@@ -160,7 +199,7 @@ class BatchSource(TableSource):
         ascending = wanted[order]
         pieces, n_found = [], 0
         # One batch has the types, even if no row of it is wanted.
-        for first, batch in self._parts(self._wanted(columns), ascending if wanted.size else None):
+        for first, batch in self.batches(self._wanted(columns), ascending if wanted.size else None):
             last = int(np.searchsorted(ascending, first + batch.num_rows))
             if last > n_found or not wanted.size:
                 pieces.append(pa.table(batch).take(pa.array(ascending[n_found:last] - first)))
@@ -177,7 +216,7 @@ class BatchSource(TableSource):
         try:
             with self._parsed_once():
                 self.check()
-                batches = [batch for _, batch in self._parts(self.names, None)]
+                batches = [batch for _, batch in self.batches(self.names, None)]
             self._check_count(sum(batch.num_rows for batch in batches), self.n_rows)
             return self._to_frame(need("pyarrow").Table.from_batches(batches))
         except MemoryError as error:

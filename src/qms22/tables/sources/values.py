@@ -8,6 +8,7 @@ from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from qms22._runtime.packages import need
+from qms22.tables.columns.cells import to_float
 from qms22.tables.texts.words import CSV_MISSING, number_text
 
 # The largest whole number that Arrow can hold.
@@ -70,11 +71,14 @@ def arrow_column(values: Sequence[Any], to: Any) -> Any:
     if types <= {str} and pa.types.is_string(to):
         texts = {value: text_of(value) for value in set(values) if value is not None}
         return pa.array(list(map(texts.get, values)), to)
-    if types <= {int, float, bool} and not pa.types.is_string(to):
+    are_numbers = types <= {int, float, bool} and not pa.types.is_string(to)
+    if are_numbers and not (int in types and pa.types.is_floating(to)):
         return pa.array(values, to, from_pandas=True)
     read: Callable[[Any], Any]
     if pa.types.is_string(to):
         read = text_of
+    elif pa.types.is_floating(to):
+        read = _number
     elif pa.types.is_timestamp(to):
         read = _moment
     elif pa.types.is_list(to):
@@ -109,6 +113,11 @@ def _moment(value: Any) -> datetime | None:
     if type(value) is date:
         return datetime.combine(value, time())
     return None if type(value) is str else value
+
+
+def _number(value: Any) -> float | None:
+    # Arrow refuses whole numbers that a float cannot hold to the last digit.
+    return None if type(value) is str else to_float(value)
 
 
 def _unless_text(value: Any) -> Any:

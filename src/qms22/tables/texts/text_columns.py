@@ -65,9 +65,12 @@ def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64], is_asked: 
 
 
 def most_frequent(pairs: Sequence[tuple[T, float]]) -> tuple[T, float]:
-    """Return the value with the largest total weight, and its share."""
+    """Return the value with the largest total weight, and its share.
+
+    The order of the pairs does not decide between values of the same weight.
+    """
     totals: dict[T, float] = {}
     for value, weight in pairs:
         totals[value] = totals.get(value, 0.0) + weight
-    best = max(totals, key=totals.__getitem__)
+    best = max(totals, key=lambda value: (totals[value], repr(value)))
     return best, float(totals[best] / (sum(totals.values()) or 1.0))
