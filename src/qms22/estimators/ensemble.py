@@ -57,10 +57,11 @@ from qms22.estimators.weights import (
 # What max_samples="auto" means.
 AUTO_SAMPLES = 7_000
 
-# Known-normal rows that the batch is compared with: at least the first number, and for large batches
-# so many per row. With two for each, a false discovery rate of 0.1 can flag five rows.
-_LEAST_COMPARED = 20_000
+# Known-normal rows that the batch is compared with: so many per row of the batch, but not fewer than
+# the second number nor more than the third. With two for each, a false discovery rate of 0.1 can
+# flag five rows; with the most, 50 of a million.
 _COMPARED_PER_ROW = 2
+_LEAST_COMPARED, _MOST_COMPARED = 20_000, 200_000
 
 
 class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
@@ -358,7 +359,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
 
 def rows_to_compare(n_batch: int) -> int:
     """Return how many known-normal rows to compare so many rows with, at most."""
-    return max(_LEAST_COMPARED, _COMPARED_PER_ROW * n_batch)
+    return min(max(_LEAST_COMPARED, _COMPARED_PER_ROW * n_batch), _MOST_COMPARED)
 
 
 def _learn_forest(
