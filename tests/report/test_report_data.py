@@ -232,7 +232,7 @@ def test_flags_and_p_values_are_those_of_the_run() -> None:
     assert run.flagged[:30].all()
     assert not run.flagged[30:].any()
     p_value = next(spec for spec in header["columns"] if spec["role"] == "p")
-    assert column_values(p_value, array) == run.results["p_value"].tolist()
+    assert column_values(p_value, array) == pytest.approx(run.results["p_value"].tolist(), rel=1e-8)
 
 
 def test_the_truth_does_not_take_the_name_of_a_column() -> None:

@@ -7,10 +7,10 @@
 >>> iris = load_iris(as_frame=True).data
 >>> with TemporaryDirectory() as folder:
 ...     path = Path(folder, "iris.sqlite")
-...     _ = qms22.detect(iris[:40], iris[40:54], k=4, history=path)
+...     _ = qms22.detect(iris[:40], iris[40:52], k=2, history=path)
 ...     entry = qms22.BatchHistory(path).entries()[-1]
 >>> entry.number, entry.decision, entry.n_rows, entry.n_flagged
-(1, 'anomalies', 14, 4)
+(1, 'anomalies', 12, 2)
 """
 
 from __future__ import annotations
