@@ -46,6 +46,20 @@ def words_of(text: str) -> str:
     return " ".join(text.split())
 
 
+def assert_coherent(table: pd.DataFrame) -> None:
+    """Flags are the first rows of the ranking, and the rows with the lowest p-values."""
+    assert table["rank"].tolist() == list(range(1, len(table) + 1))
+    assert table["score"].is_monotonic_decreasing
+    assert table["p_value"].is_monotonic_increasing
+    n_flagged = int(table["flagged"].sum())
+    assert table["flagged"][:n_flagged].all()
+    assert (
+        table["p_value"][:n_flagged].max() <= table["p_value"][n_flagged:].min()
+    ) or not n_flagged
+    assert table["false_at_most"].is_monotonic_increasing
+    assert (table["false_at_most"] <= table["rank"]).all()
+
+
 def assert_refused(result: Result | subprocess.CompletedProcess[str], *words: str) -> None:
     """Exit code 2, one sentence, and nothing else."""
     sentence = words_of(result.stderr)

@@ -24,9 +24,8 @@ ENTRY = HistoryEntry(
     n_normal=400,
     n_rows=200,
     n_flagged=3,
-    share=0.02,
     moved=(("month", "1 to 2 → 3"),),
-    settings={"fdr": 0.1, "ignore": ["a"], "k": None},
+    settings={"fdr": 0.1, "ignore": ["a"], "k": None, "fewest_outliers": 2},
     version="0.2",
 )
 ROWS = to_parquet(pd.DataFrame({"x": [1.0]}))

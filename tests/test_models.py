@@ -21,7 +21,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import qms22
 from qms22 import QMS22, QMS22Ensemble
-from qms22.detection import score
+from qms22.detection import detect, score
 from qms22.detection.encoding import encode_tables
 from qms22.detection.scorer import TableScorer, learn_checks
 from qms22.estimators.learning import MOST_REFERENCES
@@ -230,7 +230,7 @@ def write_model() -> None:
     # Without an encoder of scikit-learn: that one warns when scikit-learn's version changes.
     detector = QMS22Ensemble(n_splits=2, contamination=20, random_state=0)
     detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
-    checks = learn_checks(encoded, 0)
+    checks = learn_checks(encoded, 0).checks
     raised = TableScorer(encoded.encoder, detector, checks).score_batch(encoded).scores
     checks.threshold = float(np.sort(raised)[-20])
     path = MODELS / f"format{FORMAT}.skops"
@@ -272,6 +272,19 @@ def test_checks_of_earlier_versions_load(number: int) -> None:
     np.testing.assert_allclose(found.scores, expected["scores"], rtol=1e-5)
     reasons = {str(row): [str(each) for each in found.reasons[row]] for row in found.top.tolist()}
     assert reasons == expected["reasons"]
+
+
+def test_the_threshold_that_is_named_is_the_one_that_is_used(tmp_path: Path) -> None:
+    normal, batch = breast_cancer()
+    found = detect(normal, batch, k=15, n_jobs=1)
+    assert found.checks is not None
+    path = tmp_path / "m.skops"
+    save_model(path, found.detector, encoder=found.encoder, checks=found.checks)
+    model = load_model(path)
+    assert model.facts["threshold"] == found.checks.threshold
+    scored = score(model, batch)
+    np.testing.assert_array_equal(scored.flagged, scored.scores > model.facts["threshold"])
+    assert scored.n_flagged == 15
 
 
 def test_a_model_without_checks_scores_as_its_detector_does() -> None:

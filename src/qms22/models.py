@@ -110,7 +110,7 @@ class SavedModel:
     facts : mapping
         "version" of qms22 that saved it, when it was "created" (UTC), "parameters", "features"
         (their names, or None), "n_features", "threshold" (rows with a higher score are
-        flagged), and the other facts given to `save_model`.
+        flagged: that of the checks if there are some), and the other facts given to `save_model`.
     checks : TableChecks or None
         The checks of single cells, if some were saved.
     """
@@ -182,7 +182,8 @@ def save_model(
         )
     check_is_fitted(detector)
     detector = detector.without_rows()
-    header = _header(detector, facts)
+    threshold = -detector.offset_ if checks is None else checks.threshold
+    header = _header(detector, threshold, facts)
     try:
         data = skops_io.dumps({"detector": detector, "encoder": encoder, "checks": checks})
     except Exception as error:  # objects of users can raise anything
@@ -245,7 +246,7 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
     )
 
 
-def _header(detector: BatchDetector, facts: dict[str, Any]) -> str:
+def _header(detector: BatchDetector, threshold: float, facts: dict[str, Any]) -> str:
     """Return the format and the facts as JSON."""
     names = getattr(detector, "feature_names_in_", None)
     own = {
@@ -254,7 +255,7 @@ def _header(detector: BatchDetector, facts: dict[str, Any]) -> str:
         "parameters": {name: _plain(value) for name, value in detector.get_params().items()},
         "features": None if names is None else [str(name) for name in names],
         "n_features": detector.n_features_in_,
-        "threshold": -detector.offset_,
+        "threshold": threshold,
     }
     taken = sorted(own.keys() & facts.keys())
     if taken:

@@ -57,7 +57,7 @@ def test_pipes(files: Path) -> None:
     assert result.returncode == 0, result.stderr
     scored = run_process("score", "m.skops", "/dev/stdin", "--id", "visit", cwd=files, input=table)
     # A model does not keep the known-normal rows that combinations are counted in.
-    assert scored.stdout == re.sub(", as in none of [0-9]+ normal rows", "", result.stdout)
+    assert scored.stdout == re.sub(", as in (none|[0-9]+) of [0-9]+ normal rows", "", result.stdout)
 
 
 def test_large_files_are_read_part_by_part_by_themselves(
@@ -76,16 +76,11 @@ def test_large_files_are_read_part_by_part_by_themselves(
     assert result.exit_code == 0, result.output
     assert "note: batch.csv would take much of the memory" in words_of(result.stderr)
     assert pd.read_csv(files / "s.csv")["visit"].tolist() == names
-    monkeypatch.setattr(streaming, "LEAST_DRAW", 100)
-    result = run(*DETECT, "--fdr", "0.1", cwd=files)
-    assert result.exit_code == 2
-    assert "a false discovery rate needs all 150 rows" in words_of(result.stderr)
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--fdr", "0.1", "--max-samples", "100"], "only 100 are drawn"),
         (["--max-samples", "0"], "0 is not in the range x>=1"),
         (
             ["--max-samples", "100", "--ignore", "height"],

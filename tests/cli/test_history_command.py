@@ -15,7 +15,7 @@ from qms22 import BatchHistory
 from qms22.cli.history import _print_on_terminal
 
 DETECT = ("detect", "normal.csv")
-FAST = ("--preset", "paper", "--n-jobs", "1", "--history", "h.sqlite", "--quiet")
+FAST = ("--n-jobs", "1", "--history", "h.sqlite", "--quiet")
 
 
 def orders(n_rows: int, seed: int) -> pd.DataFrame:
@@ -56,6 +56,9 @@ def test_batches_are_listed_and_accepted(files: Path) -> None:
     assert first["accepted"]
     assert not second["accepted"]
     assert json.loads(first["settings"])["fdr"] == 0.1
+    assert first["fewest_outliers"] == "0"
+    assert 0 < int(second["fewest_outliers"]) <= 10
+    assert int(second["flagged"]) >= 10
     assert int(second["known_normal_rows"]) == 600
     first, second = listed(files, "--take-back", 1, "--accept", 2)
     assert not first["accepted"]

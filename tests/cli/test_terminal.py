@@ -19,7 +19,7 @@ from command_line import COMMAND, words_of
 
 from qms22 import Detection, detect
 from qms22.cli.shared import in_options, say
-from qms22.cli.terminal import columns_that_matter, print_found, rows_to_show, title_of
+from qms22.cli.terminal import columns_that_matter, flagged_to_show, print_found
 from qms22.detection import RowReason
 from qms22.detection.findings import Finding
 
@@ -51,7 +51,7 @@ def found() -> Detection:
         ]
         for row in range(100)
     }
-    return replace(found, reasons=reasons)
+    return replace(found, reasons=reasons, findings=())
 
 
 class Screen(io.StringIO):
@@ -89,7 +89,9 @@ def test_everything_fits_the_width(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = shown(with_finding(found, [0, 1]), width, monkeypatch, capsys)
-    assert text.index("1 finding") < text.index("The 30 most suspicious of 100 rows")
+    assert text.index("1 finding") < text.index("The 30 most suspicious rows")
+    assert "at least" not in text
+    assert "not certain" not in text
     assert "amount > 500, outside all normal rows" in text
     assert "A20000" in text
     assert "99 % of normal rows" in words_of(text)
@@ -100,13 +102,13 @@ def test_everything_fits_the_width(
 
 def test_few_rows_of_a_finding_are_shown(found: Detection) -> None:
     rows = [*range(3, 30)]
-    names = rows_to_show(with_finding(found, rows)).results[1][1]
+    names = flagged_to_show(with_finding(found, rows)).results[1][1]
     assert {"A20000", "A20001", "A20002"} <= {*names}
     assert len(names) == 6
 
 
 def test_columns_that_matter_are_chosen_by_reasons_and_room(found: Detection) -> None:
-    rows = rows_to_show(found)
+    rows = flagged_to_show(found)
     assert columns_that_matter(rows, 60) == []
     assert columns_that_matter(rows, 80) == ["amount"]
     assert columns_that_matter(rows, 200) == ["amount", "note", "country"]
@@ -115,23 +117,52 @@ def test_columns_that_matter_are_chosen_by_reasons_and_room(found: Detection) ->
 def test_if_nothing_is_flagged_the_first_rows_are_shown(
     found: Detection, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    none = replace(found, flagged=np.zeros(100, dtype=bool), fdr=0.1, p_values=np.full(100, 0.5))
+    none = replace(found, flagged=np.zeros(100, dtype=bool), fdr=0.1)
     text = words_of(shown(none, 100, monkeypatch, capsys))
-    title = "No row is flagged at a false discovery rate of 0.1; the most suspicious of 100 rows"
-    assert f"{title}, not certain" in text
+    assert text.startswith("The most suspicious rows, not certain")
     assert text.count("99 % of normal rows") == 10
     assert "more rows" not in text
 
 
-def test_titles(found: Detection) -> None:
-    flagged = np.arange(100) == 3
-    assert title_of(replace(found, fdr=0.2, flagged=flagged)) == (
-        "1 of 100 rows is flagged at a false discovery rate of 0.2"
-    )
-    assert title_of(replace(found, normal=None)) == "30 of 100 rows are flagged"
+def test_below_few_flagged_rows_others_are_shown_up_to_ten(
+    found: Detection, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flagged = np.isin(np.arange(100), found.ranking[:4])
+    text = shown(replace(found, flagged=flagged, fdr=0.1), 100, monkeypatch, capsys)
+    first, line, others = re.split("^(─+)$", text, flags=re.MULTILINE)
+    assert first.startswith("4 flagged rows ")
+    assert len(line) == 100
+    assert others.strip().startswith("The next most suspicious rows, not certain")
+    ranks = [
+        [int(rank) for rank in re.findall(r"^ ?(\d+)  ", part, re.M)] for part in (first, others)
+    ]
+    assert ranks == [[1, 2, 3, 4], [5, 6, 7, 8, 9, 10]]
+    flagged = np.isin(np.arange(100), found.ranking[:12])
+    text = shown(replace(found, flagged=flagged, fdr=0.1), 100, monkeypatch, capsys)
+    assert "not certain" not in text
+
+
+def test_findings_say_how_many_rows_are_anomalies_at_least(
+    found: Detection, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (finding,) = with_finding(found, [0, 1, 2]).findings
+    certain = replace(found, findings=(replace(finding, fewest_outliers=2),))
+    assert "   3  at least 2  amount > 500" in shown(certain, 100, monkeypatch, capsys)
+
+
+def test_titles(
+    found: Detection, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flagged = np.isin(np.arange(100), found.ranking[:1])
     assert found.verdict is not None
     fine = replace(found, verdict=replace(found.verdict, decision="fine"))
-    assert title_of(fine) == "The 30 most suspicious of 100 rows, not certain"
+    for result, title in (
+        (replace(found, fdr=0.2, flagged=flagged), "1 flagged row"),
+        (replace(found, normal=None), "30 flagged rows"),
+        (found, "The 30 most suspicious rows"),
+        (fine, "The 30 most suspicious rows, not certain"),
+    ):
+        assert shown(result, 100, monkeypatch, capsys).splitlines()[0].strip() == title
 
 
 def test_numbers_that_name_rows_are_not_rounded(
@@ -182,17 +213,41 @@ def test_a_run_shows_its_stages_on_a_terminal(tmp_path: Path) -> None:
             assert process.wait(timeout=120) == 0
         os.close(secondary)
         text = os.read(primary, 100_000).decode()
-        for stage in ("reading normal.csv", "learning", "calibrating", "writing page.html"):
+        for stage in ("reading normal.csv", "learning", "scoring", "writing page.html"):
             assert (f"\r\x1b[K{stage}" in text) == is_shown
 
 
-def test_notes_name_rows_by_their_id() -> None:
-    rng = np.random.default_rng(0)
-    normal, batch = (pd.DataFrame(rng.normal(size=(n, 3)), columns=[*"abc"]) for n in (150, 100))
-    batch.loc[7, ["a", "b"]] = 9.0
-    batch.loc[2, "c"] = np.nan  # dropped: positions among the rows that are left differ
-    for names, expected in ((None, "7"), ("order", "A7")):
-        named = batch if names is None else batch.assign(order=[f"A{at}" for at in range(100)])
-        with pytest.warns(UserWarning, match="no row is flagged") as told:
-            detect(normal, named, id=names, fdr=0.1, missing="drop", n_jobs=1)
-        assert re.search(rf"look at rows? {expected}\b", str(told[0].message))
+def test_with_few_known_normal_rows_it_says_how_many_would_do(tmp_path: Path) -> None:
+    orders(60, 1).to_csv(tmp_path / "normal.csv", index=False)
+    batch = orders(80, 2)
+    batch.loc[7, "amount"] = 70_000.0
+    batch.to_csv(tmp_path / "batch.csv", index=False)
+    command = ("detect", "normal.csv", "batch.csv", "--id", "order", "--n-jobs", "1")
+    primary, secondary = pty.openpty()
+    with subprocess.Popen(
+        [str(COMMAND), *command],
+        cwd=tmp_path,
+        stdout=secondary,
+        stderr=secondary,
+        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+    ):
+        os.close(secondary)
+        pieces = []
+        try:
+            while piece := os.read(primary, 100_000):
+                pieces.append(piece)
+        except OSError:  # the terminal is closed
+            pass
+    os.close(primary)
+    text = words_of(re.sub(r"\x1b\[[\d;]*[mK]", "", b"".join(pieces).decode()))
+    places = [
+        text.index(words)
+        for words in (
+            "None of 80 rows is flagged (false discovery rate 0.1).",
+            "799 known-normal rows would do for a single row.",
+            "The most suspicious rows, not certain",
+            "1 A20007 0.016",
+            "numbers: amount",
+        )
+    ]
+    assert places == sorted(places)

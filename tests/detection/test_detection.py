@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from command_line import assert_coherent
 from page_data import read_page
 from visits import N_BATCH, PLAIN, SICK, visits, write_visits
 
@@ -39,12 +40,10 @@ def found(tables: tuple[pd.DataFrame, pd.DataFrame]) -> Detection:
 
 @pytest.fixture(scope="module")
 def by_rate(tables: tuple[pd.DataFrame, pd.DataFrame]) -> Detection:
-    """Of the flagged rows some have a lower rank than others that are not flagged."""
     normal, batch = tables
-    rng = np.random.RandomState(3)
-    batch = batch.assign(pulse=batch["pulse"] + rng.gamma(1, 8, len(batch)))
-    with pytest.warns(UserWarning, match="may only show that the batch has drifted"):
-        return detect(normal, batch, id="visit", fdr=0.3, preset="paper", n_jobs=1)
+    batch = batch.assign(pulse=batch["pulse"])
+    batch.loc[batch.index[:12], "weight"] += 90.0
+    return detect(normal, batch, id="visit", fdr=0.3, n_jobs=1)
 
 
 def test_the_table_has_results_first_and_keeps_the_index(
@@ -86,26 +85,28 @@ def test_an_index_may_hold_labels_twice(tables: tuple[pd.DataFrame, pd.DataFrame
     pd.testing.assert_frame_equal(table.reset_index(drop=True), expected)
 
 
-def test_rank_follows_score_though_flags_need_not(by_rate: Detection) -> None:
+def test_flags_are_the_first_rows(by_rate: Detection) -> None:
     table = by_rate.table()
     assert by_rate.p_values is not None
-    assert table["rank"].tolist() == list(range(1, N_BATCH + 1))
-    assert table["score"].is_monotonic_decreasing
+    assert_coherent(table)
     flagged = table[table["flagged"]]
-    assert 0 < len(flagged) < flagged["rank"].max()  # or this would show nothing
-    assert flagged["p_value"].max() < table["p_value"][~table["flagged"]].min()
+    assert 10 < len(flagged) < N_BATCH / 2
+    assert table["false_at_most"].tolist() == [
+        by_rate.false_at_most(k) for k in range(1, N_BATCH + 1)
+    ]
     np.testing.assert_array_equal(table["p_value"], by_rate.p_values[by_rate.ranking])
     pd.testing.assert_frame_equal(by_rate.table(only_flagged=True), flagged)
     summary = by_rate.summary()
-    assert summary.columns.tolist() == table.columns[:6].tolist()
-    pd.testing.assert_frame_equal(summary, flagged.iloc[:, :6])
+    assert summary.columns.tolist() == table.columns[:7].tolist()
+    pd.testing.assert_frame_equal(summary, flagged.iloc[:, :7])
     assert set(by_rate.top) | set(by_rate.ranking[:10]) == set(by_rate.reasons)
 
 
 def test_all_outputs_flag_the_same_rows(by_rate: Detection, tmp_path: Path) -> None:
     table = by_rate.table()
-    header, array, columns = read_page(by_rate.report(tmp_path / "page.html"))
-    np.testing.assert_array_equal(array(header["flagged"]), table["flagged"])
+    header, _, columns = read_page(by_rate.report(tmp_path / "page.html"))
+    assert header["nFlagged"] == table["flagged"].sum()
+    assert header["isRate"]
     assert columns["visit"] == table["visit"].tolist()
     np.testing.assert_allclose(columns["p_value"], table["p_value"], rtol=1e-8)
     np.testing.assert_allclose(columns["score"], table["score"], rtol=1e-8)
@@ -144,10 +145,10 @@ def test_columns_of_the_batch_that_clash_get_a_line_below() -> None:
         *("score_", "rank_", "flagged_", "p_value", "row"),
     ]
     assert named.summary().columns.tolist() == named.table().columns[:5].tolist()
-    with pytest.warns(UserWarning, match="no row is flagged"):
-        rated = detect(normal, batch, preset="paper", fdr=0.01, n_jobs=1)
+    with pytest.warns(UserWarning, match="2999 known-normal rows would do for a single row"):
+        rated = detect(normal, batch, fdr=0.01, n_jobs=1)
     assert rated.table().columns.tolist() == [
-        *("rank", "row", "score", "flagged", "reasons", "p_value"),
+        *("rank", "row", "score", "flagged", "reasons", "p_value", "false_at_most"),
         *("score_", "rank__", "rank_", "flagged_", "p_value_", "row_"),
     ]
 
@@ -169,7 +170,7 @@ def test_frames_and_files_of_any_kind_agree(tmp_path: Path) -> None:
 def test_it_is_what_the_steps_one_by_one_give(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     normal, batch = tables
     encoder = TabularEncoder(ignore=["visit"]).fit(normal)
-    detector = QMS22Ensemble(random_state=0, n_jobs=1, contamination=8)
+    detector = QMS22Ensemble(random_state=0, n_jobs=1, contamination=1)
     rows = encoder.transform(batch)
     detector.fit(encoder.transform(normal), unlabeled=rows, groups=encoder.groups_)
     found = detect(normal, batch, k=8, id="visit", n_jobs=1)
@@ -190,7 +191,13 @@ def test_a_short_text_for_terminals_and_notebooks(found: Detection, by_rate: Det
     assert repr(found) == "Detection: 8 of 150 rows flagged; contains anomalies"
     n_flagged = len(by_rate.top)
     assert repr(by_rate).startswith(f"Detection: {n_flagged} of 150 rows flagged at fdr=0.3, ")
-    assert "95 % interval" in repr(by_rate)
+    assert f"at most {by_rate.false_at_most()} of them normal; contains anomalies" in repr(by_rate)
+    most = by_rate.false_at_most()
+    assert by_rate.answer == (
+        f"{n_flagged} of 150 rows are flagged (false discovery rate 0.3); at most {most} of them "
+        "are normal (90 % sure)."
+    )
+    assert found.answer == "8 of 150 rows are flagged."
     html = found._repr_html_()
     assert html.count("<tr>") == 9
     assert found.table()["visit"].iloc[0] in html
@@ -226,11 +233,8 @@ def test_of_a_large_batch_the_page_holds_the_first_and_all_flagged_rows(
     assert (header["nRows"], header["nKept"]) == (150, 10)
     assert sum(header["scores"]["counts"]) == 150
     assert columns["rank"] == list(range(1, 11))
-    header, array, _ = read_page(by_rate.report(tmp_path / "b.html"))
-    last = by_rate.summary()["rank"].max()
-    assert last > 10
-    assert header["nKept"] == last
-    assert array(header["flagged"]).sum() == len(by_rate.top)
+    header, _, _ = read_page(by_rate.report(tmp_path / "b.html"))
+    assert header["nKept"] == header["nFlagged"] == len(by_rate.top) > 10
 
 
 def test_dates_in_text_get_a_histogram_of_dates(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -30,19 +31,32 @@ def test_a_search_is_remembered(tmp_path: Path) -> None:
     normal, batch = readings(300, 1), readings(150, 2)
     batch["x"] += 8.0
     with pytest.warns(UserWarning, match="drifted"):
-        found = detect(normal, batch, fdr=0.2, history=path, **FAST)
+        found = detect(normal, batch, fdr=0.2, history=path, n_jobs=1)
     assert found.verdict is not None
-    assert found.contamination is not None
     (entry,) = found.history
     assert entry == BatchHistory(path).entries()[0]
     assert (entry.number, entry.decision, entry.n_rows, entry.n_normal) == (1, "drift", 150, 300)
     assert entry.sentence == str(found.verdict)
     assert entry.n_flagged == np.count_nonzero(found.flagged)
-    assert entry.share == found.contamination.share
+    assert entry.fewest_outliers == found.verdict.fewest_outliers
+    assert entry.fewest_outliers is not None
     assert [name for name, _ in entry.moved] == ["x"]
     assert entry.settings["fdr"] == 0.2
-    assert entry.settings["preset"] == "paper"
+    assert entry.settings["preset"] == "recommended"
     assert entry.accepted is None
+
+
+def test_entries_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    """They have an estimated share of outliers, and no lowest number of them."""
+    path = tmp_path / "h.sqlite"
+    filled(path, 1)
+    with sqlite3.connect(path) as database:
+        database.execute("update batches set share = 0.02, settings = '{\"fdr\": 0.1}'")
+    database.close()
+    (entry,) = BatchHistory(path).entries()
+    assert entry.fewest_outliers is None
+    assert entry.n_flagged == ENTRY.n_flagged
+    assert len(filled(path, 2).entries()) == 2
 
 
 def test_the_same_batch_again_replaces_its_entry(tmp_path: Path) -> None:
@@ -91,7 +105,7 @@ def searched(path: Path, batch: pd.DataFrame) -> tuple[Detection, list[str]]:
     """Search a batch to accept it, and return the warnings too."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        found = detect(readings(400, 1), batch, fdr=0.2, history=path, accept=True, **FAST)
+        found = detect(readings(400, 1), batch, fdr=0.2, history=path, accept=True, n_jobs=1)
     return found, [str(each.message) for each in told]
 
 

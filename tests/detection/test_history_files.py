@@ -67,7 +67,7 @@ def test_other_files_are_refused_and_left_as_they_are(
         "update batches set n_rows = 'many'",
         "update batches set time = x'ff00'",
         "update batches set decision = 'odd'",
-        "alter table batches drop column share",
+        "alter table batches drop column n_flagged",
         "drop table batches",
         "drop table kept_rows",
     ],

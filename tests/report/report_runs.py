@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from qms22.decisions.curve import bound_false
 from qms22.decisions.moved_columns import MovedColumn
+from qms22.decisions.ruler import Ruler
 from qms22.decisions.verdict import Verdict
 from qms22.report import PageContent, PageFinding, PageReason
 from qms22.tables.columns.cells import frame_cells
@@ -25,7 +27,6 @@ HISTORY = [
         "decision": decision,
         "n_rows": 1000,
         "n_flagged": n_flagged,
-        "share": n_flagged / 1000,
         "moved": moved,
     }
     for day, decision, n_flagged, moved in [
@@ -43,7 +44,6 @@ def content(
     normal: pd.DataFrame | None = None,
     *,
     k: int = 1,
-    flagged: Any = None,
     ids: Sequence[Any] | None = None,
     p_values: Any = None,
     reasons: Sequence[Sequence[Any]] = (),
@@ -51,14 +51,17 @@ def content(
     n_kept: int | None = None,
     **others: Any,
 ) -> PageContent:
-    """Content made of rows in any order; `flagged` is by position, and reasons are by rank."""
+    """Content made of rows in any order, of which the first k are flagged; reasons are by rank."""
     scores = np.asarray(scores, dtype=float)
     order = np.argsort(-scores, kind="stable")
     kept = order[:n_kept]
-    mask = np.isin(np.arange(len(scores)), order[:k]) if flagged is None else np.asarray(flagged)
     results = pd.DataFrame({"rank": np.arange(1, len(kept) + 1)})
     results["row" if ids is None else "id"] = kept if ids is None else np.asarray(ids)[kept]
-    results["score"], results["flagged"], results["reasons"] = scores[kept], mask[kept], ""
+    results["score"], results["flagged"], results["reasons"] = (
+        scores[kept],
+        results["rank"] <= k,
+        "",
+    )
     if p_values is not None:
         results["p_value"] = np.asarray(p_values)[kept]
     ranked, normal = rows.iloc[kept].reset_index(drop=True), rows if normal is None else normal
@@ -71,7 +74,7 @@ def content(
         "cells": {cells.name: cells for cells in frame_cells(ranked) or []},
         "normal": {cells.name: cells for cells in frame_cells(normal) or []},
         "n_normal": len(normal),
-        "flagged_by": f"the top {int(mask.sum())}",
+        "flagged_by": f"the top {k}",
         "truth": None if truth is None else np.asarray(truth, dtype=bool)[order],
     }
     return PageContent(**(given | others))
@@ -145,19 +148,18 @@ def plausible(n_rows: int = 1000, n_reasons: int | None = None, **others: Any) -
 
 
 def by_rate() -> PageContent:
-    """A run that has flagged rows by their p-values: thirty of the first forty."""
+    """A run that has flagged rows by their p-values: thirty of 200."""
+    ruler = Ruler.of(np.linspace(0, 4.4, 400))
     scores = np.linspace(5, 0, 200)
-    p_values = np.minimum(1, (1 + np.arange(200)) / 100)
-    p_values[3:40:4] = 0.5
-    flagged = p_values <= 0.4
-    rows = pd.DataFrame({"a": np.arange(200.0)})
     return content(
         scores,
-        rows,
-        flagged=flagged,
-        p_values=p_values,
-        truth=flagged,
+        pd.DataFrame({"a": np.arange(200.0)}),
+        k=30,
+        p_values=ruler.p_values(scores),
+        truth=np.arange(200) < 20,
         flagged_by="a false discovery rate of 0.1",
+        is_rate=True,
+        curve=bound_false(ruler.count(scores)),
     )
 
 
@@ -202,7 +204,6 @@ def hostile() -> PageContent:
                 "decision": HOSTILE,
                 "n_rows": 9,
                 "n_flagged": 9,
-                "share": None,
                 "moved": [HOSTILE],
             }
         ],

@@ -22,7 +22,7 @@ from qms22.report.history import history_bars
 from qms22.report.payload import Payload, shorten
 from qms22.report.prepare import pack_content
 from qms22.report.reasons import UNKNOWN, order_columns, pack_reasons
-from qms22.report.text import rarity
+from qms22.report.text import certainty, rarity
 from qms22.report.truth import outliers_found, roc_points, rows_reached
 from qms22.tables.columns.cells import Cells, frame_cells
 
@@ -228,10 +228,11 @@ def test_of_too_many_rows_the_page_holds_the_top() -> None:
 def test_flags_and_p_values_are_those_of_the_run() -> None:
     run = by_rate()
     header, array = unpacked(pack_content(run))
-    assert array(header["flagged"]).tolist() == run.flagged.tolist()
-    assert header["truth"]["nFlagged"] == header["truth"]["nOutliers"] == 30
+    assert header["nFlagged"] == 30
+    assert run.flagged[:30].all()
+    assert not run.flagged[30:].any()
     p_value = next(spec for spec in header["columns"] if spec["role"] == "p")
-    assert column_values(p_value, array) == run.results["p_value"].tolist()
+    assert column_values(p_value, array) == pytest.approx(run.results["p_value"].tolist(), rel=1e-8)
 
 
 def test_the_truth_does_not_take_the_name_of_a_column() -> None:
@@ -324,8 +325,14 @@ def test_findings_say_how_usual_they_are(share: float, p_value: float, words: st
     assert rarity(PageFinding("a", [0], ("a",), share, p_value)) == words
 
 
+def test_findings_say_how_certain_they_are() -> None:
+    finding = PageFinding("a", range(40), ("a",), None, None, 31)
+    assert certainty(finding) == "of these at least 31 are anomalies (90\xa0% sure)"
+    assert certainty(finding._replace(fewest_outliers=None)) == ""
+
+
 def test_the_strip_shows_the_last_batches() -> None:
-    entry = {"when": "2026-01-01", "batch": "a.csv", "n_rows": 100, "share": None, "moved": ["x"]}
+    entry = {"when": "2026-01-01", "batch": "a.csv", "n_rows": 100, "moved": ["x"]}
     history = [
         {**entry, "decision": decision, "n_flagged": n_flagged}
         for decision, n_flagged in (("fine", 0), ("anomalies", 5), ("drift", 20), ("odd", 0))

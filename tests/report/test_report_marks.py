@@ -167,18 +167,19 @@ def test_the_file_of_marks_is_one_that_detect_reads(
     assert "2 marks used: 1 anomaly, 1 normal" in result.stderr
 
 
-def test_verdict_notes_and_history_stand_at_the_top(open_report: Any) -> None:
+def test_verdict_and_history_stand_at_the_top_and_notes_below_the_rows(open_report: Any) -> None:
     moved = [MovedColumn("amount", "mean 20 → 45", 1e-6, 1.0, 0.3)]
     notes = ["a.csv: 2 lines above the header were skipped", "b", "c", "d"]
-    run = plausible(verdict=VERDICT, moved=moved, history=HISTORY, notes=notes)
+    answer = "40 of 1,000 rows are flagged."
+    run = plausible(verdict=VERDICT, answer=answer, moved=moved, history=HISTORY, notes=notes)
     page = open_report(run)
-    assert page.inner_text(".verdict").startswith("The batch contains anomalies: at least 31 of")
+    verdict, flagged = page.locator(".verdict > p").all_inner_texts()[:2]
+    assert verdict.startswith("The batch contains anomalies: at least 31 of")
+    assert flagged == answer
     assert "mean 20 → 45" in page.inner_text(".verdict")
     page.click(".verdict button >> text=amount")
     assert page.locator("#feature option:checked").inner_text() == "amount"
-    assert not page.is_visible(".notes li")
-    page.click(".notes summary")
-    assert page.locator(".notes li").all_inner_texts() == notes
+    assert page.locator("#run ~ #section-columns .notes li").all_inner_texts() == notes
     titles = page.locator("#section-history g title").all_text_contents()
     assert titles[2].replace("\xa0", " ") == (
         "2026-10-03 06:00, payments-3.csv: drift, 110 of 1000 rows flagged (11 %); "

@@ -85,29 +85,70 @@ def test_the_box_takes_any_number_and_mends_wrong_ones(open_report: Any) -> None
 def test_it_starts_with_the_rows_that_the_run_has_flagged(open_report: Any) -> None:
     run = by_rate()
     page = open_report(run)
-    expected = [rank + 1 for rank in np.flatnonzero(run.flagged)]
+    expected = list(range(1, 31))
     assert "as flagged by a false discovery rate of 0.1" in page.inner_text(".control")
     words = page.inner_text("#counts").replace("\xa0", " ")
-    assert "30 of 200 rows flagged (15 %), the last at rank 39: flags rest on" in words
-    assert "30 of 30 outliers found: TPR 100 %, precision 100 %" in words
-    assert "true positive rate 1.000, false positive rate 0.000" in page.inner_text("#roc-words")
+    assert "30 of 200 rows flagged (15 %), score ≥ 4.27136" in words
+    assert "20 of 20 outliers found: TPR 100 %, precision 66.7 %" in words
+    assert "true positive rate 1.000, false positive rate 0.056" in page.inner_text("#roc-words")
     page.check("#only-flagged")
     assert n_listed(page) == 30
     assert ranks(page) == expected[: len(ranks(page))]
     assert page.locator("#ranked tr.flagged").count() == len(ranks(page))
     assert [int(line[0]) for line in downloaded(page)[1:]] == expected
     page.locator("#ranked tr[data-row='4']").click()
-    assert "score 4.8995, p-value 0.05" in page.inner_text("#detail")
+    assert "score 4.8995, p-value 0.00249" in page.inner_text("#detail")
     # The slider flags the first rows; the choice beside it leads back.
     page.uncheck("#only-flagged")
     set_k(page, 31)
     assert page.is_checked("#flags-top")
     set_filter(page, "flagged = yes")
     assert n_listed(page) == 31
-    assert "score ≥" in page.inner_text("#counts")
     page.check("#flags-given")
-    until(page, "document.querySelector('#counts').textContent.includes('the last at rank 39')")
-    assert page.input_value("#k-box") == "30"
+    until(page, "document.querySelector('#k-box').value === '30'")
+
+
+def test_the_slider_says_how_many_of_the_first_rows_are_normal_at_most(open_report: Any) -> None:
+    run = by_rate()
+    page = open_report(run)
+    assert run.curve is not None
+    for k in (1, 2, 10, 24, 25, 30, 31, 100, 199, 200):
+        set_k(page, k)
+        most = int(run.curve.of_first(np.array([k]))[0])
+        are, rows = "is" if most == 1 else "are", "row" if k == 1 else "rows"
+        words = f"Of the first {k} {rows} at most {most} {are} normal (90 % sure)"
+        assert words in page.inner_text("#counts").replace("\xa0", " ")
+    set_k(page, 0)
+    assert "normal" not in page.inner_text("#counts")
+
+
+def test_a_line_shows_where_certainty_ends(open_report: Any) -> None:
+    page = open_report(by_rate())
+    line = page.locator("#ranked tr.border")
+    page.evaluate("location.hash = 'row=33'")
+    line.wait_for()
+    assert line.inner_text() == "not certain from here on"
+    before, after = (
+        line.evaluate(f"line => line.{which}ElementSibling.dataset.row")
+        for which in ("previous", "next")
+    )
+    assert (before, after) == ("29", "30")
+    height = "document.querySelector('#ranked tbody').getBoundingClientRect().height"
+    whole = page.evaluate(height)
+    # It moves neither with the slider nor with the wheel, and takes the room of one row.
+    set_k(page, 32)
+    assert line.count() == 1
+    page.evaluate("document.querySelector('#ranked-box').scrollTop = 1e9")
+    until(page, "document.querySelector('#ranked tr[data-row=\"199\"]')")
+    assert line.count() == 0
+    assert page.evaluate(height) == pytest.approx(whole, abs=1)
+    set_filter(page, "rank > 30")
+    assert line.count() == 0
+    set_filter(page, "rank > 28")
+    assert line.count() == 1
+    sort(page, "score")
+    assert line.count() == 0
+    assert open_report(plausible()).locator("#ranked tr.border").count() == 0
 
 
 def test_the_choice_of_the_top_takes_as_many_rows(open_report: Any) -> None:

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli.output import print_columns, print_notes, print_verdict
+from qms22.cli.output import print_answer, print_ending
 from qms22.cli.shared import explained, progress_shown, say
 from qms22.cli.terminal import plain_table, print_found
 
 if TYPE_CHECKING:
     from qms22.datasets.expenses import Expenses
     from qms22.detection import Detection
-
-_N_TOP = 25
 
 
 @click.command(short_help="Try the detector on made-up tables that need no download.")
@@ -50,7 +48,7 @@ def demo(output: Path, seed: int) -> None:
     """
     tables = output / "expenses-checked.csv", output / "expenses-new.csv"
     page = output / "expenses.html"
-    with explained(), progress_shown(enabled=True):
+    with explained() as warnings, progress_shown(enabled=True):
         # Imported here to keep `qms22 --help` fast.
         from qms22 import detect
         from qms22.datasets.expenses import make_expenses
@@ -58,13 +56,13 @@ def demo(output: Path, seed: int) -> None:
         expenses = make_expenses(seed)
         _write_tables(expenses, tables)
         _print_story(expenses, tables, page)
-        found = detect(*tables, id="claim", k=_N_TOP)
+        found = detect(*tables, id="claim")
         found.report(page, title=f"Suspicious rows of {tables[1].name}")
-    print_notes(found)
-    print_columns(found)
-    print_verdict(found, quiet=False)
+    print_answer(found)
     click.echo()
     print_found(found)
+    click.echo()
+    print_ending(found, warnings)
     _print_hits(expenses, found)
     _show_page(page)
 
@@ -92,7 +90,7 @@ def _print_story(expenses: Expenses, paths: tuple[Path, Path], page: Path) -> No
         "them."
     )
     files = " ".join(map(str, paths))
-    click.echo(f"\n$ qms22 detect {files} --id claim --top {_N_TOP} --report {page}\n", err=True)
+    click.echo(f"\n$ qms22 detect {files} --id claim --report {page}\n", err=True)
 
 
 def _print_hits(expenses: Expenses, found: Detection) -> None:

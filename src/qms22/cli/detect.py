@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qms22._runtime.stages import begin_stage, clear_stage
+from qms22._runtime.stages import begin_stage
 from qms22.cli.columns import match_columns, parse_kinds
 from qms22.cli.inputs import check_roles, input_files, show_roles
 from qms22.cli.labels import print_evaluation, read_truth
 from qms22.cli.output import (
     print_acceptance,
-    print_columns,
+    print_answer,
+    print_ending,
     print_flagged,
-    print_marks,
-    print_notes,
     print_suspicious_normal,
-    print_verdict,
     print_written,
 )
 from qms22.cli.shared import (
@@ -43,9 +41,6 @@ from qms22.tables.databases.database_place import DatabasePlace
 if TYPE_CHECKING:
     from qms22.detection import Detection
 
-# Flags of an accepted batch, unless --fdr says otherwise.
-_RATE_TO_ACCEPT = 0.1
-
 
 @click.command(short_help="Find the most suspicious rows of a table.")
 @click.argument("tables", nargs=-1, required=True, type=TABLE, metavar="NORMAL... UNLABELED")
@@ -62,15 +57,15 @@ _RATE_TO_ACCEPT = 0.1
     "--top",
     "k",
     type=click.IntRange(min=1),
-    help="How many rows to flag, or all if there are fewer; by default 50.",
+    help="Instead of --fdr: how many rows to flag, or all if there are fewer. The preset paper, "
+    "which has no p-values, flags 50 by default.",
 )
 @click.option(
     "--fdr",
     type=SHARE,
     metavar="SHARE",
-    help="Instead of --top: flag rows so that at most this share of them (such as 0.1 or 10%) is "
-    "expected to be normal; "
-    "show p-values and an estimate of the share of outliers.",
+    help="Flag the first rows of the ranking so that at most this share of them (such as 0.1 or "
+    "10%) is expected to be normal; by default 0.1.",
 )
 @id_option
 @click.option(
@@ -148,7 +143,7 @@ _RATE_TO_ACCEPT = 0.1
     "--accept",
     is_flag=True,
     help="With --history: accept the batch as known-normal for later runs if its verdict is fine "
-    "and no row is flagged by --fdr (0.1 unless given).",
+    "and no row is flagged by --fdr.",
 )
 @click.option(
     "--seed",
@@ -194,16 +189,18 @@ def detect(
     file with a column --marker that marks the known-normal rows. Numbers, truth values, categories
     and dates are used; identifiers, free text and columns with one value are left out.
 
-    On a terminal the flagged rows are shown with their reasons; in a pipe they are CSV. Before them
-    comes, on standard error, the verdict on the batch: whether it is fine, contains anomalies or
-    has drifted as a whole, which columns moved, and what to do. Without --fdr it rests on the
-    columns alone. Known-normal rows that clearly look like the anomalies found are named there,
-    too.
+    The answer comes first, on standard error: whether the batch is fine, contains anomalies or has
+    drifted as a whole; how many rows are flagged, and how many of these are normal at most; which
+    columns moved, and what to do. Then the flagged rows with their reasons: tables on a terminal,
+    CSV in a pipe. On a terminal the most suspicious of the other rows follow, up to ten rows in
+    all; they are not certain. Known-normal rows that clearly look like the anomalies found are
+    named after them, and then comes how the tables were read.
 
     \b
     Example:
-        qms22 detect last-month.csv today.csv --top 50 --id order --report today.html
-        qms22 detect january.csv february.csv march.csv --fdr 0.1
+        qms22 detect last-month.csv today.csv --id order --report today.html
+        qms22 detect january.csv february.csv march.csv --fdr 0.2
+        qms22 detect last-month.csv today.csv --top 50
         qms22 detect last-month.csv today.csv --id order --marks looked-at.csv
         qms22 detect last-month.csv today.csv --suspicious-normal to-check.csv
         qms22 detect last-month.csv today.csv --history orders.sqlite --accept
@@ -225,7 +222,7 @@ def detect(
     check_table_outputs(files, outputs)
     _check_history(options, [*files, *outputs.values()])
     began = time.perf_counter()
-    with explained(), progress_shown(enabled=not quiet) as is_shown:
+    with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
         from qms22.models import save_model as write_model
         from qms22.tables import open_table, read_mixed
@@ -246,10 +243,6 @@ def detect(
         if label is not None:
             options["ignore"] = (*options["ignore"], label)
         found = detection.detect(normal, batch, **options, verbose=int(is_shown))
-        clear_stage()
-        print_notes(found)
-        if not quiet:
-            print_columns(found)
         _write_output(found, output, only_flagged, suspicious_normal)
         if report is not None:
             begin_stage(f"writing {report}")
@@ -261,14 +254,14 @@ def detect(
             about = {name: options[name] for name in ("preset", "id")}
             fitted = {"encoder": found.encoder, "checks": found.checks}
             write_model(save_model, found.detector, **fitted, **about)
-    print_marks(found)
-    print_verdict(found, quiet=quiet)
-    if not quiet:
-        print_suspicious_normal(found)
+    print_answer(found, quiet=quiet)
     print_flagged(found)
-    print_acceptance(found)
     if truth is not None:
         print_evaluation(found, truth)
+    if not quiet:
+        print_suspicious_normal(found)
+    print_acceptance(found)
+    print_ending(found, warnings, quiet=quiet)
     print_written(outputs.values(), quiet=quiet)
 
 
@@ -307,7 +300,7 @@ def score(
     """
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     check_table_outputs([model, *input_files(new)], {"--output": output})
-    with explained(), progress_shown(enabled=not quiet) as is_shown:
+    with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
         from qms22.models import load_model
         from qms22.tables import open_table
@@ -315,10 +308,10 @@ def score(
         batch = open_table(new)
         check_sheet_size(None if only_flagged else output, batch)
         found = detection.score(load_model(model), batch, **options, verbose=int(is_shown))
-        clear_stage()
-        print_notes(found)
         _write_output(found, output, only_flagged)
+    print_answer(found, quiet=quiet)
     print_flagged(found)
+    print_ending(found, warnings, quiet=True)
     print_written([output], quiet=quiet)
 
 
@@ -353,13 +346,11 @@ def _check_preset(suspicious_normal: Path | None, preset: str) -> None:
 
 
 def _check_history(options: dict[str, Any], others: Sequence[Path | DatabasePlace | None]) -> None:
-    """Check --history and --accept; --accept needs a false discovery rate."""
+    """Check --history and --accept."""
     check_goes_with("--accept", options["accept"], "--history", options["history"])
     check_overwriting(others, {"--history": options["history"]})
     if options["accept"] and options["k"] is not None:
         raise click.UsageError("--accept goes with --fdr, which tests the rows, not with --top")
-    if options["accept"] and options["fdr"] is None:
-        options["fdr"] = _RATE_TO_ACCEPT
 
 
 def _write_output(

@@ -40,7 +40,7 @@ def history(file: Path, accepted: tuple[int, ...], taken_back: tuple[int, ...]) 
     """List what 'qms22 detect --history FILE' has found in each batch, the newest last.
 
     On a terminal this is a table; in a pipe it is CSV, with more columns. Flagged rows are counted
-    where --fdr has flagged them. FILE contains the rows of the accepted batches and of the last
+    unless --top has flagged them. FILE contains the rows of the accepted batches and of the last
     ten: treat it like the tables themselves.
 
     \b
@@ -78,7 +78,7 @@ def _print_entries(entries: tuple[HistoryEntry, ...], file: Path) -> None:
             "verdict": entry.decision,
             "flagged": entry.n_flagged,
             "marked": entry.n_marked,
-            "share": entry.share,
+            "fewest_outliers": entry.fewest_outliers,
             "moved": _moved(entry),
             "accepted": entry.accepted,
             "sentence": entry.sentence,

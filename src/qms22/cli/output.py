@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qms22.cli.csv_text import csv_lines
-from qms22.cli.shared import in_options, say
+from qms22.cli.shared import in_options, print_notes, say
 from qms22.cli.terminal import print_found
 from qms22.tables.databases.database_place import DatabasePlace
 
@@ -42,34 +42,27 @@ def print_acceptance(found: Detection) -> None:
         )
 
 
-def print_marks(found: Detection) -> None:
-    """Print what was learned from marks, and that all the rest is about the other rows."""
-    if found.marks is not None:
-        others = f"; the other {found.n_scored} rows were searched" if found.n_marked else ""
-        say(f"{found.marks}{others}")
+def print_answer(found: Detection, *, quiet: bool = False) -> None:
+    """Print what was found to standard error: the verdict, what is flagged, what moved, what to do.
 
-
-def print_verdict(found: Detection, *, quiet: bool) -> None:
-    """Print the verdict on the batch to standard error: a sentence, what moved, what to do.
-
-    A quiet run prints it only if a note refers to it.
+    A quiet run prints the verdict, and only if a note refers to it.
     """
     from qms22.detection.verdict import unnamed_moves
 
-    verdict = found.verdict
-    is_noted = found.fdr is not None and found.is_drift_scored and found.flagged.any()
-    if verdict is None or (quiet and not is_noted):
+    is_noted = found.fdr is not None and found.is_drift_scored and found.n_flagged
+    if quiet and not is_noted:
         return
-    lines = [str(verdict)]
-    moved = unnamed_moves(verdict)
-    lines += [f"  moved: {column.name}: {column.change}" for column in moved[:_MOST_MOVED]]
-    if n_more := len(moved[_MOST_MOVED:]):
-        lines.append(f"  moved: {n_more} more")
-    lines += [f"  advice: {advice}" for advice in verdict.advice]
-    # Of flags by a false discovery rate in a drifted batch, `detect` has warned.
-    if found.remark and not (found.fdr is not None and verdict.decision == "drift"):
-        lines.append(in_options(found.remark))
-    for line in lines:
+    verdict = found.verdict
+    lines = [] if verdict is None else [str(verdict)]
+    if not quiet:
+        lines += [found.answer, in_options(found.remark)]
+    if verdict is not None:
+        moved = unnamed_moves(verdict)
+        lines += [f"  moved: {column.name}: {column.change}" for column in moved[:_MOST_MOVED]]
+        if n_more := len(moved[_MOST_MOVED:]):
+            lines.append(f"  moved: {n_more} more")
+        lines += [f"  advice: {advice}" for advice in verdict.advice]
+    for line in filter(None, lines):
         say(line)
 
 
@@ -80,12 +73,9 @@ def print_flagged(found: Detection) -> None:
     else:
         # Not by click, which would leave out what controls a terminal.
         sys.stdout.writelines(csv_lines(found.summary()))
-    if found.contamination is not None:
-        share = found.facts()["estimated share of outliers"]
-        say(f"estimated share of outliers: {share}")
 
 
-def print_columns(found: Detection) -> None:
+def _print_columns(found: Detection) -> None:
     """Print how the columns of the tables were understood, one line for each kind."""
     by_kind: dict[str, list[str]] = {kind: [] for kind in (*_KINDS.values(), "left out")}
     for column in found.encoder.columns_:
@@ -104,12 +94,21 @@ def print_columns(found: Detection) -> None:
             say(f"{kind}: {', '.join(names[:_MOST_COLUMNS])}{more}")
 
 
-def print_notes(found: Detection) -> None:
-    """Print what was guessed or left out to read the tables, and how columns were used."""
+def print_ending(found: Detection, warnings: Iterable[str], *, quiet: bool = False) -> None:
+    """Print what to know about how the result was made: marks, notes, and kinds of columns.
+
+    Of the warnings, `print_answer` has printed the remark unless the run is quiet.
+    """
     from qms22.tables.sources.notes import join_notes
 
+    if found.marks is not None:
+        others = f"; the other {found.n_scored} rows were searched" if found.n_marked else ""
+        say(f"{found.marks}{others}")
     for note in join_notes(found.notes):
         say(f"note: {note}")
+    print_notes(text for text in warnings if quiet or text != found.remark)
+    if not quiet:
+        _print_columns(found)
 
 
 def print_suspicious_normal(found: Detection) -> None:

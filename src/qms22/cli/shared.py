@@ -102,8 +102,8 @@ output_option = click.option(
     "-o",
     "--output",
     type=TableType(new=True),
-    help="Write all rows with score, rank, flag and reasons to a .csv, .xlsx, .parquet, .json or "
-    ".jsonl file, or into a new table of a database, such as results.db#scores. The most "
+    help="Write all rows with rank, score, flag, reasons and p-value to a .csv, .xlsx, .parquet, "
+    ".json or .jsonl file, or into a new table of a database, such as results.db#scores. The most "
     "suspicious rows come first; if files are read part by part, rows are in the order of the "
     "file.",
 )
@@ -111,27 +111,34 @@ only_flagged_option = click.option(
     "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."
 )
 quiet_option = click.option(
-    "-q", "--quiet", is_flag=True, help="No progress, no table of columns and no verdict."
+    "-q", "--quiet", is_flag=True, help="No progress, no verdict and no list of columns."
 )
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Report errors that users can fix in one sentence, with exit code 2, and warnings as notes."""
+def explained() -> Iterator[list[str]]:
+    """Report errors that users can fix in one sentence, with exit code 2; yield the warnings.
+
+    They are notes, to be printed after the answer; before an error they are printed here.
+    """
+    notes: list[str] = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("default", UserWarning)
-            warnings.showwarning = _note
-            yield
+            warnings.showwarning = lambda message, *_, **__: notes.append(str(message))
+            yield notes
     except BrokenPipeError:  # of standard error; click ends quietly
         raise
     except (ValueError, OSError, ImportError, MemoryError) as error:
+        print_notes(notes)
         words = str(error).splitlines() or [type(error).__name__]
         raise click.UsageError(in_options(words[0])) from error
 
 
-def _note(message: Warning | str, *_: object, **__: object) -> None:
-    say(f"note: {in_options(str(message))}")
+def print_notes(notes: Iterable[str]) -> None:
+    """Print notes to standard error."""
+    for note in notes:
+        say(f"note: {in_options(note)}")
 
 
 def say(text: str) -> None:

@@ -1,4 +1,4 @@
-"""Results on a terminal: findings first, then rows, in tables that fit its width."""
+"""Results on a terminal: findings, flagged rows and others, in tables that fit its width."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # More rows are for a file or the page. Those of a finding are much alike.
 _MOST_ROWS = 20
 _MOST_PER_FINDING = 3
-# Rows that are shown if none is flagged.
-_MOST_UNCERTAIN = 10
+# If fewer rows are flagged, others are shown below them.
+_LEAST_ROWS = 10
 
 # Characters of a cell, at most; of a terminal with fewer columns than the second number fewer are
 # shown. Reasons need this many characters beside the columns that matter.
@@ -51,49 +51,58 @@ class ShownRows(NamedTuple):
 
 
 def print_found(found: Detection) -> None:
-    """Print the findings and the flagged rows; if there are none, the most suspicious rows."""
+    """Print the findings, the flagged rows, and below a line others if few are flagged."""
     from rich.console import Console
 
     console = Console()
     if found.findings:
         console.print(_findings_table(found.findings, console.width))
         console.print()
-    shown = rows_to_show(found)
-    console.print(_rows_table(title_of(found), shown, console.width))
-    n_more = int(found.flagged.sum()) - len(shown.reasons)
-    if n_more > 0:
-        more = f"and {n_more:,} more rows; --output and --report have all of them"
-        console.print(more, highlight=False)
+    if found.n_flagged:
+        shown = flagged_to_show(found)
+        console.print(_rows_table(_title(found), shown, console.width))
+        n_more = found.n_flagged - len(shown.reasons)
+        if n_more > 0:
+            more = f"and {n_more:,} more rows; --output and --report have all of them"
+            console.print(more, highlight=False)
+    others = others_to_show(found)
+    if others.reasons:
+        if found.n_flagged:
+            console.rule(style="")
+        which = "next most" if found.n_flagged else "most"
+        title = f"The {which} suspicious rows, not certain"
+        console.print(_rows_table(title, others, console.width))
 
 
-def title_of(found: Detection) -> str:
-    """Return what the rows are that are shown."""
-    n_flagged = int(found.flagged.sum())
-    of = f"of {found.n_scored:,} rows"
-    rate = "" if found.fdr is None else f" at a false discovery rate of {found.fdr:g}"
-    if not n_flagged:
-        return f"No row is flagged{rate}; the most suspicious {of}, not certain"
-    if found.fdr is None and found.normal is not None:
-        is_fine = found.verdict is not None and found.verdict.decision == "fine"
-        return f"The {n_flagged:,} most suspicious {of}" + (", not certain" if is_fine else "")
-    return f"{n_flagged:,} {of} {'is' if n_flagged == 1 else 'are'} flagged{rate}"
+def _title(found: Detection) -> str:
+    """Return what the flagged rows are."""
+    rows = f"row{'s' * (found.n_flagged != 1)}"
+    if found.fdr is not None or found.normal is None:
+        return f"{found.n_flagged:,} flagged {rows}"
+    is_fine = found.verdict is not None and found.verdict.decision == "fine"
+    return f"The {found.n_flagged:,} most suspicious {rows}" + (", not certain" if is_fine else "")
 
 
-def rows_to_show(found: Detection) -> ShownRows:
-    """Return the flagged rows to show, few of each finding; or else the most suspicious rows."""
-    import numpy as np
+def flagged_to_show(found: Detection) -> ShownRows:
+    """Return the flagged rows to show, few of each finding."""
+    return _rows_to_show(found, _few_per_finding(found.top, found.findings)[:_MOST_ROWS])
 
-    if found.flagged.any():
-        places = _few_per_finding(found.top, found.findings)[:_MOST_ROWS]
-        rows, ranks = found.top[places], found.summary()["rank"].to_numpy()[places]
-    else:
-        rows = found.ranking[:_MOST_UNCERTAIN]
-        ranks = np.arange(1, len(rows) + 1)
+
+def others_to_show(found: Detection) -> ShownRows:
+    """Return the rows to show below the flagged ones, unless the user has said how many to flag."""
+    is_asked = found.n_flagged and found.fdr is None
+    end = 0 if is_asked else min(_LEAST_ROWS, found.n_scored)
+    return _rows_to_show(found, [*range(found.n_flagged, end)])
+
+
+def _rows_to_show(found: Detection, places: list[int]) -> ShownRows:
+    """Return rows at some places of the ranking."""
+    rows = found.ranking[places]
     cells = found.source.take(rows)
     cells = cells.set_axis([str(name) for name in cells.columns], axis=1)
     names = rows if found.id is None else cells[found.id]
     results = [
-        ("#", [f"{rank:,}" for rank in ranks.tolist()]),
+        ("#", [f"{place + 1:,}" for place in places]),
         (found.id or "row", [cut(_cell_text(name)) for name in names]),
     ]
     if found.p_values is not None:
@@ -161,13 +170,17 @@ def _findings_table(findings: Sequence[Finding], width: int) -> Table:
     n_findings = len(findings)
     table = plain_table(f"{n_findings} finding{'' if n_findings == 1 else 's'}")
     table.add_column("rows", justify="right", no_wrap=True)
+    is_compared = findings[0].fewest_outliers is not None
+    if is_compared:
+        table.add_column("anomalies", no_wrap=True)
     table.add_column("what they have in common", overflow="fold", ratio=1)
     table.add_column("normal rows", justify="right")
     if width >= NARROW:
         table.add_column("p", justify="right", no_wrap=True)
     for finding in findings:
         like = "" if finding.normal_share is None else percent(finding.normal_share)
-        cells = [f"{len(finding.rows):,}", finding.name, like]
+        fewest = [f"at least {finding.fewest_outliers:,}"] if is_compared else []
+        cells = [f"{len(finding.rows):,}", *fewest, finding.name, like]
         if width >= NARROW:
             cells.append("" if finding.p_value is None else p_text(finding.p_value))
         table.add_row(*map(safe, cells))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from qms22._runtime.stages import begin_stage
 from qms22.detection.checks.base import Columns, Shower
 from qms22.detection.combinations import combination_reasons
+from qms22.detection.comparison import Comparison
 from qms22.detection.encoding import EncodedTables
 from qms22.detection.findings import Finding, find_findings
 from qms22.detection.inputs import InputTables
@@ -107,6 +108,7 @@ def group_rows(
     scorer: TableScorer,
     flagged: NDArray[np.bool_],
     reasons: Mapping[int, Sequence[RowReason]],
+    comparison: Comparison | None,
 ) -> tuple[Finding, ...]:
     """Return the findings among the flagged rows that were explained."""
     begin_stage("grouping")
@@ -127,8 +129,13 @@ def group_rows(
         ],
         {name: partial(show, name) for name in names},
     )
-    return tuple(
+    telling = (
         replace(each, rows=encoded.positions[each.rows]) for each in found if _is_telling(each)
+    )
+    if comparison is None:
+        return tuple(telling)
+    return tuple(
+        replace(each, fewest_outliers=comparison.fewest_outliers(each.rows)) for each in telling
     )
 
 

@@ -69,6 +69,9 @@ class Finding:
         How many known-normal rows were compared.
     n_batch_like : int
         The rows of the batch of which the name is true, flagged or not.
+    fewest_outliers : int or None
+        How many of `rows` are outliers at least (90 % sure, of all findings at once); None where
+        rows were not compared with known-normal ones.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Finding:
     p_value: float | None
     n_normal: int
     n_batch_like: int
+    fewest_outliers: int | None = None
 
     def __str__(self) -> str:
         return f"{len(self.rows)} rows: {self.name}"

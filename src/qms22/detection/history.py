@@ -7,10 +7,10 @@
 >>> iris = load_iris(as_frame=True).data
 >>> with TemporaryDirectory() as folder:
 ...     path = Path(folder, "iris.sqlite")
-...     _ = qms22.detect(iris[:40], iris[40:54], k=4, history=path)
+...     _ = qms22.detect(iris[:40], iris[40:52], k=2, history=path)
 ...     entry = qms22.BatchHistory(path).entries()[-1]
 >>> entry.number, entry.decision, entry.n_rows, entry.n_flagged
-(1, 'anomalies', 14, 4)
+(1, 'anomalies', 12, 2)
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from qms22.detection.history_rows import from_parquet
 from qms22.decisions.verdict import Decision
+from qms22.detection.history_rows import from_parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ create table batches (
     n_normal integer not null,
     n_rows integer not null,
     n_flagged integer not null,
-    share real,
+    share real,  -- of outliers, as earlier versions estimated it
     moved text not null,
     settings text not null,
     version text not null,
@@ -87,12 +87,11 @@ class HistoryEntry:
         Of the verdict.
     n_normal, n_rows, n_flagged : int
         Known-normal rows, rows of the batch, flagged rows.
-    share : float or None
-        The estimated share of outliers; None if rows were not flagged by a false discovery rate.
     moved : tuple of (str, str)
         Columns that moved, and how.
     settings : dict
-        Options of the search, and the number of rows marked as anomalies.
+        Options of the search, the number of rows marked as anomalies, and that of the outliers that
+        there are at least.
     version : str
         Of this package.
     accepted : str or None
@@ -110,7 +109,6 @@ class HistoryEntry:
     n_normal: int
     n_rows: int
     n_flagged: int
-    share: float | None
     moved: tuple[tuple[str, str], ...]
     settings: dict[str, Any] = field(repr=False)
     version: str
@@ -122,14 +120,19 @@ class HistoryEntry:
         """Rows of the batch that were marked as anomalies, which the verdict is not about."""
         return int(self.settings.get("marked_anomalies", 0))
 
+    @property
+    def fewest_outliers(self) -> int | None:
+        """At least so many rows are outliers, by the verdict; None if it was not remembered."""
+        fewest: int | None = self.settings.get("fewest_outliers")
+        return fewest
+
 
 _COLUMNS = [entry.name for entry in fields(HistoryEntry)]
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("time", "normal", "batch", "sentence", "version", "accepted"), (str,)),
     **dict.fromkeys(("n_normal", "n_rows", "n_flagged"), (int,)),
-    **dict.fromkeys(("p_value", "share"), (int, float)),
+    "p_value": (int, float),
 }
-_MAY_BE_MISSING = {(None, "share"), (None, "accepted")}
 
 
 class BatchHistory:
@@ -387,7 +390,7 @@ def _entry(row: tuple[Any, ...]) -> HistoryEntry:
     wrong = [
         name
         for name, kinds in _TYPES.items()
-        if not isinstance(values[name], kinds) and (values[name], name) not in _MAY_BE_MISSING
+        if not isinstance(values[name], kinds) and (values[name], name) != (None, "accepted")
     ]
     if wrong or values["decision"] not in get_args(Decision):
         raise sqlite3.DatabaseError(f"batch {values['number']}: {(*wrong, 'decision')[0]}")

@@ -49,9 +49,7 @@ def page_content(
     if truth is not None:
         _check_truth(np.asarray(truth), found.scores.shape)
     ranking = found.ranking
-    flagged = np.flatnonzero(found.flagged[ranking])
-    n_kept = max(MOST_ROWS_ON_PAGE, flagged[-1] + 1 if len(flagged) else 0)
-    kept = ranking[:n_kept]
+    kept = ranking[: max(MOST_ROWS_ON_PAGE, found.n_flagged)]
     rows = found.source.take(kept)
     encoder, normal = found.encoder, found.normal
     results, columns = found.beside(rows, kept, np.arange(1, len(kept) + 1))
@@ -68,11 +66,14 @@ def page_content(
         normal={names[name]: column for name, column in normal_cells.items() if name in names},
         n_normal=0 if normal is None else len(normal),
         flagged_by=_rule(found),
+        is_rate=found.fdr is not None,
+        curve=None if found.comparison is None else found.comparison.curve,
         truth=None if truth is None else np.asarray(truth, dtype=bool)[ranking],
         columns=encoder.describe(),
         facts=facts,
         verdict=found.verdict,
         moved=() if found.verdict is None else unnamed_moves(found.verdict),
+        answer=found.answer,
         remark=found.remark,
         notes=tuple(join_notes(found.notes)),
         id=found.id,
@@ -142,6 +143,7 @@ def _findings(found: Detection, kept: NDArray[np.intp], names: dict[str, str]) -
             tuple(names.get(name, name) for name in each.columns),
             each.normal_share,
             each.p_value,
+            each.fewest_outliers,
         )
         for each in found.findings
     ]
@@ -155,7 +157,6 @@ def _batch(entry: HistoryEntry) -> dict[str, Any]:
         "decision": entry.decision,
         "n_rows": entry.n_rows,
         "n_flagged": entry.n_flagged,
-        "share": entry.share,
         "moved": [name for name, _ in entry.moved],
     }
 
@@ -184,4 +185,4 @@ def _rule(found: Detection) -> str:
     """Return by what rule rows were flagged."""
     if found.fdr is not None:
         return f"a false discovery rate of {found.fdr:g}"
-    return "the model" if found.normal is None else f"the top {np.count_nonzero(found.flagged)}"
+    return "the model" if found.normal is None else f"the top {found.n_flagged}"

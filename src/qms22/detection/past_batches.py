@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22._runtime.visible_text import visible
@@ -90,8 +88,7 @@ class PastBatches:
             p_value=found.verdict.p_value,
             n_normal=self.tables.normal.n_rows,
             n_rows=found.source.n_rows,
-            n_flagged=int(np.count_nonzero(found.flagged)),
-            share=None if found.contamination is None else found.contamination.share,
+            n_flagged=found.n_flagged,
             moved=tuple((column.name, column.change) for column in found.verdict.moved),
             settings=settings,
             version=__version__,
@@ -115,9 +112,9 @@ def reason_to_refuse(found: Detection) -> str:
     """Return why a batch cannot be accepted as known-normal without a person; empty if it can."""
     if found.verdict is None or found.verdict.decision != "fine":
         return "its verdict is not fine"
-    n_flagged = int(np.count_nonzero(found.flagged))
-    if n_flagged:
-        return f"{n_flagged:,} of its rows {'is' if n_flagged == 1 else 'are'} flagged"
+    if found.n_flagged:
+        are = "is" if found.n_flagged == 1 else "are"
+        return f"{found.n_flagged:,} of its rows {are} flagged"
     return ""
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22._runtime.validation import check_count
+from qms22.decisions.verdict import Verdict
 from qms22.detection.checks import OddCells, TableChecks
 from qms22.detection.comparison import Comparison
 from qms22.detection.findings import Finding
@@ -23,15 +24,15 @@ from qms22.detection.normal_rows import rows_to_check
 from qms22.detection.reasons import RowReason
 from qms22.detection.result_columns import shown_ranks, without_clashes
 from qms22.detection.result_text import (
-    false_text,
+    flags_text,
     notebook_text,
     remark,
     short_text,
 )
 from qms22.detection.streaming import rows_per_chunk
 from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.decisions import why_none
 from qms22.estimators.ensemble import QMS22Ensemble
-from qms22.decisions.verdict import Verdict
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.sources.frame_source import FrameSource
 
@@ -77,8 +78,8 @@ class Detection:
         not searched: they have no score, no p-value and no flag.
     verdict : Verdict or None
         Whether the batch is fine, contains anomalies or has drifted, and which columns moved; None
-        where a saved model was applied. Without a false discovery rate only columns and
-        their extreme values are compared.
+        where a saved model was applied. For the preset "paper" only columns and their extreme
+        values are compared.
     checks : TableChecks or None
         What was learned about single cells. It says more about rows than `reasons` does.
     odd : OddCells or None
@@ -143,14 +144,29 @@ class Detection:
         return self._ranked_flagged()[0]
 
     @property
+    def n_flagged(self) -> int:
+        """Number of flagged rows."""
+        return int(np.count_nonzero(self.flagged))
+
+    @property
+    def answer(self) -> str:
+        """How many rows are flagged, and how many of these are normal at most: a sentence."""
+        n_false = None if self.comparison is None else self.false_at_most()
+        return flags_text(self.n_flagged, self.n_scored, self.fdr, n_false)
+
+    @property
     def remark(self) -> str:
-        """What the verdict means for the flagged rows, or does not cover; may be empty."""
-        is_any = bool(self.flagged.any())
-        is_scored = self.is_drift_scored
-        about_verdict = remark(
-            self.verdict, self.fdr, is_any_flagged=is_any, is_drift_scored=is_scored
-        )
-        return about_verdict
+        """What to know about the flagged rows, or why there are none; may be empty."""
+        if self.n_flagged:
+            return remark(self.verdict, self.fdr, is_drift_scored=self.is_drift_scored)
+        if self.fdr is None or self.comparison is None:
+            return ""
+        why = why_none(self.n_scored, self.comparison.ruler.n_known, self.fdr)
+        if why is None:
+            return ""
+        # That no row is flagged, `answer` says.
+        words = why.removeprefix("no row is flagged: ")
+        return f"{words[0].upper()}{words[1:]}."
 
     @property
     def p_values(self) -> NDArray[np.float64] | None:
@@ -173,7 +189,7 @@ class Detection:
                 "detect with the preset 'recommended'"
             )
         if k is None:
-            k = int(np.count_nonzero(self.flagged))
+            k = self.n_flagged
         check_count("k", k, least=0)
         return int(self.comparison.curve.of_first(np.array([k]))[0])
 
@@ -242,9 +258,9 @@ class Detection:
         -------
         DataFrame
             Columns "rank" (from 1), "row" (the position, or in its place the column `id`), "score",
-            "flagged", "reasons", "p_value" and "false_at_most" (so many of the rows down to this one
-            are normal at most; see `false_at_most`) where there are such, "mark" where marks were
-            given, and those of the batch. A column of the batch with one of these names gets a
+            "flagged", "reasons", "p_value" and "false_at_most" (how many of the rows down to this
+            one are normal at most; see `false_at_most`) where there are such, "mark" where marks
+            were given, and those of the batch. A column of the batch with one of these names gets a
             "_" appended. Rows marked as anomalies or as normal come last, without a rank. Dropped
             rows are not in the table. The index is that of the batch.
         """
@@ -395,12 +411,12 @@ class Detection:
 
     def __repr__(self) -> str:
         rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"
-        n_flagged = int(np.count_nonzero(self.flagged))
         false = ""
-        if n_flagged and self.comparison is not None:
-            false = f", {false_text(self.false_at_most(n_flagged))}"
+        if self.n_flagged and self.comparison is not None:
+            false = f", at most {self.false_at_most():,} of them normal"
         verdict = "" if self.verdict is None else f"; {short_text(self.verdict)}"
-        return f"Detection: {n_flagged:,} of {self.n_scored:,} rows flagged{rate}{false}{verdict}"
+        flagged = f"{self.n_flagged:,} of {self.n_scored:,} rows flagged"
+        return f"Detection: {flagged}{rate}{false}{verdict}"
 
     def _repr_html_(self) -> str:
         """Return the first flagged rows for a notebook, or the first rows if none is flagged."""

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # The columns that tables of a `Detection` put before those of the batch or of known-normal rows.
-RESULTS = ("rank", "row", "source", "score", "flagged", "reasons", "p_value", "agreement", "mark")
+RESULTS = (
+    *("rank", "row", "source", "score", "flagged", "reasons", "p_value", "false_at_most", "mark"),
+)
 
 
 def free_name(name: str, taken: Container[str]) -> str:

@@ -3,12 +3,12 @@
 >>> from sklearn.datasets import load_iris
 >>> import qms22
 >>> iris = load_iris(as_frame=True).data.rename(columns=lambda name: name.removesuffix(" (cm)"))
->>> normal, batch = iris[:40], iris[40:54]  # setosas; ten more of them, and four others
->>> found = qms22.detect(normal, batch, k=4)
+>>> normal, batch = iris[:40], iris[40:52]  # setosas; ten more of them, and two others
+>>> found = qms22.detect(normal, batch, k=2)
 >>> found
-Detection: 4 of 14 rows flagged, at most 1 of them normal; contains anomalies
+Detection: 2 of 12 rows flagged, at most 1 of them normal; contains anomalies
 >>> sorted(found.top.tolist())
-[10, 11, 12, 13]
+[10, 11]
 >>> found.reasons[found.top[0]][0].columns
 ('petal length',)
 """
@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.warn import warn_user
+from qms22.decisions.verdict import Verdict, outlier_confidence
 from qms22.detection.checks import OddCells
-from qms22.detection.comparison import Comparison
 from qms22.detection.column_notes import column_notes, note_dropped
+from qms22.detection.comparison import Comparison
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.explaining import explain_batch, group_rows, rows_to_explain
 from qms22.detection.inputs import (
@@ -54,9 +55,7 @@ from qms22.detection.scorer import TableScorer, learn_checks, measure_normal
 from qms22.detection.streaming import score_rows
 from qms22.detection.verdict import CONFIDENCE, judge_tables
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.decisions import why_none
 from qms22.estimators.thresholds import threshold
-from qms22.decisions.verdict import Verdict, outlier_confidence
 
 # How many rows the preset of the paper flags, which has no p-values.
 DEFAULT_TOP = 50
@@ -101,8 +100,8 @@ def detect(
         Flag the first rows of the ranking so that at most this share of them is expected to be
         normal; by default 0.1.
     k : int, optional
-        Instead of `fdr`: how many rows to flag, or all if there are fewer. The preset "paper" has no
-        p-values, and flags 50 rows by default.
+        Instead of `fdr`: how many rows to flag, or all if there are fewer. The preset "paper" has
+        no p-values, and flags 50 rows by default.
     id : str or int, optional
         A column of the batch that names the rows; it is not learned from.
     marks : path, TableSource or data frame, or a list of these, optional
@@ -210,7 +209,7 @@ def detect(
     found = _result(
         tables, encoded, scorer, scores, odd, flagged, comparison, fdr, id_name, verdict
     )
-    if fdr is not None and found.is_drift_scored and found.flagged.any():
+    if found.remark and fdr is not None and (found.is_drift_scored or not found.n_flagged):
         warn_user(found.remark)
     if past is None:
         return found
@@ -222,6 +221,7 @@ def detect(
         "max_samples": max_samples,
         "seed": seed,
         "marked_anomalies": 0 if found.marks is None else len(found.marks.anomalies),
+        "fewest_outliers": verdict.fewest_outliers,
     }
     return past.remember(found, settings, accept=accept)
 
@@ -237,12 +237,7 @@ def _flag(
         return flag_top(scores, DEFAULT_TOP if k is None else k)
     if comparison is None:
         raise ValueError("the preset 'paper' has no false discovery rate; set k, or leave it out")
-    flagged = comparison.flag(fdr)
-    if not flagged.any():
-        why = why_none(count_scored(scores), comparison.ruler.n_known, fdr)
-        if why is not None:
-            warn_user(why)
-    return flagged
+    return comparison.flag(fdr)
 
 
 def _encode_drawn(
@@ -352,6 +347,6 @@ def _result(
         verdict=verdict,
         checks=scorer.checks,
         odd=odd,
-        findings=group_rows(encoded, scorer, flagged, reasons),
+        findings=group_rows(encoded, scorer, flagged, reasons, comparison),
         notes=(*tables.notes, *note_dropped(scores, tables.batch.n_rows - tables.n_searched)),
     )

@@ -14,6 +14,7 @@ from qms22.tables.columns.cells import Cells
 if TYPE_CHECKING:
     import pandas as pd
 
+    from qms22.decisions.curve import Curve
     from qms22.decisions.moved_columns import MovedColumn
     from qms22.decisions.verdict import Verdict
 
@@ -53,6 +54,8 @@ class PageFinding(NamedTuple):
     normal_share : float or None
         The share of the known-normal rows that are like them, if it is known.
     p_value : float or None
+    fewest_outliers : int or None
+        How many of the rows are outliers at least, if it is known.
     """
 
     name: str
@@ -60,6 +63,7 @@ class PageFinding(NamedTuple):
     columns: tuple[str, ...]
     normal_share: float | None
     p_value: float | None
+    fewest_outliers: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +74,8 @@ class PageContent:
     ----------
     title : str
     results : DataFrame of n_kept rows
-        Rank, name, score, flag, reasons and, where there is one, p-value of the first rows, among
-        which are all flagged ones.
+        Rank, name, score, flag, reasons and, where there is one, p-value of the first rows. The
+        flagged ones come first, all of them.
     rows : DataFrame of n_kept rows
         The same rows of the batch.
     scores : ndarray of shape (n_rows,)
@@ -86,6 +90,10 @@ class PageContent:
         How many known-normal rows there are.
     flagged_by : str
         What flagged the rows, such as "a false discovery rate of 0.1".
+    is_rate : bool
+        Whether a false discovery rate did: the other rows are not certain.
+    curve : Curve, optional
+        How many of the first rows are normal at most.
     truth : ndarray of bool of shape (n_rows,), optional
         Which of all rows are outliers.
     columns : sequence of mappings
@@ -96,12 +104,14 @@ class PageContent:
         On the batch as a whole.
     moved : sequence of MovedColumn
         Columns that moved and that the sentence of the verdict does not name.
+    answer : str
+        How many rows are flagged: a sentence.
     remark : str
-        What the verdict means for the flagged rows, or does not cover.
+        What to know about the flagged rows, or why there are none.
     findings : sequence of PageFinding
         Largest first.
     history : sequence of mappings
-        Earlier batches, oldest first: "when", "batch", "decision", "n_rows", "n_flagged", "share"
+        Earlier batches, oldest first: "when", "batch", "decision", "n_rows", "n_flagged"
         and "moved", a list of texts.
     notes : sequence of str
         How the files were read.
@@ -125,11 +135,14 @@ class PageContent:
     normal: Mapping[str, Cells]
     n_normal: int
     flagged_by: str
+    is_rate: bool = False
+    curve: Curve | None = None
     truth: NDArray[np.bool_] | None = None
     columns: Sequence[Mapping[str, str]] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     verdict: Verdict | None = None
     moved: Sequence[MovedColumn] = ()
+    answer: str = ""
     remark: str = ""
     findings: Sequence[PageFinding] = ()
     history: Sequence[Mapping[str, Any]] = ()

@@ -15,7 +15,7 @@ from qms22._runtime.visible_text import visible
 from qms22.report.content import PageContent
 from qms22.report.history import history_bars
 from qms22.report.prepare import pack_content
-from qms22.report.text import rarity, share_text
+from qms22.report.text import certainty, rarity, share_text
 
 # Parts of one script, in this order.
 _SCRIPTS = (
@@ -43,6 +43,7 @@ def _html(content: PageContent) -> str:
     )
     environment.filters["visible"] = visible
     environment.filters["count"] = lambda number: f"{number:,}".replace(",", "\N{THIN SPACE}")
+    environment.filters["certainty"] = certainty
     environment.filters["rarity"] = rarity
     # uPlot has 50 kB, Chart.js 200 kB and Plotly 4 MB. It is fast enough to redraw at every step of
     # a slider, and needs neither eval nor style attributes, which the policy of the page forbids.

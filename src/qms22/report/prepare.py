@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from qms22.decisions.curve import Curve
 from qms22.report.bins import bin_feature, bin_scores
 from qms22.report.columns import pack_column
 from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent, PageFinding
@@ -24,7 +25,9 @@ def pack_content(content: PageContent) -> str:
         {
             "nRows": len(content.scores),
             "nKept": n_kept,
-            "flagged": payload.add(content.flagged.astype(np.uint8)),
+            "nFlagged": int(content.flagged.sum()),
+            "isRate": content.is_rate,
+            "curve": _curve(content.curve),
             "columns": list(_columns(content, payload)),
             "scores": _scores(content, payload),
             "reach": payload.add(rows_reached(content.scores, n_kept).astype(np.uint32)),
@@ -36,6 +39,18 @@ def pack_content(content: PageContent) -> str:
             "marked": _marked(content, payload),
         }
     )
+
+
+def _curve(curve: Curve | None) -> dict[str, Any] | None:
+    """Pack what bounds the number of normal rows among the first k, as `Curve.of_first` does."""
+    if curve is None:
+        return None
+    return {
+        "nWithin": curve.n_within.tolist(),
+        "limits": curve.limits.tolist(),
+        "mostNormal": curve.most_normal,
+        "confidence": curve.confidence,
+    }
 
 
 def _columns(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]]:
@@ -88,7 +103,6 @@ def _truth(content: PageContent, payload: Payload) -> dict[str, Any] | None:
     n_kept = len(content.rows)
     return {
         "nOutliers": int(content.truth.sum()),
-        "nFlagged": int(content.truth[:n_kept][content.flagged].sum()),
         "found": payload.add(outliers_found(content.scores, content.truth)[: n_kept + 1]),
         "roc": roc_points(content.truth, content.scores),
     }

@@ -10,6 +10,14 @@ def share_text(share: float) -> str:
     return f"{100 * share:.{3 if share >= 0.1 else 2}g}\N{NO-BREAK SPACE}%"
 
 
+def certainty(finding: PageFinding) -> str:
+    """Return how many rows of a finding are outliers at least; empty if it is not known."""
+    if finding.fewest_outliers is None:
+        return ""
+    words = f"of these at least {finding.fewest_outliers:,} are anomalies"
+    return f"{words} (90\N{NO-BREAK SPACE}% sure)"
+
+
 def rarity(finding: PageFinding) -> str:
     """Return how usual a finding is among known-normal rows; empty if it is not known."""
     if finding.normal_share is None:

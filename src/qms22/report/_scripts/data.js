@@ -33,25 +33,23 @@ async function readRun(text) {
   run.reasons = new Reasons(run.reasons, array);
   const find = (role) => run.columns.find((column) => column.role === role);
   Object.assign(run, { score: find("score"), id: find("id"), pValue: find("p") });
-  run.flags = givenFlags(array(run.flagged), run);
+  run.flags = topFlags(run.nFlagged, run);
   return run;
 }
 
-// Which rows are flagged: those that the run has flagged, or the first k. `last` is the number of
-// rows down to the last flagged one, `hits` how many outliers are among them where that is known.
-function givenFlags(mask, run) {
-  const last = mask.lastIndexOf(1) + 1;
-  const count = mask.reduce((sum, flag) => sum + flag, 0);
-  if (last === count) return topFlags(count, run);
-  return { count, last, isTop: false, has: (row) => mask[row] === 1, hits: run.truth?.nFlagged };
-}
-
+// The first k rows are flagged; `hits` is how many outliers are among them where that is known.
 function topFlags(k, run) {
-  return { count: k, last: k, isTop: true, has: (row) => row < k, hits: run.truth?.found[k] };
+  return { count: k, has: (row) => row < k, hits: run.truth?.found[k] };
 }
 
 function flaggedRows(flags) {
-  return Array.from({ length: flags.last }, (_, row) => row).filter(flags.has);
+  return Array.from({ length: flags.count }, (_, row) => row);
+}
+
+// So many of the first k rows are normal at most, as `Curve.of_first` computes it.
+function falseAtMost(k, { nWithin, limits, mostNormal }) {
+  const bounds = limits.map((limit, at) => limit + Math.max(k - nWithin[at], 0));
+  return Math.min(k, mostNormal, ...bounds);
 }
 
 // Number of flagged and of other rows in each bin; missing values are in no bin.

@@ -7,17 +7,22 @@ function sliderStops(most) {
   return [...stops, most];
 }
 
+function boundWords(k, curve) {
+  const most = falseAtMost(k, curve);
+  const words = `${most === 1 ? "is" : "are"} normal (${percent(curve.confidence)} sure)`;
+  return [`Of the first ${plural(k, "row")} at most `, element("strong", { text: countText(most) }), ` ${words}`];
+}
+
 function countsWords(run, flags) {
-  const { count: k, last } = flags;
+  const { count: k } = flags;
   const strong = (text) => element("strong", { text });
   const parts = [strong(countText(k)), ` of ${plural(run.nRows, "row")} flagged (${percent(k / run.nRows)})`];
-  if (k > 0 && flags.isTop) {
+  if (k > 0) {
     parts.push(", score ≥ ", strong(run.score.text(k - 1)));
     const tied = run.reach[k - 1] - k;
     if (tied > 0) parts.push(`, which ${plural(tied, "more row")} ${tied === 1 ? "has" : "have"} too`);
-  } else if (k > 0) {
-    parts.push(`, the last at rank ${countText(last)}: flags rest on a comparison of their own`);
   }
+  if (k > 0 && run.curve) parts.push(". ", ...boundWords(k, run.curve));
   if (run.truth) {
     const { nOutliers } = run.truth;
     const hits = countText(Math.round(10 * flags.hits) / 10);

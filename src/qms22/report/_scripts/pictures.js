@@ -57,7 +57,7 @@ class ScorePicture {
       const scale = this.run.nRows / normal.reduce((sum, count) => sum + count, 0);
       drawTops(chart, edges, normal.map((count) => Math.max(scale * count, this.log.checked ? 0.5 : 0)), "normal");
     }
-    if (this.hasLine) drawLine(chart, this.run.score.value(this.flags.last - 1), "text");
+    if (this.hasLine) drawLine(chart, this.run.score.value(this.flags.count - 1), "text");
   }
 
   // Flag all rows with at least the score that was clicked.
@@ -86,13 +86,13 @@ class ScorePicture {
 
   // If the flagged rows are not the first ones, no score separates them from the others.
   get hasLine() {
-    return this.flags.isTop && this.flags.count > 0;
+    return this.flags.count > 0;
   }
 
   update(flags) {
     this.flags = flags;
     this.made.chart.setData(this.data());
-    const threshold = this.hasLine ? `, a dashed line at the threshold ${this.run.score.text(flags.last - 1)}` : "";
+    const threshold = this.hasLine ? `, a dashed line at the threshold ${this.run.score.text(flags.count - 1)}` : "";
     this.box.ariaLabel = `Histogram of the scores of ${plural(this.run.nRows, "row")}${threshold}`;
   }
 

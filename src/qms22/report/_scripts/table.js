@@ -110,6 +110,7 @@ class RankedTable {
     const rows = this.onlyFlagged.checked ? this.found.filter((row) => this.flags.has(row)) : this.found;
     this.rows = sortRows(rows, this.sorted, this.direction);
     this.nListed = Math.min(this.rows.length, MOST_LISTED);
+    this.certain = this.countCertain();
     this.box.scrollTop = 0;
     this.columns.forEach((column, place) => {
       const cell = this.head.cells[place];
@@ -119,6 +120,19 @@ class RankedTable {
     this.table.ariaRowCount = this.nListed + 1;
     this.showCount();
     this.render(true);
+  }
+
+  // How many listed rows are above the line where certainty ends; infinite where there is no line.
+  countCertain() {
+    const { run, rows, sorted, direction } = this;
+    const isByRank = sorted === run.columns[0] && direction === 1;
+    const count = rows.findIndex((row) => row >= run.nFlagged);
+    return run.isRate && isByRank && count > 0 ? count : Infinity;
+  }
+
+  // How far down a row of the list is, in rows: the line takes the room of one.
+  down(place) {
+    return place + (place >= this.certain ? 1 : 0);
   }
 
   showCount() {
@@ -150,9 +164,17 @@ class RankedTable {
     const hadFocus = this.body.contains(document.activeElement);
     Object.assign(this, { first, end });
     const lines = Array.from(this.rows.subarray(first, end), (row, place) => this.line(row, first + place));
-    this.body.replaceChildren(...this.space(first * height), ...lines, ...this.space((this.nListed - end) * height));
+    if (this.certain >= first && this.certain < end) lines.splice(this.certain - first, 0, this.border());
+    const above = this.certain < first ? first + 1 : first;
+    const below = this.nListed - end + (this.certain >= end && this.certain < Infinity ? 1 : 0);
+    this.body.replaceChildren(...this.space(above * height), ...lines, ...this.space(below * height));
     this.mark();
     if (hadFocus && !this.focus(this.chosen)) this.box.focus({ preventScroll: true });
+  }
+
+  border() {
+    const cell = element("td", { colSpan: this.columns.length, text: "not certain from here on" });
+    return element("tr", { className: "border", children: [cell] });
   }
 
   line(row, place) {
@@ -214,7 +236,7 @@ class RankedTable {
     if (place < 0) return;
     const height = this.rowHeight;
     const head = this.head.getBoundingClientRect().height;
-    const top = place * height;
+    const top = this.down(place) * height;
     const room = this.box.clientHeight - head - height;
     if (top < this.box.scrollTop) this.box.scrollTop = top;
     else if (top > this.box.scrollTop + room) this.box.scrollTop = top - room;
