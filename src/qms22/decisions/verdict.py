@@ -12,8 +12,8 @@ from qms22.decisions.moved_columns import LEAST_NORMAL, MovedColumn
 
 Decision = Literal["fine", "anomalies", "drift"]
 
-# How the doubt, one minus the confidence, is shared among the tests: rows against known-normal rows,
-# lost rows and moved columns.
+# How the doubt, one minus the confidence, is shared among the tests: rows against known-normal
+# rows, lost rows and moved columns.
 _OF_ROWS = 0.6
 _OF_LOST = 0.2
 _OF_MOVED = 0.2

@@ -88,8 +88,7 @@ def encode_tables(
     """
     encoder = TabularEncoder(ignore=tuple(ignore), missing=missing, kinds=kinds)
     places, positions = np.arange(len(normal)), np.arange(len(batch))
-    with errors_named(f"{names[0]} and {names[1]}"):
-        encoder, cells = _fit_both(encoder, normal, batch)
+    encoder, cells = _fit_both(encoder, normal, batch, names)
     normal_cells = {name: each.part(slice(len(normal))) for name, each in cells.items()}
     batch_cells = {name: each.part(slice(len(normal), None)) for name, each in cells.items()}
     with errors_named(names[0]):
@@ -120,21 +119,28 @@ def encode_tables(
 
 
 def _fit_both(
-    encoder: TabularEncoder, normal: pd.DataFrame, batch: pd.DataFrame
+    encoder: TabularEncoder, normal: pd.DataFrame, batch: pd.DataFrame, names: tuple[str, str]
 ) -> tuple[TabularEncoder, dict[str, Cells]]:
     """Learn from the rows of both tables alike; return them as the encoder understands them.
 
-    Only if no column would be left, columns are what they are in the known-normal table: levels that
-    recur there may be too many for both tables.
+    Only if no column would be left, columns are what they are in the known-normal table: levels
+    that recur there may be too many for both tables.
     """
     everything = need("pandas").concat([normal, batch])
     try:
         return encoder, encoder.fit_cells(everything)
     except NoColumnError:
-        encoder.fit(normal)
+        with errors_named(names[0]):
+            encoder.fit(normal)
         kinds = {name: encoder.plans_[name].kind for name in encoder.groups_}
         encoder = TabularEncoder(ignore=encoder.ignore, missing=encoder.missing, kinds=kinds)
         return encoder, encoder.fit_cells(everything)
+    except ValueError:
+        # The message should name the table that the cells are in.
+        for table, name in zip((normal, batch), names, strict=True):
+            with errors_named(name):
+                encoder.fit(table)
+        raise
 
 
 def _encode_marked(

@@ -21,9 +21,9 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count, check_path, check_rows, check_seed
 from qms22._runtime.warn import warn_user
-from qms22.estimators.base import QMSEstimator, ThresholdMixin
 from qms22.decisions.batch_columns import BatchColumns
 from qms22.decisions.ruler import highest_flagged_rank, least_to_flag
+from qms22.estimators.base import QMSEstimator, ThresholdMixin
 from qms22.estimators.decisions import DecisionsMixin
 from qms22.estimators.explain import (
     Explanation,
@@ -36,8 +36,8 @@ from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.thresholds import count_flagged, threshold
 
 # contamination="auto" flags as many rows as this false discovery rate does. Where known-normal rows
-# are so few that it could only flag more than this share of the batch at once, or where they are not
-# scored like the batch, Tukey's rule sets the threshold. Without a batch, this share of the
+# are so few that it could only flag more than this share of the batch at once, or where they are
+# not scored like the batch, Tukey's rule sets the threshold. Without a batch, this share of the
 # known-normal rows is beyond the threshold.
 AUTO_FDR = 0.1
 AUTO_SHARE = 0.05
@@ -45,8 +45,8 @@ AUTO_SHARE = 0.05
 # What a fitted detector computes from its rows on first use.
 _COMPUTED = ("_ruler", "_ranks", "_of_learned", "_of_batch")
 
-# What it keeps of its rows: the columns of both tables, T, the batch, the rows of T that were learned
-# from, and which of those each part of an ensemble has held out.
+# What it keeps of its rows: the columns of both tables, T, the batch, the rows of T that were
+# learned from, and which of those each part of an ensemble has held out.
 ROWS_OF_FIT = ("_columns", "_normal", "_batch", "_known", "_held_out", *_COMPUTED)
 
 

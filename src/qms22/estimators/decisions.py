@@ -203,8 +203,8 @@ def why_none(n_rows: int, n_known: int, fdr: float) -> str | None:
     if least > n_rows:
         can = "no row"
     return (
-        f"no row is flagged: with {n_known} known-normal rows a false discovery rate of {fdr:g} can "
-        f"flag {can}; {enough_known(n_rows, 1, fdr)} known-normal rows would do for a single row"
+        f"no row is flagged: with {n_known} known-normal rows a false discovery rate of {fdr:g} "
+        f"can flag {can}; {enough_known(n_rows, 1, fdr)} known-normal rows would do for a single row"
     )
 
 

@@ -57,9 +57,9 @@ from qms22.estimators.weights import (
 # What max_samples="auto" means.
 AUTO_SAMPLES = 7_000
 
-# Known-normal rows that the batch is compared with: so many per row of the batch, but not fewer than
-# the second number nor more than the third. With two for each, a false discovery rate of 0.1 can
-# flag five rows; with the most, 50 of a million.
+# Known-normal rows that the batch is compared with: so many per row of the batch, between two
+# limits. With two for each, a false discovery rate of 0.1 can flag five rows; with the most, 50 of
+# a million.
 _COMPARED_PER_ROW = 2
 _LEAST_COMPARED, _MOST_COMPARED = 20_000, 200_000
 

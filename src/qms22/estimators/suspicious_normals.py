@@ -51,7 +51,7 @@ class SuspiciousNormalsMixin:
     _known: NDArray[np.float64]
     _held_out: Sequence[NDArray[np.intp]]
     _n_marked: int
-    _batch: LazyRows
+    _batch: LazyRows | None
     _scores: Any
 
     def score_normals(self) -> NDArray[np.float64]:
@@ -180,6 +180,7 @@ class SuspiciousNormalsMixin:
     def _of_batch(self) -> LearnedRows:
         """Scores of the rows of the batch, by their values."""
         batch = self._batch
+        assert batch is not None
         keys = [hash_rows(as_host(batch.read(part))) for part in row_chunks(batch.shape)]
         return LearnedRows.of_equal(np.concatenate(keys), as_host(self.unlabeled_scores_))
 

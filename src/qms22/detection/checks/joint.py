@@ -188,7 +188,7 @@ class RepeatCheck:
 
     @classmethod
     def learn(cls, rows: Columns, compared: Sequence[str]) -> RepeatCheck | None:
-        """Learn from the known-normal rows, with the column of copies; None if many are repeated."""
+        """Learn from the known-normal rows with their copies; None if many are repeated."""
         n_normal = len(rows[COPIES].values)
         several = np.flatnonzero(rows[COPIES].values > 1)
         if len(several) > _MOST_REPEATED * n_normal:
