@@ -23,7 +23,9 @@ from qms22._runtime.validation import check_part
 from qms22.cluster.dask_scoring import Collection, share, whole_rows
 from qms22.cluster.scoring import for_workers
 from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.explain import TypicalValues
+from qms22.estimators.learned_rows import LearnedRows
 from qms22.estimators.thresholds import count_flagged
 
 # Summands of one task of a sum.
@@ -101,12 +103,25 @@ class DaskTable:
         )
         return rows
 
-    def score_some(
-        self, detector: BatchDetector, positions: NDArray[np.int64]
+    def score_normal(
+        self, detector: QMS22Ensemble, positions: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Score some rows on the workers; positions ascend."""
-        shared = share(for_workers(detector))
-        scores = (delayed(_score)(rows, self.name, shared) for rows in self._taken(positions))
+        """Score some rows on the workers as if the detector had not learned from them.
+
+        Parameters
+        ----------
+        detector : QMS22Ensemble
+            Fitted to rows drawn from this table.
+        positions : ndarray of int
+            They ascend.
+        """
+        if len(positions) == self.n_rows == len(detector._known):
+            return detector._of_learned
+        learned = LearnedRows.of(detector._known, detector._of_learned)
+        shared = share((for_workers(detector), learned))
+        scores = (
+            delayed(_score_normal)(rows, self.name, shared) for rows in self._taken(positions)
+        )
         return np.concatenate(dask.compute(*scores))
 
     def scores(self, detector: BatchDetector) -> da.Array:
@@ -186,6 +201,14 @@ def _add(results: list[Any]) -> Any:
 def _score(table: Any, name: str, detector: BatchDetector) -> NDArray[np.float64]:
     rows = check_part(table, name)
     return detector._scores(LazyRows(rows)) if len(rows) else np.empty(0)
+
+
+def _score_normal(
+    rows: NDArray[np.float64], name: str, model: tuple[BatchDetector, LearnedRows]
+) -> NDArray[np.float64]:
+    detector, learned = model
+    scores: NDArray[np.float64] = learned.replace(_score(rows, name, detector), rows)
+    return scores
 
 
 def _score_column(table: Any, name: str, detector: BatchDetector) -> NDArray[np.float64]:

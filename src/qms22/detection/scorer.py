@@ -75,6 +75,24 @@ class TableScorer:
         return ScoredRows(encoded.positions, scores, odd)
 
 
+def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: int | None) -> None:
+    """Fit a detector; without `max_samples` it decides how many rows to learn from."""
+    if len(encoded.known) < detector._least_normal:
+        raise ValueError(
+            f"{len(encoded.known)} known-normal rows are too few to learn from; give at least "
+            f"{detector._least_normal}"
+        )
+    if max_samples is not None:
+        detector.set_params(max_samples=max_samples)
+    detector.fit(
+        encoded.known,
+        unlabeled=encoded.rows,
+        outliers=encoded.marks.outliers,
+        marked_normal=encoded.marks.normal,
+        groups=encoded.encoder.groups_,
+    )
+
+
 class LearnedChecks(NamedTuple):
     """Checks, and what they have learned from.
 
@@ -92,7 +110,9 @@ class LearnedChecks(NamedTuple):
     own: OwnOddness
 
 
-def learn_checks(encoded: EncodedTables, seed: int, *, is_scored: bool = True) -> LearnedChecks:
+def learn_checks(
+    encoded: EncodedTables, seed: int, *, is_scored: bool = True, is_part: bool = False
+) -> LearnedChecks:
     """Learn the checks of a table from its known-normal rows.
 
     Parameters
@@ -101,9 +121,11 @@ def learn_checks(encoded: EncodedTables, seed: int, *, is_scored: bool = True) -
     seed : int
     is_scored : bool
         Whether they raise scores.
+    is_part : bool
+        Whether rows of the batch will be read in parts; see `TableChecks.read`.
     """
     checks = TableChecks(encoded.encoder)
-    normal = checks.read(encoded.normal_cells)
+    normal = checks.read(encoded.normal_cells, is_part=is_part)
     own = checks.learn(normal, seed)
     checks.is_scored = is_scored
     return LearnedChecks(checks, normal, own)
