@@ -42,10 +42,12 @@ from qms22.estimators.thresholds import count_flagged, threshold
 AUTO_FDR = 0.1
 AUTO_SHARE = 0.05
 
-# What a fitted detector keeps of its rows: the scores of T and the ranks of the batch among them, the
-# columns of both tables, T, the rows of T that were learned from, and which of those each part of an
-# ensemble has held out.
-ROWS_OF_FIT = ("_ruler", "_ranks", "_columns", "_normal", "_known", "_held_out", "_of_learned")
+# What a fitted detector computes from its rows on first use.
+_COMPUTED = ("_ruler", "_ranks", "_of_learned", "_of_batch")
+
+# What it keeps of its rows: the columns of both tables, T, the batch, the rows of T that were learned
+# from, and which of those each part of an ensemble has held out.
+ROWS_OF_FIT = ("_columns", "_normal", "_batch", "_known", "_held_out", *_COMPUTED)
 
 
 class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
@@ -61,6 +63,7 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
     log: str | PathLike[str] | None = None
 
     _normal: LazyRows | None
+    _batch: LazyRows | None
 
     def fit(
         self,
@@ -131,12 +134,12 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         self._groups = groups
         self._learn(known, searched, rng, options, columns, marks)
         self.unlabeled_scores_ = self._scores(batch, options.device)
-        self._normal = self._columns = None
-        for cached in ("_ruler", "_ranks", "_of_learned"):
-            self.__dict__.pop(cached, None)
+        self._normal = self._columns = self._batch = None
+        for computed in _COMPUTED:
+            self.__dict__.pop(computed, None)
         self._seed_of_ruler = rng.randint(2**31 - 1)
         if unlabeled is not None:
-            self._normal = normal
+            self._normal, self._batch = normal, batch
             self._columns = BatchColumns(normal, batch, self._column_names())
         if n_flagged is None:
             n_flagged = self._count_auto()

@@ -51,6 +51,7 @@ class SuspiciousNormalsMixin:
     _known: NDArray[np.float64]
     _held_out: Sequence[NDArray[np.intp]]
     _n_marked: int
+    _batch: LazyRows
     _scores: Any
 
     def score_normals(self) -> NDArray[np.float64]:
@@ -67,13 +68,16 @@ class SuspiciousNormalsMixin:
         return self.score_normal(self._known_normal())
 
     def score_normal(self, normal: LazyRows) -> NDArray[np.float64]:
-        """Score some of the known-normal rows as if the detector had not learned from them."""
-        if len(normal) == len(self._known_normal()) == len(self._of_learned):
-            return self._of_learned
+        """Score some of the known-normal rows as if the detector had not learned from them.
+
+        A row that the batch has, too, gets the score that it has there: equal rows are equally
+        suspicious, and none of them stands above the others by chance.
+        """
         learned = LearnedRows.of(self._known, self._of_learned)
         scores: NDArray[np.float64] = as_host(self._scores(normal))
         for part in row_chunks(normal.shape):
-            scores[part] = learned.replace(scores[part], as_host(normal.read(part)))
+            rows = as_host(normal.read(part))
+            scores[part] = self._of_batch.replace(learned.replace(scores[part], rows), rows)
         return scores
 
     def suspicious_normals(self, k: int | None = None) -> NDArray[np.intp]:
@@ -171,6 +175,14 @@ class SuspiciousNormalsMixin:
                 "or comes from a file; fit it with fit(X, unlabeled=batch)"
             )
         return normal
+
+    @cached_property
+    def _of_batch(self) -> LearnedRows:
+        """Scores of the rows of the batch, by their values."""
+        batch = self._batch
+        keys = [hash_rows(as_host(batch.read(part))) for part in row_chunks(batch.shape)]
+        different, first = np.unique(np.concatenate(keys), return_index=True)
+        return LearnedRows(different, as_host(self.unlabeled_scores_)[first])
 
     @cached_property
     def _of_learned(self) -> NDArray[np.float64]:

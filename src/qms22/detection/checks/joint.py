@@ -38,6 +38,9 @@ N_ROWS = "\0rows"
 # The largest surprise of a row that is repeated.
 _MOST = 100.0
 
+# With a larger share of normal rows that are there more than once, repetition is usual.
+_MOST_REPEATED = 0.01
+
 
 @dataclass(frozen=True)
 class PairCheck(ColumnCheck):
@@ -156,6 +159,8 @@ def _patterns(rows: Columns, names: Sequence[str]) -> tuple[tuple[str, ...], NDA
 class RepeatCheck:
     """A row that is there more often than it would be among normal rows.
 
+    Where many normal rows are there more than once, as in narrow tables, repetition says nothing.
+
     Parameters
     ----------
     columns : tuple of str
@@ -165,6 +170,8 @@ class RepeatCheck:
     hashes, counts : ndarray of int
         How often rows that are there more than once are among the normal ones.
     n_normal : int
+    in_half : ndarray of int
+        How many of these are in a random half of the normal rows.
     """
 
     columns: tuple[str, ...]
@@ -172,6 +179,7 @@ class RepeatCheck:
     hashes: NDArray[np.int64]
     counts: NDArray[np.intp]
     n_normal: int
+    in_half: NDArray[np.intp]
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -179,27 +187,38 @@ class RepeatCheck:
         return self.compared
 
     @classmethod
-    def learn(cls, rows: Columns, compared: Sequence[str]) -> RepeatCheck:
-        """Learn from the known-normal rows, with the column of copies."""
+    def learn(cls, rows: Columns, compared: Sequence[str]) -> RepeatCheck | None:
+        """Learn from the known-normal rows, with the column of copies; None if many are repeated."""
+        n_normal = len(rows[COPIES].values)
         several = np.flatnonzero(rows[COPIES].values > 1)
+        if len(several) > _MOST_REPEATED * n_normal:
+            return None
         repeated = {name: rows[name].take(several) for name in compared}
         hashes, counts = np.unique(row_hashes(repeated, compared), return_counts=True)
-        return cls((), tuple(compared), hashes, counts, len(rows[COPIES].values))
+        in_half = np.random.RandomState(0).binomial(counts, 0.5)
+        return cls((), tuple(compared), hashes, counts, n_normal, in_half)
 
-    def _among_normal(self, rows: Columns) -> NDArray[np.intp]:
-        """Return how many normal rows are like each row; 0 stands for one as well."""
+    def _look_up(self, rows: Columns, counts: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return the count of each row; 0 stands for a row that is there once, or never."""
         hashes = row_hashes(rows, self.compared)
         if not len(self.hashes):
             return np.zeros(len(hashes), dtype=np.intp)
         places = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        return np.where(self.hashes[places] == hashes, self.counts[places], 0)
+        return np.where(self.hashes[places] == hashes, counts[places], 0)
+
+    def _among_normal(self, rows: Columns) -> NDArray[np.intp]:
+        """Return how many normal rows are like each row; 0 stands for one as well."""
+        return self._look_up(rows, self.counts)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that rows are there so often."""
         copies, among_normal = rows[COPIES].values, self._among_normal(rows)
         if own:
-            # As if one half of the normal rows were the batch.
-            expected, found = (among_normal + 1) / 2, np.maximum(among_normal / 2, 1)
+            # As if the half of the normal rows that a row is in were the batch.
+            of_half = self._look_up(rows, self.in_half)
+            is_in_half = np.random.RandomState(0).uniform(size=len(copies)) * among_normal < of_half
+            found = np.where(is_in_half, of_half, among_normal - of_half)
+            expected = among_normal - found + 1.0
         else:
             n_rows = rows[N_ROWS].values
             expected, found = (among_normal + 1) * n_rows / self.n_normal, copies

@@ -194,7 +194,8 @@ class TableChecks:
         filled = [name for name in self.names if rows[name].has_value.any()]
         self.checks.append(MissingTogetherCheck.learn(rows, filled or self.names))
         self.checks += _learn_pairs(rows, levels)
-        self.checks.append(RepeatCheck.learn(normal, self.names))
+        repeat = RepeatCheck.learn(normal, self.names)
+        self.checks += [] if repeat is None else [repeat]
         rng = np.random.RandomState(seed)
         drawn = np.arange(len(normal[COPIES].values))
         if len(drawn) > _MOST_LEARNED:
