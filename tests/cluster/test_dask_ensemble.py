@@ -151,6 +151,17 @@ def test_decisions_of_one_process(
     np.testing.assert_array_equal(found._counts, expected._counts)
 
 
+@pytest.mark.parametrize("max_samples", [300, None])
+def test_rows_that_both_tables_have(max_samples: int | None) -> None:
+    rng = np.random.RandomState(0)
+    T, S = rng.poisson(1, size=(900, 3)) * 1.0, rng.poisson(1, size=(700, 3)) * 1.0
+    S[:9] += 4
+    parameters = {**PARAMETERS, "max_samples": max_samples}
+    found = fitted((T, S), **parameters)
+    expected = QMS22Ensemble(**parameters).fit(T, unlabeled=S)
+    np.testing.assert_array_equal(found.p_values(), expected.p_values())
+
+
 def test_decisions_follow_the_scores(tables: tuple[np.ndarray, np.ndarray]) -> None:
     found = fitted(tables)
     flagged, p_values, scores = dask.compute(

@@ -25,6 +25,7 @@ from qms22.estimators.batch_detector import count_auto
 from qms22.estimators.decisions import why_none
 from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
 from qms22.estimators.explain import Explanation, Groups, group_columns
+from qms22.estimators.learned_rows import LearnedRows
 from qms22.estimators.thresholds import count_flagged, threshold
 
 # The client keeps the scores of the known-normal rows that the batch is compared with, and workers
@@ -73,7 +74,7 @@ class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
     `flag`, `p_values` and `false_at_most` compare the batch with known-normal rows as
     `QMS22Ensemble` does, and give the same answers: with up to 20,000 rows or two per row of the
     batch, drawn at random, but here with no more than 1,000,000. Their scores come to the client;
-    the rows do not. This costs a pass over the known-normal rows and one over the batch, whose
+    the rows do not. This costs a pass over the known-normal rows and two over the batch, whose
     scores stay with the workers, eight bytes per row. The workers count how many rows have each
     rank, and the counts decide.
 
@@ -136,7 +137,7 @@ class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
         for name in _OF_FIT:
             self.__dict__.pop(name, None)
         self._detector = detector
-        self._normal = normal
+        self._normal, self._batch = normal, batch
         self._seed_of_ruler = rng.randint(2**31 - 1)
         self.unlabeled_scores_ = batch.scores(detector)
         return self
@@ -268,11 +269,16 @@ class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
 
     @cached_property
     def _ruler(self) -> Ruler:
-        """The scores of known-normal rows, as if they were not learned from."""
+        """The scores of known-normal rows, as `QMS22Ensemble.score_normal` computes them."""
+        detector = self._detector
+        learned = LearnedRows.of(detector._known, detector._of_learned)
+        # A row that the batch has, too, gets the score that it has there.
+        own = np.where(self._batch.has(learned.keys), np.nan, learned.scores)
         n_compared = min(rows_to_compare(len(self.unlabeled_scores_)), MOST_COMPARED)
         rng = np.random.RandomState(self._seed_of_ruler)
         positions = draw_rows(self._normal.n_rows, n_compared, rng)
-        return Ruler.of(self._normal.score_normal(self._detector, positions))
+        learned = LearnedRows(learned.keys, own)
+        return Ruler.of(self._normal.score_normal(detector, positions, learned))
 
     @cached_property
     def _counts(self) -> NDArray[np.int64]:

@@ -23,9 +23,8 @@ from qms22._runtime.validation import check_part
 from qms22.cluster.dask_scoring import Collection, share, whole_rows
 from qms22.cluster.scoring import for_workers
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.explain import TypicalValues
-from qms22.estimators.learned_rows import LearnedRows
+from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.thresholds import count_flagged
 
 # Summands of one task of a sum.
@@ -104,25 +103,31 @@ class DaskTable:
         return rows
 
     def score_normal(
-        self, detector: QMS22Ensemble, positions: NDArray[np.int64]
+        self, detector: BatchDetector, positions: NDArray[np.int64], learned: LearnedRows
     ) -> NDArray[np.float64]:
         """Score some rows on the workers as if the detector had not learned from them.
 
         Parameters
         ----------
-        detector : QMS22Ensemble
-            Fitted to rows drawn from this table.
+        detector : BatchDetector
+            Fitted.
         positions : ndarray of int
             They ascend.
+        learned : LearnedRows
+            Scores of the rows that the detector has learned from; NaN for the one that any other
+            row with these values gets.
         """
-        if len(positions) == self.n_rows == len(detector._known):
-            return detector._of_learned
-        learned = LearnedRows.of(detector._known, detector._of_learned)
         shared = share((for_workers(detector), learned))
         scores = (
             delayed(_score_normal)(rows, self.name, shared) for rows in self._taken(positions)
         )
         return np.concatenate(dask.compute(*scores))
+
+    def has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return which of some rows are in the table, given by their hashes; it takes a pass."""
+        shared = delayed(keys)
+        found: NDArray[np.bool_] = add_up([part.apply(_find, shared) for part in self.parts])
+        return found
 
     def scores(self, detector: BatchDetector) -> da.Array:
         """Score all rows, lazily; higher is more suspicious."""
@@ -203,12 +208,17 @@ def _score(table: Any, name: str, detector: BatchDetector) -> NDArray[np.float64
     return detector._scores(LazyRows(rows)) if len(rows) else np.empty(0)
 
 
+def _find(rows: NDArray[np.float64], keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    return np.isin(keys, hash_rows(rows))
+
+
 def _score_normal(
     rows: NDArray[np.float64], name: str, model: tuple[BatchDetector, LearnedRows]
 ) -> NDArray[np.float64]:
     detector, learned = model
-    scores: NDArray[np.float64] = learned.replace(_score(rows, name, detector), rows)
-    return scores
+    scores = _score(rows, name, detector)
+    own = learned.replace(scores, rows)
+    return np.where(np.isnan(own), scores, own)
 
 
 def _score_column(table: Any, name: str, detector: BatchDetector) -> NDArray[np.float64]:

@@ -200,6 +200,7 @@ def learn(
         missing=options.missing,
         kinds=options.kinds,
         names=("rows drawn from the normal table", "rows drawn from the unlabeled table"),
+        is_whole=len(batch) == n_batch,
     )
     detector = _unfitted(options)
     fit_detector(detector, encoded, options.max_samples)

@@ -270,6 +270,7 @@ def _encode_drawn(
             kinds=kinds,
             marked=marked,
             names=names,
+            is_whole=tables.is_batch_whole,
         )
         return encoded._replace(
             normal_positions=drawn.normal_positions[encoded.normal_positions],
