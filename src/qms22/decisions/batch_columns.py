@@ -38,11 +38,9 @@ class BatchColumns:
         """The columns, compared on first use; see `compare_columns`."""
         return compare_columns(self._pairs())
 
-    @cached_property
-    def extremes(self) -> list[ExtremeRows]:
-        """The extreme rows of the batch, counted on first use."""
-        found = ExtremeRows.of_columns(self._pairs())
-        return [] if found is None else [found]
+    def extremes(self) -> ExtremeRows | None:
+        """Return the extreme rows of the batch; None if there are no numbers."""
+        return ExtremeRows.of_columns(self._pairs())
 
     def _pairs(self) -> list[ColumnPair]:
         """Draw rows of both tables, the same ones each time."""

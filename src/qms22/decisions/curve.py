@@ -143,8 +143,12 @@ def no_outlier_chance(counts: NDArray[np.int64]) -> float:
 
 
 def _ranks_with_limits(n_known: int) -> NDArray[np.intp]:
-    """Return ranks from 0 to the middle one; with ratios of two little lies between them."""
-    steps = 2 ** np.arange(max(1, (n_known + 1) // 2).bit_length())
+    """Return ranks from 0 to a tenth of all; with ratios of two little lies between them.
+
+    Outliers that score like nine tenths of the known-normal rows cannot be told from these. With
+    higher ranks, small differences between the two in how scores are made would count as outliers.
+    """
+    steps = 2 ** np.arange(max(1, (n_known + 1) // 10).bit_length())
     ranks: NDArray[np.intp] = steps - 1
     return ranks
 

@@ -8,17 +8,15 @@ from typing import Literal
 
 from qms22._runtime.validation import check_share
 from qms22.decisions.curve import OutlierBound
-from qms22.decisions.extremes import ExtremeRows
 from qms22.decisions.moved_columns import LEAST_NORMAL, MovedColumn
 
 Decision = Literal["fine", "anomalies", "drift"]
 
-# How the doubt, one minus the confidence, is shared among the tests: scores against those of
-# known-normal rows, extreme rows, lost rows and moved columns.
-_OF_SCORES = 0.6
-_OF_EXTREMES = 0.2
-_OF_LOST = 0.1
-_OF_MOVED = 0.1
+# How the doubt, one minus the confidence, is shared among the tests: rows against known-normal rows,
+# lost rows and moved columns.
+_OF_ROWS = 0.6
+_OF_LOST = 0.2
+_OF_MOVED = 0.2
 
 _NO_OUTLIERS = OutlierBound(0, 1.0)
 
@@ -70,7 +68,7 @@ def outlier_confidence(confidence: float) -> float:
     Part of the doubt is left for the comparison of columns.
     """
     check_share("confidence", confidence)
-    return 1.0 - _OF_SCORES * (1.0 - confidence)
+    return 1.0 - _OF_ROWS * (1.0 - confidence)
 
 
 def judge_batch(
@@ -78,7 +76,6 @@ def judge_batch(
     n_rows: int,
     *,
     bound: OutlierBound | None = None,
-    extremes: Sequence[ExtremeRows] = (),
     confidence: float = 0.95,
 ) -> Verdict:
     """Decide whether a batch is fine, contains anomalies, or has drifted as a whole.
@@ -96,10 +93,7 @@ def judge_batch(
     n_rows : int
         Rows of the batch.
     bound : OutlierBound, optional
-        From `bound_outliers`, with `outlier_confidence`. Without it only extreme rows
-        are found to be anomalies.
-    extremes : sequence of ExtremeRows
-        They need no fit, and share their part of the doubt.
+        From `bound_outliers` of scores or of `ExtremeRows`, with `outlier_confidence`.
     confidence : float, default=0.95
 
     Returns
@@ -108,19 +102,11 @@ def judge_batch(
     """
     check_share("confidence", confidence)
     doubt = 1.0 - confidence
-    of_each = _OF_EXTREMES / max(len(extremes), 1)
-    far = [each.bound(1.0 - of_each * doubt) for each in extremes] or [_NO_OUTLIERS]
-    by_score = bound or _NO_OUTLIERS
-    fewest = max(by_score.fewest, *(bound.fewest for bound in far))
+    by_rows = bound or _NO_OUTLIERS
+    fewest = by_rows.fewest
     p_lost = min((column.p_lost for column in columns), default=1.0)
     p_moved = min((column.p_value for column in columns if column.is_large), default=1.0)
-    p_value = min(
-        1.0,
-        by_score.p_value / _OF_SCORES,
-        *(bound.p_value / of_each for bound in far),
-        p_lost / _OF_LOST,
-        p_moved / _OF_MOVED,
-    )
+    p_value = min(1.0, by_rows.p_value / _OF_ROWS, p_lost / _OF_LOST, p_moved / _OF_MOVED)
     decision: Decision = "fine"
     moved: tuple[MovedColumn, ...] = ()
     if p_value <= doubt:
@@ -131,7 +117,7 @@ def judge_batch(
     return Verdict(
         decision,
         p_value,
-        fewest if bound or fewest else None,
+        None if bound is None else fewest,
         confidence,
         n_rows,
         moved,

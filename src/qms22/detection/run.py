@@ -196,10 +196,9 @@ def detect(
     scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
     begin_stage("comparing with known-normal rows")
-    ruler = measure_normal(scorer, encoded, learned, n_scored, seed or 0)
+    ruler = measure_normal(scorer, encoded, learned, scores, seed or 0)
     comparison = None if ruler is None else Comparison.of(ruler, scores)
     flagged = _flag(comparison, scores, k, fdr)
-    odd_rows = (learned.own.oddness, odd.surprises[~np.isnan(scores), 0])
     verdict = judge_tables(
         encoded.encoder,
         drawn.normal,
@@ -207,7 +206,6 @@ def detect(
         ignored,
         n_scored,
         None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE)),
-        odd_rows if learned.checks.is_scored else None,
     )
     found = _result(
         tables, encoded, scorer, scores, odd, flagged, comparison, fdr, id_name, verdict

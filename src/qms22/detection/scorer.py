@@ -14,9 +14,11 @@ from qms22._runtime.lazy_rows import LazyRows, SelectedRows
 from qms22.decisions.ruler import Ruler
 from qms22.detection.checks import OddCells, OwnOddness, TableChecks
 from qms22.detection.checks.base import Columns
+from qms22.detection.checks.joint import row_hashes
 from qms22.detection.encoding import EncodedTables
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
+from qms22.estimators.learned_rows import LearnedRows
 from qms22.tables import TabularEncoder
 
 
@@ -132,12 +134,17 @@ def learn_checks(
 
 
 def measure_normal(
-    scorer: TableScorer, encoded: EncodedTables, learned: LearnedChecks, n_batch: int, seed: int
+    scorer: TableScorer,
+    encoded: EncodedTables,
+    learned: LearnedChecks,
+    scores: NDArray[np.float64],
+    seed: int,
 ) -> Ruler | None:
     """Score known-normal rows like rows of the batch; of many, rows drawn at random.
 
-    Neither the detector nor the checks count what they have learned from the row itself. None
-    stands for a detector that cannot do this without another fit.
+    Neither the detector nor the checks count what they have learned from the row itself. A row that
+    the batch has, too, gets the score that it has there. None stands for a detector that cannot do
+    this without another fit.
 
     Parameters
     ----------
@@ -145,16 +152,21 @@ def measure_normal(
         Fitted, with the weight of its checks.
     encoded : EncodedTables
     learned : LearnedChecks
-    n_batch : int
-        Rows to compare.
+    scores : ndarray
+        Of all rows of the batch; NaN for those that were dropped.
     seed : int
         Of the draw.
     """
     detector = scorer.detector
     if not isinstance(detector, QMS22Ensemble):
         return None
-    n_compared = rows_to_compare(n_batch)
+    n_compared = rows_to_compare(np.count_nonzero(~np.isnan(scores)))
     places = draw_rows(len(encoded.known), n_compared, np.random.RandomState(seed))
-    scores = detector.score_normal(SelectedRows(LazyRows(encoded.known), places))
-    of_checks = learned.checks.score_own(learned.normal, learned.own, places)
-    return Ruler.of(scores + learned.checks.weight * of_checks)
+    own = detector.score_normal(SelectedRows(LazyRows(encoded.known), places))
+    own += learned.checks.weight * learned.checks.score_own(learned.normal, learned.own, places)
+    checks = learned.checks
+    keys = row_hashes(
+        {name: learned.normal[name].take(places) for name in checks.names}, checks.names
+    )
+    batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.names)
+    return Ruler.of(LearnedRows.of_equal(batch, scores[encoded.positions]).replace_keyed(own, keys))

@@ -14,7 +14,7 @@ from qms22.detection.calendar_columns import is_counter, says_when
 from qms22.decisions.curve import OutlierBound
 from qms22.decisions.extremes import ExtremeRows
 from qms22.decisions.moved_columns import MOST_COMPARED, ColumnPair, MovedColumn, compare_columns
-from qms22.decisions.verdict import Verdict, judge_batch
+from qms22.decisions.verdict import Verdict, judge_batch, outlier_confidence
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, show_value
 from qms22.tables.columns.kinds import Kind
@@ -36,7 +36,6 @@ def judge_tables(
     ignore: Collection[str],
     n_scored: int,
     bound: OutlierBound | None,
-    odd: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
 ) -> Verdict:
     """Judge a batch of a table; see `judge_batch`.
 
@@ -51,21 +50,13 @@ def judge_tables(
     n_scored : int
         Rows of the batch with a score.
     bound : OutlierBound or None
-        How many of them are outliers, if they were calibrated with `outlier_confidence`.
-    odd : tuple of ndarray, optional
-        How odd known-normal rows and rows of the batch are, by a rule that treats both alike. Their
-        most extreme values are compared in any case.
+        How many of them are outliers, by their scores and with `outlier_confidence`. Without it
+        their most extreme values are compared.
     """
     pairs = pair_columns(encoder, normal, batch, ignore)
-    extremes = ExtremeRows.of_columns(pairs)
-    odd_rows = None if odd is None else ExtremeRows(*odd)
-    verdict = judge_batch(
-        compare_columns(pairs),
-        n_scored,
-        bound=bound,
-        extremes=[each for each in (extremes, odd_rows) if each is not None],
-        confidence=CONFIDENCE,
-    )
+    if bound is None and (extremes := ExtremeRows.of_columns(pairs)) is not None:
+        bound = extremes.bound(outlier_confidence(CONFIDENCE))
+    verdict = judge_batch(compare_columns(pairs), n_scored, bound=bound, confidence=CONFIDENCE)
     advice = verdict.advice
     for name in encoder.ignore:
         # The encoder has done so.

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from qms22._runtime.validation import check_count, check_share
 from qms22._runtime.warn import warn_user
 from qms22.decisions.batch_columns import BatchColumns
-from qms22.decisions.curve import bound_false, bound_outliers
+from qms22.decisions.curve import OutlierBound, bound_false, bound_outliers
 from qms22.decisions.moved_columns import MovedColumn
 from qms22.decisions.ruler import Ruler, enough_known, highest_flagged_rank, least_to_flag
 from qms22.decisions.verdict import Verdict, judge_batch, lost_columns, outlier_confidence
@@ -72,8 +72,7 @@ class DecisionsMixin:
         ruler, ranks = self._ruled(), self._ranks
         flagged = ranks <= highest_flagged_rank(self._counts, fdr)
         if flagged.any():
-            if self._columns is not None:
-                _warn_if_drifted(lost_columns(self._columns.moved))
+            _warn_if_drifted(lost_columns(self._check_batch().moved))
         elif why := why_none(len(ranks), ruler.n_known, fdr):
             warn_user(why)
         return flagged
@@ -124,8 +123,8 @@ class DecisionsMixin:
         the number of outliers that there are at least. The columns of both are compared as well.
         A batch with anomalies still has its normal rows. It has drifted if normal rows are missing
         in some range of a column, or if more than a fifth of all rows are unlike the known-normal
-        ones. Of large tables 20,000 rows are drawn to compare columns. `QMS22` compares columns
-        only.
+        ones. Of large tables 20,000 rows are drawn to compare columns. `QMS22` compares extreme
+        values in the place of scores.
 
         Parameters
         ----------
@@ -150,15 +149,14 @@ class DecisionsMixin:
         ('drift', 'x1')
         """
         level = outlier_confidence(confidence)
-        self._check_batch()
-        columns = self._columns
-        return judge_batch(
-            () if columns is None else columns.moved,
-            len(self.unlabeled_scores_),
-            bound=None if self._ruler is None else bound_outliers(self._counts, level),
-            extremes=() if columns is None else columns.extremes,
-            confidence=confidence,
-        )
+        columns = self._check_batch()
+        if self._ruler is not None:
+            bound: OutlierBound | None = bound_outliers(self._counts, level)
+        else:
+            extremes = columns.extremes()
+            bound = None if extremes is None else extremes.bound(level)
+        n_rows = len(self.unlabeled_scores_)
+        return judge_batch(columns.moved, n_rows, bound=bound, confidence=confidence)
 
     def _measure(self, n_batch: int, rng: np.random.RandomState) -> Ruler | None:
         """Score known-normal rows as if they were not learned from; None if that takes a fit."""
@@ -186,13 +184,14 @@ class DecisionsMixin:
             )
         return self._ruler
 
-    def _check_batch(self) -> None:
+    def _check_batch(self) -> BatchColumns:
         check_is_fitted(self)
         if self._columns is None:
             raise ValueError(
                 "there is no batch to flag rows of: the detector was fitted without one or comes "
                 "from a file; fit it with fit(X, unlabeled=batch)"
             )
+        return self._columns
 
 
 def why_none(n_rows: int, n_known: int, fdr: float) -> str | None:

@@ -39,11 +39,20 @@ class LearnedRows:
         keys, which, counts = np.unique(hash_rows(rows), return_inverse=True, return_counts=True)
         return cls(keys, np.bincount(which, weights=scores) / counts)
 
+    @classmethod
+    def of_equal(cls, keys: NDArray[Any], scores: NDArray[np.float64]) -> LearnedRows:
+        """Keep the scores of rows given by their hashes, of which equal ones have equal scores."""
+        different, first = np.unique(keys, return_index=True)
+        return cls(different, scores[first])
+
     def replace(self, scores: Any, rows: Any) -> Any:
         """Return scores of rows of NumPy or CuPy, with the kept ones where a row is known."""
-        xp = array_module(rows)
-        known, kept = to_device_of(self.keys, rows), to_device_of(self.scores, rows)
-        keys = hash_rows(rows)
+        return self.replace_keyed(scores, hash_rows(rows))
+
+    def replace_keyed(self, scores: Any, keys: Any) -> Any:
+        """Return scores of rows given by their hashes, with the kept ones where a row is known."""
+        xp = array_module(keys)
+        known, kept = to_device_of(self.keys, keys), to_device_of(self.scores, keys)
         place = xp.minimum(xp.searchsorted(known, keys), len(known) - 1)
         return xp.where(known[place] == keys, kept[place], scores)
 

@@ -181,8 +181,7 @@ class SuspiciousNormalsMixin:
         """Scores of the rows of the batch, by their values."""
         batch = self._batch
         keys = [hash_rows(as_host(batch.read(part))) for part in row_chunks(batch.shape)]
-        different, first = np.unique(np.concatenate(keys), return_index=True)
-        return LearnedRows(different, as_host(self.unlabeled_scores_)[first])
+        return LearnedRows.of_equal(np.concatenate(keys), as_host(self.unlabeled_scores_))
 
     @cached_property
     def _of_learned(self) -> NDArray[np.float64]:

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
-# Excess counts from here on, in standard deviations. Simulated batches without outliers have more
-# in 0 % (30 rows), 1 to 5 % (100), 3 to 10 % (1,000) and 5 to 12 % (2,000 to 7,000) of cases; the
-# more held-out rows there are to compare with, the fewer.
-_CHANCE = 3.0
+# Excess counts from here on, in standard deviations. By chance up to a tenth of clean batches have
+# more than 3 in some view; that view would then decide, and the batch would raise an alarm with the
+# rows that stand out in it. With 6, 4 % of 700 clean tables do (10 % with 3), and the mean AUC on KEEL
+# and ADBench is not lower.
+_CHANCE = 6.0
 
 # The share of the batch in which an excess of suspicious rows is looked for.
 _MOST_SUSPICIOUS = 0.1
