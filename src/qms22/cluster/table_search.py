@@ -205,10 +205,9 @@ def learn(
     detector = _unfitted(options)
     fit_detector(detector, encoded, options.max_samples)
     learned = learn_checks(encoded, options.seed or 0, is_part=True)
-    checks = learned.checks
-    checks.weigh(checks.look(checks.read(encoded.batch_cells, is_part=True))[0])
-    scorer = TableScorer(encoded.encoder, detector, checks)
-    ruler = measure_normal(scorer, encoded, learned, n_batch, options.seed or 0)
+    scorer = TableScorer(encoded.encoder, detector, learned.checks)
+    scores = scorer.score_batch(encoded, is_part=True).scores
+    ruler = measure_normal(scorer, encoded, learned, scores, n_batch, options.seed or 0)
     assert ruler is not None  # an ensemble has one
     return TableModel(replace(scorer, detector=for_workers(detector)), ruler)
 

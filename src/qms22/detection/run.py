@@ -196,7 +196,8 @@ def detect(
     scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
     begin_stage("comparing with known-normal rows")
-    ruler = measure_normal(scorer, encoded, learned, scores, seed or 0)
+    of_drawn = scores[encoded.positions]
+    ruler = measure_normal(scorer, encoded, learned, of_drawn, n_scored, seed or 0)
     comparison = None if ruler is None else Comparison.of(ruler, scores)
     flagged = _flag(comparison, scores, k, fdr)
     verdict = judge_tables(

@@ -69,9 +69,9 @@ class TableScorer:
         scores = -self.detector.score_samples(matrix) + self.checks.weight * of_checks
         return ScoredRows(positions, scores, odd)
 
-    def score_batch(self, encoded: EncodedTables) -> ScoredRows:
+    def score_batch(self, encoded: EncodedTables, *, is_part: bool = False) -> ScoredRows:
         """Score the batch that the detector was fitted with, and set the weight of the checks."""
-        of_checks, odd = self.checks.look(self.checks.read(encoded.batch_cells))
+        of_checks, odd = self.checks.look(self.checks.read(encoded.batch_cells, is_part=is_part))
         self.checks.weigh(of_checks)
         scores = as_host(self.detector.unlabeled_scores_) + self.checks.weight * of_checks
         return ScoredRows(encoded.positions, scores, odd)
@@ -138,6 +138,7 @@ def measure_normal(
     encoded: EncodedTables,
     learned: LearnedChecks,
     scores: NDArray[np.float64],
+    n_batch: int,
     seed: int,
 ) -> Ruler | None:
     """Score known-normal rows like rows of the batch; of many, rows drawn at random.
@@ -153,14 +154,16 @@ def measure_normal(
     encoded : EncodedTables
     learned : LearnedChecks
     scores : ndarray
-        Of all rows of the batch; NaN for those that were dropped.
+        Of the rows of the batch that the detector was fitted with.
+    n_batch : int
+        Rows to compare.
     seed : int
         Of the draw.
     """
     detector = scorer.detector
     if not isinstance(detector, QMS22Ensemble):
         return None
-    n_compared = rows_to_compare(np.count_nonzero(~np.isnan(scores)))
+    n_compared = rows_to_compare(n_batch)
     places = draw_rows(len(encoded.known), n_compared, np.random.RandomState(seed))
     own = detector.score_normal(SelectedRows(LazyRows(encoded.known), places))
     own += learned.checks.weight * learned.checks.score_own(learned.normal, learned.own, places)
@@ -169,4 +172,4 @@ def measure_normal(
         {name: learned.normal[name].take(places) for name in checks.names}, checks.names
     )
     batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.names)
-    return Ruler.of(LearnedRows.of_equal(batch, scores[encoded.positions]).replace_keyed(own, keys))
+    return Ruler.of(LearnedRows.of_equal(batch, scores).replace_keyed(own, keys))
