@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import qms22
 from qms22 import QMS22Ensemble
-from qms22.estimators.conformal import adaptive_benjamini_hochberg, conformal_p_values
+from qms22.detection.checks.joint import RepeatCheck
 
 pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[dask]'")
 
@@ -24,7 +24,13 @@ import dask
 import dask.dataframe as dd
 
 from qms22.cluster import table_search
-from qms22.cluster.table_search import Draws, SearchOptions, score_part, share_to_draw
+from qms22.cluster.table_search import (
+    SearchOptions,
+    learn,
+    share_to_draw,
+    sparse_counts,
+    sum_counts,
+)
 from qms22.dask import detect
 
 
@@ -71,49 +77,72 @@ def test_a_later_month_is_no_reason_to_flag() -> None:
     check_found(found, batch)
 
 
-def test_decisions_are_those_of_all_p_values() -> None:
-    """Without partitions: from the same draws, every p-value at once."""
+def test_results_of_one_process() -> None:
+    """Where all rows are drawn."""
     normal, batch = make_tables(n_outliers=30)
-    draws = Draws(normal, batch, 300, len(batch))
-    split = draws.learn_split(options(), np.random.RandomState(0))
-    scores = score_part(split.scorer, batch)
-    p_values = conformal_p_values(scores, score_part(split.scorer, normal[:300]))
-    np.testing.assert_array_equal(split.held_out.p_values(scores), p_values)
-    counts = sum(split.count_p_values(batch[at : at + 70]) for at in range(0, 300, 70))
-    line = split.held_out.line(np.asarray(counts), len(batch), 0.1)
-    np.testing.assert_array_equal(
-        scores > line.above, adaptive_benjamini_hochberg(p_values, 300, 0.1)
-    )
+    found = detect(lazily(normal), lazily(batch), ignore=["id"]).compute()
+    expected = qms22.detect(normal, batch, ignore=["id"])
+    np.testing.assert_array_equal(found["score"], expected.scores)
+    np.testing.assert_array_equal(found["p_value"], expected.p_values)
+    np.testing.assert_array_equal(found["flagged"], expected.flagged)
 
 
-def test_the_encoder_of_the_split_sees_no_held_out_row() -> None:
-    """A level that only held-out rows have is unseen, as it is for a row of the batch."""
-    normal, batch = make_tables()
-    normal.loc[:299, "country"] = "IT"
-    draws = Draws(normal, batch, 300, len(batch))
-    split = draws.learn_split(options(), np.random.RandomState(0))
-    assert "country=IT" not in split.scorer.encoder.get_feature_names_out()
-    scorer = draws.learn(options(max_samples=900))
-    assert "country=IT" in scorer.encoder.get_feature_names_out()
+@pytest.mark.parametrize("fdr", [0.05, 0.5])
+def test_decisions_follow_the_scores(fdr: float) -> None:
+    normal, batch = make_tables(n_outliers=30)
+    batch.loc[:29, "amount"] = np.linspace(110, 180, 30)
+    found = detect(lazily(normal), lazily(batch), ignore=["id"], max_samples=200, fdr=fdr).compute()
+    flagged = found["flagged"]
+    assert 0 < flagged.sum() < len(flagged)
+    assert found["score"][flagged].min() > found["score"][~flagged].max()
+    assert found["p_value"][flagged].max() < found["p_value"][~flagged].min()
+    assert (found.sort_values("score")["p_value"].diff().iloc[1:] <= 0).all()
+
+
+def test_counts_of_parts_add_up() -> None:
+    normal, batch = make_tables(n_outliers=30)
+    model = learn(normal, batch[:200], len(batch), options(max_samples=200))
+    counts = sum(model.count_ranks(batch[at : at + 70]) for at in range(0, 350, 70))
+    np.testing.assert_array_equal(counts, model.ruler.count(model.score(batch)))
+    lists = [sparse_counts(model.count_ranks(batch[at : at + 70])) for at in range(0, 350, 70)]
+    np.testing.assert_array_equal(sum_counts(lists, model.ruler), counts)
+
+
+def test_how_often_a_normal_row_is_there_does_not_count() -> None:
+    """Or else repeated normal rows would score higher than the same rows of the batch."""
+    normal, batch = make_tables(n_normal=400)
+    normal = pd.concat([normal, normal[:1].sample(5, replace=True)], ignore_index=True)
+    model = learn(normal, batch, len(batch), options(ignore=["id"]))
+    rows = model.scorer.checks.read(model.scorer.encoder.typed_cells(normal), is_part=True)
+    (repeats,) = (each for each in model.scorer.checks.checks if isinstance(each, RepeatCheck))
+    assert not repeats.surprise(rows, own=True).any()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", [CASES[0], CASES[3]], ids=lambda case: case.name)
-def test_the_level_is_kept(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On tables with rare levels, which break the bound if the split is wrong."""
+@pytest.mark.parametrize(
+    ("case", "n_batch", "n_outliers", "max_samples"),
+    [(CASES[0], 150, 0, 500), (CASES[3], 150, 7, 500), (CASES[1], 1500, 40, 200)],
+    ids=["no outlier", "outliers", "few rows drawn"],
+)
+def test_the_level_is_kept(
+    case: Case, n_batch: int, n_outliers: int, max_samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On tables with rare levels, which break the bound if the encoder favors normal rows."""
     quick = QMS22Ensemble(n_splits=2, n_members=3, n_components=2, max_iter=2)
     monkeypatch.setattr(
-        table_search, "_unfitted", lambda _, seed: clone(quick).set_params(random_state=seed)
+        table_search, "_unfitted", lambda own: clone(quick).set_params(random_state=own.seed)
     )
     shares = []
     for seed in range(40):
         rng = np.random.default_rng(seed)
-        normal, batch = case.draw(900, rng), case.draw(150, rng)
-        is_outlier = np.arange(len(batch)) < case.n_outliers // 2
+        normal, batch = case.draw(900 + n_batch, rng), case.draw(n_batch, rng)
+        is_outlier = np.arange(n_batch) < n_outliers
         batch.loc[is_outlier, ["x", "y"]] += case.shift
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = detect(lazily(normal), lazily(batch), max_samples=500, seed=seed).compute()
+            found = detect(
+                lazily(normal), lazily(batch), max_samples=max_samples, seed=seed
+            ).compute()
         flagged = found["flagged"].to_numpy()
         shares.append((flagged & ~is_outlier).sum() / max(1, flagged.sum()))
     assert np.mean(shares) <= 0.1 + 2 * np.std(shares) / np.sqrt(len(shares))
@@ -128,13 +157,13 @@ def test_missing_values() -> None:
     assert not found.loc[40, ["score", "p_value", "flagged"]].isna().any()
 
 
-def test_held_out_rows_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_search, "MOST_HELD_OUT", 40)
-    normal, batch = make_tables()
-    found = detect(lazily(normal), lazily(batch), ignore=["id"], fdr=0.5).compute()
-    assert found["p_value"].min() == 1 / 41
-    with pytest.warns(UserWarning, match="with 40 of them held out, fdr=0.001 can flag none of"):
-        detect(lazily(normal), lazily(batch), ignore=["id"], fdr=0.001)
+def test_rows_to_compare_with_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_search, "MOST_COMPARED", 90)
+    normal, batch = map(lazily, make_tables())
+    found = detect(normal, batch, ignore=["id"], fdr=0.5, max_samples=40).compute()
+    assert found["p_value"].min() == 1 / 91
+    with pytest.warns(UserWarning, match=r"with 90 known-normal rows .* of 0.001 can flag no row"):
+        detect(normal, batch, ignore=["id"], fdr=0.001, max_samples=40)
 
 
 def test_shares_to_draw() -> None:
@@ -212,10 +241,8 @@ def test_scores_do_not_depend_on_the_parts() -> None:
 def test_kinds_of_columns() -> None:
     normal, batch = make_tables()
     normal, batch = normal.assign(code=np.arange(900) % 3), batch.assign(code=np.arange(300) % 3)
-    draws = Draws(normal, batch, 300, len(batch))
-    asked = options(kinds={"code": "category"})
-    for scorer in (draws.learn(asked), draws.learn_split(asked, np.random.RandomState(0)).scorer):
-        assert "code=2" in scorer.encoder.get_feature_names_out()
+    model = learn(normal, batch, len(batch), options(kinds={"code": "category"}))
+    assert "code=2" in model.scorer.encoder.get_feature_names_out()
 
 
 def test_bad_tables() -> None:
@@ -226,5 +253,5 @@ def test_bad_tables() -> None:
         detect(lazily(normal), lazily(batch.assign(score=1)))
     with pytest.raises(ValueError, match="the normal table has no rows"):
         detect(lazily(normal)[lazily(normal)["amount"] < 0], lazily(batch))
-    with pytest.raises(ValueError, match="of 9 known-normal rows 3 are held out"):
-        detect(lazily(normal[:9]), lazily(batch), ignore=["id"])
+    with pytest.raises(ValueError, match="6 known-normal rows are too few to learn from; give at"):
+        detect(lazily(normal[:6]), lazily(batch), ignore=["id"])

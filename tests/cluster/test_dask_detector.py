@@ -319,18 +319,20 @@ def test_bad_parameters(client: Client, parameters: dict[str, Any], message: str
         DaskQMS22(max_iter=1, **parameters).fit(rows, unlabeled=rows)
 
 
-def test_no_rows_to_calibrate_with(client: Client) -> None:
+def test_it_ranks_and_has_no_p_values(client: Client) -> None:
     batch = np.random.RandomState(0).normal(size=(90, 2))
     batch[:3] += 9
     detector = DaskQMS22(max_iter=3, random_state=0)
     with pytest.raises(NotFittedError):
         detector.predict(batch)
     detector.fit(da.from_array(batch[10:]), unlabeled=da.from_array(batch))
-    for name in ("flag", "p_values", "estimate_contamination", "fit_predict"):
+    for name in ("flag", "p_values", "false_at_most", "fit_predict"):
         assert not hasattr(detector, name)
     scores = detector.unlabeled_scores_
     low, high = np.percentile(scores, [25, 75])
     assert detector.offset_ == -(high + 1.5 * (high - low))
+    in_memory = QMS22(max_iter=3, random_state=0).fit(batch[10:], unlabeled=batch)
+    assert detector.offset_ == in_memory.offset_
     np.testing.assert_array_equal(detector.predict(batch) == -1, scores > -detector.offset_)
     assert (detector.predict(batch)[:3] == -1).all()
 

@@ -17,9 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from qms22 import QMS22Ensemble
-from qms22._runtime.chunks import draw_rows
-from qms22.estimators.calibration import Calibration
-from qms22.estimators.conformal import conformal_p_values, flag_rows, merge_p_values
+from qms22.estimators import ensemble
 from qms22.estimators.thresholds import threshold
 from qms22.models import load_model, save_model
 
@@ -30,8 +28,7 @@ import dask.array as da
 import dask.dataframe as dd
 from distributed import Client, LocalCluster
 
-from qms22.cluster import dask_calibration
-from qms22.cluster.dask_calibration import other_positions
+from qms22.cluster import dask_ensemble
 from qms22.cluster.dask_table import DaskTable
 from qms22.dask import DaskQMS22Ensemble
 
@@ -135,89 +132,77 @@ def test_reading_and_scoring_are_one_task(tables: tuple[np.ndarray, np.ndarray])
         assert len(optimized.dask) == 2 * 5 + 1
 
 
-def reference_scores(
-    tables: tuple[np.ndarray, np.ndarray], calibration: Any, number: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Make a split with all rows in memory; return the scores of batch and held-out rows."""
+@pytest.mark.parametrize("max_samples", [700, None])
+def test_decisions_of_one_process(
+    tables: tuple[np.ndarray, np.ndarray], max_samples: int | None
+) -> None:
     T, S = tables
-    rng = np.random.RandomState((calibration._seed + number) % 2**32)
-    detector = QMS22Ensemble(**PARAMETERS)
-    held_out = draw_rows(len(T), calibration.n_held_out, rng)
-    known = np.delete(T, held_out, axis=0)
-    known = known[draw_rows(len(known), detector.max_samples, rng)]
-    mixture = np.concatenate([S, T[held_out]])
-    mixture = rng.permutation(mixture[draw_rows(len(mixture), detector.max_samples, rng)])
-    detector.set_params(max_samples=None, random_state=rng).fit(known, unlabeled=mixture)
-    return -detector.score_samples(S), -detector.score_samples(T[held_out])
+    found = fitted(tables, max_samples=max_samples)
+    expected = QMS22Ensemble(**{**PARAMETERS, "max_samples": max_samples}).fit(T, unlabeled=S)
+    np.testing.assert_array_equal(found.p_values(), expected.p_values())
+    for fdr in (0.1, 0.3):
+        flagged = found.flag(fdr)
+        assert isinstance(flagged, da.Array)
+        np.testing.assert_array_equal(flagged, expected.flag(fdr))
+    assert flagged[:40].sum().compute() > 35
+    assert found.offset_ == expected.offset_
+    for k in (0, 10, 60):
+        assert found.false_at_most(k) == expected.false_at_most(k)
+    np.testing.assert_array_equal(found._counts, expected._counts)
 
 
-def test_decisions_of_one_process(tables: tuple[np.ndarray, np.ndarray]) -> None:
-    found = fitted(tables)
-    calibration = found._calibration
-    assert calibration.n_held_out == 1001
-    pairs = [reference_scores(tables, calibration, number) for number in range(3)]
-    p_values = np.array([conformal_p_values(*pair) for pair in pairs])
-    for n_splits in (1, 3):
-        own = p_values[:n_splits]
-        np.testing.assert_allclose(
-            found.p_values(n_splits=n_splits).compute(), merge_p_values(own), rtol=1e-12
-        )
-        for fdr in (0.1, 0.3):
-            flagged = found.flag(fdr, n_splits=n_splits)
-            assert isinstance(flagged, da.Array)
-            np.testing.assert_array_equal(flagged.compute(), flag_rows(own, 1001, fdr))
-            assert flagged[:40].sum().compute() > 35
-    share, low, high = found.estimate_contamination()
-    assert low <= 40 / 1501 <= high
-    assert low <= share <= high
-    expected = -threshold(found.unlabeled_scores_.compute(), int(found.flag(0.1).sum()))
-    assert found.offset_ == expected
-
-
-def test_calibration_is_that_of_one_process(tables: tuple[np.ndarray, np.ndarray]) -> None:
-    """As many rows are held out, and the answers agree as those of two splits do."""
-    T, S = tables
-    found, expected = fitted(tables), QMS22Ensemble(**PARAMETERS).fit(T, unlabeled=S)
-    assert isinstance(expected._calibration, Calibration)
-    assert found._calibration.n_held_out == expected._calibration.n_held_out
-    agree = found.flag(0.2).compute() == expected.flag(0.2)
-    assert agree.mean() > 0.98
-    np.testing.assert_allclose(
-        found.estimate_contamination(), expected.estimate_contamination(), atol=0.1
-    )
-
-
-def test_every_row_is_held_out_alike() -> None:
-    held_out = np.array([0, 1, 4, 7, 8])
-    others = other_positions(held_out, np.arange(6))
-    np.testing.assert_array_equal(others, np.delete(np.arange(11), held_out))
-    np.testing.assert_array_equal(other_positions(held_out, np.array([1, 4])), others[[1, 4]])
-
-
-def test_the_mixture_is_drawn_at_random() -> None:
-    """Held-out rows come to the learner as often as rows of the batch, and at any place."""
-    n_batch, n_draws, max_samples = 60, 400, 30
-    tables = np.ones((90, 1)), np.zeros((n_batch, 1))
-    calibration = fitted(tables)._calibration
-    assert calibration.n_held_out == 30
+@pytest.mark.parametrize("max_samples", [300, None])
+def test_rows_that_both_tables_have(max_samples: int | None) -> None:
     rng = np.random.RandomState(0)
-    held_out = np.arange(30)
-    draws = [calibration._draw(held_out, max_samples, rng)[1] for _ in range(n_draws)]
-    is_held_out = np.array(draws)[:, :, 0]
-    assert is_held_out.mean() == pytest.approx(1 / 3, abs=0.01)
-    np.testing.assert_allclose(is_held_out.mean(axis=0), 1 / 3, atol=0.12)
+    T, S = rng.poisson(1, size=(900, 3)) * 1.0, rng.poisson(1, size=(700, 3)) * 1.0
+    S[:9] += 4
+    parameters = {**PARAMETERS, "max_samples": max_samples}
+    found = fitted((T, S), **parameters)
+    expected = QMS22Ensemble(**parameters).fit(T, unlabeled=S)
+    np.testing.assert_array_equal(found.p_values(), expected.p_values())
 
 
-def test_held_out_rows_are_bounded(
+def test_decisions_follow_the_scores(tables: tuple[np.ndarray, np.ndarray]) -> None:
+    found = fitted(tables)
+    flagged, p_values, scores = dask.compute(
+        found.flag(0.1), found.p_values(), found.unlabeled_scores_
+    )
+    assert 0 < flagged.sum() < len(flagged)
+    assert scores[flagged].min() > scores[~flagged].max()
+    assert p_values[flagged].max() < p_values[~flagged].min()
+    assert (np.diff(p_values[np.argsort(scores)]) <= 0).all()
+
+
+def test_known_normal_rows_are_drawn_to_compare_with(
     tables: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dask_calibration, "MOST_HELD_OUT", 60)
+    """The same rows as in one process, of which some were learned from."""
+    T, S = tables
+    monkeypatch.setattr(ensemble, "_LEAST_COMPARED", 900)
+    monkeypatch.setattr(ensemble, "_COMPARED_PER_ROW", 0)
+    found, expected = fitted(tables), QMS22Ensemble(**PARAMETERS).fit(T, unlabeled=S)
+    assert found._ruler.n_known == 900
+    np.testing.assert_array_equal(found.p_values(), expected.p_values())
+
+
+def test_rows_to_compare_with_are_bounded(
+    tables: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_ensemble, "MOST_COMPARED", 60)
     found = fitted(tables)
-    assert found._calibration.n_held_out == 60
-    assert len(found._calibration._first_splits(1)[0].ranks) == 60
     assert found.p_values().min().compute() == 1 / 61
-    with pytest.warns(UserWarning, match="with 60 of them held out, fdr=0.001 can flag none of"):
+    with pytest.warns(UserWarning, match=r"with 60 known-normal rows .* of 0.001 can flag no row"):
         assert not found.flag(0.001).any().compute()
+
+
+def test_a_second_fit_forgets_the_first(tables: tuple[np.ndarray, np.ndarray]) -> None:
+    found = fitted(tables)
+    before = found.p_values().compute(), found.offset_
+    normal, batch = lazily((tables[0][:2_000], tables[1][:1_000]))
+    found.fit(normal, unlabeled=batch)
+    expected = QMS22Ensemble(**PARAMETERS).fit(tables[0][:2_000], unlabeled=tables[1][:1_000])
+    np.testing.assert_array_equal(found.p_values(), expected.p_values())
+    assert found.offset_ == expected.offset_ != before[1]
 
 
 def test_few_normal_rows_use_quartiles(tables: tuple[np.ndarray, np.ndarray]) -> None:
@@ -325,5 +310,5 @@ def test_bad_use(tables: tuple[np.ndarray, np.ndarray]) -> None:
         found.top_k(1502)
     with pytest.raises(ValueError, match="fdr must be a share"):
         found.flag(2)
-    with pytest.raises(ValueError, match="of 8 known-normal rows 2 are held out to compare"):
-        fitted((tables[0][:8], tables[1]), n_members=5).flag()
+    with pytest.raises(ValueError, match="k must be a whole number"):
+        found.false_at_most(-1)

@@ -44,21 +44,3 @@ def draw_rows(
         return np.arange(n_rows)
     drawn: NDArray[np.int64] = sample_without_replacement(n_rows, max_samples, random_state=rng)
     return np.sort(drawn)
-
-
-def choose_rows(n_rows: int, n_chosen: int, rng: np.random.RandomState) -> NDArray[np.bool_]:
-    """Choose rows at random, all sets of this size with the same probability.
-
-    A permutation would do as well, but of ten million rows it takes half a second.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_rows,)
-    """
-    is_chosen: NDArray[np.bool_] = rng.random_sample(n_rows) < n_chosen / n_rows
-    n_more = n_chosen - int(np.count_nonzero(is_chosen))
-    # Rows on the side that has too many, drawn at random, change sides.
-    too_many = np.flatnonzero(is_chosen == (n_more < 0))
-    changed = too_many[sample_without_replacement(len(too_many), abs(n_more), random_state=rng)]
-    is_chosen[changed] = n_more > 0
-    return is_chosen

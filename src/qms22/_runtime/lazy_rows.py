@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -108,54 +107,6 @@ class SelectedRows(LazyRows):
     ) -> NDArray[np.float64]:
         """Return some rows as finite float64 values; see `LazyRows.read`."""
         return self._table.read(self._positions[which], device)
-
-
-class StackedRows(LazyRows):
-    """The rows of one table, then those of another."""
-
-    def __init__(self, first: LazyRows, second: LazyRows) -> None:
-        self._first = first
-        self._second = second
-
-    def __len__(self) -> int:
-        return len(self._first) + len(self._second)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and of features."""
-        return len(self), self._first.shape[1]
-
-    def read(
-        self, which: slice | NDArray[np.integer[Any]], device: str = "cpu"
-    ) -> NDArray[np.float64]:
-        """Return some rows as finite float64 values; see `LazyRows.read`."""
-        n_first = len(self._first)
-        if isinstance(which, slice):
-            start, stop, _ = which.indices(len(self))
-            parts = [
-                self._first.read(slice(min(start, n_first), min(stop, n_first)), device),
-                self._second.read(
-                    slice(max(start, n_first) - n_first, max(stop, n_first) - n_first), device
-                ),
-            ]
-            return _concatenate(parts)
-        of_first = which < n_first
-        parts = [
-            self._first.read(which[of_first], device),
-            self._second.read(which[~of_first] - n_first, device),
-        ]
-        # Where the rows of both parts, one after the other, belong.
-        places = np.argsort(np.argsort(~of_first, kind="stable"))
-        return _concatenate(parts)[places]
-
-
-def _concatenate(parts: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Put tables below each other; most chunks of rows are of one table, which is not copied."""
-    filled = [part for part in parts if len(part)]
-    if len(filled) < 2:
-        return filled[0] if filled else parts[0]
-    rows: NDArray[np.float64] = array_module(filled[0]).concatenate(filled)
-    return rows
 
 
 def _is_array_of_numbers(X: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from threading import Lock
 from typing import TypeVar
 
 import numpy as np
@@ -25,25 +24,6 @@ _Result = TypeVar("_Result")
 def _threadpools() -> ThreadpoolController:
     """Find the thread pools of the loaded libraries; too slow to do for every item."""
     return ThreadpoolController()
-
-
-class OwnLock:
-    """A lock for what an object computes on first use; a copy of the object gets a lock of its own.
-
-    The locks of `threading` can neither be copied nor pickled.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self._lock.release()
-
-    def __reduce__(self) -> tuple[type[OwnLock], tuple[()]]:
-        return OwnLock, ()
 
 
 def in_threads(

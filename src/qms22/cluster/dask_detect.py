@@ -17,7 +17,7 @@ from qms22.cluster.dask_table import add_up, positions_in_parts
 from qms22.cluster.table_search import (
     BatchResults,
     SearchOptions,
-    SplitModel,
+    TableModel,
     refuse,
     search_table,
 )
@@ -40,8 +40,8 @@ def detect(
     """Find the suspicious rows of a data frame, given one of known-normal rows.
 
     Rows drawn at random are brought to the client, which learns an encoder and a `QMS22Ensemble`
-    from them, once for the scores and once, with known-normal rows held out, for the p-values. The
-    workers score all rows.
+    from them, and scores the normal ones among them as if it had not learned from them. The workers
+    score all rows of the batch and compare them with these.
 
     Parameters
     ----------
@@ -57,8 +57,8 @@ def detect(
     kinds : mapping of str to str, optional
         What columns are, where they are to be read in another way; as of `qms22.detect`.
     max_samples : int
-        Learn from at most this many rows of each data frame. Up to 200,000 more normal rows, one in
-        three, are held out.
+        Learn from at most this many rows of each data frame. The batch is compared with 20,000
+        normal rows or, if it is larger, with two for each of its rows, and at most 200,000.
     seed : int or None
         Seed of draws and shuffles; with None the result changes from run to run.
     n_jobs : int or None
@@ -69,8 +69,9 @@ def detect(
     Returns
     -------
     dask.dataframe.DataFrame
-        The batch with the columns "score" (higher is more suspicious), "p_value" and "flagged".
-        The rows are scored twice: now, to count p-values, and when the result is computed.
+        The batch with the columns "score" (higher is more suspicious), "p_value" and "flagged". The
+        flagged rows are those with the highest scores, and the lowest p-values. The rows are scored
+        twice: now, to count them, and when the result is computed.
 
     Notes
     -----
@@ -113,10 +114,10 @@ class _DaskEngine:
         drawn = dask.compute(*(delayed(_take)(part, own) for part, own in pairs if own.size))
         return pd.concat(drawn)
 
-    def count_p_values(self, table: dd.DataFrame, split: SplitModel) -> NDArray[np.int64]:
-        shared = share(split)
+    def count_ranks(self, table: dd.DataFrame, model: TableModel) -> NDArray[np.int64]:
+        shared = share(model)
         counts: NDArray[np.int64] = add_up(
-            [delayed(_count_p_values)(part, shared) for part in table.to_delayed()]
+            [delayed(_count_ranks)(part, shared) for part in table.to_delayed()]
         )
         return counts
 
@@ -129,8 +130,8 @@ def _take(part: pd.DataFrame, positions: NDArray[np.int64]) -> pd.DataFrame:
     return part.iloc[positions]
 
 
-def _count_p_values(part: pd.DataFrame, split: SplitModel) -> NDArray[np.int64]:
-    return split.count_p_values(part)
+def _count_ranks(part: pd.DataFrame, model: TableModel) -> NDArray[np.int64]:
+    return model.count_ranks(part)
 
 
 def _add_results(part: pd.DataFrame, results: BatchResults) -> pd.DataFrame:

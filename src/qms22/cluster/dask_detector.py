@@ -40,9 +40,8 @@ from qms22.estimators.thresholds import count_flagged, threshold
 class DaskQMS22(BaseEstimator):  # type: ignore[misc]
     """`QMS22` for Dask arrays and data frames, fitted by all workers of a cluster.
 
-    The result is that of `QMS22` to the bit; see the notes of `qms22.dask`. But no rows are kept to
-    calibrate with: there are no p-values, and ``contamination="auto"`` flags scores above the third
-    quartile of the batch by more than 1.5 times the distance between the quartiles.
+    The result is that of `QMS22` to the bit; see the notes of `qms22.dask`. Like `QMS22` it
+    ranks rows and has no p-values.
 
     Parameters
     ----------

@@ -8,20 +8,32 @@ from typing import Any, Self
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
+from dask.delayed import delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from qms22._runtime.validation import check_count
-from qms22.cluster.dask_calibration import DaskCalibration
+from qms22._runtime.chunks import draw_rows
+from qms22._runtime.validation import check_count, check_share
+from qms22._runtime.warn import warn_user
 from qms22.cluster.dask_ranking import order_statistics, top_positions
-from qms22.cluster.dask_scoring import Collection, check_columns, score_by_part
-from qms22.cluster.dask_table import DaskTable, fit_on_draw
-from qms22.estimators.batch_detector import AUTO_FDR, AUTO_SHARE
-from qms22.estimators.conformal import ContaminationEstimate
-from qms22.estimators.ensemble import QMS22Ensemble
+from qms22.cluster.dask_scoring import Collection, check_columns, score_by_part, share
+from qms22.cluster.dask_table import DaskTable, add_up, fit_on_draw
+from qms22.decisions.curve import bound_false
+from qms22.decisions.ruler import Ruler, highest_flagged_rank
+from qms22.estimators.batch_detector import count_auto
+from qms22.estimators.decisions import why_none
+from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
 from qms22.estimators.explain import Explanation, Groups, group_columns
+from qms22.estimators.learned_rows import LearnedRows
 from qms22.estimators.thresholds import count_flagged, threshold
+
+# The client keeps the scores of the known-normal rows that the batch is compared with, and workers
+# count as many ranks.
+MOST_COMPARED = 1_000_000
+
+# What is computed on first use, from the rows of a fit.
+_OF_FIT = ("offset_", "_scores", "_ruler", "_counts")
 
 
 class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
@@ -59,11 +71,12 @@ class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    `flag`, `p_values` and `estimate_contamination` hold out known-normal rows as `QMS22Ensemble`
-    does: one in three, no more than twenty per row of the batch, and here no more than 1,000,000.
-    Their scores come to the client; the rows do not. Each split costs a draw, a fit on the client
-    and one pass over the batch; its scores stay with the workers, eight bytes per row. The workers
-    count how many rows have each p-value, and the counts decide.
+    `flag`, `p_values` and `false_at_most` compare the batch with known-normal rows as
+    `QMS22Ensemble` does, and give the same answers: with up to 20,000 rows or two per row of the
+    batch, drawn at random, but here with no more than 1,000,000. Their scores come to the client;
+    the rows do not. This costs a pass over the known-normal rows and two over the batch, whose
+    scores stay with the workers, eight bytes per row. The workers count how many rows have each
+    rank, and the counts decide.
 
     Examples
     --------
@@ -121,11 +134,12 @@ class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
         rng = fit_on_draw(detector, options, normal, batch, columns)
         detector._remove_checkpoint()
         detector.unlabeled_scores_ = np.empty(0)  # those of the batch stay with the workers
-        self.__dict__.pop("offset_", None)
+        for name in _OF_FIT:
+            self.__dict__.pop(name, None)
         self._detector = detector
+        self._normal, self._batch = normal, batch
+        self._seed_of_ruler = rng.randint(2**31 - 1)
         self.unlabeled_scores_ = batch.scores(detector)
-        seed = rng.randint(2**31 - 1)
-        self._calibration = DaskCalibration(detector, normal, batch, columns, seed)
         return self
 
     def __getattr__(self, name: str) -> Any:
@@ -138,14 +152,10 @@ class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
     def offset_(self) -> float:
         """The threshold of `predict`; computed on first use."""
         check_is_fitted(self)
-        n_rows = len(self.unlabeled_scores_)
-        n_flagged = count_flagged(self.contamination, n_rows)
+        n_flagged = count_flagged(self.contamination, len(self.unlabeled_scores_))
         if n_flagged is None:
-            least = self._calibration.least_to_flag(AUTO_FDR)
-            if least <= max(1, AUTO_SHARE * n_rows):
-                n_flagged = self._calibration.count_flagged(AUTO_FDR)
-        # Scored once for all passes.
-        return -_threshold(self.unlabeled_scores_.persist(), n_flagged)
+            n_flagged = count_auto(self._counts)
+        return -_threshold(self._scores, n_flagged)
 
     @property
     def detector_(self) -> QMS22Ensemble:
@@ -153,19 +163,30 @@ class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
         self._detector.offset_ = self.offset_
         return self._detector
 
-    def flag(self, fdr: float = 0.1, *, n_splits: int = 1) -> da.Array:
+    def flag(self, fdr: float = 0.1) -> da.Array:
         """Flag unlabeled rows with a bound on the expected share of false alarms.
 
-        See `QMS22Ensemble.flag`, also for the parameters.
+        The rows are counted now, the flags are lazy. See `QMS22Ensemble.flag`.
+
+        Parameters
+        ----------
+        fdr : float, default=0.1
+            False discovery rate, in (0, 1).
 
         Returns
         -------
         dask.array.Array of bool of shape (n_unlabeled,)
         """
         check_is_fitted(self)
-        return self._calibration.flag(fdr, n_splits=n_splits)
+        check_share("fdr", fdr)
+        highest = highest_flagged_rank(self._counts, fdr)
+        if highest < 0 and (why := why_none(len(self._scores), self._ruler.n_known, fdr)):
+            warn_user(why)
+        return self._scores.map_blocks(
+            _are_flagged, share(self._ruler), highest, meta=np.empty(0, dtype=bool)
+        )
 
-    def p_values(self, *, n_splits: int = 1) -> da.Array:
+    def p_values(self) -> da.Array:
         """Compute a conformal p-value for every unlabeled row; see `QMS22Ensemble.p_values`.
 
         Returns
@@ -173,14 +194,27 @@ class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
         dask.array.Array of shape (n_unlabeled,)
         """
         check_is_fitted(self)
-        return self._calibration.p_values(n_splits=n_splits)
+        return self._scores.map_blocks(_p_values, share(self._ruler), meta=np.empty(0))
 
-    def estimate_contamination(
-        self, *, confidence: float = 0.95, n_splits: int = 1
-    ) -> ContaminationEstimate:
-        """Estimate the share of outliers; see `QMS22Ensemble.estimate_contamination`."""
+    def false_at_most(self, k: int, *, confidence: float = 0.9) -> int:
+        """Return how many of the k most suspicious rows are normal at most.
+
+        The bounds for all k hold at once; see `QMS22Ensemble.false_at_most`.
+
+        Parameters
+        ----------
+        k : int
+            A number of rows, as of `top_k`.
+        confidence : float, default=0.9
+            In (0, 1).
+
+        Returns
+        -------
+        int
+        """
         check_is_fitted(self)
-        return self._calibration.estimate_contamination(confidence=confidence, n_splits=n_splits)
+        check_count("k", k, least=0)
+        return int(bound_false(self._counts, confidence).of_first(np.array([k]))[0])
 
     def top_k(self, k: int) -> NDArray[np.intp]:
         """Return the positions of the k most suspicious unlabeled rows; see `QMS22Ensemble.top_k`.
@@ -228,6 +262,32 @@ class DaskQMS22Ensemble(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return "_detector" in vars(self)
 
+    @cached_property
+    def _scores(self) -> da.Array:
+        """The scores of the batch, in the memory of the workers: rows are scored only once."""
+        return self.unlabeled_scores_.persist()
+
+    @cached_property
+    def _ruler(self) -> Ruler:
+        """The scores of known-normal rows, as `QMS22Ensemble.score_normal` computes them."""
+        detector = self._detector
+        learned = LearnedRows.of(detector._known, detector._of_learned)
+        # A row that the batch has, too, gets the score that it has there.
+        own = np.where(self._batch.has(learned.keys), np.nan, learned.scores)
+        n_compared = min(rows_to_compare(len(self.unlabeled_scores_)), MOST_COMPARED)
+        rng = np.random.RandomState(self._seed_of_ruler)
+        positions = draw_rows(self._normal.n_rows, n_compared, rng)
+        learned = LearnedRows(learned.keys, own)
+        return Ruler.of(self._normal.score_normal(detector, positions, learned))
+
+    @cached_property
+    def _counts(self) -> NDArray[np.int64]:
+        """How many rows of the batch have each rank."""
+        shared = share(self._ruler)
+        blocks = self._scores.to_delayed()
+        counts: NDArray[np.int64] = add_up([delayed(_count)(block, shared) for block in blocks])
+        return counts
+
 
 def _call(detector: QMS22Ensemble, method: str, X: ArrayLike | Collection) -> Any:
     if isinstance(X, da.Array | dd.DataFrame):
@@ -248,3 +308,15 @@ def _threshold(scores: da.Array, n_flagged: int | None) -> float:
     first, last = n_rows - n_flagged, n_rows - n_flagged - 1
     ranks = [rank for rank in (first, last) if 0 <= rank < n_rows]
     return threshold(np.array(order_statistics(scores, ranks)), min(n_flagged, 1))
+
+
+def _p_values(scores: NDArray[np.float64], ruler: Ruler) -> NDArray[np.float64]:
+    return ruler.p_values(scores)
+
+
+def _are_flagged(scores: NDArray[np.float64], ruler: Ruler, highest: int) -> NDArray[np.bool_]:
+    return ruler.ranks(scores) <= highest
+
+
+def _count(scores: NDArray[np.float64], ruler: Ruler) -> NDArray[np.int64]:
+    return ruler.count(scores)

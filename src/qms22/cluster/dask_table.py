@@ -24,6 +24,7 @@ from qms22.cluster.dask_scoring import Collection, share, whole_rows
 from qms22.cluster.scoring import for_workers
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.explain import TypicalValues
+from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.thresholds import count_flagged
 
 # Summands of one task of a sum.
@@ -101,13 +102,32 @@ class DaskTable:
         )
         return rows
 
-    def score_some(
-        self, detector: BatchDetector, positions: NDArray[np.int64]
+    def score_normal(
+        self, detector: BatchDetector, positions: NDArray[np.int64], learned: LearnedRows
     ) -> NDArray[np.float64]:
-        """Score some rows on the workers; positions ascend."""
-        shared = share(for_workers(detector))
-        scores = (delayed(_score)(rows, self.name, shared) for rows in self._taken(positions))
+        """Score some rows on the workers as if the detector had not learned from them.
+
+        Parameters
+        ----------
+        detector : BatchDetector
+            Fitted.
+        positions : ndarray of int
+            They ascend.
+        learned : LearnedRows
+            Scores of the rows that the detector has learned from; NaN for the one that any other
+            row with these values gets.
+        """
+        shared = share((for_workers(detector), learned))
+        scores = (
+            delayed(_score_normal)(rows, self.name, shared) for rows in self._taken(positions)
+        )
         return np.concatenate(dask.compute(*scores))
+
+    def has(self, keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return which of some rows are in the table, given by their hashes; it takes a pass."""
+        shared = delayed(keys)
+        found: NDArray[np.bool_] = add_up([part.apply(_find, shared) for part in self.parts])
+        return found
 
     def scores(self, detector: BatchDetector) -> da.Array:
         """Score all rows, lazily; higher is more suspicious."""
@@ -186,6 +206,19 @@ def _add(results: list[Any]) -> Any:
 def _score(table: Any, name: str, detector: BatchDetector) -> NDArray[np.float64]:
     rows = check_part(table, name)
     return detector._scores(LazyRows(rows)) if len(rows) else np.empty(0)
+
+
+def _find(rows: NDArray[np.float64], keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    return np.isin(keys, hash_rows(rows))
+
+
+def _score_normal(
+    rows: NDArray[np.float64], name: str, model: tuple[BatchDetector, LearnedRows]
+) -> NDArray[np.float64]:
+    detector, learned = model
+    scores = _score(rows, name, detector)
+    own = learned.replace(scores, rows)
+    return np.where(np.isnan(own), scores, own)
 
 
 def _score_column(table: Any, name: str, detector: BatchDetector) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ from qms22.cluster.scoring import scorer
 from qms22.cluster.table_search import (
     BatchResults,
     SearchOptions,
-    SplitModel,
+    TableModel,
     refuse,
     search_table,
     share_to_draw,
@@ -84,7 +84,7 @@ def detect(
     -------
     ray.data.Dataset
         The batch with the columns "score" (higher is more suspicious), "p_value" and "flagged".
-        The rows are scored twice: now, to count p-values, and when the result is read.
+        The rows are scored twice: now, to count them, and when the result is read.
     """
     refuse(others)
     options = SearchOptions(fdr, ignore, missing, kinds, max_samples, seed, n_jobs)
@@ -109,14 +109,14 @@ class _RayEngine:
         rows = table.to_pandas(limit=n_rows)
         return rows.iloc[draw_rows(len(rows), n_drawn, rng)]
 
-    def count_p_values(self, table: Dataset, split: SplitModel) -> NDArray[np.int64]:
-        counted = table.map_batches(partial(_count_p_values, split=split), batch_format="pandas")
+    def count_ranks(self, table: Dataset, model: TableModel) -> NDArray[np.int64]:
+        counted = table.map_batches(partial(_count_ranks, model=model), batch_format="pandas")
         parts = counted.iter_batches(batch_size=None, batch_format="pandas")
-        return sum_counts(parts, split.held_out.n_counts)
+        return sum_counts(parts, model.ruler)
 
     def add_results(self, table: Dataset, results: BatchResults) -> Dataset:
         return table.map_batches(results.add_to, batch_format="pandas")
 
 
-def _count_p_values(part: pd.DataFrame, split: SplitModel) -> pd.DataFrame:
-    return sparse_counts(split.count_p_values(part))
+def _count_ranks(part: pd.DataFrame, model: TableModel) -> pd.DataFrame:
+    return sparse_counts(model.count_ranks(part))

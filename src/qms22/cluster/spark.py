@@ -17,7 +17,7 @@ from qms22.cluster.table_search import (
     RESULTS,
     BatchResults,
     SearchOptions,
-    SplitModel,
+    TableModel,
     refuse,
     search_table,
     share_to_draw,
@@ -92,7 +92,7 @@ def detect(
     -------
     pyspark.sql.DataFrame
         The batch with the columns "score" (higher is more suspicious), "p_value" and "flagged".
-        The rows are scored twice: now, to count p-values, and when the result is computed.
+        The rows are scored twice: now, to count them, and when the result is computed.
     """
     refuse(others)
     options = SearchOptions(fdr, ignore, missing, kinds, max_samples, seed, n_jobs)
@@ -117,14 +117,14 @@ class _SparkEngine:
         rows = table.toPandas()
         return rows.iloc[draw_rows(len(rows), n_drawn, rng)]
 
-    def count_p_values(self, table: DataFrame, split: SplitModel) -> NDArray[np.int64]:
+    def count_ranks(self, table: DataFrame, model: TableModel) -> NDArray[np.int64]:
         def count(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-            return (sparse_counts(split.count_p_values(part)) for part in parts)
+            return (sparse_counts(model.count_ranks(part)) for part in parts)
 
         counted = table.mapInPandas(count, "rank long, n_rows long")
-        # Executors add, so that the driver gets one row per p-value.
+        # Executors add, so that the driver gets one row per rank.
         added = counted.groupBy("rank").sum("n_rows").toDF("rank", "n_rows")
-        return sum_counts([added.toPandas()], split.held_out.n_counts)
+        return sum_counts([added.toPandas()], model.ruler)
 
     def add_results(self, table: DataFrame, results: BatchResults) -> DataFrame:
         def add(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:

@@ -1,35 +1,34 @@
 """Detection on tables of a cluster: learn from draws, score and flag every row where it is.
 
-The steps are those of `qms22.detect` with a false discovery rate, and so is the split: an encoder
-and a detector learn from drawn normal rows that are not held out, and from a draw, in random order,
-of the mixture of the batch and the held-out rows. Dask, Ray and Spark bring what `TableEngine` asks
-for.
+The steps are those of `qms22.detect` with a false discovery rate. An encoder, a detector and checks
+learn from drawn rows, and drawn normal rows are scored as if they were not learned from. The parts
+of the batch are scored where they are and compared with these; the counts of their ranks are added
+up and decide. Dask, Ray and Spark bring what `TableEngine` asks for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from qms22._runtime.chunks import draw_rows
 from qms22._runtime.validation import check_choice, check_count, check_share
+from qms22._runtime.warn import warn_user
 from qms22.cluster.scoring import for_workers
-from qms22.detection.calibration import encode_split
-from qms22.detection.encoding import EncodedTables, encode_tables
-from qms22.detection.scorer import TableScorer, learn_checks
-from qms22.estimators.calibration import count_held_out, warn_if_too_few
-from qms22.estimators.conformal_counts import FlagLine, HeldOutRanks
-from qms22.estimators.ensemble import QMS22Ensemble
-from qms22.estimators.splits import check_not_held_out
+from qms22.decisions.ruler import Ruler, highest_flagged_rank
+from qms22.detection.comparison import Comparison
+from qms22.detection.encoding import encode_tables
+from qms22.detection.scorer import TableScorer, fit_detector, learn_checks, measure_normal
+from qms22.estimators.decisions import why_none
+from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
 from qms22.tables.columns.encoder_options import check_ignore
 
-# Held-out rows are brought to one process with all their columns.
-MOST_HELD_OUT = 200_000
+# Rows to compare with are brought to one process with all their columns.
+MOST_COMPARED = 200_000
 
 # The columns that are added to a batch.
 RESULTS = ("score", "p_value", "flagged")
@@ -66,8 +65,8 @@ class TableEngine(Protocol[TableT]):
         """Bring rows into memory that are drawn without replacement, in any order."""
         ...
 
-    def count_p_values(self, table: TableT, split: SplitModel) -> NDArray[np.int64]:
-        """Add up what ``split.count_p_values`` counts in all parts."""
+    def count_ranks(self, table: TableT, model: TableModel) -> NDArray[np.int64]:
+        """Add up what ``model.count_ranks`` counts in all parts."""
         ...
 
     def add_results(self, table: TableT, results: BatchResults) -> TableT:
@@ -94,14 +93,6 @@ class SearchOptions:
         check_ignore(self.ignore)
 
 
-def score_part(scorer: TableScorer, part: pd.DataFrame) -> NDArray[np.float64]:
-    """Score rows of a table; higher is more suspicious.
-
-    How often a row is there does not count: its copies may be in other parts.
-    """
-    return scorer.score(part, is_part=True).scores if len(part) else np.empty(0)
-
-
 def refuse(others: Iterable[str]) -> None:
     """Raise TypeError for options that `detect` does not have on clusters."""
     for name in others:
@@ -111,33 +102,50 @@ def refuse(others: Iterable[str]) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class SplitModel:
-    """What was learned without the held-out rows, and how these score."""
+class TableModel:
+    """What was learned from the drawn rows, and how normal rows score.
+
+    Parameters
+    ----------
+    scorer : TableScorer
+    ruler : Ruler
+        Of drawn normal rows.
+    """
 
     scorer: TableScorer
-    held_out: HeldOutRanks
+    ruler: Ruler
 
-    def count_p_values(self, part: pd.DataFrame) -> NDArray[np.int64]:
-        """Count the rows with each p-value up to a half; see `HeldOutRanks`."""
-        return self.held_out.count_p_values(score_part(self.scorer, part))
+    def score(self, part: pd.DataFrame) -> NDArray[np.float64]:
+        """Score rows of the batch; higher is more suspicious.
+
+        How often a row is there does not count: its copies may be in other parts.
+        """
+        return self.scorer.score(part, is_part=True).scores if len(part) else np.empty(0)
+
+    def count_ranks(self, part: pd.DataFrame) -> NDArray[np.int64]:
+        """Count the rows with each rank; see `Ruler`."""
+        return self.ruler.count(self.score(part))
 
 
 @dataclass(frozen=True, eq=False)
 class BatchResults:
-    """Scores, p-values and flags of the rows of a batch."""
+    """Scores, p-values and flags of the rows of a batch.
 
-    scorer: TableScorer
-    split: SplitModel
-    line: FlagLine
+    Parameters
+    ----------
+    model : TableModel
+    highest_flagged : int
+        The highest rank that is flagged.
+    """
+
+    model: TableModel
+    highest_flagged: int
 
     def add_to(self, part: pd.DataFrame) -> pd.DataFrame:
         """Add the columns `RESULTS` to a part of the batch."""
-        of_split = score_part(self.split.scorer, part)
-        results = (
-            score_part(self.scorer, part),
-            self.split.held_out.p_values(of_split),
-            of_split > self.line.above,
-        )
+        scores = self.model.score(part)
+        compared = Comparison.of(self.model.ruler, scores)
+        results = (scores, compared.p_values, compared.ranks <= self.highest_flagged)
         return part.assign(**dict(zip(RESULTS, results, strict=True)))
 
 
@@ -155,96 +163,58 @@ def search_table(
         if not n_rows:
             raise ValueError(f"{name} has no rows; give at least one")
     rng = np.random.RandomState(options.seed)
-    n_held_out = min(count_held_out(n_normal, n_batch), MOST_HELD_OUT)
-    drawn = Draws(
-        _draw(engine, normal, n_normal, n_held_out + options.max_samples, rng),
-        _draw(engine, batch, n_batch, options.max_samples, rng),
-        n_held_out,
-        n_batch,
-    )
-    scorer = drawn.learn(options)
-    split = drawn.learn_split(options, rng)
-    counts = engine.count_p_values(batch, split)
-    line = split.held_out.line(counts, n_batch, options.fdr)
-    if not line.n_flagged:
-        warn_if_too_few(n_batch, n_held_out, options.fdr, n_splits=1)
-    return engine.add_results(batch, BatchResults(scorer, split, line))
+    n_known = max(options.max_samples, min(rows_to_compare(n_batch), MOST_COMPARED))
+    drawn_normal = _draw(engine, normal, n_normal, n_known, rng)
+    drawn_batch = _draw(engine, batch, n_batch, options.max_samples, rng)
+    model = learn(drawn_normal, drawn_batch, n_batch, options)
+    highest = highest_flagged_rank(engine.count_ranks(batch, model), options.fdr)
+    if highest < 0 and (why := why_none(n_batch, model.ruler.n_known, options.fdr)):
+        warn_user(why)
+    return engine.add_results(batch, BatchResults(model, highest))
 
 
 def _draw(
     engine: TableEngine[TableT], table: TableT, n_rows: int, n: int, rng: np.random.RandomState
 ) -> pd.DataFrame:
-    """Bring up to n rows into memory, in random order."""
-    drawn = engine.draw(table, n_rows, min(n, n_rows), rng)
-    return drawn.iloc[rng.permutation(len(drawn))].reset_index(drop=True)
+    """Bring up to n rows into memory."""
+    return engine.draw(table, n_rows, min(n, n_rows), rng).reset_index(drop=True)
 
 
-@dataclass(frozen=True, eq=False)
-class Draws:
-    """Rows drawn from two tables.
+def learn(
+    normal: pd.DataFrame, batch: pd.DataFrame, n_batch: int, options: SearchOptions
+) -> TableModel:
+    """Learn from drawn rows, and score the normal ones like rows of the batch.
 
     Parameters
     ----------
-    normal : DataFrame
-        Drawn normal rows in random order. The first `n_held_out` are the ones to hold out.
-    batch : DataFrame
-        Drawn rows of the batch in random order.
-    n_held_out : int
+    normal, batch : DataFrame
+        Drawn rows. The detector learns from at most ``options.max_samples`` of each.
     n_batch : int
         Rows of the whole batch.
+    options : SearchOptions
     """
-
-    normal: pd.DataFrame
-    batch: pd.DataFrame
-    n_held_out: int
-    n_batch: int
-
-    def learn(self, options: SearchOptions) -> TableScorer:
-        """Learn from normal rows and the batch."""
-        normal = self.normal[: options.max_samples]
-        encoded = encode_tables(
-            normal,
-            self.batch,
-            ignore=tuple(options.ignore),
-            missing=options.missing,
-            kinds=options.kinds,
-            names=("rows drawn from the normal table", "rows drawn from the unlabeled table"),
-        )
-        return _fit(encoded, _unfitted(options, options.seed), options.seed or 0)
-
-    def learn_split(self, options: SearchOptions, rng: np.random.RandomState) -> SplitModel:
-        """Learn from normal rows that are not held out and a draw of the mixture."""
-        held_out = self.normal[: self.n_held_out]
-        known = self.normal[self.n_held_out :][: options.max_samples]
-        drawn = draw_rows(self.n_batch + self.n_held_out, options.max_samples, rng)
-        of_batch = self.batch[: np.count_nonzero(drawn < self.n_batch)]
-        of_held_out = held_out.iloc[drawn[drawn >= self.n_batch] - self.n_batch]
-        mixture = pd.concat([of_batch, of_held_out], ignore_index=True)
-        mixture = mixture.iloc[rng.permutation(len(mixture))]
-        detector = _unfitted(options, rng.randint(2**31 - 1))
-        check_not_held_out(detector, len(known), self.n_held_out)
-        encoded = encode_split(
-            known,
-            mixture,
-            tuple(options.ignore),
-            n_searched=len(of_batch),
-            kinds=options.kinds,
-        )
-        scorer = _fit(encoded, detector, rng.randint(2**31 - 1))
-        return SplitModel(scorer, HeldOutRanks.of(score_part(scorer, held_out), rng))
+    encoded = encode_tables(
+        normal,
+        batch,
+        ignore=tuple(options.ignore),
+        missing=options.missing,
+        kinds=options.kinds,
+        names=("rows drawn from the normal table", "rows drawn from the unlabeled table"),
+        is_whole=len(batch) == n_batch,
+    )
+    detector = _unfitted(options)
+    fit_detector(detector, encoded, options.max_samples)
+    learned = learn_checks(encoded, options.seed or 0, is_part=True)
+    scorer = TableScorer(encoded.encoder, detector, learned.checks)
+    scores = scorer.score_batch(encoded, is_part=True).scores
+    ruler = measure_normal(scorer, encoded, learned, scores, n_batch, options.seed or 0)
+    assert ruler is not None  # an ensemble has one
+    return TableModel(replace(scorer, detector=for_workers(detector)), ruler)
 
 
-def _unfitted(options: SearchOptions, seed: int | None) -> QMS22Ensemble:
-    return QMS22Ensemble(max_samples=None, random_state=seed, n_jobs=options.n_jobs)
-
-
-def _fit(encoded: EncodedTables, detector: QMS22Ensemble, seed: int) -> TableScorer:
-    """Fit a detector, and learn the checks of single cells; both treat rows of a mixture alike."""
-    detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
-    checks = learn_checks(encoded, seed)
-    rows = checks.read(encoded.batch_cells, is_part=True)
-    checks.weigh(checks.look(rows)[0])
-    return TableScorer(encoded.encoder, for_workers(detector), checks)
+def _unfitted(options: SearchOptions) -> QMS22Ensemble:
+    # The threshold for new rows is not used.
+    return QMS22Ensemble(contamination=1, random_state=options.seed, n_jobs=options.n_jobs)
 
 
 def share_to_draw(n_drawn: int, n_rows: int) -> float | None:
@@ -256,9 +226,9 @@ def share_to_draw(n_drawn: int, n_rows: int) -> float | None:
     return None if enough >= n_rows else float(enough / n_rows)
 
 
-def sum_counts(parts: Iterable[pd.DataFrame], size: int) -> NDArray[np.int64]:
+def sum_counts(parts: Iterable[pd.DataFrame], ruler: Ruler) -> NDArray[np.int64]:
     """Add up what `sparse_counts` returned for all parts."""
-    total = np.zeros(size, dtype=np.int64)
+    total = np.zeros(ruler.n_known + 1, dtype=np.int64)
     for part in parts:
         np.add.at(total, part["rank"].to_numpy(), part["n_rows"].to_numpy())
     return total

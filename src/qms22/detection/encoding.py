@@ -64,6 +64,7 @@ def encode_tables(
     kinds: Mapping[str, str] | None = None,
     marked: Sequence[MarkedRows] = (),
     names: tuple[str, str] = ("the normal table", "the unlabeled table"),
+    is_whole: bool = True,
 ) -> EncodedTables:
     """Learn an encoder from the rows of both tables alike, and encode both.
 
@@ -85,10 +86,16 @@ def encode_tables(
         marks never change what a column is: a level that only they have stays unseen.
     names : tuple of str
         The names of the two tables in messages.
+    is_whole : bool
+        Whether these are all rows of the batch. If not, a level that none of them has counts as a
+        rare one, where there are rare ones: else known-normal rows, which the encoder has seen,
+        would have an advantage over the other rows of the batch.
     """
     encoder = TabularEncoder(ignore=tuple(ignore), missing=missing, kinds=kinds)
     places, positions = np.arange(len(normal)), np.arange(len(batch))
     encoder, cells = _fit_both(encoder, normal, batch, names)
+    if not is_whole:
+        encoder.pool_unseen()
     normal_cells = {name: each.part(slice(len(normal))) for name, each in cells.items()}
     batch_cells = {name: each.part(slice(len(normal), None)) for name, each in cells.items()}
     with errors_named(names[0]):

@@ -51,10 +51,9 @@ from qms22.detection.rows import (
     note_repeated,
     placed,
 )
-from qms22.detection.scorer import TableScorer, learn_checks, measure_normal
+from qms22.detection.scorer import TableScorer, fit_detector, learn_checks, measure_normal
 from qms22.detection.streaming import score_rows
 from qms22.detection.verdict import CONFIDENCE, judge_tables
-from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.thresholds import threshold
 
 # How many rows the preset of the paper flags, which has no p-values.
@@ -188,14 +187,16 @@ def detect(
     detector = PRESETS[preset](
         contamination=1, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
     )
-    _fit(detector, encoded, max_samples)
+    begin_stage("learning")
+    fit_detector(detector, encoded, max_samples)
     begin_stage("checking")
     learned = learn_checks(encoded, seed or 0, is_scored=preset == "recommended")
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
     scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
     begin_stage("comparing with known-normal rows")
-    ruler = measure_normal(scorer, encoded, learned, scores, seed or 0)
+    of_drawn = scores[encoded.positions]
+    ruler = measure_normal(scorer, encoded, learned, of_drawn, n_scored, seed or 0)
     comparison = None if ruler is None else Comparison.of(ruler, scores)
     flagged = _flag(comparison, scores, k, fdr)
     verdict = judge_tables(
@@ -263,6 +264,7 @@ def _encode_drawn(
             kinds=kinds,
             marked=marked,
             names=names,
+            is_whole=tables.is_batch_whole,
         )
         return encoded._replace(
             normal_positions=drawn.normal_positions[encoded.normal_positions],
@@ -272,25 +274,6 @@ def _encode_drawn(
         if tables.are_whole:
             raise
         raise ValueError(f"among the rows drawn, {error}") from error
-
-
-def _fit(detector: BatchDetector, encoded: EncodedTables, max_samples: int | None) -> None:
-    """Fit a detector; without `max_samples` it decides how many rows to learn from."""
-    begin_stage("learning")
-    if len(encoded.known) < detector._least_normal:
-        raise ValueError(
-            f"{len(encoded.known)} known-normal rows are too few to learn from; give at least "
-            f"{detector._least_normal}"
-        )
-    if max_samples is not None:
-        detector.set_params(max_samples=max_samples)
-    detector.fit(
-        encoded.known,
-        unlabeled=encoded.rows,
-        outliers=encoded.marks.outliers,
-        marked_normal=encoded.marks.normal,
-        groups=encoded.encoder.groups_,
-    )
 
 
 def _score_batch(

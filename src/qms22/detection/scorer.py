@@ -69,12 +69,30 @@ class TableScorer:
         scores = -self.detector.score_samples(matrix) + self.checks.weight * of_checks
         return ScoredRows(positions, scores, odd)
 
-    def score_batch(self, encoded: EncodedTables) -> ScoredRows:
+    def score_batch(self, encoded: EncodedTables, *, is_part: bool = False) -> ScoredRows:
         """Score the batch that the detector was fitted with, and set the weight of the checks."""
-        of_checks, odd = self.checks.look(self.checks.read(encoded.batch_cells))
+        of_checks, odd = self.checks.look(self.checks.read(encoded.batch_cells, is_part=is_part))
         self.checks.weigh(of_checks)
         scores = as_host(self.detector.unlabeled_scores_) + self.checks.weight * of_checks
         return ScoredRows(encoded.positions, scores, odd)
+
+
+def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: int | None) -> None:
+    """Fit a detector; without `max_samples` it decides how many rows to learn from."""
+    if len(encoded.known) < detector._least_normal:
+        raise ValueError(
+            f"{len(encoded.known)} known-normal rows are too few to learn from; give at least "
+            f"{detector._least_normal}"
+        )
+    if max_samples is not None:
+        detector.set_params(max_samples=max_samples)
+    detector.fit(
+        encoded.known,
+        unlabeled=encoded.rows,
+        outliers=encoded.marks.outliers,
+        marked_normal=encoded.marks.normal,
+        groups=encoded.encoder.groups_,
+    )
 
 
 class LearnedChecks(NamedTuple):
@@ -94,7 +112,9 @@ class LearnedChecks(NamedTuple):
     own: OwnOddness
 
 
-def learn_checks(encoded: EncodedTables, seed: int, *, is_scored: bool = True) -> LearnedChecks:
+def learn_checks(
+    encoded: EncodedTables, seed: int, *, is_scored: bool = True, is_part: bool = False
+) -> LearnedChecks:
     """Learn the checks of a table from its known-normal rows.
 
     Parameters
@@ -103,9 +123,11 @@ def learn_checks(encoded: EncodedTables, seed: int, *, is_scored: bool = True) -
     seed : int
     is_scored : bool
         Whether they raise scores.
+    is_part : bool
+        Whether rows of the batch will be read in parts; see `TableChecks.read`.
     """
     checks = TableChecks(encoded.encoder)
-    normal = checks.read(encoded.normal_cells)
+    normal = checks.read(encoded.normal_cells, is_part=is_part)
     own = checks.learn(normal, seed)
     checks.is_scored = is_scored
     return LearnedChecks(checks, normal, own)
@@ -116,6 +138,7 @@ def measure_normal(
     encoded: EncodedTables,
     learned: LearnedChecks,
     scores: NDArray[np.float64],
+    n_batch: int,
     seed: int,
 ) -> Ruler | None:
     """Score known-normal rows like rows of the batch; of many, rows drawn at random.
@@ -131,14 +154,16 @@ def measure_normal(
     encoded : EncodedTables
     learned : LearnedChecks
     scores : ndarray
-        Of all rows of the batch; NaN for those that were dropped.
+        Of the rows of the batch that the detector was fitted with.
+    n_batch : int
+        Rows to compare.
     seed : int
         Of the draw.
     """
     detector = scorer.detector
     if not isinstance(detector, QMS22Ensemble):
         return None
-    n_compared = rows_to_compare(np.count_nonzero(~np.isnan(scores)))
+    n_compared = rows_to_compare(n_batch)
     places = draw_rows(len(encoded.known), n_compared, np.random.RandomState(seed))
     own = detector.score_normal(SelectedRows(LazyRows(encoded.known), places))
     own += learned.checks.weight * learned.checks.score_own(learned.normal, learned.own, places)
@@ -147,4 +172,4 @@ def measure_normal(
         {name: learned.normal[name].take(places) for name in checks.names}, checks.names
     )
     batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.names)
-    return Ruler.of(LearnedRows.of_equal(batch, scores[encoded.positions]).replace_keyed(own, keys))
+    return Ruler.of(LearnedRows.of_equal(batch, scores).replace_keyed(own, keys))

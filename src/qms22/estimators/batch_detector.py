@@ -149,15 +149,9 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
 
     def _count_auto(self) -> int | None:
         """Return how many rows ``contamination="auto"`` flags; None for Tukey's rule."""
-        n_unlabeled = len(self.unlabeled_scores_)
         if self._columns is None:
-            return math.ceil(AUTO_SHARE * n_unlabeled)
-        if self._ruler is None:
-            return None
-        least = least_to_flag(n_unlabeled, self._ruler.n_known, AUTO_FDR)
-        if least > max(1, AUTO_SHARE * n_unlabeled):
-            return None
-        return int(np.count_nonzero(self._ranks <= highest_flagged_rank(self._counts, AUTO_FDR)))
+            return math.ceil(AUTO_SHARE * len(self.unlabeled_scores_))
+        return None if self._ruler is None else count_auto(self._counts)
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the detector has learned."""
@@ -342,3 +336,17 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         for name in vars(self).keys() & set(ROWS_OF_FIT):
             setattr(detector, name, None)
         return detector
+
+
+def count_auto(counts: NDArray[np.int64]) -> int | None:
+    """Return how many rows ``contamination="auto"`` flags; None for Tukey's rule.
+
+    Parameters
+    ----------
+    counts : ndarray of int of shape (n_known + 1,)
+        How many rows of the batch have each rank; see `Ruler.count`.
+    """
+    n_rows = int(counts.sum())
+    if least_to_flag(n_rows, len(counts) - 1, AUTO_FDR) > max(1, AUTO_SHARE * n_rows):
+        return None
+    return int(counts[: highest_flagged_rank(counts, AUTO_FDR) + 1].sum())

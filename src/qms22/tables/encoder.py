@@ -165,6 +165,10 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             note = next(iter(notes.values()))
             raise ValueError(f"no column is of use but {quoted(list(notes))}: {note}")
 
+    def pool_unseen(self) -> None:
+        """Count unseen levels of a category among the rare ones, if it has such."""
+        self._plans = tuple(asdict(plan.pool_unseen()) for plan in self._all_plans())
+
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return a table as a matrix.
 

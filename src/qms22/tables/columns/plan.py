@@ -186,6 +186,12 @@ class ColumnPlan:
         rest = tuple(output for output in self.outputs if part_of(output) not in parts)
         return replace(self, outputs=rest)
 
+    def pool_unseen(self) -> ColumnPlan:
+        """Return a plan for which unseen levels are among the pooled ones, if there are such."""
+        if not (self.kind == "categorical" and self.pooled and self.outputs) or self.is_open:
+            return self
+        return replace(self, outputs=self.outputs[:-1], is_open=True)
+
     def leave_out(self, notes: Mapping[str, str]) -> ColumnPlan:
         """Return a plan without the column or parts of a date, by name, with a note why."""
         rest = replace(self, outputs=()) if self.name in notes else self.without_parts(notes)
