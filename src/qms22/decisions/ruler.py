@@ -58,8 +58,8 @@ class Ruler:
         """Count, for every score, the known-normal rows that score as high or higher."""
         if is_on_gpu(scores):
             ascending = to_device_of(self.ascending, scores)
-            n_below = as_host(array_module(scores).searchsorted(ascending, scores))
-            return self.n_known - n_below.astype(np.intp)
+            of_gpu = as_host(array_module(scores).searchsorted(ascending, scores))
+            return self.n_known - np.asarray(of_gpu, dtype=np.intp)
         n_lower = np.empty(len(scores), dtype=np.intp)
         for first in range(0, len(scores), _SEARCHED_AT_ONCE):
             part = slice(first, first + _SEARCHED_AT_ONCE)

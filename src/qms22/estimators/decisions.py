@@ -202,9 +202,10 @@ def why_none(n_rows: int, n_known: int, fdr: float) -> str | None:
     can = f"at least {least} of {n_rows} rows or none"
     if least > n_rows:
         can = "no row"
+    enough = enough_known(n_rows, 1, fdr)
     return (
         f"no row is flagged: with {n_known} known-normal rows a false discovery rate of {fdr:g} "
-        f"can flag {can}; {enough_known(n_rows, 1, fdr)} known-normal rows would do for a single row"
+        f"can flag {can}; {enough} known-normal rows would do for a single row"
     )
 
 
