@@ -12,13 +12,13 @@ __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
     from qms22._runtime.build import build_info, show_build
+    from qms22.decisions.moved_columns import MovedColumn
+    from qms22.decisions.verdict import Verdict
     from qms22.detection import BatchHistory, Detection, HistoryEntry, detect, score
     from qms22.estimators.classifier import QMSClassifier
     from qms22.estimators.ensemble import QMS22Ensemble
     from qms22.estimators.explain import Explanation
-    from qms22.decisions.moved_columns import MovedColumn
     from qms22.estimators.qms22 import QMS22
-    from qms22.decisions.verdict import Verdict
     from qms22.tables import TabularEncoder
 
 __all__ = [

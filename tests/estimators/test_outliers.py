@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from qms22.estimators.calibration import CalibrationSplit
+from qms22.estimators.splits import Splits
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,9 +25,7 @@ from sklearn.preprocessing import StandardScaler
 from qms22 import QMS22, QMS22Ensemble
 from qms22._runtime.lazy_rows import LazyRows
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.calibration import CalibrationSplit
 from qms22.estimators.marks import Marks
-from qms22.estimators.splits import Splits
 from qms22.estimators.views import similarity
 from qms22.estimators.weights import outlier_forest_weight, separation, similarity_weight
 from qms22.models import load_model, save_model

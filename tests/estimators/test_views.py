@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from gpus import on_gpu
 from numpy.typing import NDArray
+from qms22.estimators.conformal import conformal_p_values
 from views_on_host import launch_on_host, library
 
 from qms22 import _core
 from qms22._runtime.arrays import as_host, is_on_gpu
 from qms22._runtime.devices import need_cupy
-from qms22.estimators.conformal import conformal_p_values
 from qms22.estimators.cuda import views
 from qms22.estimators.cuda.views import (
     comparison_record,

@@ -25,8 +25,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from qms22.detection.history_rows import from_parquet
 from qms22.decisions.verdict import Decision
+from qms22.detection.history_rows import from_parquet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22._runtime.validation import check_count
+from qms22.decisions.verdict import Verdict
 from qms22.detection.checks import OddCells, TableChecks
 from qms22.detection.comparison import Comparison
 from qms22.detection.findings import Finding
@@ -31,7 +32,6 @@ from qms22.detection.result_text import (
 from qms22.detection.streaming import rows_per_chunk
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
-from qms22.decisions.verdict import Verdict
 from qms22.tables import TableSource, TabularEncoder
 from qms22.tables.sources.frame_source import FrameSource
 

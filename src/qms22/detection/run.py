@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.warn import warn_user
+from qms22.decisions.verdict import Verdict, outlier_confidence
 from qms22.detection.checks import OddCells
-from qms22.detection.comparison import Comparison
 from qms22.detection.column_notes import column_notes, note_dropped
+from qms22.detection.comparison import Comparison
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.explaining import explain_batch, group_rows, rows_to_explain
 from qms22.detection.inputs import (
@@ -56,7 +57,6 @@ from qms22.detection.verdict import CONFIDENCE, judge_tables
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.decisions import why_none
 from qms22.estimators.thresholds import threshold
-from qms22.decisions.verdict import Verdict, outlier_confidence
 
 # How many rows the preset of the paper flags, which has no p-values.
 DEFAULT_TOP = 50

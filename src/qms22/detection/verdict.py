@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
-from qms22.detection.calendar_columns import is_counter, says_when
 from qms22.decisions.curve import OutlierBound
 from qms22.decisions.extremes import ExtremeRows
 from qms22.decisions.moved_columns import MOST_COMPARED, ColumnPair, MovedColumn, compare_columns
 from qms22.decisions.verdict import Verdict, judge_batch
+from qms22.detection.calendar_columns import is_counter, says_when
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, show_value
 from qms22.tables.columns.kinds import Kind

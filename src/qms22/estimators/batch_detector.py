@@ -19,11 +19,11 @@ from qms22._cpm.fit_log import FitReporting
 from qms22._cpm.options import SolverOptions
 from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
-from qms22._runtime.validation import check_count, check_path, check_rows, check_seed
+from qms22._runtime.validation import check_count, check_path, check_rows, check_seed, check_top
 from qms22._runtime.warn import warn_user
-from qms22.estimators.base import QMSEstimator, ThresholdMixin
 from qms22.decisions.batch_columns import BatchColumns
 from qms22.decisions.ruler import highest_flagged_rank, least_to_flag
+from qms22.estimators.base import QMSEstimator, ThresholdMixin
 from qms22.estimators.decisions import DecisionsMixin
 from qms22.estimators.explain import (
     Explanation,
@@ -36,15 +36,15 @@ from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.thresholds import count_flagged, threshold
 
 # contamination="auto" flags as many rows as this false discovery rate does. Where known-normal rows
-# are so few that it could only flag more than this share of the batch at once, or where they are not
-# scored like the batch, Tukey's rule sets the threshold. Without a batch, this share of the
+# are so few that it could only flag more than this share of the batch at once, or where they are
+# not scored like the batch, Tukey's rule sets the threshold. Without a batch, this share of the
 # known-normal rows is beyond the threshold.
 AUTO_FDR = 0.1
 AUTO_SHARE = 0.05
 
-# What a fitted detector keeps of its rows: the scores of T and the ranks of the batch among them, the
-# columns of both tables, T, the rows of T that were learned from, and which of those each part of an
-# ensemble has held out.
+# What a fitted detector keeps of its rows: the scores of T and the ranks of the batch among them,
+# the columns of both tables, T, the rows of T that were learned from, which of those each part of
+# an ensemble has held out, and their scores.
 ROWS_OF_FIT = ("_ruler", "_ranks", "_columns", "_normal", "_known", "_held_out", "_of_learned")
 
 
@@ -174,11 +174,7 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
             Positions in `unlabeled`, most suspicious first; at ties the lower position first.
         """
         check_is_fitted(self)
-        check_count("k", k, least=0)
-        if k > len(self.unlabeled_scores_):
-            raise ValueError(
-                f"k={k} is more than the {len(self.unlabeled_scores_)} unlabeled rows there are"
-            )
+        check_top(k, len(self.unlabeled_scores_), "unlabeled rows")
         if k == 0:
             return np.arange(0)
         scores = as_host(self.unlabeled_scores_)

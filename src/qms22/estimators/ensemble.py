@@ -57,8 +57,9 @@ from qms22.estimators.weights import (
 # What max_samples="auto" means.
 AUTO_SAMPLES = 7_000
 
-# Known-normal rows that the batch is compared with: at least the first number, and for large batches
-# so many per row. With two for each, a false discovery rate of 0.1 can flag five rows.
+# Known-normal rows that the batch is compared with, if there are so many: the first number, and for
+# large batches so many per row. With two for each, a false discovery rate of 0.1 can flag five
+# rows.
 _LEAST_COMPARED = 20_000
 _COMPARED_PER_ROW = 2
 
@@ -115,7 +116,8 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     device : {"cpu", "cuda", "auto"}, default="cpu"
         As of `QMS22`. Forests are grown on the host; all rows are scored on the device.
     contamination : "auto", float or int, default="auto"
-        As of `QMS22`.
+        As of `QMS22`, except that "auto" flags as many rows as ``flag(fdr=0.1)`` does if there are
+        enough known-normal rows for that, about 200.
     max_samples : "auto", int or None, default="auto"
         Learn from at most this many rows of T and of the batch, drawn at random, and score all.
         "auto" is 7,000; None takes all rows.

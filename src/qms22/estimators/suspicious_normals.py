@@ -19,7 +19,7 @@ from qms22._cpm.backends import choose_backend
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import row_chunks
 from qms22._runtime.lazy_rows import LazyRows
-from qms22._runtime.validation import check_count
+from qms22._runtime.validation import check_top
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.learning import leave_one_out
 from qms22.estimators.nearest import mean_log_distances
@@ -143,9 +143,7 @@ class SuspiciousNormalsMixin:
         if k is None:
             return self._clearly_suspicious()
         scores = self.score_normals()
-        check_count("k", k, least=0)
-        if k > len(scores):
-            raise ValueError(f"k={k} is more than the {len(scores)} known-normal rows there are")
+        check_top(k, len(scores), "known-normal rows")
         return np.argsort(-scores, kind="stable")[:k]
 
     def _clearly_suspicious(self) -> NDArray[np.intp]:
