@@ -230,7 +230,7 @@ def write_model() -> None:
     # Without an encoder of scikit-learn: that one warns when scikit-learn's version changes.
     detector = QMS22Ensemble(n_splits=2, contamination=20, random_state=0)
     detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
-    checks = learn_checks(encoded, 0)
+    checks = learn_checks(encoded, 0).checks
     raised = TableScorer(encoded.encoder, detector, checks).score_batch(encoded).scores
     checks.threshold = float(np.sort(raised)[-20])
     path = MODELS / f"format{FORMAT}.skops"

@@ -88,8 +88,13 @@ def encode_tables(
     """
     encoder = TabularEncoder(ignore=tuple(ignore), missing=missing, kinds=kinds)
     places, positions = np.arange(len(normal)), np.arange(len(batch))
-    with errors_named(f"{names[0]} and {names[1]}"):
+    try:
         encoder, cells = _fit_both(encoder, normal, batch)
+    except ValueError:
+        for name, table in zip(names, (normal, batch), strict=True):
+            with errors_named(name):  # the table that is to blame, if it is one of them
+                TabularEncoder(ignore=tuple(ignore), missing=missing, kinds=kinds).fit(table)
+        raise
     normal_cells = {name: each.part(slice(len(normal))) for name, each in cells.items()}
     batch_cells = {name: each.part(slice(len(normal), None)) for name, each in cells.items()}
     with errors_named(names[0]):
@@ -102,7 +107,7 @@ def encode_tables(
             positions = _complete_rows(encoder, batch_cells)
             batch, batch_cells = batch.iloc[positions], take_rows(batch_cells, positions)
         rows = encoder.encode_cells(batch_cells)
-    if periods := find_periods(encoder, normal_cells, batch_cells, len(rows)):
+    if periods := find_periods(encoder, normal_cells, batch_cells):
         encoder.leave_out(periods)
         known, rows = encoder.encode_cells(normal_cells), encoder.encode_cells(batch_cells)
     return EncodedTables(
@@ -124,8 +129,8 @@ def _fit_both(
 ) -> tuple[TabularEncoder, dict[str, Cells]]:
     """Learn from the rows of both tables alike; return them as the encoder understands them.
 
-    Only if no column would be left, columns are what they are in the known-normal table: levels that
-    recur there may be too many for both tables.
+    Only if no column would be left, columns are what they are in the known-normal table: levels
+    that recur there may be too many for both tables.
     """
     everything = need("pandas").concat([normal, batch])
     try:
