@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -45,6 +46,7 @@ from fdr_sets import (
 from numpy.typing import NDArray
 from reporting import console, output_option
 from rich.table import Table
+from sklearn.base import clone
 
 from qms22 import QMS22Ensemble
 from qms22.decisions.curve import bound_false
@@ -59,27 +61,27 @@ COMPARED = 5
 KNOWN = (100, 300, 1000, 3000)
 KNOWN_BATCH = (450, 50)
 
+Rows = NDArray[np.float64]
 # Scores of known-normal rows that were not learned from, and of the batch.
 Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def by_ensemble(sample: Sample, seed: int) -> Scores:
-    detector = QMS22Ensemble(contamination=1, random_state=seed)
-    detector.fit(sample.known, unlabeled=sample.batch)
+def by_ensemble(known: Rows, batch: Rows, seed: int) -> Scores:
+    detector = QMS22Ensemble(contamination=1, random_state=seed).fit(known, unlabeled=batch)
     return detector.score_normals(), detector.unlabeled_scores_
 
 
-def by_neighbors(sample: Sample, seed: int) -> Scores:
-    """Score by the distance to half of the known-normal rows; the others are held out."""
-    rows = np.random.RandomState(seed).permutation(sample.known)
-    learned, held_out = np.array_split(rows, 2)
-    detector = KNNDetector().fit(learned)
-    return -detector.score_samples(held_out), -detector.score_samples(sample.batch)
+def by_half(detector: Any, known: Rows, batch: Rows, seed: int) -> Scores:
+    """Score by what is learned from half of the known-normal rows; the others are held out."""
+    learned, held_out = np.array_split(np.random.RandomState(seed).permutation(known), 2)
+    fitted = clone(detector).fit(learned)
+    return -fitted.score_samples(held_out), -fitted.score_samples(batch)
 
 
-DETECTORS: dict[str, Callable[[Sample, int], Scores]] = {
+# From known-normal rows, a batch and a seed to scores.
+DETECTORS: dict[str, Callable[[Rows, Rows, int], Scores]] = {
     "QMS22Ensemble": by_ensemble,
-    "kNN, half held out": by_neighbors,
+    "kNN, half held out": partial(by_half, KNNDetector()),
 }
 
 
@@ -123,9 +125,11 @@ def search(
         for detector, score in DETECTORS.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                scores = score(searched, seed)
+                scores = score(searched.known, searched.batch, seed)
                 is_compared = seed < COMPARED and searched is sample
-                other = score(searched, 1000 + seed) if is_compared else None
+                other = None
+                if is_compared:
+                    other = score(searched.known, searched.batch, 1000 + seed)
             for numbers in judge(searched, scores, other):
                 found.append(about | {"detector": detector} | numbers)
     return found
