@@ -58,7 +58,9 @@ class Ruler:
         """Count, for every score, the known-normal rows that score as high or higher."""
         if is_on_gpu(scores):
             ascending = to_device_of(self.ascending, scores)
-            return self.n_known - as_host(array_module(scores).searchsorted(ascending, scores))
+            there = array_module(scores).searchsorted(ascending, scores)
+            ranks: NDArray[np.intp] = self.n_known - as_host(there)
+            return ranks
         n_lower = np.empty(len(scores), dtype=np.intp)
         for first in range(0, len(scores), _SEARCHED_AT_ONCE):
             part = slice(first, first + _SEARCHED_AT_ONCE)
