@@ -243,8 +243,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             near, known, options.dtype, rng, n_threads, marks
         )
         self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng, n_marked)
-        # Both are drawn in any case: later draws, such as the splits that calibrate, must not
-        # depend on the rows.
+        # Both are drawn in any case: later draws must not depend on the rows.
         seeds = rng.randint(2**31 - 1, size=2).tolist()
         forest = partial(_learn_forest, known, searched, marks, n_threads)
         self.views_["forest"] = forest(np.ones(len(batch)), seeds[0])

@@ -106,9 +106,9 @@ class SuspiciousNormalsMixin:
         are returned in 3 % of the cases with a clean T, and in 16, 38 and 20 % of the others; then
         7, 9 and 10 of 10 are right. Outliers unlike any in the batch are mostly missed.
 
-        Outliers in T hardly touch the bound of ``flag(fdr)``. If n₀ of the n held-out rows are
+        Outliers in T hardly touch the bound of ``flag(fdr)``. If n₀ of the n known-normal rows are
         normal, these and the normal rows of the batch are exchangeable as before, given all others.
-        The other held-out rows only add to the counts of the p-values, so that a p-value is at
+        The other rows of T only add to the counts of the p-values, so that a p-value is at
         least (n₀ + 1) / (n + 1) times what the n₀ rows alone give. In the worst case, where they
         score lower than all normal rows, the expected share of false alarms by the procedure of
         Benjamini and Hochberg is at most ``fdr`` · (n + 1) / (n₀ + 1), that is 5 % more with 5 %
