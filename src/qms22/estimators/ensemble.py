@@ -116,7 +116,8 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     device : {"cpu", "cuda", "auto"}, default="cpu"
         As of `QMS22`. Forests are grown on the host; all rows are scored on the device.
     contamination : "auto", float or int, default="auto"
-        As of `QMS22`.
+        As of `QMS22`, except that "auto" flags as many rows as ``flag(fdr=0.1)`` does if there are
+        enough known-normal rows for that, about 200.
     max_samples : "auto", int or None, default="auto"
         Learn from at most this many rows of T and of the batch, drawn at random, and score all.
         "auto" is 7,000; None takes all rows.
@@ -242,8 +243,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             near, known, options.dtype, rng, n_threads, marks
         )
         self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng, n_marked)
-        # Both are drawn in any case: later draws, such as the splits that calibrate, must not
-        # depend on the rows.
+        # Both are drawn in any case: later draws must not depend on the rows.
         seeds = rng.randint(2**31 - 1, size=2).tolist()
         forest = partial(_learn_forest, known, searched, marks, n_threads)
         self.views_["forest"] = forest(np.ones(len(batch)), seeds[0])
