@@ -99,9 +99,9 @@ class SuspiciousNormalsMixin:
         are returned in 3 % of the cases with a clean T, and in 16, 38 and 20 % of the others; then
         7, 9 and 10 of 10 are right. Outliers unlike any in the batch are mostly missed.
 
-        What outliers in T do to the bound of `flag`, and which rows may leave T, is on the page "What
-        is promised" of the documentation. Pass rows that were looked at and are outliers to `fit` as
-        `outliers`; `detect` does so with marks on them, see `Detection.normal_to_check`.
+        The page "What is promised" of the documentation says what outliers in T do to the bound of
+        `flag`, and which rows may leave T. Pass rows that were looked at and are outliers to `fit`
+        as `outliers`; `detect` does so with marks on them, see `Detection.normal_to_check`.
 
         References
         ----------
