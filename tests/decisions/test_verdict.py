@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from qms22.decisions.curve import OutlierBound
-from qms22.decisions.extremes import ExtremeRows
-from qms22.decisions.moved_columns import ColumnPair, MovedColumn
+from qms22.decisions.moved_columns import MovedColumn
 from qms22.decisions.verdict import judge_batch, lost_columns, outlier_confidence
 
 STILL = MovedColumn("still", "median 1 → 1", 0.02, 1.0, 1.0)
@@ -84,46 +82,3 @@ def test_confidence_is_a_share(confidence: float) -> None:
     for ask in (outlier_confidence, lambda value: judge_batch([STILL], 10, confidence=value)):
         with pytest.raises(ValueError, match=r"confidence must be a share in \(0, 1\)"):
             ask(confidence)
-
-
-def column_pairs(normal: np.ndarray, batch: np.ndarray) -> list[ColumnPair]:
-    columns = enumerate(zip(normal.T, batch.T, strict=True))
-    return [ColumnPair(f"x{at}", *column) for at, column in columns]
-
-
-def test_extreme_rows_are_found_without_a_fit() -> None:
-    rng = np.random.default_rng(1)
-    normal, batch = rng.normal(size=(1000, 5)), rng.normal(size=(500, 5))
-    batch[np.arange(10), rng.integers(0, 5, 10)] = 99.0
-    extremes = ExtremeRows.of_columns(column_pairs(normal, batch))
-    assert extremes is not None
-    verdict = judge_batch([STILL], 500, bound=extremes.bound(outlier_confidence(0.95)))
-    assert verdict.decision == "anomalies"
-    assert 4 <= (verdict.fewest_outliers or 0) <= 10
-
-
-def test_extreme_rows_hold_their_level() -> None:
-    rng = np.random.default_rng(0)
-    n_runs, level = 300, 0.2
-    p_values = []
-    for _ in range(n_runs):
-        rows = rng.standard_t(2, size=(90, 3))
-        rows[rng.random(rows.shape) < 0.2] = np.nan
-        rows[:, 2] = rng.random(90) < 0.03
-        extremes = ExtremeRows.of_columns(column_pairs(rows[:50], rows[50:]))
-        assert extremes is not None
-        p_values.append(extremes.bound(0.9).p_value)
-    share = np.mean(np.array(p_values) <= level)
-    assert 0 < share <= level + 3 * np.sqrt(level * (1 - level) / n_runs)
-
-
-def test_extreme_rows_of_tables_without_numbers() -> None:
-    levels = ColumnPair("c", np.zeros(9, int), np.ones(9, int), ("a", "b"))
-    constant = ColumnPair("x", np.ones(9), np.ones(9))
-    missing = ColumnPair("x", np.full(3, np.nan), np.full(2, np.nan))
-    for columns in ([], [levels]):
-        assert ExtremeRows.of_columns(columns) is None
-    for columns in ([constant], [missing]):
-        extremes = ExtremeRows.of_columns(columns)
-        assert extremes is not None
-        assert extremes.bound(0.9).fewest == 0

@@ -9,7 +9,6 @@ import numpy as np
 
 from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
-from qms22.decisions.extremes import ExtremeRows
 from qms22.decisions.moved_columns import (
     MOST_COMPARED,
     ColumnPair,
@@ -37,10 +36,6 @@ class BatchColumns:
     def moved(self) -> tuple[MovedColumn, ...]:
         """The columns, compared on first use; see `compare_columns`."""
         return compare_columns(self._pairs())
-
-    def extremes(self) -> ExtremeRows | None:
-        """Return the extreme rows of the batch; None if there are no numbers."""
-        return ExtremeRows.of_columns(self._pairs())
 
     def _pairs(self) -> list[ColumnPair]:
         """Draw rows of both tables, the same ones each time."""

@@ -93,7 +93,7 @@ def judge_batch(
     n_rows : int
         Rows of the batch.
     bound : OutlierBound, optional
-        From `bound_outliers` of scores or of `ExtremeRows`, with `outlier_confidence`.
+        From `bound_outliers`, with `outlier_confidence`; without it only columns are compared.
     confidence : float, default=0.95
 
     Returns

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
 from qms22.decisions.curve import OutlierBound
-from qms22.decisions.extremes import ExtremeRows
 from qms22.decisions.moved_columns import MOST_COMPARED, ColumnPair, MovedColumn, compare_columns
-from qms22.decisions.verdict import Verdict, judge_batch, outlier_confidence
+from qms22.decisions.verdict import Verdict, judge_batch
 from qms22.detection.calendar_columns import is_counter, says_when
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, show_value
@@ -51,11 +50,9 @@ def judge_tables(
         Rows of the batch with a score.
     bound : OutlierBound or None
         How many of them are outliers, by their scores and with `outlier_confidence`. Without it
-        their most extreme values are compared.
+        only columns are compared.
     """
     pairs = pair_columns(encoder, normal, batch, ignore)
-    if bound is None and (extremes := ExtremeRows.of_columns(pairs)) is not None:
-        bound = extremes.bound(outlier_confidence(CONFIDENCE))
     verdict = judge_batch(compare_columns(pairs), n_scored, bound=bound, confidence=CONFIDENCE)
     advice = verdict.advice
     for name in encoder.ignore:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from qms22._runtime.validation import check_share, check_top
 from qms22._runtime.warn import warn_user
 from qms22.decisions.batch_columns import BatchColumns
-from qms22.decisions.curve import OutlierBound, bound_false, bound_outliers
+from qms22.decisions.curve import bound_false, bound_outliers
 from qms22.decisions.moved_columns import MovedColumn
 from qms22.decisions.ruler import Ruler, enough_known, highest_flagged_rank, least_to_flag
 from qms22.decisions.verdict import Verdict, judge_batch, lost_columns, outlier_confidence
@@ -124,8 +124,8 @@ class DecisionsMixin:
         the number of outliers that there are at least. The columns of both are compared as well.
         A batch with anomalies still has its normal rows. It has drifted if normal rows are missing
         in some range of a column, or if more than a fifth of all rows are unlike the known-normal
-        ones. Of large tables 20,000 rows are drawn to compare columns. `QMS22` compares extreme
-        values in the place of scores.
+        ones. Of large tables 20,000 rows are drawn to compare columns. `QMS22` compares
+        columns only.
 
         Parameters
         ----------
@@ -151,11 +151,7 @@ class DecisionsMixin:
         """
         level = outlier_confidence(confidence)
         columns = self._check_batch()
-        if self._ruler is not None:
-            bound: OutlierBound | None = bound_outliers(self._counts, level)
-        else:
-            extremes = columns.extremes()
-            bound = None if extremes is None else extremes.bound(level)
+        bound = None if self._ruler is None else bound_outliers(self._counts, level)
         n_rows = len(self.unlabeled_scores_)
         return judge_batch(columns.moved, n_rows, bound=bound, confidence=confidence)
 
