@@ -53,8 +53,8 @@ plt.show()
 
 # %%
 # How many of the first rows may be normal? The bounds hold for all numbers of rows at once, with a
-# confidence of 90 %: look at the rows first, and stop where you like. In one batch of ten they may be
-# too low, and here they are.
+# confidence of 90 %: look at the rows first, and stop where you like. In one batch of ten they may
+# be too low, and here they are.
 
 ranking = detector.top_k(75)
 _, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
@@ -68,7 +68,7 @@ plt.show()
 # %%
 # The guarantee holds on average. These are forty batches of the same patients, one dot each: in
 # some of them the share of false alarms is above the level, but not on average (the bar). The batch
-# above is the worst of them.
+# above is one of the two worst.
 
 levels = (0.05, 0.1, 0.2)
 shares = np.zeros((40, 3))

@@ -41,7 +41,7 @@ COMMANDS = {
 # The commands of docs/demo.md.
 LANDING = """\
 qms22 demo --output .
-qms22 detect expenses-checked.csv expenses-new.csv --id claim --fdr 0.1 --report expenses.html
+qms22 detect expenses-checked.csv expenses-new.csv --id claim --report expenses.html
 """
 
 
