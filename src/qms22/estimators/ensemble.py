@@ -96,7 +96,8 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
       the batch, each fit finds its own noise, these weights are small and the distance decides.
     - Excess. A view in which the batch has clearly more suspicious rows than chance would give gets
       its share of an additional weight of 4. So the view that sees a few obvious outliers decides,
-      even where the fits do not agree on the other 99 % of the rows.
+      even where the fits do not agree on the other 99 % of the rows. Six standard deviations are
+      clear: less than that may be chance.
 
     The views of marked outliers get a weight of up to 3 each: the more, the better they separate
     outliers that they have not learned from, and the more outliers there are.
@@ -116,7 +117,8 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     device : {"cpu", "cuda", "auto"}, default="cpu"
         As of `QMS22`. Forests are grown on the host; all rows are scored on the device.
     contamination : "auto", float or int, default="auto"
-        As of `QMS22`.
+        As of `QMS22`, but "auto" flags as many rows as ``flag(fdr=0.1)`` does. With too few
+        known-normal rows for that (below about 200), it is the rule of `QMS22`.
     max_samples : "auto", int or None, default="auto"
         Learn from at most this many rows of T and of the batch, drawn at random, and score all.
         "auto" is 7,000; None takes all rows.
@@ -242,8 +244,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             near, known, options.dtype, rng, n_threads, marks
         )
         self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng, n_marked)
-        # Both are drawn in any case: later draws, such as the splits that calibrate, must not
-        # depend on the rows.
+        # Both are drawn in any case: later draws must not depend on the rows.
         seeds = rng.randint(2**31 - 1, size=2).tolist()
         forest = partial(_learn_forest, known, searched, marks, n_threads)
         self.views_["forest"] = forest(np.ones(len(batch)), seeds[0])
