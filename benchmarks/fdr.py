@@ -5,21 +5,22 @@
 Data sets are split at random, many times. "39 sets": KEEL's and scikit-learn's and generated ones,
 up to 640 known-normal rows, and 160 normal rows with up to 40 outliers to search. "ADBench": 1,500
 rows of each set, half of the normal ones known, all others to search. Every batch is searched a
-second time without its outliers, where nothing should be flagged. The first five splits are
-also searched with another seed, to compare the flags, with five splits and by other detectors.
+second time without its outliers, where nothing should be flagged, and the first five with another
+seed, to compare the flags. Of the sets in alphabetical order, every second one is of the half
+"confirmed", which no choice may be made on; the others are "chosen".
 
 "known rows": of the large sets of ADBench, 100 to 3,000 known-normal rows and batches of 450 normal
 rows and up to 50 outliers.
 
-Ways to flag are those of `flag`, and "plain", what `flag` did before: one split, without an
-estimate of the share of normal rows. Without KEEL's or ADBench's files those are left out.
+The recommended detector is compared with kNN, calibrated by half of the known-normal rows, which it
+does not learn from. Without KEEL's or ADBench's files those sets are left out.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -47,151 +48,125 @@ from reporting import console, output_option
 from rich.table import Table
 from sklearn.base import clone
 
-from qms22 import QMS22, QMS22Ensemble
-from qms22._cpm.backends import Backend
-from qms22._cpm.options import SolverOptions
+from qms22 import QMS22Ensemble
+from qms22.decisions.curve import bound_false
+from qms22.decisions.ruler import Ruler, highest_flagged_rank
 from qms22.detectors import KNNDetector
-from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.conformal import benjamini_hochberg
-from qms22.estimators.marks import NO_MARKS, Marks
 
 LEVELS = (0.05, 0.1, 0.2)
 CONFIDENCE = 0.9
-# Splits of each set that are searched with a second seed, with five splits and by other detectors.
+# Splits of each set that are searched with a second seed.
 COMPARED = 5
-
-MANY = "5 splits"
 
 KNOWN = (100, 300, 1000, 3000)
 KNOWN_BATCH = (450, 50)
 
-
-class NearestNeighbors(QMS22):
-    """The distance to the nearest known-normal rows, with the calibration of QMS22."""
-
-    def _learn(
-        self,
-        normal: NDArray[np.float64],
-        batch: NDArray[np.float64],
-        rng: np.random.RandomState,
-        options: SolverOptions,
-        groups: Sequence[Sequence[int]] = (),
-        marks: Marks = NO_MARKS,
-    ) -> None:
-        self._knn = KNNDetector().fit(normal)
-
-    def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
-        return lambda rows: -self._knn.score_samples(rows)
+Rows = NDArray[np.float64]
+# Scores of known-normal rows that were not learned from, and of the batch.
+Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def plain(detector: BatchDetector, level: float) -> NDArray[np.bool_]:
-    """Flag rows as versions before this one did."""
-    return benjamini_hochberg(detector.p_values(), level)
+def by_ensemble(known: Rows, batch: Rows, seed: int) -> Scores:
+    detector = QMS22Ensemble(contamination=1, random_state=seed).fit(known, unlabeled=batch)
+    return detector.score_normals(), detector.unlabeled_scores_
 
 
-def by(method: str, n_splits: int = 1) -> Callable[[BatchDetector, float], NDArray[np.bool_]]:
-    return lambda detector, level: detector.flag(level, method=method, n_splits=n_splits)
+def by_half(detector: Any, known: Rows, batch: Rows, seed: int) -> Scores:
+    """Score by what is learned from half of the known-normal rows; the others are held out."""
+    learned, held_out = np.array_split(np.random.RandomState(seed).permutation(known), 2)
+    fitted = clone(detector).fit(learned)
+    return -fitted.score_samples(held_out), -fitted.score_samples(batch)
 
 
-Ways = Mapping[str, Callable[[BatchDetector, float], NDArray[np.bool_]]]
-
-# Detectors by name, and ways to flag.
-DETECTORS: dict[str, tuple[BatchDetector, Ways]] = {
-    "QMS22Ensemble": (
-        QMS22Ensemble(contamination=1),
-        {"full": by("full"), "split": by("split"), "plain": plain, MANY: by("split", 5)},
-    ),
-    "QMS22": (QMS22(contamination=1), {"split": by("split")}),
-    "kNN": (NearestNeighbors(contamination=1), {"split": by("split")}),
+# From known-normal rows, a batch and a seed to scores.
+DETECTORS: dict[str, Callable[[Rows, Rows, int], Scores]] = {
+    "QMS22Ensemble": by_ensemble,
+    "kNN, half held out": partial(by_half, KNNDetector()),
 }
 
 
-def quietly(
-    way: Callable[[BatchDetector, float], Any], detector: BatchDetector, level: float
-) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that nothing is flagged, or that the batch has drifted
-        return way(detector, level)
+def flag(scores: Scores, level: float) -> NDArray[np.bool_]:
+    """Flag rows as `QMS22Ensemble.flag` does."""
+    ruler = Ruler.of(scores[0])
+    flagged: NDArray[np.bool_] = ruler.ranks(scores[1]) <= highest_flagged_rank(
+        ruler.count(scores[1]), level
+    )
+    return flagged
+
+
+def bounds_hold(sample: Sample, scores: Scores) -> bool:
+    """Return whether the bounds on false discoveries are right for all numbers of rows."""
+    bounds = bound_false(Ruler.of(scores[0]).count(scores[1]), CONFIDENCE)
+    is_normal = np.arange(len(sample.batch)) < sample.n_normal
+    n_false = np.cumsum(is_normal[np.argsort(-scores[1], kind="stable")])
+    return bool((n_false <= bounds.of_first(np.arange(1, len(n_false) + 1))).all())
 
 
 def search(
     collection: str,
     draw: Callable[[Labeled, np.random.RandomState], Sample],
+    half: Mapping[str, str],
     name: str,
     labeled: Labeled,
     seed: int,
 ) -> list[Found]:
     """Draw one split of a data set and flag rows of it, with and without its outliers."""
-    rng = np.random.RandomState(seed)
-    sample = draw(labeled, rng)
+    sample = draw(labeled, np.random.RandomState(seed))
     if not sample.n_outliers:
         return []
     found = []
     for searched in (sample, sample.without_outliers):
-        about = {
+        about: Found = {
             "collection": collection,
+            "half": half[name],
             "dataset": name,
-            "n_known": len(searched.known),
-            "n_unlabeled": len(searched.batch),
-            "n_outliers": sample.n_outliers,
             "null": searched is not sample,
         }
-        for detector_name, (unfitted, ways) in DETECTORS.items():
-            if seed >= COMPARED and detector_name != "QMS22Ensemble":
-                continue
-            fitted, other = (
-                clone(unfitted).set_params(random_state=rng.randint(2**31 - 1)) for _ in range(2)
-            )
-            fitted.fit(searched.known, unlabeled=searched.batch)
-            is_compared = seed < COMPARED and not about["null"] and detector_name == "QMS22Ensemble"
-            if is_compared:
-                other.fit(searched.known, unlabeled=searched.batch)
-            for way_name, way in ways.items():
-                if way_name == MANY and not is_compared:
-                    continue  # it takes five fits
-                keys = {"detector": detector_name, "way": way_name}
-                second = partial(way, other) if is_compared else None
-                found += [
-                    about | keys | numbers for numbers in judge(searched, fitted, way, second)
-                ]
+        for detector, score in DETECTORS.items():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                scores = score(searched.known, searched.batch, seed)
+                is_compared = seed < COMPARED and searched is sample
+                other = None
+                if is_compared:
+                    other = score(searched.known, searched.batch, 1000 + seed)
+            for numbers in judge(searched, scores, other):
+                found.append(about | {"detector": detector} | numbers)
     return found
 
 
-def judge(
-    sample: Sample,
-    detector: BatchDetector,
-    way: Callable[[BatchDetector, float], NDArray[np.bool_]],
-    second: Callable[[float], NDArray[np.bool_]] | None,
-) -> Iterator[Found]:
-    """Compare the flags of a detector with the truth at every level."""
-    share = sample.n_outliers / len(sample.batch)
-    estimate = detector.estimate_contamination(confidence=CONFIDENCE)
+def judge(sample: Sample, scores: Scores, other: Scores | None) -> Iterator[Found]:
+    """Compare flags with the truth at every level, and with those of another seed."""
+    hold = bounds_hold(sample, scores)
     for level in LEVELS:
-        flagged = quietly(way, detector, level)
-        n_false = int(flagged[: sample.n_normal].sum())
-        numbers = {
+        flagged = flag(scores, level)
+        same = np.nan
+        if other is not None:
+            others = flag(other, level)
+            n_either = int((flagged | others).sum())
+            same = int((flagged & others).sum()) / n_either if n_either else np.nan
+        yield {
             "level": level,
-            "false_share": n_false / max(1, int(flagged.sum())),
+            "false_share": int(flagged[: sample.n_normal].sum()) / max(1, int(flagged.sum())),
             "power": flagged[sample.n_normal :].mean() if sample.n_outliers else np.nan,
             "is_none": not flagged.any(),
-            "same": np.nan,
-            "low_holds": estimate.low <= share + 1e-9,
-            "high_holds": estimate.high >= share - 1e-9,
+            "same": same,
+            "bounds_hold": hold,
         }
-        if second is not None:
-            other = quietly(lambda _, at: second(at), detector, level)
-            either = int((flagged | other).sum())
-            numbers["same"] = (flagged & other).sum() / either if either else np.nan
-        yield numbers
 
 
-KEYS = ["collection", "detector", "way", "level"]
+KEYS = ["collection", "half", "detector", "level"]
+
+
+def halves(sets: Mapping[str, Labeled]) -> dict[str, str]:
+    """Return which half a set is of, by its place in the alphabet."""
+    return {name: ("chosen", "confirmed")[at % 2] for at, name in enumerate(sorted(sets))}
 
 
 def summarise(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Return means over runs, with the standard errors of independent runs."""
     with_outliers = runs[~runs["null"]].groupby(by, sort=False)
-    null = runs[runs["null"]].groupby(by, sort=False)["false_share"]
+    null = runs[runs["null"]].groupby(by, sort=False)
     return pd.DataFrame(
         {
             "n_runs": with_outliers.size(),
@@ -200,10 +175,10 @@ def summarise(runs: pd.DataFrame, by: list[str]) -> pd.DataFrame:
             "power": with_outliers["power"].mean(),
             "nothing": with_outliers["is_none"].mean(),
             "same": with_outliers["same"].mean(),  # flagged with both seeds, of those with either
-            "null_flags": null.mean(),  # all flags are false here
-            "null_flags_se": null.sem(),
-            "low_holds": with_outliers["low_holds"].mean(),
-            "high_holds": with_outliers["high_holds"].mean(),
+            "bounds_hold": with_outliers["bounds_hold"].mean(),
+            "null_flags": null["false_share"].mean(),  # all flags are false here
+            "null_flags_se": null["false_share"].sem(),
+            "null_bounds_hold": null["bounds_hold"].mean(),
         }
     ).reset_index()
 
@@ -255,15 +230,14 @@ def draw(summary: pd.DataFrame, by_set: pd.DataFrame, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def search_briefly(
+def search_sets(
     collection: str,
     draw: Callable[[Labeled, np.random.RandomState], Sample],
-    name: str,
-    labeled: Labeled,
-    seed: int,
-) -> list[Found]:
-    """Search one split without what is done for the first ones only."""
-    return search(collection, draw, name, labeled, COMPARED + seed)
+    sets: Mapping[str, Labeled],
+    repeats: int,
+    n_jobs: int,
+) -> pd.DataFrame:
+    return search_all(partial(search, collection, draw, halves(sets)), sets, repeats, n_jobs)
 
 
 def search_known(large: Mapping[str, Labeled], repeats: int, n_jobs: int) -> pd.DataFrame:
@@ -272,8 +246,7 @@ def search_known(large: Mapping[str, Labeled], repeats: int, n_jobs: int) -> pd.
     runs = []
     for n_known in KNOWN:
         draw = partial(draw_known, n_known=n_known, n_normal=n_normal, n_outliers=n_outliers)
-        named = partial(search_briefly, f"{n_known} known", draw)
-        runs.append(search_all(named, large, repeats, n_jobs))
+        runs.append(search_sets(f"{n_known} known", draw, large, repeats, n_jobs))
     return pd.concat(runs)
 
 
@@ -304,13 +277,10 @@ def main(
 ) -> None:
     """Measure false discoveries and power; takes about half an hour on two cores."""
     begin = time.perf_counter()
-    tables = [
-        search_all(partial(search, "39 sets", draw_split), dict(old_sets(keel)), repeats, n_jobs)
-    ]
+    tables = [search_sets("39 sets", draw_split, dict(old_sets(keel)), repeats, n_jobs)]
     if adbench is not None:
         sets = adbench_sets(adbench)
-        second = partial(search, "ADBench", draw_half)
-        tables.append(search_all(second, sets, adbench_repeats, n_jobs))
+        tables.append(search_sets("ADBench", draw_half, sets, adbench_repeats, n_jobs))
         known = summarise(search_known(large_sets(sets), max(1, repeats // 20), n_jobs), KEYS)
         write(output / "fdr-known.csv", known)
         show(known[known.level == 0.1])

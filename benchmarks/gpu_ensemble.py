@@ -50,19 +50,21 @@ def make_rows(n: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 def measure_detector(n: int, repeats: int) -> dict[str, float]:
     normal, batch = make_rows(n)
-    detector = QMS22Ensemble(device="cuda", dtype="float32", n_jobs=-1, random_state=0)
+    detector = QMS22Ensemble(
+        device="cuda", dtype="float32", n_jobs=-1, contamination=1, random_state=0
+    )
     measured = {"fit": seconds(lambda: detector.fit(normal, unlabeled=batch), repeats)}
     measured["score_samples"] = seconds(lambda: detector.score_samples(batch), repeats)
 
     def first(name: str) -> float:
-        """Time a decision right after a fit, which includes the fit of its split."""
+        """Time a decision right after a fit, which includes the scores of known-normal rows."""
         times = []
         for _ in range(repeats):
             detector.fit(normal, unlabeled=batch)
             times.append(seconds(getattr(detector, name), 1))
         return min(times)
 
-    return {**measured, **{name: first(name) for name in ("flag", "estimate_contamination")}}
+    return {**measured, **{name: first(name) for name in ("flag", "verdict")}}
 
 
 def measure_views(n: int, repeats: int) -> dict[str, float]:

@@ -38,7 +38,7 @@ from qms22._runtime.progress import progress_bar
 
 LOOKS = (2, 5, 10, 20, 30, 50, 70, 100)
 BUDGETS = (10, 30, 100)
-FLAG_AFTER, LEVEL, METHODS = 30, 0.1, ("full", "split")
+FLAG_AFTER, LEVEL = 30, 0.1
 FEW = 0.05
 BATCHES = ("as it is", "few outliers")
 
@@ -149,14 +149,13 @@ def flag_rest(batch: Batch, looked_at: NDArray[np.intp], seed: int) -> Found:
     """Flag rows that have not been looked at, and compare with the truth."""
     looked = np.isin(np.arange(len(batch.rows)), looked_at)
     detector, is_outlier = learn(batch, looked, seed), batch.is_outlier[~looked]
-    found: Found = {}
-    for method in METHODS:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that nothing is flagged, or that columns moved
-            flagged = detector.flag(LEVEL, method=method)
-        found[f"fdp_{method}"] = (flagged & ~is_outlier).sum() / max(1, flagged.sum())
-        found[f"power_{method}"] = flagged[is_outlier].mean() if is_outlier.any() else np.nan
-    return found
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that nothing is flagged, or that columns moved
+        flagged = detector.flag(LEVEL)
+    return {
+        "fdp": (flagged & ~is_outlier).sum() / max(1, flagged.sum()),
+        "power": flagged[is_outlier].mean() if is_outlier.any() else np.nan,
+    }
 
 
 def search_all(folder: Path, repeats: int, most: int, n_jobs: int) -> pd.DataFrame:
@@ -180,11 +179,10 @@ def search_all(folder: Path, repeats: int, most: int, n_jobs: int) -> pd.DataFra
 def show(table: pd.DataFrame) -> None:
     """Print the means over data sets, also of the half that confirms."""
     shown = Table(title="Share of the outliers that could have been found, mean over data sets")
-    looks, flags = (f"{budget} looks" for budget in BUDGETS), (f"FDP, {how}" for how in METHODS)
-    for heading in ("batch", "half", "method", *looks, *flags):
+    for heading in ("batch", "half", "method", *(f"{budget} looks" for budget in BUDGETS), "FDP"):
         shown.add_column(heading)
     both = table.assign(half="A and B")
-    columns = [*(f"share_{budget}" for budget in BUDGETS), *(f"fdp_{how}" for how in METHODS)]
+    columns = [*(f"share_{budget}" for budget in BUDGETS), "fdp"]
     for keys, means in pd.concat([both, table]).groupby(["batch", "half", "method"])[columns]:
         shown.add_row(*keys, *("" if np.isnan(x) else f"{x:.3f}" for x in means.mean()))
     console.print(shown)

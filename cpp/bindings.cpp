@@ -211,24 +211,6 @@ nb::tuple grow_forest(const Bins& bins, const Vector<std::uint16_t>& labels, std
         to_vector(std::move(nodes.value)), to_vector(std::move(forest.out_of_bag)));
 }
 
-nb::ndarray<nb::numpy, float> grow_by_roles(const Bins& bins, const Bins& roles,
-                                            std::size_t max_features, std::size_t min_leaf,
-                                            std::uint64_t seed, std::size_t n_threads) {
-    const std::size_t n_features = bins.shape(0), n_rows = bins.shape(1);
-    const std::size_t n_trees = roles.shape(0);
-    require(roles.shape(1) == n_rows, "roles and bins differ in length");
-    require(n_rows > 0 && n_features > 0 && n_trees > 0, "bins or roles is empty");
-    require(n_rows <= qms22::kMostForestRows, "bins has too many rows");
-    require(min_leaf > 0 && n_threads > 0, "a number is 0");
-    std::vector<float> values(n_trees * n_rows);
-    {
-        nb::gil_scoped_release release;
-        qms22::grow_by_roles({bins.data(), n_rows, n_features}, roles.data(),
-                             {n_trees, max_features, min_leaf, seed, n_threads}, values.data());
-    }
-    return to_numpy(std::move(values), {n_trees, n_rows});
-}
-
 nb::ndarray<nb::numpy, double> forest_scores(const Bins& bins,
                                              const Vector<std::int64_t>& first_node,
                                              const Vector<std::int32_t>& feature,
@@ -364,15 +346,6 @@ NB_MODULE(_core, module) {
                "Grow extremely randomised trees on columns of bins (p, n) and labels (n) between\n"
                "0 and LABEL_ONE. Return first_node, feature, threshold, child, value and the\n"
                "out-of-bag scores; see cpp/forest.hpp.");
-    module.attr("OUT_OF_BAG") = qms22::kOutOfBag;
-    module.attr("AS_NORMAL") = qms22::kNormal;
-    module.attr("AS_BATCH") = qms22::kBatch;
-    module.def(
-        "grow_by_roles", &grow_by_roles, "bins"_a, "roles"_a, nb::kw_only(), "max_features"_a,
-        "min_leaf"_a, "seed"_a, "n_threads"_a = 1,
-        "Grow trees on columns of bins (p, n), each on the rows that have the role AS_NORMAL\n"
-        "or AS_BATCH in it: roles (n_trees, n). Return the values of the rows that are\n"
-        "OUT_OF_BAG, (n_trees, n), and 0 for the others.");
     module.def("forest_scores", &forest_scores, "bins"_a, "first_node"_a, "feature"_a,
                "threshold"_a, "child"_a, "value"_a, nb::kw_only(), "n_threads"_a = 1,
                "Return the mean value of every row of bins (p, n) over all trees.");

@@ -73,16 +73,6 @@ Forest grow_forest(const BinnedRows& rows, const std::uint16_t* labels,
     return forest;
 }
 
-void grow_by_roles(const BinnedRows& rows, const std::uint8_t* roles, const ForestOptions& options,
-                   float* values) {
-    std::atomic<std::size_t> next{0};
-    run_team(std::min(options.n_threads, options.n_trees), [&](std::size_t, std::size_t) {
-        Grower grower(rows, nullptr, options);
-        for (std::size_t tree = next++; tree < options.n_trees; tree = next++)
-            grower.grow_by_roles(tree, roles + tree * rows.n_rows, values + tree * rows.n_rows);
-    });
-}
-
 void forest_scores(const BinnedRows& rows, const ForestView& forest, std::size_t n_threads,
                    double* scores) {
     const std::size_t n = rows.n_rows;

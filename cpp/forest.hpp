@@ -48,15 +48,6 @@ struct Forest {
 Forest grow_forest(const BinnedRows& rows, const std::uint16_t* labels,
                    const ForestOptions& options);
 
-// What a row is in a tree that does not draw its rows: out of the bag, or of class 0 or 1.
-inline constexpr std::uint8_t kOutOfBag = 0, kNormal = 1, kBatch = 2;
-
-// Trees on the rows that have a role in them: roles (n_trees, n_rows). Writes the value that each
-// tree gives to each row out of its bag, (n_trees, n_rows), and leaves the other values as they
-// are. As in `grow_forest`, the number of threads does not change a bit.
-void grow_by_roles(const BinnedRows& rows, const std::uint8_t* roles, const ForestOptions& options,
-                   float* values);
-
 // The nodes of a forest as plain arrays; see `Forest`.
 struct ForestView {
     const std::int32_t *feature, *child;

@@ -41,7 +41,7 @@ Grower::Grower(const BinnedRows& rows, const std::uint16_t* labels, const Forest
       rows_(rows),
       labels_(labels),
       options_(options),
-      weights_(labels == nullptr ? Weights{0, 0} : balanced(rows, labels)),
+      weights_(balanced(rows, labels)),
       drawn_(rows.n_rows),
       bag_(rows.n_rows),
       out_(rows.n_rows),
@@ -54,20 +54,10 @@ Grower::Grower(const BinnedRows& rows, const std::uint16_t* labels, const Forest
 
 TreeNodes Grower::grow(std::size_t tree) {
     Random random(options_.seed, tree);
-    return grow_from(draw_bag(random), random);
-}
-
-void Grower::grow_by_roles(std::size_t tree, const std::uint8_t* roles, float* values) {
-    Random random(options_.seed, tree);
-    values_ = values;
-    grow_from(take_roles(roles), random);
-}
-
-TreeNodes Grower::grow_from(const Node& root, Random& random) {
     TreeNodes nodes;
     add_leaf(nodes);
     std::iota(features_.begin(), features_.end(), std::size_t{0});
-    std::vector<Node> open = {root};
+    std::vector<Node> open = {draw_bag(random)};
     while (!open.empty()) {
         const Node node = open.back();
         open.pop_back();
@@ -119,25 +109,6 @@ Node Grower::draw_bag(Random& random) {
     return root;
 }
 
-Node Grower::take_roles(const std::uint8_t* roles) {
-    Node root = {0, 0, 0, 0, 0, 0, 0};
-    double normal = 0, batch = 0;
-    for (std::size_t i = 0; i < rows_.n_rows; ++i) {
-        const auto row = static_cast<std::uint32_t>(i);
-        if (roles[i] == kOutOfBag) {
-            out_[root.out_end++] = row;
-            continue;
-        }
-        const bool is_batch = roles[i] == kBatch;
-        (is_batch ? batch : normal) += 1;
-        bag_[root.end] = row;
-        sums_[root.end] = (Sums{1} << kLabelBits) + (is_batch ? kOne : 0);
-        root.sums += sums_[root.end++];
-    }
-    weights_ = {normal > 0 ? 1 / normal : 0, batch > 0 ? 1 / batch : 0};
-    return root;
-}
-
 bool Grower::may_be_split(const Node& node) const {
     const ClassSums classes(node.sums, weights_);
     return node.end - node.begin >= 2 * options_.min_leaf && classes.normal > 0 &&
@@ -146,14 +117,12 @@ bool Grower::may_be_split(const Node& node) const {
 
 void Grower::set_value(TreeNodes& nodes, const Node& node) {
     const ClassSums classes(node.sums, weights_);
-    const double weight = classes.normal + classes.batch;
-    const double share = weight > 0 ? classes.batch / weight : 0.5;
+    const double share = classes.batch / (classes.normal + classes.batch);
     const double value = std::round(share / kValueUnit) * kValueUnit;
     nodes.value[node.number] = static_cast<float>(value);
     for (std::size_t i = node.out_begin; i < node.out_end; ++i) {
         total[out_[i]] += value;
         ++n_out[out_[i]];
-        if (values_ != nullptr) values_[out_[i]] = static_cast<float>(value);
     }
 }
 

@@ -65,22 +65,14 @@ class Grower {
     // A tree on a bootstrap sample of the rows.
     TreeNodes grow(std::size_t tree);
 
-    // A tree on the rows that have a role in it. Writes the values of the others.
-    void grow_by_roles(std::size_t tree, const std::uint8_t* roles, float* values);
-
     std::vector<double> total;
     std::vector<std::uint32_t> n_out;
 
   private:
-    TreeNodes grow_from(const Node& root, Random& random);
-
     static void add_leaf(TreeNodes& nodes);
 
     // Draws as many rows as there are, with replacement. Returns the root.
     Node draw_bag(Random& random);
-
-    // Takes the rows with a role, each once; both classes weigh the same. Returns the root.
-    Node take_roles(const std::uint8_t* roles);
 
     bool may_be_split(const Node& node) const;
 
@@ -104,8 +96,7 @@ class Grower {
     const BinnedRows& rows_;
     const std::uint16_t* labels_;
     const ForestOptions& options_;
-    Weights weights_;
-    float* values_ = nullptr;           // of the rows out of the bag, where they are wanted
+    const Weights weights_;
     std::vector<std::uint16_t> drawn_;  // how often the tree has drawn a row
     std::vector<std::uint32_t> bag_, out_, scratch_;
     std::vector<Sums> sums_, scratch_sums_;  // of the rows in bag_

@@ -107,21 +107,6 @@ def grow_forest(
 ]:
     """Return first_node, feature, threshold, child, value and the out-of-bag scores."""
 
-OUT_OF_BAG: int
-AS_NORMAL: int
-AS_BATCH: int
-
-def grow_by_roles(
-    bins: NDArray[np.uint8],
-    roles: NDArray[np.uint8],
-    *,
-    max_features: int,
-    min_leaf: int,
-    seed: int,
-    n_threads: int = 1,
-) -> NDArray[np.float32]:
-    """Return the values that trees give to the rows out of their bags: (n_trees, n)."""
-
 def forest_scores(
     bins: NDArray[np.uint8],
     first_node: NDArray[np.int64],

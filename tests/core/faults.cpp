@@ -51,7 +51,7 @@ constexpr std::size_t kRows = 4200, kFeatures = 4, kMembers = 3, kComponents = 2
 
 // Rows with a bundle of columns, and what else the jobs need.
 struct Data {
-    Data() : x(kRows * kFeatures), group(kRows), bins(kRows * kFeatures), roles(kRows * kThreads) {
+    Data() : x(kRows * kFeatures), group(kRows), bins(kRows * kFeatures) {
         std::uint32_t state = 1;
         const auto next = [&] { return state = state * 1664525U + 1013904223U; };
         for (std::size_t i = 0; i < kRows; ++i) {
@@ -60,7 +60,6 @@ struct Data {
             group[i] = std::int32_t(next() % kMembers);
         }
         for (std::uint8_t& bin : bins) bin = std::uint8_t(next() >> 24U);
-        for (std::uint8_t& role : roles) role = std::uint8_t((next() >> 24U) % 3);
         for (const std::int32_t number : group)
             labels.push_back(std::uint16_t(number ? qms22::kOne : 0));
     }
@@ -80,7 +79,7 @@ struct Data {
 
     std::vector<double> x, weight = {0.7, 0.7, 0.7, 0, 1, 0, 0, 0, 1};
     std::vector<std::int32_t> group;
-    std::vector<std::uint8_t> bins, roles;
+    std::vector<std::uint8_t> bins;
     std::vector<std::uint16_t> labels;
 };
 
@@ -117,9 +116,6 @@ std::vector<double> grow(const Data& data) {
                                     forest.first_node.data(), forest.first_node.size() - 1};
     std::vector<double> scores(kRows);
     qms22::forest_scores(rows, view, kThreads, scores.data());
-    std::vector<float> values(kThreads * kRows);
-    qms22::grow_by_roles(rows, data.roles.data(), {kThreads, 2, 500, 0, kThreads}, values.data());
-    scores.insert(scores.end(), values.begin(), values.end());
     return scores;
 }
 

@@ -31,7 +31,7 @@ def test_notes() -> None:
     missing, left_out = column_notes(encoded, 200, ())
     assert missing == "missing: rating 30 % (batch 50 %), x 0 % (batch 1.7 %)"
     assert left_out == (
-        "left out: memo (text: 200 different texts in 200 rows), order (identifier: a running "
+        "left out: memo (text: 200 different texts in 260 rows), order (identifier: a running "
         "number: it rises from row to row)"
     )
     assert column_notes(encoded, 200, ["memo", "order"]) == (missing,)
@@ -41,7 +41,7 @@ def test_columns_left_out_for_one_reason_are_named_together() -> None:
     normal, batch = (table(n_rows, 0).drop(columns="order") for n_rows in (200, 60))
     normal["remark"], batch["remark"] = normal["memo"] + "!", batch["memo"] + "!"
     notes = column_notes(encode_tables(normal, batch), 200, ())
-    assert notes == ("left out: memo, remark (text: 200 different texts in 200 rows)",)
+    assert notes == ("left out: memo, remark (text: 200 different texts in 260 rows)",)
 
 
 def test_dropped_rows_are_told() -> None:

@@ -301,10 +301,8 @@ def test_the_result_is_marked_further_and_given_again(
 
 
 @pytest.mark.filterwarnings("ignore:no row is flagged")
-@pytest.mark.parametrize("preset", ["paper", "recommended"])
-def test_false_discovery_rate(tables: tuple[pd.DataFrame, pd.DataFrame], preset: str) -> None:
-    options = {**LEFT_OUT, "preset": preset, "n_jobs": 1}
-    found = detect(*tables, marks=marks_for(tables[1]), fdr=0.3, **options)
+def test_false_discovery_rate(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    found = detect(*tables, marks=marks_for(tables[1]), fdr=0.3, n_jobs=1, **LEFT_OUT)
     assert found.p_values is not None
     assert np.isnan(found.p_values[LOOKED_AT]).all()
     assert np.count_nonzero(np.isnan(found.p_values)) == len(LOOKED_AT)
@@ -313,13 +311,13 @@ def test_false_discovery_rate(tables: tuple[pd.DataFrame, pd.DataFrame], preset:
 
 @pytest.mark.filterwarnings("ignore:no row is flagged")
 def test_what_only_marked_rows_have(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    """A level, a missing value and a value of another kind, also in calibration splits."""
+    """A level, a missing value and a value of another kind."""
     normal, batch = tables
     batch = batch.copy()
     batch.loc[SICK[0], "ward"] = "Z"
     batch.loc[BORING[0], "ward"] = "Y"
     marks = marks_for(batch)
-    options = {**LEFT_OUT, "preset": "paper", "fdr": 0.3}
+    options = {**LEFT_OUT, "fdr": 0.3}
     assert detect(normal, batch, marks=marks, **options).n_scored == 140
     batch.loc[BORING[0], "weight"] = np.nan
     marks = marks_for(batch)

@@ -68,9 +68,9 @@ def test_few_known_normal_rows(tables: tuple[pd.DataFrame, pd.DataFrame]) -> Non
     normal, batch = (table[["age", "weight", "pulse"]] for table in tables)
     with pytest.raises(ValueError, match=r"^5 known-normal rows are too few .* give at least 7$"):
         qms22.detect(normal[:5], batch)
-    (note,) = qms22.detect(normal[:10], batch).notes
+    (note,) = qms22.detect(normal[:10], batch, k=3).notes
     assert note.startswith("10 known-normal rows are few: by chance about 1 in 11 normal rows")
-    assert not qms22.detect(normal, batch).notes
+    assert not qms22.detect(normal, batch, k=3).notes
 
 
 def test_dropped_rows_of_the_batch_are_told(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from qms22 import QMS22Ensemble
-from qms22.detection.calibration import _TableSplits, calibrate_tables, encode_split
 from qms22.detection.checks import TableChecks
 from qms22.detection.encoding import encode_tables
-from qms22.estimators.calibration import CalibrationSplit
-
-QUICK = QMS22Ensemble(n_splits=2, n_members=3, n_components=2, max_iter=2, random_state=0)
 
 
 def rows(n_rows: int, seed: int = 0, **columns: object) -> pd.DataFrame:
@@ -47,13 +40,14 @@ def test_months_counters_and_new_levels_are_left_out() -> None:
 
 def test_constants_of_another_period_are_left_out() -> None:
     """Each table is of one month, and says so in every row."""
-    normal = rows(200, month=4, quarter="Q2", day="2024-04-30", share=0.5, ok=True, fault=0)
-    batch = rows(50, month=5, quarter="Q3", day="2024-05-31", share=0.7, ok=False, fault=0)
+    normal = rows(200, month=4, period="Q2", day="2024-04-30", share=0.5, ok=True, fault=0)
+    batch = rows(50, month=5, period="Q3", day="2024-05-31", share=0.7, ok=False, fault=0)
+    normal["run"], batch["run"] = 7, 8
     batch.loc[:3, "fault"] = 7
     encoder = encode_tables(normal, batch).encoder
-    assert set(encoder.ignore) == {"month", "quarter", "day"}
-    note = {column.name: column.note for column in encoder.columns_}["month"]
-    assert note.startswith("always 4, but nearly all of the batch has another value")
+    assert set(encoder.ignore) == {"month", "period", "day", "run"}
+    note = {column.name: column.note for column in encoder.columns_}["run"]
+    assert note.startswith("nearly all of the batch is outside the normal range")
     assert TableChecks(encoder).names == ("x", "share", "ok", "fault")
 
 
@@ -161,54 +155,22 @@ def test_a_column_of_another_kind_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("exponent", [1.7, 2.2])
-def test_rare_levels_of_held_out_rows_do_not_hide_a_column(exponent: float) -> None:
-    """Twenty held-out rows for each of the batch have many levels that the known rows lack."""
+def test_rare_levels_do_not_hide_a_column(exponent: float) -> None:
     rng = np.random.default_rng(0)
     table = rows(4200, name=[f"level {level}" for level in rng.zipf(exponent, size=4200)])
-    for n_searched in (10, 30, 60):
-        known, mixture = table[: 40 * n_searched], table[-21 * n_searched :]
-        encoded = encode_split(known, mixture, (), n_searched=n_searched)
-        name = encoded.encoder.columns_[1]
+    for n_batch in (10, 30, 60, 600):
+        encoder = encode_tables(table[:-n_batch], table[-n_batch:]).encoder
+        name = encoder.columns_[1]
         assert name.outputs or name.kind == "text"
 
 
-def test_a_later_month_is_no_reason_to_flag() -> None:
-    """The rules work in the split as well, where most of the mixture is not later."""
-    winter = rows(900, 1, month=np.repeat([1, 2], 450), quarter=np.repeat(["w1", "w2"], 450))
-    march = rows(60, 2, month=3, quarter="w3")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        flagged = calibrate_tables(winter, march, QUICK, seed=0).flag(0.1)
-    assert flagged.sum() < 10
-
-
-def test_held_out_rows_cannot_be_told_from_the_batch() -> None:
-    """Rows of the mixture change places, and take their scores along to the bit."""
+def test_hours_of_later_dates_beside_periods() -> None:
     normal = rows(180, 1, month=np.arange(180) % 3, level=list("abcdef") * 30)
     batch = rows(60, 2, month=[5] * 55 + [1] * 5, level=["y"] * 30 + ["z"] * 26 + ["a"] * 4)
     for table in (normal, batch):
-        table["price"] = [f"$ {abs(x):.2f}" if x < 1.5 else "unknown" for x in table["x"]]
         table["day"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(table)), unit="h")
-        table.loc[::7, ["price", "day"]] = None
+        table.loc[::7, "day"] = None
     batch["day"] += pd.Timedelta(days=400)
-    batch.loc[3, "price"] = "free"
-    held_out, known = np.arange(60), np.arange(60, 180)
-    order = np.random.RandomState(0).permutation(120)
-
-    def scores(normal: pd.DataFrame, batch: pd.DataFrame, order: np.ndarray) -> np.ndarray:
-        split = CalibrationSplit(known, held_out, lambda: order, np.random.RandomState(2))
-        return _TableSplits(normal, batch, QUICK, ()).score(split)
-
-    expected = scores(normal, batch, order)
-    place = np.arange(120)
-    swapped_normal, swapped_batch = normal.copy(), batch.copy()
-    for of_batch, of_held_out in [(0, 0), (7, 31), (58, 5)]:
-        swapped_batch.iloc[of_batch] = normal.iloc[of_held_out]
-        swapped_normal.iloc[of_held_out] = batch.iloc[of_batch]
-        place[[of_batch, 60 + of_held_out]] = place[[60 + of_held_out, of_batch]]
-    np.testing.assert_array_equal(
-        scores(swapped_normal, swapped_batch, place[order])[place], expected
-    )
     assert set(notes(normal, batch)) == {"month", "level"}
     days = encode_tables(normal, batch).encoder.columns_[-1]
     assert days.note == "most of the batch is outside the normal dates; only hour used"

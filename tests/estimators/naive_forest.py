@@ -131,16 +131,3 @@ class NaiveTree:
             if child == node:
                 return value
             node = child + int(row[feature] > threshold)
-
-
-class TreeOfBag(NaiveTree):
-    """A tree that learns from each row of a bag once; 1/2 everywhere if it is empty."""
-
-    def draw(self) -> NDArray[np.int64]:
-        return np.ones(len(self.bins), dtype=np.int64)
-
-    def grow(self, node: int, rows: NDArray[np.int64], n_constant: int) -> None:
-        if rows.size:
-            super().grow(node, rows, n_constant)
-        else:
-            self.nodes[node] = (*self.nodes[node][:3], 0.5)

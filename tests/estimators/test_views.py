@@ -13,7 +13,7 @@ from views_on_host import launch_on_host, library
 from qms22 import _core
 from qms22._runtime.arrays import as_host, is_on_gpu
 from qms22._runtime.devices import need_cupy
-from qms22.estimators.conformal import conformal_p_values
+from qms22.decisions.ruler import Ruler
 from qms22.estimators.cuda import views
 from qms22.estimators.cuda.views import (
     comparison_record,
@@ -121,9 +121,15 @@ def test_p_values_stay_where_the_scores_are(gpu_on_host: Any) -> None:
     there = ruler.log_p_values(gpu_on_host.asarray(scores))
     assert is_on_gpu(there)
     np.testing.assert_array_equal(as_host(there), ruler.log_p_values(scores))
-    there = conformal_p_values(gpu_on_host.asarray(scores), gpu_on_host.asarray(held_out))
-    assert is_on_gpu(there)
-    np.testing.assert_array_equal(as_host(there), conformal_p_values(scores, held_out))
+
+
+def test_ranks_of_scores_on_a_gpu(gpu_on_host: Any) -> None:
+    rng = np.random.RandomState(0)
+    scores, known = (np.rint(10 * rng.normal(size=n)) for n in (90, 40))
+    ruler = Ruler.of(gpu_on_host.asarray(known))
+    there = ruler.ranks(gpu_on_host.asarray(scores))
+    assert type(there) is np.ndarray
+    np.testing.assert_array_equal(there, Ruler.of(known).ranks(scores))
 
 
 @on_gpu
@@ -174,5 +180,5 @@ def test_gpu_p_values() -> None:
     np.testing.assert_allclose(
         as_host(ruler.log_p_values(cupy.asarray(scores))), ruler.log_p_values(scores), rtol=1e-13
     )
-    there = conformal_p_values(cupy.asarray(scores), cupy.asarray(held_out))
-    np.testing.assert_array_equal(as_host(there), conformal_p_values(scores, held_out))
+    there = Ruler.of(cupy.asarray(held_out)).ranks(cupy.asarray(scores))
+    np.testing.assert_array_equal(there, Ruler.of(held_out).ranks(scores))

@@ -40,6 +40,13 @@ def check_count(name: str, value: Any, least: int = 1) -> None:
         raise ValueError(f"{name} must be below 2**63")
 
 
+def check_top(k: Any, n_rows: int, rows: str) -> None:
+    """Raise ValueError unless there are k rows; `rows` says of what."""
+    check_count("k", k, least=0)
+    if k > n_rows:
+        raise ValueError(f"k={k} is more than the {n_rows} {rows} there are")
+
+
 def check_share(name: str, value: Any) -> None:
     """Raise ValueError unless a value is a number in (0, 1)."""
     if not (is_number(value) and 0 < value < 1):

@@ -22,6 +22,7 @@ https://arxiv.org/abs/2605.20726
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -157,13 +158,14 @@ def _limits(
     ranks: NDArray[np.intp], n_known: int, n_normal: int, confidence: float
 ) -> NDArray[np.int64]:
     """Return limits for the numbers of normal rows with low ranks that hold at once."""
+    # As for p-values, what is observed counts as one more among the simulated orders.
+    place = math.ceil(confidence * (_N_SIMULATED + 1)) - 1
+    if place == _N_SIMULATED:  # so much confidence needs more of them
+        return np.full(len(ranks), n_normal)
     simulated = _simulate(ranks, n_known, n_normal)
     unusual = np.sort(_unusual(simulated, simulated))
-    # As for p-values, what is observed counts as one more among the simulated orders.
-    place = min(int(np.ceil(confidence * (_N_SIMULATED + 1))), _N_SIMULATED) - 1
     # The smallest numbers that more than this share of the simulated ones do not exceed.
-    share = min(round(unusual[place] * _N_SIMULATED), _N_SIMULATED - 1)
-    limits: NDArray[np.int64] = np.sort(simulated, axis=0)[share]
+    limits: NDArray[np.int64] = np.sort(simulated, axis=0)[round(unusual[place] * _N_SIMULATED)]
     return limits
 
 

@@ -108,7 +108,7 @@ def encode_tables(
             positions = _complete_rows(encoder, batch_cells)
             batch, batch_cells = batch.iloc[positions], take_rows(batch_cells, positions)
         rows = encoder.encode_cells(batch_cells)
-    if periods := find_periods(encoder, normal_cells, batch_cells, len(rows)):
+    if periods := find_periods(encoder, normal_cells, batch_cells):
         encoder.leave_out(periods)
         known, rows = encoder.encode_cells(normal_cells), encoder.encode_cells(batch_cells)
     return EncodedTables(

@@ -1,8 +1,6 @@
 """Columns that only say when the rows of a batch were made: dates, periods and counters.
 
-A later date, month or order number is no reason to suspect a row. What is counted here in the
-mixture of a calibration split does not change when its rows change places, and what is learned
-comes from the known-normal rows that are not held out.
+A later date, month or order number is no reason to suspect a row.
 """
 
 from __future__ import annotations
@@ -38,9 +36,6 @@ _NUMBER_NOTE = (
 _LEVEL_NOTE = (
     "nearly all of the batch has levels that no normal row has: looks like a period; ignored"
 )
-_CONSTANT_NOTE = (
-    "always {value}, but nearly all of the batch has another value: looks like a period; ignored"
-)
 _CALENDAR_NOTE = "says when a row was made, and the batch is of another time; ignored"
 _WORD_NOTE = "nearly all of the batch has texts that are of another kind; ignored"
 
@@ -49,7 +44,6 @@ def find_periods(
     encoder: TabularEncoder,
     normal: Mapping[str, Cells],
     rows: Mapping[str, Cells],
-    n_searched: int,
 ) -> dict[str, str]:
     """Return the columns to leave out because they only say when rows were made, with a note.
 
@@ -60,9 +54,7 @@ def find_periods(
       outside the normal dates, or outside the normal range of one of these columns;
     - whole numbers, if nearly all rows are above or nearly all below all normal ones: a month, a
       year, a counter. Numbers with decimals are measurements and stay;
-    - a category whose levels recur, if nearly all rows have levels that no normal row has;
-    - a date, a whole number or a level that all normal rows have, if nearly all rows have another:
-      each table is of one month.
+    - a category whose levels recur, if nearly all rows have levels that no normal row has.
 
     Whole numbers and categories stay if there are few rows, or if no other column would be left.
     A column of numbers or dates in which nearly all rows have words that no normal row has cannot
@@ -72,10 +64,7 @@ def find_periods(
     ----------
     encoder : TabularEncoder
     normal, rows : mapping of str to Cells
-        The known-normal rows that the encoder has learned from, and those of the batch or of the
-        mixture, as `TabularEncoder.typed_cells` returns them.
-    n_searched : int
-        How many of `rows` are of the batch; the others are held-out normal rows.
+        The known-normal rows and those of the batch, as `TabularEncoder.typed_cells` returns them.
 
     Returns
     -------
@@ -84,17 +73,13 @@ def find_periods(
     """
     dates: dict[str, str] = {}
     others: dict[str, str] = {}
-    for name, plan in encoder.plans_.items():
-        if not plan.outputs:
-            if plan.kind == "constant" and name not in encoder.ignore and n_searched >= _LEAST_ROWS:
-                dates.update(_broken_constant(normal[name], rows[name], _NEARLY_ALL * n_searched))
-        elif _is_later(plan, normal[name], rows[name], n_searched):
+    for name in encoder.groups_:
+        plan = encoder.plans_[name]
+        if _is_later(plan, normal[name], rows[name]):
             dates.update(_dates_to_leave_out(plan, normal[name], rows[name]))
-        elif n_searched >= _LEAST_ROWS:
-            note = _note_of_unlike(plan, normal[name], rows[name], _NEARLY_ALL * n_searched)
-            if note:
-                others[name] = note
-    others |= _calendar_columns(encoder, normal, rows, n_searched, is_later=bool(dates))
+        elif note := _note_of_unlike(plan, normal[name], rows[name]):
+            others[name] = note
+    others |= _calendar_columns(encoder, normal, rows, is_later=bool(dates))
     is_any_left = bool(encoder.groups_.keys() - dates.keys() - others.keys())
     return {**dates, **others} if is_any_left else dates
 
@@ -103,7 +88,6 @@ def _calendar_columns(
     encoder: TabularEncoder,
     normal: Mapping[str, Cells],
     rows: Mapping[str, Cells],
-    n_searched: int,
     *,
     is_later: bool,
 ) -> dict[str, str]:
@@ -111,7 +95,7 @@ def _calendar_columns(
 
     Parameters
     ----------
-    encoder, normal, rows, n_searched
+    encoder, normal, rows
         As in `find_periods`.
     is_later : bool
         Whether dates say so.
@@ -121,20 +105,21 @@ def _calendar_columns(
         for name, plan in encoder.plans_.items()
         if plan.outputs and name not in (encoder.kinds or {}) and says_which_time(normal[name])
     ]
-    most = _MOST_DATES * n_searched
-    is_later |= n_searched >= _LEAST_ROWS and any(
-        _count_whole_outside(normal[name].values, rows[name].values) > most for name in names
+    is_later |= any(
+        _count_whole_outside(normal[name].values, rows[name].values)
+        > _most(rows[name], _MOST_DATES)
+        for name in names
     )
     return dict.fromkeys(names, _CALENDAR_NOTE) if is_later else {}
 
 
-def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells, n_searched: int) -> bool:
+def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells) -> bool:
     """Return whether a column has dates of which most are before or after all normal ones."""
     if plan.kind != "date" or part_name(plan.name, "days") not in plan.outputs:
         return False
     n_outside = sum(_count_outside(normal.values, rows.values))
     n_outside += int(np.count_nonzero(_are_between(normal.values, rows.values)))
-    return n_outside > _MOST_DATES * n_searched
+    return n_outside > _MOST_DATES * len(rows.values)
 
 
 def _are_between(normal: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -169,25 +154,15 @@ def _dates_to_leave_out(plan: ColumnPlan, normal: Cells, rows: Cells) -> dict[st
     return dict.fromkeys(parts, f"{_DATE_NOTE}; only {cycles} used")
 
 
-def _broken_constant(normal: Cells, rows: Cells, most: float) -> dict[str, str]:
-    """Return a column that is the same in all normal rows and another in more rows than `most`."""
-    if normal.form in ("boolean", "other") or not normal.has_value.any():
-        return {}
-    if normal.is_text:
-        n_others = _count_new(rows, rows.values, normal.levels)
-    elif normal.form == "date":
-        n_others = sum(_count_outside(normal.values, rows.values))
-    else:
-        n_others = _count_whole_outside(normal.values, rows.values)
-    if n_others <= most:
-        return {}
-    first = int(np.argmax(normal.has_value))
-    return {normal.name: _CONSTANT_NOTE.format(value=normal.show(first))}
+def _most(rows: Cells, share: float) -> float:
+    """Return the number of rows above which a column is a period; in a small batch none is."""
+    n_rows = len(rows.values)
+    return share * n_rows if n_rows >= _LEAST_ROWS else n_rows
 
 
-def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells, most: float) -> str:
-    """Return why a column is left out, if more rows than `most` are unlike the normal ones."""
-    known = set(normal.levels)
+def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells) -> str:
+    """Return why a column is left out, if nearly all rows are unlike the normal ones."""
+    known, most = set(normal.levels), _most(rows, _NEARLY_ALL)
     if plan.kind == "categorical":
         # The levels of a period recur. The share of normal rows with a level of their own estimates
         # how many rows have unseen levels (Good and Turing).

@@ -19,7 +19,7 @@ from qms22._cpm.fit_log import FitReporting
 from qms22._cpm.options import SolverOptions
 from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
-from qms22._runtime.validation import check_count, check_path, check_rows, check_seed
+from qms22._runtime.validation import check_count, check_path, check_rows, check_seed, check_top
 from qms22._runtime.warn import warn_user
 from qms22.decisions.batch_columns import BatchColumns
 from qms22.decisions.ruler import highest_flagged_rank, least_to_flag
@@ -171,11 +171,7 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
             Positions in `unlabeled`, most suspicious first; at ties the lower position first.
         """
         check_is_fitted(self)
-        check_count("k", k, least=0)
-        if k > len(self.unlabeled_scores_):
-            raise ValueError(
-                f"k={k} is more than the {len(self.unlabeled_scores_)} unlabeled rows there are"
-            )
+        check_top(k, len(self.unlabeled_scores_), "unlabeled rows")
         if k == 0:
             return np.arange(0)
         scores = as_host(self.unlabeled_scores_)

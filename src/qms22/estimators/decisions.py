@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from qms22._runtime.validation import check_count, check_share
+from qms22._runtime.validation import check_share, check_top
 from qms22._runtime.warn import warn_user
 from qms22.decisions.batch_columns import BatchColumns
 from qms22.decisions.curve import OutlierBound, bound_false, bound_outliers
@@ -109,10 +109,11 @@ class DecisionsMixin:
         1
         """
         self._ruled()
+        if k is not None:
+            check_top(k, len(self.unlabeled_scores_), "unlabeled rows")
         curve = bound_false(self._counts, confidence)
         if k is None:
-            return curve.of_first(np.arange(1, len(self.unlabeled_scores_) + 1))
-        check_count("k", k, least=0)
+            return curve.of_first(np.arange(1, curve.n_rows + 1))
         return int(curve.of_first(np.array([k]))[0])
 
     def verdict(self, *, confidence: float = 0.95) -> Verdict:
@@ -199,9 +200,7 @@ def why_none(n_rows: int, n_known: int, fdr: float) -> str | None:
     least = least_to_flag(n_rows, n_known, fdr)
     if least <= 1:
         return None
-    can = f"at least {least} of {n_rows} rows or none"
-    if least > n_rows:
-        can = "no row"
+    can = f"at least {least} of {n_rows} rows or none" if least <= n_rows else "no row"
     enough = enough_known(n_rows, 1, fdr)
     return (
         f"no row is flagged: with {n_known} known-normal rows a false discovery rate of {fdr:g} "

@@ -117,8 +117,8 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     device : {"cpu", "cuda", "auto"}, default="cpu"
         As of `QMS22`. Forests are grown on the host; all rows are scored on the device.
     contamination : "auto", float or int, default="auto"
-        As of `QMS22`, but "auto" flags as many rows as ``flag(fdr=0.1)`` does. With too few
-        known-normal rows for that (below about 200), it is the rule of `QMS22`.
+        As of `QMS22`, except that "auto" flags as many rows as ``flag(fdr=0.1)`` does if there are
+        enough known-normal rows for that, about 200.
     max_samples : "auto", int or None, default="auto"
         Learn from at most this many rows of T and of the batch, drawn at random, and score all.
         "auto" is 7,000; None takes all rows.

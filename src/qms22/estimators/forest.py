@@ -119,12 +119,6 @@ def fit_forest(
     return Forest(edges, *grown)
 
 
-def bin_rows(rows: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Cut the columns of rows (n, p) into bins: an array of shape (p, n)."""
-    bins: NDArray[np.uint8] = _bins(rows, _all_edges(rows))
-    return bins
-
-
 def _all_edges(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the edges of all columns, infinite after the last one of a column."""
     edges = np.full((rows.shape[1], MOST_BINS - 1), np.inf)

@@ -76,8 +76,8 @@ class QMS22(BatchDetector):
     contamination : "auto", float or int, default="auto"
         Sets the threshold of `predict`. A float in (0, 1) is the share of the unlabeled rows to
         flag, an int their number. "auto" flags scores above the third quartile by more than 1.5
-        times the distance between the quartiles (Tukey's rule); without a batch, one in twenty of
-        the known-normal rows. Rows whose scores tie at the threshold are not flagged.
+        times the distance between the quartiles; without a batch, one in twenty of the known-normal
+        rows. Rows whose scores tie at the threshold are not flagged.
     max_samples : int or None, default=None
         Learn from at most this many rows of T, and of S, drawn at random; every row of S is
         scored. Rows of a memory-mapped file (``numpy.memmap``) are read when they are needed. By

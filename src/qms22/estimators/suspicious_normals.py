@@ -19,7 +19,7 @@ from qms22._cpm.backends import choose_backend
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import row_chunks
 from qms22._runtime.lazy_rows import LazyRows
-from qms22._runtime.validation import check_count
+from qms22._runtime.validation import check_top
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.learning import leave_one_out
 from qms22.estimators.nearest import mean_log_distances
@@ -110,9 +110,9 @@ class SuspiciousNormalsMixin:
         are returned in 3 % of the cases with a clean T, and in 16, 38 and 20 % of the others; then
         7, 9 and 10 of 10 are right. Outliers unlike any in the batch are mostly missed.
 
-        Outliers in T hardly touch the bound of ``flag(fdr)``. If n₀ of the n held-out rows are
+        Outliers in T hardly touch the bound of ``flag(fdr)``. If n₀ of the n known-normal rows are
         normal, these and the normal rows of the batch are exchangeable as before, given all others.
-        The other held-out rows only add to the counts of the p-values, so that a p-value is at
+        The other rows of T only add to the counts of the p-values, so that a p-value is at
         least (n₀ + 1) / (n + 1) times what the n₀ rows alone give. In the worst case, where they
         score lower than all normal rows, the expected share of false alarms by the procedure of
         Benjamini and Hochberg is at most ``fdr`` · (n + 1) / (n₀ + 1), that is 5 % more with 5 %
@@ -147,9 +147,7 @@ class SuspiciousNormalsMixin:
         if k is None:
             return self._clearly_suspicious()
         scores = self.score_normals()
-        check_count("k", k, least=0)
-        if k > len(scores):
-            raise ValueError(f"k={k} is more than the {len(scores)} known-normal rows there are")
+        check_top(k, len(scores), "known-normal rows")
         return np.argsort(-scores, kind="stable")[:k]
 
     def _clearly_suspicious(self) -> NDArray[np.intp]:

@@ -1,8 +1,7 @@
 """The views of the ensemble: scores of different kinds, each on the scale of held-out rows.
 
 A view turns a row into −log p, where p is the share of held-out normal rows that score higher. It
-treats the rows of the batch alike, so that a held-out row mixed into the batch cannot be told from
-them by what the view learns.
+can score the known-normal rows that it has learned from as if it had not; see `score_held_out`.
 """
 
 from __future__ import annotations

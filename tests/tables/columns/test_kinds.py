@@ -105,6 +105,8 @@ def test_kinds(values: list[Any], expected: str) -> None:
         ("ticket", [*range(7, 107, 2)], "identifier"),
         ("ticket", ["7", *map(str, range(8, 100, 3))], "identifier"),
         ("ticket", [*range(7, 107, 2), 7], "numeric"),
+        ("ticket", [*range(7, 107, 2), *range(1, 20)], "identifier"),
+        ("ticket", [*range(7, 107, 2), *range(1, 20), *range(9)], "numeric"),
         ("ticket", [*range(7, 30)], "numeric"),
         ("amount", [at**3 for at in range(50)], "numeric"),
     ],

@@ -190,8 +190,10 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
     present = numbers[np.isfinite(numbers)]
     if bool((present == np.rint(present)).all()):
         steps = np.diff(present)
-        is_rising = len(present) >= _LEAST_COUNTED and bool((steps > 0).all())
-        if is_rising and steps.sum() <= _MEAN_GAP * len(steps):
+        # The rows of a second table may be counted from the start again.
+        up = steps[steps > 0]
+        is_rising = len(present) >= _LEAST_COUNTED and len(steps) - len(up) <= int(steps[-1] > 0)
+        if is_rising and up.sum() <= _MEAN_GAP * len(up):
             return Verdict("identifier", "a running number: it rises from row to row")
         if _says_identifier(name) and len(np.unique(present)) == len(present):
             return Verdict("identifier", "whole numbers that all differ")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import betabinom
 
-from qms22.estimators.beta_binomial import beta_binomial_cdf
+from qms22.decisions.beta_binomial import beta_binomial_cdf
 
 
 @given(st.integers(0, 300), st.integers(1, 400), st.integers(1, 400), st.data())

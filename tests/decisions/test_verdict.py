@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
 
-from qms22 import QMS22, QMS22Ensemble
+from qms22.decisions.curve import OutlierBound
 from qms22.decisions.extremes import ExtremeRows
 from qms22.decisions.moved_columns import ColumnPair, MovedColumn
-from qms22.estimators.outlier_bound import OutlierBound
 from qms22.decisions.verdict import judge_batch, lost_columns, outlier_confidence
 
 STILL = MovedColumn("still", "median 1 → 1", 0.02, 1.0, 1.0)
@@ -132,94 +127,3 @@ def test_extreme_rows_of_tables_without_numbers() -> None:
         extremes = ExtremeRows.of_columns(columns)
         assert extremes is not None
         assert extremes.bound(0.9).fewest == 0
-
-
-def draw_tables(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    return rng.normal(size=(600, 4)), rng.normal(size=(300, 4))
-
-
-@pytest.mark.parametrize("detector", [QMS22(random_state=0), QMS22Ensemble(random_state=0)])
-def test_verdicts_of_detectors(detector: QMS22 | QMS22Ensemble) -> None:
-    T, S = draw_tables(0)
-    fine = detector.fit(T, unlabeled=S).verdict()
-    assert fine.decision == "fine"
-    assert fine.fewest_outliers == 0
-    assert fine.moved == ()
-
-    S[:30] += 5
-    anomalies = detector.fit(T, unlabeled=S).verdict()
-    assert anomalies.decision == "anomalies"
-    assert 15 <= (anomalies.fewest_outliers or 0) <= 30
-    assert anomalies.p_value < 0.001
-
-    T, S = draw_tables(1)
-    S[:, 2] += 1
-    named = [pd.DataFrame(rows, columns=list("abcd")) for rows in (T, S)]
-    drift = detector.fit(named[0], unlabeled=named[1]).verdict()
-    assert drift.decision == "drift"
-    assert [column.name for column in drift.moved] == ["c"]
-    assert drift.moved[0].change.startswith("median ")
-
-
-def test_clean_batches_are_fine() -> None:
-    n_runs, level = 40, 0.2
-    n_alarms = 0
-    for seed in range(n_runs):
-        T, S = draw_tables(seed)
-        fitted = QMS22(random_state=seed, contamination=1).fit(T[:150], unlabeled=S[:80])
-        n_alarms += fitted.verdict(confidence=1 - level).decision != "fine"
-    assert n_alarms / n_runs <= level + 3 * np.sqrt(level * (1 - level) / n_runs)
-
-
-def test_a_correlation_that_is_lost_shows_in_the_rows() -> None:
-    rng = np.random.default_rng(0)
-    shared = rng.normal(size=(1500, 1))
-    T = shared + 0.1 * rng.normal(size=(1500, 3))
-    S = rng.normal(size=(500, 3)) * T.std()
-    verdict = QMS22Ensemble(random_state=0).fit(T, unlabeled=S).verdict()
-    assert verdict.decision == "drift"
-    assert verdict.moved == ()
-
-
-def test_flags_in_a_drifted_batch_come_with_a_warning() -> None:
-    T, S = draw_tables(0)
-    S[:, 1] += 3
-    detector = QMS22(random_state=0).fit(T, unlabeled=S)
-    with pytest.warns(UserWarning, match=r"\(x1: median .*drifted as a whole.*see verdict\(\)"):
-        assert detector.flag(0.1).any()
-    T, S = draw_tables(0)
-    S[:20] += 6
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert QMS22(random_state=0).fit(T, unlabeled=S).flag(0.1).any()
-
-
-def test_the_same_verdict_each_time_and_with_several_splits() -> None:
-    T, S = draw_tables(0)
-    S[:30] += 5
-    detector = QMS22(random_state=0).fit(T, unlabeled=S)
-    assert detector.verdict() == detector.verdict()
-    assert detector.verdict(n_splits=3).decision == "anomalies"
-
-
-def test_large_tables_are_drawn_from(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    T = np.lib.format.open_memmap(tmp_path / "T.npy", "w+", np.float32, (30_000, 3))
-    T[:] = rng.normal(size=T.shape)
-    S = rng.normal([0, 0, 1], size=(25_000, 3))
-    detector = QMS22(random_state=0, max_samples=500, max_iter=2).fit(T, unlabeled=S)
-    verdict = detector.verdict()
-    assert verdict.decision == "drift"
-    assert verdict.n_rows == 25_000
-    assert [column.name for column in verdict.moved] == ["x2"]
-
-
-def test_there_is_no_verdict_without_a_batch() -> None:
-    T, S = draw_tables(0)
-    with pytest.warns(UserWarning, match="no unlabeled rows"):
-        alone = QMS22(random_state=0).fit(T)
-    without = QMS22(random_state=0).fit(T, unlabeled=S).without_rows()
-    for detector in (alone, without):
-        with pytest.raises(ValueError, match="there is no batch"):
-            detector.verdict()
