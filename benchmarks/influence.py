@@ -5,7 +5,7 @@ rows it is the one in the batch, and all others are known to be normal. The dete
 every world, with the same random numbers. The proof of the false discovery rate needs
 
 - R, the number of rows flagged in a world: the ratio of the largest to the smallest;
-- N(q), the number of rows whose own rank, in their own world, is at most q: by how much it exceeds q
+- N(q), the number of rows whose rank, in their own world, is at most q: by how much it exceeds q
   where rows are flagged;
 - m0, the estimated number of normal rows: the ratio of the largest to the smallest.
 

@@ -97,7 +97,7 @@ def test_extreme_rows_are_found_without_a_fit() -> None:
     batch[np.arange(10), rng.integers(0, 5, 10)] = 99.0
     extremes = ExtremeRows.of_columns(column_pairs(normal, batch))
     assert extremes is not None
-    verdict = judge_batch([STILL], 500, extremes=[extremes])
+    verdict = judge_batch([STILL], 500, bound=extremes.bound(outlier_confidence(0.95)))
     assert verdict.decision == "anomalies"
     assert 4 <= (verdict.fewest_outliers or 0) <= 10
 

@@ -33,7 +33,7 @@ def compare(normal: pd.DataFrame, batch: pd.DataFrame, seed: int = 0) -> Compari
     learned = learn_checks(encoded, seed)
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
     scores = scorer.score_batch(encoded).scores
-    ruler = measure_normal(scorer, encoded, learned, len(scores), seed)
+    ruler = measure_normal(scorer, encoded, learned, scores, len(scores), seed)
     assert ruler is not None
     return Comparison.of(ruler, scores)
 
@@ -146,7 +146,7 @@ def test_qms22_cannot_score_its_known_normal_rows() -> None:
     detector = QMS22(max_iter=2, random_state=0).fit(encoded.known, unlabeled=encoded.rows)
     learned = learn_checks(encoded, 0, is_scored=False)
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
-    assert measure_normal(scorer, encoded, learned, 100, 0) is None
+    assert measure_normal(scorer, encoded, learned, np.zeros(100), 100, 0) is None
 
 
 def without(cells: Cells, row: int) -> Cells:

@@ -18,7 +18,8 @@ from qms22 import QMS22Ensemble
 from qms22.estimators import learning
 from qms22.estimators.batch_detector import ROWS_OF_FIT
 from qms22.estimators.held_out import HeldOutScores
-from qms22.estimators.suspicious_normals import score_held_out, stand_out
+from qms22.estimators.suspicious_normals import score_known, stand_out
+from qms22.estimators.views import KnownRows
 from qms22.models import load_model, save_model
 
 QUICK: dict[str, Any] = {"n_members": 3, "n_components": 2, "max_iter": 3, "n_splits": 3}
@@ -179,9 +180,8 @@ def test_marked_rows_teach() -> None:
     for name in ("covariance", "similarity", "distances"):
         view: Any = detector.views_[name]
         held_out = view.parts[0].held_out if name == "distances" else view.held_out
-        scores = score_held_out(
-            detector.views_, {name: 1.0}, normal, detector._held_out, detector._n_marked
-        )
+        known = KnownRows(normal, detector._held_out, detector._n_marked)
+        scores = score_known(detector.views_, {name: 1.0}, known)
         expected = -held_out.log_p_values_of_own(held_out.ascending)
         np.testing.assert_allclose(np.sort(scores), np.sort(expected), rtol=1e-6)
 

@@ -18,11 +18,14 @@ from qms22.estimators.learned_rows import LearnedRows
 from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.nearest import mean_log_distances
 from qms22.estimators.views import (
+    LEAST_SQUARE,
+    SHRINKAGE,
     CovarianceView,
     DistancePart,
     DistanceView,
     ForestView,
     SimilarityView,
+    leave_one_out,
     similarity,
 )
 from qms22.estimators.weights import rank_correlation, separation
@@ -36,13 +39,6 @@ _DEVIATIONS = LARGEST / DEVIATION
 
 # Scaled values beyond this are as far away as can be.
 _FARTHEST = 1024.0
-
-# The share of the mean variance in every direction: columns that depend on each other, or that are
-# constant among normal rows, have directions without any variance of their own.
-_SHRINKAGE = 1e-3
-
-# Squared distances are at least this, because the logarithm of 0 is infinite.
-_LEAST_SQUARE = 1e-12
 
 # Trees of a forest: as many as make this number of rows in all, between the two limits. With many
 # rows fewer trees are as good, and the time of a fit stays bounded.
@@ -153,33 +149,15 @@ def learn_covariance(
     n, n_features = scaled.shape
     center = as_host(scaled.mean(axis=0))
     away = scaled - array_module(scaled).asarray(center)
-    covariance = (1.0 - _SHRINKAGE) * as_host(away.T @ away) / n
+    covariance = (1.0 - SHRINKAGE) * as_host(away.T @ away) / n
     mean_variance = np.trace(covariance) / n_features or DEVIATION**2
-    covariance[np.diag_indices(n_features)] += _SHRINKAGE * mean_variance
+    covariance[np.diag_indices(n_features)] += SHRINKAGE * mean_variance
     root = np.linalg.cholesky(covariance)
     A = solve_triangular(root, np.eye(n_features), lower=True)
-    members = MemberFunctions(A[None], (A @ center)[None], _LEAST_SQUARE)
+    members = MemberFunctions(A[None], (A @ center)[None], LEAST_SQUARE)
     compared = rng.permutation(n - n_marked)[:MOST_COMPARED]
     squares = members.values(as_host(scaled[compared]))[:, 0]
     return CovarianceView(scaler, members, HeldOutScores.of(np.log(leave_one_out(squares, n))))
-
-
-def leave_one_out(squares: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """Compute the squared distances of rows to the mean and covariance of the other rows.
-
-    With mean and covariance of n rows and h the squared distance of a row, that of the others is
-    h · n / (n − 1) / (1 − h / (n − 1)), by the formula of Sherman and Morrison; the constant part
-    of the covariance (shrinkage) is taken as the same.
-
-    Parameters
-    ----------
-    squares : ndarray
-        Squared distances of some of the rows to mean and covariance of all.
-    n : int
-        How many rows mean and covariance were learned from.
-    """
-    rest = np.maximum(1.0 - (1.0 - _SHRINKAGE) * squares / max(1, n - 1), _LEAST_SQUARE)
-    return squares * n / max(1, n - 1) / rest
 
 
 def learn_forest(

@@ -15,23 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from qms22._cpm.backends import choose_backend
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import row_chunks
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_top
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
-from qms22.estimators.learning import leave_one_out
-from qms22.estimators.nearest import mean_log_distances
-from qms22.estimators.views import (
-    CovarianceView,
-    DistanceView,
-    ForestView,
-    MembersView,
-    SimilarityView,
-    View,
-    similarity,
-)
+from qms22.estimators.views import KnownRows, View
 
 # As many rows of the batch count as found as give an estimated false discovery rate of 0.3.
 # Known-normal rows stand out that score as high as the first tenth of those, if they are at least
@@ -110,22 +99,9 @@ class SuspiciousNormalsMixin:
         are returned in 3 % of the cases with a clean T, and in 16, 38 and 20 % of the others; then
         7, 9 and 10 of 10 are right. Outliers unlike any in the batch are mostly missed.
 
-        Outliers in T hardly touch the bound of ``flag(fdr)``. If n₀ of the n known-normal rows are
-        normal, these and the normal rows of the batch are exchangeable as before, given all others.
-        The other rows of T only add to the counts of the p-values, so that a p-value is at
-        least (n₀ + 1) / (n + 1) times what the n₀ rows alone give. In the worst case, where they
-        score lower than all normal rows, the expected share of false alarms by the procedure of
-        Benjamini and Hochberg is at most ``fdr`` · (n + 1) / (n₀ + 1), that is 5 % more with 5 %
-        outliers; the estimated share of normal rows, which counts the p-values from one half on,
-        can add about as much again. Outliers that score high only make p-values too large.
-
-        Rows that were looked at and are outliers can leave T: the normal ones all stay, so the
-        bound is the same with fewer other rows, up to the effect that the normal rows have on which
-        outliers were looked at (Bashari et al. call it Label-Trim). In the benchmark, where the 5 %
-        most suspicious rows are looked at, this restores most of what is found with a clean T, and
-        the share of false alarms stays below the level. Removing all of the 5 % does not keep it.
-        Pass the removed rows to `fit` as `outliers`; `detect` does so with marks on them, see
-        `Detection.normal_to_check`.
+        The page "What is promised" of the documentation says what outliers in T do to the bound of
+        `flag`, and which rows may leave T. Pass rows that were looked at and are outliers to `fit`
+        as `outliers`; `detect` does so with marks on them, see `Detection.normal_to_check`.
 
         References
         ----------
@@ -185,79 +161,19 @@ class SuspiciousNormalsMixin:
     @cached_property
     def _of_learned(self) -> NDArray[np.float64]:
         """Scores of the rows that were learned from, in the order in which they were."""
-        return score_held_out(
-            self.views_, self.weights_, self._known, self._held_out, self._n_marked
-        )
+        known = KnownRows(self._known, self._held_out, self._n_marked)
+        return score_known(self.views_, self.weights_, known)
 
 
-def score_held_out(
-    views: Mapping[str, View],
-    weights: Mapping[str, float],
-    rows: NDArray[np.float64],
-    held_out: Sequence[NDArray[np.intp]],
-    n_marked: int = 0,
+def score_known(
+    views: Mapping[str, View], weights: Mapping[str, float], known: KnownRows
 ) -> NDArray[np.float64]:
-    """Score the known-normal rows that views have learned from, as if they had not.
-
-    Parameters
-    ----------
-    views : mapping of str to view
-    weights : mapping of str to float
-    rows : ndarray of shape (n, p)
-        The known-normal rows, in the order in which they were learned.
-    held_out : sequence of ndarray of int
-        The rows that each part of the view "members" has not learned from.
-    n_marked : int
-        How many rows marked as normal were learned from, too.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-    """
-    total = np.zeros(len(rows))
+    """Score the known-normal rows that views have learned from, as if they had not."""
+    total = np.zeros(len(known.rows))
     for name, weight in weights.items():
         if weight > 0.0:
-            total += weight * _score_held_out(views[name], rows, held_out, n_marked)
+            total += weight * views[name].score_known(known)
     return total
-
-
-def _score_held_out(
-    view: View, rows: NDArray[np.float64], held_out: Sequence[NDArray[np.intp]], n_marked: int
-) -> NDArray[np.float64]:
-    """Compute −log p of known-normal rows in one view, as if it had not learned from them."""
-    backend = choose_backend("cpu")
-    if isinstance(view, MembersView):
-        scores, scaled = np.empty(len(rows)), view.scaler.transform(rows)
-        for part, out in zip(view.parts, held_out, strict=True):
-            values = backend.load(part.members).outlier_scores(scaled[out])
-            scores[out] = -part.held_out.log_p_values_of_own(np.log1p(values))
-        return scores
-    if isinstance(view, DistanceView):
-        (near,) = view.parts
-        scaled = view.scaler.transform(rows).astype(near.references.dtype)
-        itself = _find(scaled, near.references)
-        distances = mean_log_distances(scaled, near.references, skip=itself)
-        return -near.held_out.log_p_values_of_own(distances)
-    if isinstance(view, CovarianceView):
-        squares = backend.load(view.members).values(view.scaler.transform(rows))[:, 0]
-        alone = leave_one_out(squares, len(rows) + n_marked)
-        return -view.held_out.log_p_values_of_own(np.log(alone))
-    if isinstance(view, SimilarityView):
-        scaled = view.scaler.transform(rows).astype(view.normal.dtype)
-        itself = _find(scaled, view.normal)
-        compared = similarity(scaled, view.normal, view.outliers, skip_normal=itself)
-        return -view.held_out.log_p_values_of_own(compared)
-    assert isinstance(view, ForestView)
-    out_of_bag = view.learned.replace(np.zeros(len(rows)), rows)
-    return -view.held_out.log_p_values_of_own(out_of_bag)
-
-
-def _find(rows: NDArray[Any], references: NDArray[Any]) -> NDArray[np.intp]:
-    """Return for every row the position of an equal one among the references; -1 for none."""
-    known, keys = hash_rows(references), hash_rows(rows)
-    order = np.argsort(known, kind="stable")
-    place = order[np.minimum(np.searchsorted(known[order], keys), len(known) - 1)]
-    return np.where(known[place] == keys, place, -1)
 
 
 def stand_out(normal: NDArray[np.float64], batch: NDArray[np.float64]) -> NDArray[np.intp]:
