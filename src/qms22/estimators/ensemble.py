@@ -25,7 +25,6 @@ from qms22._runtime.lazy_rows import LazyRows, SelectedRows
 from qms22._runtime.validation import check_count
 from qms22.decisions.ruler import Ruler
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.cuda.warm_up import warm_up
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
 from qms22.estimators.learned_rows import hash_rows
 from qms22.estimators.learning import (
@@ -226,8 +225,6 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         marks: Marks = NO_MARKS,
     ) -> None:
         n_threads = effective_n_jobs(self.n_jobs)
-        if options.device == "cuda":
-            warm_up(options.dtype, batch.dtype.name)
         # Marked outliers are rows of the batch with a certain label.
         batch, n_unlabeled = marks.add_outliers(batch), len(batch)
         # Forests draw rows by their places. In an order that depends on values alone, what is
