@@ -46,7 +46,7 @@ def orders(folder: Path) -> None:
     table[table["time"] >= "2017-10-17"].to_csv(folder / "orders-tuesday.csv", index=False)
     # What the clerk writes down after looking at the first four orders.
     marks = {40387571385: "anomaly"} | dict.fromkeys(
-        [40386021637, 40386847607, 40386021673], "normal"
+        [40387412485, 40387281600, 40387247545], "normal"
     )
     pd.Series(marks, name="mark").rename_axis("order").to_csv(folder / "orders-marks.csv")
 

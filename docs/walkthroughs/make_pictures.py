@@ -25,23 +25,21 @@ sys.path.insert(0, str(DOCS / "_tools"))
 from terminal import run_on_terminal  # noqa: E402
 
 COMMANDS = {
-    "orders": "detect orders-checked.csv orders-tuesday.csv --id order --top 10 "
-    "--report orders.html",
-    "orders-marked": "detect orders-checked.csv orders-tuesday.csv --id order --fdr 0.1 "
+    "orders": "detect orders-checked.csv orders-tuesday.csv --id order --report orders.html",
+    "orders-marked": "detect orders-checked.csv orders-tuesday.csv --id order "
     "--marks orders-marks.csv --history orders.sqlite --accept",
     "orders-history": "history orders.sqlite",
-    "flights": "detect flights-may.csv flights-may-25.csv --ignore day --top 10 "
-    "--report flights.html",
+    "flights": "detect flights-may.csv flights-may-25.csv --ignore day --report flights.html",
     "sensors": "detect weather-january.csv weather-february.csv --top 20 --report sensors.html",
     "sensors-marked": "detect weather-january.csv weather-february.csv --top 20 "
     "--marks weather-marks.csv",
-    "patients": "detect patients-checked.csv patients-new.csv --id patient --fdr 0.1 "
+    "patients": "detect patients-checked.csv patients-new.csv --id patient "
     "--report patients.html --output patients.xlsx",
 }
 # The commands of docs/demo.md.
 LANDING = """\
 qms22 demo --output .
-qms22 detect expenses-checked.csv expenses-new.csv --id claim --fdr 0.1 --report expenses.html
+qms22 detect expenses-checked.csv expenses-new.csv --id claim --report expenses.html
 """
 
 
