@@ -72,7 +72,7 @@ class TableScorer:
     def score_batch(self, encoded: EncodedTables, *, is_part: bool = False) -> ScoredRows:
         """Score the batch that the detector was fitted with, and set the weight of the checks."""
         of_checks, odd = self.checks.look(self.checks.read(encoded.batch_cells, is_part=is_part))
-        self.checks.weigh(of_checks)
+        self.checks.weigh(of_checks, sum(getattr(self.detector, "weights_", {}).values()))
         scores = as_host(self.detector.unlabeled_scores_) + self.checks.weight * of_checks
         return ScoredRows(encoded.positions, scores, odd)
 

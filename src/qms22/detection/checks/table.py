@@ -46,7 +46,7 @@ _MOST_LEARNED = 7000
 _MOST_IN_PAIRS = 12
 _MOST_DATES = 5
 
-# The weight of the checks, next to the views of a detector; an excess of odd rows adds to it.
+# The least weight of the checks, next to the views of a detector; an excess of odd rows adds to it.
 _WEIGHT = 1.0
 
 # Surprises are rounded: products of matrices have rounding errors that depend on the place of a
@@ -260,10 +260,20 @@ class TableChecks:
         scores: NDArray[np.float64] = -self.held_out.log_p_values(largest)
         return scores
 
-    def weigh(self, scores: NDArray[np.float64]) -> None:
-        """Set the weight: it is higher if a batch has more odd rows than chance would give."""
+    def weigh(self, scores: NDArray[np.float64], of_views: float = 0.0) -> None:
+        """Set the weight: it is higher if a batch has more odd rows than chance would give.
+
+        Parameters
+        ----------
+        scores : ndarray
+            Of the batch, by the checks alone.
+        of_views : float
+            The weight of all views of the detector together. Checks have at least half as much: a
+            cell that no known-normal row has is not outvoted by views that see nothing.
+        """
         if self.is_scored:
-            self.weight = _WEIGHT + excess_weight(excess(scores, len(self.held_out.ascending)))
+            of_excess = excess_weight(excess(scores, len(self.held_out.ascending)))
+            self.weight = max(_WEIGHT, of_views / 2) + of_excess
 
     def columns_of(self, check: int) -> tuple[str, ...]:
         """Return the columns that a check looks at; the first one is to blame."""
