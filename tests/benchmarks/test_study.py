@@ -224,7 +224,8 @@ def test_a_view_that_is_left_out_plays_no_part() -> None:
         if name == "distances":
             changed._distances[Distances()] = changed.views[name]
         np.testing.assert_array_equal(Fusion(without=name)(changed), scores, err_msg=name)
-        assert not np.array_equal(Fusion()(changed), Fusion()(made)), name
+        fusion = Fusion(chance=3.0)  # of so few rows no excess exceeds 6
+        assert not np.array_equal(fusion(changed), fusion(made)), name
 
 
 def test_weights_of_a_fusion_by_hand() -> None:

@@ -92,7 +92,6 @@ def test_goes_on_to_the_same_bits(
     assert members_of(detector) == members_of(expected)
     assert detector.unlabeled_scores_.tobytes() == expected.unlabeled_scores_.tobytes()
     assert detector.n_iter_ == expected.n_iter_
-    np.testing.assert_array_equal(detector.p_values(), expected.p_values())
     assert list(path.parent.iterdir()) == [log]
 
 

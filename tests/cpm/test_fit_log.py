@@ -69,13 +69,6 @@ def test_ensembles_append(rows: Rows, log: Path) -> None:
     assert events == ["start", *["sweep"] * 8, "end"] * 2
 
 
-def test_no_lines_of_calibrations(rows: Rows, log: Path) -> None:
-    detector = QMS22(**QUICK, log=log).fit(rows[0], unlabeled=rows[1])
-    before = log.read_text()
-    detector.p_values()
-    assert log.read_text() == before
-
-
 def test_fits_in_other_processes(rows: Rows, log: Path) -> None:
     with joblib.parallel_config(backend="loky", n_jobs=2):
         QMS22(**QUICK, n_restarts=2, n_jobs=2, log=log, verbose=1).fit(rows[0], unlabeled=rows[1])

@@ -62,7 +62,6 @@ def test_columns_of_one_table_are_left_out() -> None:
     assert "memo" in found.table().columns  # results keep all columns of the batch
 
 
-@pytest.mark.filterwarnings("ignore:no row is flagged")
 def test_flags_by_rate_with_lacking_columns() -> None:
     normal, batch = tables(200)
     batch = batch.drop(columns="kind")

@@ -170,7 +170,6 @@ def write(path: Path, header: str, *columns: list[str]) -> Path:
     return path
 
 
-@pytest.mark.filterwarnings("ignore:no row is flagged")
 @pytest.mark.parametrize("odd", ["RTUE", ""])
 @pytest.mark.parametrize("levels", [("TRUE", "FALSE"), ("False",)])
 def test_one_odd_truth_value_flags_no_other_row(
@@ -197,11 +196,10 @@ def test_a_category_that_is_no_category_of_both_tables(tmp_path: Path) -> None:
         codes = [f"A{n}" for n in rng.integers(0, 600, 60)]
         codes[:20] = [f"A{n}" for n in rng.integers(0, 600, 10)] * 2
         paths.append(write(tmp_path / name, "shop", codes))
-    with pytest.warns(UserWarning, match="the batch has drifted|no row is flagged"):
-        assert qms22.detect(*paths, fdr=0.1).flagged.sum() <= 60
+    found = qms22.detect(*paths, fdr=0.1)
+    assert "shop" in found.encoder.groups_
 
 
-@pytest.mark.filterwarnings("ignore:no row is flagged")
 @pytest.mark.parametrize("words", [("no", "yes"), ("FALSE", "TRUE"), ("False", "True"), (0, 1)])
 @pytest.mark.parametrize("is_normal_in_words", [False, True])
 def test_frames_with_true_and_false_in_other_words(

@@ -64,7 +64,7 @@ def test_a_batch_like_the_normal_rows_is_fine(options: dict[str, Any], missing: 
     assert found.verdict.decision == "fine"
     assert found.verdict.n_rows == found.n_scored
     assert not moves(found)
-    assert found.verdict.fewest_outliers == 0
+    assert not found.verdict.fewest_outliers
     assert found.facts()["verdict"] == str(found.verdict)
 
 
@@ -103,8 +103,8 @@ def test_what_the_user_leaves_out_is_not_compared() -> None:
 def test_anomalies_are_no_drift() -> None:
     batch = orders(200, 2)
     batch.loc[:5, "price"] = 5000.0
-    for options in ({"k": 6}, {"fdr": 0.2, "preset": "recommended"}):
-        found = judged(batch, **options)
+    for options in ({"k": 6}, {"fdr": 0.2}):
+        found = judged(batch, preset="recommended", **options)
         assert found.verdict is not None
         assert found.verdict.decision == "anomalies"
         assert 1 <= (found.verdict.fewest_outliers or 0) <= 6

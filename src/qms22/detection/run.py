@@ -210,7 +210,7 @@ def detect(
     found = _result(
         tables, encoded, scorer, scores, odd, flagged, comparison, fdr, id_name, verdict
     )
-    if found.remark and fdr is not None and (found.is_drift_scored or not found.n_flagged):
+    if fdr is not None and found.is_drift_scored and found.n_flagged:
         warn_user(found.remark)
     if past is None:
         return found
