@@ -54,7 +54,7 @@ class Fusion:
     power: float = 2.0
     fixed: Mapping[str, float] = field(default_factory=dict)
     excess_weight: float = 4.0
-    chance: float = 6.0
+    chance: float = 5.0
     most_suspicious: float = 0.1
     self_weight: Callable[[float], float] = float
     label_power: float = 2.0

@@ -154,10 +154,10 @@ def test_the_first_reason_is_compared_with_the_changed_cells() -> None:
 
 def test_the_installed_script_and_the_command_agree(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
-    rows = ORDERS.draw(500, rng)
-    injected = inject(rows.iloc[300:].reset_index(drop=True), ORDERS.changes["new level"], 4, rng)
+    rows = ORDERS.draw(1500, rng)
+    injected = inject(rows.iloc[1200:].reset_index(drop=True), ORDERS.changes["new level"], 4, rng)
     first, second = (
-        run_command(rows.iloc[:300], injected.batch, tmp_path, in_process=in_process)
+        run_command(rows.iloc[:1200], injected.batch, tmp_path, in_process=in_process)
         for in_process in (True, False)
     )
     assert first.reasons == second.reasons

@@ -224,7 +224,7 @@ def test_a_view_that_is_left_out_plays_no_part() -> None:
         if name == "distances":
             changed._distances[Distances()] = changed.views[name]
         np.testing.assert_array_equal(Fusion(without=name)(changed), scores, err_msg=name)
-        fusion = Fusion(chance=3.0)  # of so few rows no excess exceeds 6
+        fusion = Fusion(chance=3.0)  # of so few rows no excess is large
         assert not np.array_equal(fusion(changed), fusion(made)), name
 
 

@@ -78,10 +78,10 @@ def test_weights_are_what_the_docstring_says(
     forests = fitted.weights_.get("self_training", 0.0)
     trust = {"members": members, "distances": 1 - members, "covariance": 0, "forest": forests}
     beyond = {
-        name: max(0.0, naive_excess(by_view[name], views[name].n_compared) - 3) for name in trust
+        name: max(0.0, naive_excess(by_view[name], views[name].n_compared) - 5) for name in trust
     }
     total = 1 + sum(beyond.values())
-    assert total > 2  # the five outliers are seen
+    assert total > 1.2  # the five outliers are seen
     for name in trust:
         expected = trust[name] + EXCESS_WEIGHT * beyond[name] / total
         assert fitted.weights_[name] == pytest.approx(expected, rel=1e-6)

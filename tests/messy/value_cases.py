@@ -297,6 +297,7 @@ WORDS = [
         "express",
         Text("MAYBE"),
         writers={"express": lambda value: str(value).upper()},
+        kinds={"express": "categorical"},
         within=3,
     ),
     Case(
@@ -305,7 +306,7 @@ WORDS = [
         "unit",
         "lb",
         {"unit": levels("kg")},
-        kinds={"unit": "constant"},
+        kinds={"unit": "categorical"},
         within=3,
     ),
     Case(
@@ -314,7 +315,7 @@ WORDS = [
         "version",
         3,
         {"version": lambda rng, n_rows, is_batch: [2] * n_rows},
-        kinds={"version": "constant"},
+        kinds={"version": "numeric"},
         within=3,
     ),
     Case("negative", "A quantity below zero.", "quantity", -3),
