@@ -44,6 +44,11 @@ def check_options(
         check_count("k", k)
     if fdr is not None:
         check_share("fdr", fdr)
+        if preset == "paper":
+            raise ValueError(
+                "the preset 'paper' ranks rows and has no p-values; leave the false discovery rate "
+                "out"
+            )
     check_ignore(ignore)
     check_way_of_missing(missing)
     check_kind_words(kinds)

@@ -234,10 +234,8 @@ def _flag(
     fdr: float | None,
 ) -> NDArray[np.bool_]:
     """Flag the first rows: so many, or as many as a false discovery rate allows."""
-    if fdr is None:
+    if fdr is None or comparison is None:
         return flag_top(scores, DEFAULT_TOP if k is None else k)
-    if comparison is None:
-        raise ValueError("the preset 'paper' has no false discovery rate; set k, or leave it out")
     return comparison.flag(fdr)
 
 
