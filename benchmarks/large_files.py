@@ -15,8 +15,8 @@ from pathlib import Path
 
 import click
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow as pa
+import pyarrow.parquet as pq
 from detect import ARGUMENTS, run_detect
 from reporting import console, output_option, write_csv
 

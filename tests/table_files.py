@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qms22.tables import TableSource, open_table
-from qms22.tables.sources import csv_source
+from qms22.tables import Table, open_table
+from qms22.tables.sources import compressed, csv_file
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -58,14 +58,14 @@ def assert_same_in_parts(path: Path, block: int | None = None) -> None:
         Size of the blocks of a text file when it is read in parts.
     """
     expected = open_table(path).read()
-    for kept in (0, csv_source.MOST_KEPT):
+    for share in (0.0, compressed.SHARE_OF_MEMORY):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(csv_source, "MOST_KEPT", kept)
-            patch.setattr(csv_source, "BLOCK", block or csv_source.BLOCK)
+            patch.setattr(compressed, "SHARE_OF_MEMORY", share)
+            patch.setattr(csv_file, "BLOCK", block or csv_file.BLOCK)
             _assert_same(open_table(path), expected)
 
 
-def _assert_same(source: TableSource, expected: pd.DataFrame) -> None:
+def _assert_same(source: Table, expected: pd.DataFrame) -> None:
     assert source.names == expected.columns.tolist()
     assert source.n_rows == len(expected)
     for n_rows in (1, 7, 1000):

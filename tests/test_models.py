@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from frames import encode_frames
 from model_files import small_detector, small_rows
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer
@@ -22,7 +23,6 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 import qms22
 from qms22 import QMS22, QMS22Ensemble
 from qms22.detection import detect, score
-from qms22.detection.encoding import encode_tables
 from qms22.detection.scorer import TableScorer, learn_checks
 from qms22.estimators.learning import MOST_REFERENCES
 from qms22.models import FORMAT, load_model, save_model
@@ -226,7 +226,7 @@ def columns_of(number: int) -> slice:
 def write_model() -> None:
     """Keep a model of this format; run as `python tests/test_models.py` when FORMAT rises."""
     normal, batch = (table.iloc[:, columns_of(FORMAT)] for table in breast_cancer())
-    encoded = encode_tables(normal[:100], batch)
+    encoded = encode_frames(normal[:100], batch)
     # Without an encoder of scikit-learn: that one warns when scikit-learn's version changes.
     detector = QMS22Ensemble(n_splits=2, contamination=20, random_state=0)
     detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)

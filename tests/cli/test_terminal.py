@@ -158,7 +158,7 @@ def test_titles(
     fine = replace(found, verdict=replace(found.verdict, decision="fine"))
     for result, title in (
         (replace(found, fdr=0.2, flagged=flagged), "1 flagged row"),
-        (replace(found, normal=None), "30 flagged rows"),
+        (replace(found, normal_table=None), "30 flagged rows"),
         (found, "The 30 most suspicious rows"),
         (fine, "The 30 most suspicious rows, not certain"),
     ):

@@ -17,7 +17,6 @@ from qms22.detection.align import align_table
 from qms22.models import load_model, save_model
 from qms22.tables import open_table
 from qms22.tables.columns.column_names import match_names
-from qms22.tables.sources.renamed_source import rename_columns
 
 
 def tables(n_rows: int = 60) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -109,7 +108,7 @@ def test_large_files_are_renamed(tmp_path: Path) -> None:
     batch.to_csv(tmp_path / "b.csv", index=False)
     found = detect(tmp_path / "n.csv", tmp_path / "b.csv", id="order_id", max_samples=50, k=1)
     assert found.top.tolist() == [7]
-    source = rename_columns(open_table(tmp_path / "n.csv"), {"AMOUNT": "amount"})
+    source = open_table(tmp_path / "n.csv").renamed({"AMOUNT": "amount"})
     assert source.names == ["Order ID", "amount", "Unit Price", "kind"]
     assert source.take([3, 1], ["amount"])["amount"].tolist() == normal["amount"][[3, 1]].tolist()
     assert source.read().columns.tolist() == source.names

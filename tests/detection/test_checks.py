@@ -8,18 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from frames import encode_frames
 from fuzzing import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from qms22.detection.checks import TableChecks
-from qms22.detection.checks.base import Columns
 from qms22.detection.checks.dates import IntervalCheck
-from qms22.detection.encoding import encode_tables
 from qms22.detection.explaining import shower
 from qms22.detection.scorer import learn_checks
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells, show_value
+from qms22.tables.columns.cells import Cells, Columns, show_value
 
 N_NORMAL, N_BATCH, ODD = 400, 60, 7
 
@@ -58,7 +57,7 @@ def odd_batch(**cells: Any) -> pd.DataFrame:
 
 
 def read(normal: pd.DataFrame, batch: pd.DataFrame) -> tuple[TabularEncoder, TableChecks, Columns]:
-    encoded = encode_tables(normal, batch)
+    encoded = encode_frames(normal, batch)
     checks = learn_checks(encoded, 0).checks
     return encoded.encoder, checks, checks.read(encoded.batch_cells)
 
@@ -263,7 +262,7 @@ def tables(draw: st.DrawFn) -> tuple[pd.DataFrame, pd.DataFrame]:
 )
 def test_anything_goes(both: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     try:
-        encoded = encode_tables(*both)
+        encoded = encode_frames(*both)
     except ValueError:
         return  # there is nothing to use
     checks, normal, own = learn_checks(encoded, 0)

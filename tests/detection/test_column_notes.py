@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from frames import encode_frames
 
 from qms22.detection.column_notes import column_notes
-from qms22.detection.encoding import encode_tables
 
 
 def table(n_rows: int, share_missing: float) -> pd.DataFrame:
@@ -27,7 +27,7 @@ def table(n_rows: int, share_missing: float) -> pd.DataFrame:
 def test_notes() -> None:
     normal, batch = table(200, 0.3), table(60, 0.5)
     batch.loc[0, "x"] = np.nan
-    encoded = encode_tables(normal, batch)
+    encoded = encode_frames(normal, batch)
     missing, left_out = column_notes(encoded, 200, ())
     assert missing == "missing: rating 30 % (batch 50 %), x 0 % (batch 1.7 %)"
     assert left_out == (
@@ -40,12 +40,12 @@ def test_notes() -> None:
 def test_columns_left_out_for_one_reason_are_named_together() -> None:
     normal, batch = (table(n_rows, 0).drop(columns="order") for n_rows in (200, 60))
     normal["remark"], batch["remark"] = normal["memo"] + "!", batch["memo"] + "!"
-    notes = column_notes(encode_tables(normal, batch), 200, ())
+    notes = column_notes(encode_frames(normal, batch), 200, ())
     assert notes == ("left out: memo, remark (text: 200 different texts in 260 rows)",)
 
 
 def test_dropped_rows_are_told() -> None:
-    encoded = encode_tables(table(200, 0.3), table(60, 0), missing="drop", ignore=["memo", "order"])
+    encoded = encode_frames(table(200, 0.3), table(60, 0), missing="drop", ignore=["memo", "order"])
     assert column_notes(encoded, 200, ["memo", "order"]) == (
         "60 of 200 normal rows with missing values were dropped",
     )
@@ -53,4 +53,4 @@ def test_dropped_rows_are_told() -> None:
 
 def test_nothing_to_tell() -> None:
     normal, batch = (table(n_rows, 0)[["x", "rating", "unit"]] for n_rows in (200, 60))
-    assert column_notes(encode_tables(normal, batch), 200, ()) == ()
+    assert column_notes(encode_frames(normal, batch), 200, ()) == ()

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from frames import encode_frames
 from numpy.typing import NDArray
 from promise import CASES, Case
 
@@ -16,7 +17,6 @@ from qms22 import QMS22, QMS22Ensemble, TabularEncoder
 from qms22.decisions.ruler import Ruler
 from qms22.detection.checks.single import LevelCheck, ValueCheck
 from qms22.detection.comparison import Comparison
-from qms22.detection.encoding import encode_tables
 from qms22.detection.scorer import TableScorer, learn_checks, measure_normal
 from qms22.tables.columns.cells import Cells, text_cells
 
@@ -27,7 +27,7 @@ Flags = NDArray[np.bool_]
 
 def compare(normal: pd.DataFrame, batch: pd.DataFrame, seed: int = 0) -> Comparison:
     """Compare two tables as `qms22.detect` does, with a quick detector."""
-    encoded = encode_tables(normal, batch)
+    encoded = encode_frames(normal, batch)
     detector = QMS22Ensemble(**QUICK, random_state=seed, contamination=1)  # type: ignore[arg-type]
     detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
     learned = learn_checks(encoded, seed)
@@ -142,7 +142,7 @@ def test_rows_without_a_score_are_compared_with_nothing() -> None:
 
 
 def test_qms22_cannot_score_its_known_normal_rows() -> None:
-    encoded = encode_tables(*odd_tables(0, 0))
+    encoded = encode_frames(*odd_tables(0, 0))
     detector = QMS22(max_iter=2, random_state=0).fit(encoded.known, unlabeled=encoded.rows)
     learned = learn_checks(encoded, 0, is_scored=False)
     scorer = TableScorer(encoded.encoder, detector, learned.checks)

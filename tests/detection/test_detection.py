@@ -22,7 +22,7 @@ from qms22.detection import page, score
 from qms22.detection.checks import TableChecks
 from qms22.models import SavedModel
 from qms22.tables import read_table
-from qms22.tables.sources.frame_source import FrameSource
+from qms22.tables.sources.table import FrameTable
 
 
 @pytest.fixture(scope="module")
@@ -370,7 +370,7 @@ def test_messages_name_the_table(
         detect(*frames.values(), missing=missing)
     with pytest.raises(ValueError, match=rf"{role}.parquet: ({words})"):
         detect(*paths, missing=missing)
-    parts = [FrameSource(frame, "visits.csv") for frame in frames.values()]
+    parts = [FrameTable(frame, "visits.csv") for frame in frames.values()]
     with pytest.raises(ValueError, match=rf"^visits.csv \({role}\): ({words})"):
         detect(*parts, missing=missing)
 

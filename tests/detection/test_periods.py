@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from frames import encode_frames
 
 from qms22.detection.checks import TableChecks
-from qms22.detection.encoding import encode_tables
 
 
 def rows(n_rows: int, seed: int = 0, **columns: object) -> pd.DataFrame:
@@ -17,7 +17,7 @@ def rows(n_rows: int, seed: int = 0, **columns: object) -> pd.DataFrame:
 
 def notes(normal: pd.DataFrame, batch: pd.DataFrame, missing: str = "impute") -> dict[str, str]:
     """Return the notes of the columns that are left out."""
-    encoded = encode_tables(normal, batch, missing=missing)
+    encoded = encode_frames(normal, batch, missing=missing)
     return {column.name: column.note for column in encoded.encoder.columns_ if not column.outputs}
 
 
@@ -44,7 +44,7 @@ def test_constants_of_another_period_are_left_out() -> None:
     batch = rows(50, month=5, period="Q3", day="2024-05-31", share=0.7, ok=False, fault=0)
     normal["run"], batch["run"] = 7, 8
     batch.loc[:3, "fault"] = 7
-    encoder = encode_tables(normal, batch).encoder
+    encoder = encode_frames(normal, batch).encoder
     assert set(encoder.ignore) == {"month", "period", "day", "run"}
     note = {column.name: column.note for column in encoder.columns_}["run"]
     assert note.startswith("nearly all of the batch is outside the normal range")
@@ -103,7 +103,7 @@ def test_hours_and_weekdays_of_later_dates_stay_if_normal_rows_cover_them() -> N
         start = pd.Timestamp("2024-01-01")
         normal = rows(200, at=start + pd.to_timedelta(hours, unit="h"))
         batch = rows(50, at=start + pd.to_timedelta(2400 + 5 * np.arange(50), unit="h"))
-        encoded = encode_tables(normal, batch)
+        encoded = encode_frames(normal, batch)
         return [str(name) for name in encoded.encoder.get_feature_names_out()][1:]
 
     hour = ["at (hour sine)", "at (hour cosine)"]
@@ -134,7 +134,7 @@ def test_a_batch_of_one_day_is_not_compared_by_its_weekday(
     batch = made_in("2024-02-06", 200, n_hours)
     # A row of another time changes nothing.
     batch.loc[7, "at"] = pd.Timestamp("2024-02-25")
-    outputs = encode_tables(normal, batch).encoder.get_feature_names_out()
+    outputs = encode_frames(normal, batch).encoder.get_feature_names_out()
     assert {part for part in ("hour", "weekday") if f"at ({part} sine)" in outputs} == expected
 
 
@@ -142,7 +142,7 @@ def test_working_days_cover_a_working_week() -> None:
     days = pd.bdate_range("2024-01-01", periods=60)
     normal = rows(1200, at=np.repeat(days[:40], 30) + pd.Timedelta(hours=9))
     batch = rows(100, at=np.repeat(days[40:45], 20) + pd.Timedelta(hours=9))
-    outputs = encode_tables(normal, batch).encoder.get_feature_names_out()
+    outputs = encode_frames(normal, batch).encoder.get_feature_names_out()
     assert "at (weekday sine)" in outputs
 
 
@@ -159,7 +159,7 @@ def test_rare_levels_do_not_hide_a_column(exponent: float) -> None:
     rng = np.random.default_rng(0)
     table = rows(4200, name=[f"level {level}" for level in rng.zipf(exponent, size=4200)])
     for n_batch in (10, 30, 60, 600):
-        encoder = encode_tables(table[:-n_batch], table[-n_batch:]).encoder
+        encoder = encode_frames(table[:-n_batch], table[-n_batch:]).encoder
         name = encoder.columns_[1]
         assert name.outputs or name.kind == "text"
 
@@ -172,5 +172,5 @@ def test_hours_of_later_dates_beside_periods() -> None:
         table.loc[::7, "day"] = None
     batch["day"] += pd.Timedelta(days=400)
     assert set(notes(normal, batch)) == {"month", "level"}
-    days = encode_tables(normal, batch).encoder.columns_[-1]
+    days = encode_frames(normal, batch).encoder.columns_[-1]
     assert days.note == "most of the batch is outside the normal dates; only hour used"

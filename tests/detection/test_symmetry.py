@@ -13,12 +13,12 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from frames import encode_frames
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 import qms22
 from qms22.detection.checks import TableChecks
-from qms22.detection.encoding import encode_tables
 from qms22.detection.inputs import align_tables, draw, open_tables
 
 N_LINES = 240
@@ -120,8 +120,9 @@ def pooled(folder: Path, header: str, lines: list[str], is_normal: NDArray[np.bo
     tables, ignored = align_tables(open_tables(*paths, None), [])
     drawn = draw(tables, 0)
     # In the order of the lines: the checks hold out rows by their places.
-    everything = pd.concat([drawn.normal, drawn.batch]).iloc[np.argsort(order)]
-    both = encode_tables(everything, everything, ignore=ignored)
+    frames = [tables.normal.take(drawn.normal_positions), tables.batch.take(drawn.positions)]
+    everything = pd.concat(frames).iloc[np.argsort(order)]
+    both = encode_frames(everything, everything, ignore=ignored)
     checks = TableChecks(both.encoder)
     return Pooled(both.known, checks.learn(checks.read(both.normal_cells), 0).oddness)
 

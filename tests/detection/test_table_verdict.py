@@ -12,7 +12,7 @@ from page_data import read_page
 from visits import visits
 
 from qms22 import Detection, TabularEncoder, detect
-from qms22.decisions.moved_columns import MovedColumn, compare_columns
+from qms22.decisions.moved_columns import ColumnPair, MovedColumn, compare_columns
 from qms22.decisions.verdict import Verdict
 from qms22.detection import score
 from qms22.detection.verdict import pair_columns, unnamed_moves
@@ -20,6 +20,12 @@ from qms22.models import SavedModel
 
 QUICK: dict[str, Any] = {"preset": "paper", "n_jobs": 1}
 FINE = Verdict("fine", 0.5, 0, 0.95, 200)
+
+
+def pairs_of(
+    encoder: TabularEncoder, normal: pd.DataFrame, batch: pd.DataFrame
+) -> list[ColumnPair]:
+    return pair_columns(encoder, encoder.typed_cells(normal), encoder.typed_cells(batch), ())
 
 
 def orders(n_rows: int, seed: int) -> pd.DataFrame:
@@ -123,16 +129,16 @@ def test_tables_may_store_a_column_in_different_ways() -> None:
     """Numbers as text, truth in words, integer levels: the same cells are compared."""
     normal, batch = orders(300, 1), orders(200, 2)
     encoder = TabularEncoder(missing="impute").fit(normal)
-    expected = compare_columns(pair_columns(encoder, normal, batch, ()))
+    expected = compare_columns(pairs_of(encoder, normal, batch))
     texts = batch.assign(
         price=batch["price"].map(repr),
         is_express=batch["is_express"].map({True: "TRUE", False: "false"}),
     )
-    assert compare_columns(pair_columns(encoder, normal, texts, ())) == expected
+    assert compare_columns(pairs_of(encoder, normal, texts)) == expected
     coded = normal.assign(country=normal["country"].map({"DE": "1", "FR": "2", "US": "3x"}))
     encoder = TabularEncoder(missing="impute").fit(coded)
     numbers = batch.assign(country=np.repeat([1, 2], 100))
-    compared = compare_columns(pair_columns(encoder, coded, numbers, ()))
+    compared = compare_columns(pairs_of(encoder, coded, numbers))
     moved = {column.name: column for column in compared}
     assert 0.1 < moved["country"].effect < 0.3
 
@@ -141,7 +147,7 @@ def test_long_tables_are_compared_by_drawn_rows(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("qms22.detection.verdict.MOST_COMPARED", 100)
     normal, batch = orders(300, 1), orders(200, 2).assign(series=3)
     encoder = TabularEncoder(missing="impute").fit(normal)
-    pairs = pair_columns(encoder, normal, batch, ())
+    pairs = pairs_of(encoder, normal, batch)
     assert {pair.name for pair in pairs} == {
         "series",
         "price",
@@ -223,5 +229,5 @@ def test_rare_levels_of_a_clean_batch_are_no_drift() -> None:
         table = pd.DataFrame({"shop": [f"shop {code}" for code in codes]})
         normal, batch = table[:100], table[100:]
         encoder = TabularEncoder(kinds={"shop": "category"}).fit(normal)
-        (moved,) = compare_columns(pair_columns(encoder, normal, batch, ()))
+        (moved,) = compare_columns(pairs_of(encoder, normal, batch))
         assert not moved.is_certain(0.01), (seed, moved)

@@ -10,7 +10,7 @@ from qms22.tables.columns.column_names import find_column
 from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
-    from qms22.tables import TableSource
+    from qms22.tables import Table
 
 
 def parse_kinds(
@@ -24,7 +24,7 @@ def parse_kinds(
     return {column: kind for column, _sign, kind in pairs} or None
 
 
-def match_columns(batch: TableSource, label: str | None, options: dict[str, Any]) -> str | None:
+def match_columns(batch: Table, label: str | None, options: dict[str, Any]) -> str | None:
     """Write names in the options as the batch does; return the label."""
 
     def find(option: str, name: str) -> str:

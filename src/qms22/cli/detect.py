@@ -226,7 +226,7 @@ def detect(
         from qms22 import detection
         from qms22.models import save_model as write_model
         from qms22.tables import open_table, read_mixed
-        from qms22.tables.sources.frame_source import FrameSource
+        from qms22.tables.sources.table import FrameTable
 
         source = open_table(tables[-1])
         normal: Any = open_table(tables[:-1]) if len(tables) > 1 else None
@@ -236,7 +236,7 @@ def detect(
         batch = source
         if marker is not None:
             parts = read_mixed(source, marker, normal=normal_value)
-            normal, batch = (FrameSource(part, source.name, source.notes) for part in parts)
+            normal, batch = (FrameTable(part, source.name, source.notes) for part in parts)
         check_sheet_size(None if only_flagged else output, batch)
         label = match_columns(batch, label, options)
         truth = read_truth(batch, label, outlier)

@@ -13,12 +13,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from qms22.detection import Detection
-    from qms22.tables import TableSource
+    from qms22.tables import Table
 
 
-def read_truth(
-    source: TableSource, label: str | None, outlier: str | None
-) -> NDArray[np.bool_] | None:
+def read_truth(source: Table, label: str | None, outlier: str | None) -> NDArray[np.bool_] | None:
     """Return which rows of a table are outliers by their labels, or None without a label column.
 
     Labels are read chunk by chunk, and each different one is kept once.

@@ -77,7 +77,7 @@ def print_found(found: Detection) -> None:
 def _title(found: Detection) -> str:
     """Return what the flagged rows are."""
     rows = f"row{'s' * (found.n_flagged != 1)}"
-    if found.fdr is not None or found.normal is None:
+    if found.fdr is not None or found.normal_table is None:
         return f"{found.n_flagged:,} flagged {rows}"
     is_fine = found.verdict is not None and found.verdict.decision == "fine"
     return f"The {found.n_flagged:,} most suspicious {rows}" + (", not certain" if is_fine else "")

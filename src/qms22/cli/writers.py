@@ -16,7 +16,7 @@ from qms22.tables.databases.database_place import DatabasePlace
 if TYPE_CHECKING:
     import pandas as pd
 
-    from qms22.tables import TableSource
+    from qms22.tables import Table
 
 # Rows below the header, columns and characters of a cell that a sheet of Excel can have.
 MOST_SHEET_ROWS = (1 << 20) - 1
@@ -50,7 +50,7 @@ def write_tables(tables: Iterable[pd.DataFrame], path: Path | DatabasePlace) -> 
         writers.get(path.suffix.lower(), _write_csv)(tables, temporary)
 
 
-def check_sheet_size(path: Path | DatabasePlace | None, source: TableSource) -> None:
+def check_sheet_size(path: Path | DatabasePlace | None, source: Table) -> None:
     """Raise ValueError if a file is a workbook and cannot hold the rows of a table."""
     # To count the rows of a text file takes time.
     if isinstance(path, Path) and path.suffix.lower() == ".xlsx":

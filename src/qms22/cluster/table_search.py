@@ -25,6 +25,7 @@ from qms22.detection.encoding import encode_tables
 from qms22.detection.scorer import TableScorer, fit_detector, learn_checks, measure_normal
 from qms22.estimators.decisions import why_none
 from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
+from qms22.tables import open_table
 from qms22.tables.columns.encoder_options import check_ignore
 
 # Rows to compare with are brought to one process with all their columns.
@@ -194,8 +195,8 @@ def learn(
     options : SearchOptions
     """
     encoded = encode_tables(
-        normal,
-        batch,
+        open_table(normal).columns(),
+        open_table(batch).columns(),
         ignore=tuple(options.ignore),
         missing=options.missing,
         kinds=options.kinds,

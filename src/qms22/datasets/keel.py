@@ -17,7 +17,8 @@ from qms22.datasets.dataset import Dataset, OfficialFold
 from qms22.datasets.keel_sources import KeelFiles, find_files
 from qms22.datasets.labeled_rows import LabeledRows, complete_rows
 from qms22.tables.sources.compressed import TableFile
-from qms22.tables.sources.keel_source import KeelSource
+from qms22.tables.sources.keel_file import read_keel
+from qms22.tables.sources.table import Table
 
 # Faults of official folds. They are used unchanged, as in other studies.
 _FOLD_NOTES = {
@@ -134,7 +135,7 @@ def load_keel(
 
 def _build(paper: PaperResult, source: KeelFiles, seed: int) -> Dataset:
     path = source.whole(paper.name)
-    table = KeelSource(TableFile(Path(path), source.contents[path]))
+    table = _open(path, source.contents[path])
     features = _features(table)
     n, p = table.n_rows, len(features)
     if (n, p) != (paper.n, paper.p):
@@ -179,7 +180,7 @@ def _read_folds(source: KeelFiles, features: tuple[str, ...]) -> Iterator[Offici
 
 
 def _read_part(source: KeelFiles, path: str, features: tuple[str, ...]) -> LabeledRows:
-    table = KeelSource(TableFile(Path(path), source.contents[path]))
+    table = _open(path, source.contents[path])
     if (names := _features(table)) != features:
         raise ValueError(
             f"{path} has the columns {', '.join(names)} where the whole set has "
@@ -188,18 +189,23 @@ def _read_part(source: KeelFiles, path: str, features: tuple[str, ...]) -> Label
     return _complete_rows(table)
 
 
-def _features(table: KeelSource) -> tuple[str, ...]:
+def _open(path: str, content: bytes) -> Table:
+    file = TableFile(Path(path), content)
+    return Table(path, lambda: read_keel(file), lambda: file.n_bytes)
+
+
+def _features(table: Table) -> tuple[str, ...]:
     return tuple(name for name in table.names if name != table.label)
 
 
-def _complete_rows(table: KeelSource) -> LabeledRows:
-    features = [table.cells[name] for name in _features(table)]
+def _complete_rows(table: Table) -> LabeledRows:
+    features = list(table.columns(_features(table)).values())
     return complete_rows(features, _positive(table), table.name)
 
 
-def _positive(table: KeelSource) -> NDArray[np.bool_]:
+def _positive(table: Table) -> NDArray[np.bool_]:
     """Return which rows are positive; raise ValueError if a row is neither that nor negative."""
-    labels = table.cells[table.label].to_array().astype(np.object_)
+    labels = table.columns([str(table.label)])[str(table.label)].to_array().astype(np.object_)
     is_positive = np.equal(labels, "positive").astype(np.bool_)
     wrong = np.flatnonzero(~is_positive & ~np.equal(labels, "negative").astype(np.bool_))
     if wrong.size:

@@ -8,11 +8,11 @@ import numpy as np
 
 from qms22.datasets.dataset import Dataset
 from qms22.datasets.labeled_rows import LabeledRows, complete_rows, is_number_column
-from qms22.tables.columns.cells import Cells, frame_cells, show_value, text_cells
+from qms22.tables.columns.cells import Cells, show_value, text_cells
 from qms22.tables.formats import open_table, warn_of_notes
 from qms22.tables.labels import outlier_labels
-from qms22.tables.sources.source import TableSource
 from qms22.tables.sources.suffixes import ARROW, KEEL, PARQUET, TEXT, split_suffix
+from qms22.tables.sources.table import Table
 from qms22.tables.texts.words import keel_text
 
 # Texts with more levels are names or free text, which would take too much memory when encoded.
@@ -65,7 +65,7 @@ def load_table(
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}; correct the path")
     source = open_table(path)
-    columns = {cells.name: _clean(cells, source) for cells in frame_cells(source.read()) or ()}
+    columns = {cells.name: _clean(cells, source) for cells in source.columns().values()}
     warn_of_notes(source)
     labels = _pop_label(columns, label, source)
     features = list(columns.values())
@@ -126,7 +126,7 @@ def load_folder(
     ]
 
 
-def _clean(cells: Cells, source: TableSource) -> Cells:
+def _clean(cells: Cells, source: Table) -> Cells:
     """Return a column of numbers, or of texts without blanks around them."""
     if cells.is_text:
         return text_cells(cells.name, cells.to_array().tolist(), read=keel_text)
@@ -148,7 +148,7 @@ def _clean(cells: Cells, source: TableSource) -> Cells:
     return cells
 
 
-def _pop_label(columns: dict[str, Cells], label: str | None, source: TableSource) -> Cells:
+def _pop_label(columns: dict[str, Cells], label: str | None, source: Table) -> Cells:
     """Remove the label column from `columns` and return it; raise ValueError if it has gaps."""
     if len(columns) < 2:
         raise ValueError(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from qms22.tables import TableSource
+from qms22.tables import Table
 from qms22.tables.columns.column_names import match_names
-from qms22.tables.sources.renamed_source import rename_columns
 from qms22.tables.texts.words import list_some
 
 
@@ -16,7 +15,7 @@ class AlignedTable(NamedTuple):
 
     Parameters
     ----------
-    table : TableSource
+    table : Table
     renamed : dict from str to str
         New names by old ones.
     extra, lacking : list of str
@@ -25,7 +24,7 @@ class AlignedTable(NamedTuple):
         What was done.
     """
 
-    table: TableSource
+    table: Table
     renamed: dict[str, str]
     extra: list[str]
     lacking: list[str]
@@ -33,13 +32,13 @@ class AlignedTable(NamedTuple):
 
 
 def align_table(
-    table: TableSource, names: Sequence[str], other: str, ignore: Sequence[str] = ()
+    table: Table, names: Sequence[str], other: str, ignore: Sequence[str] = ()
 ) -> AlignedTable:
     """Call the columns of a table as another table does.
 
     Parameters
     ----------
-    table : TableSource
+    table : Table
     names : sequence of str
         The columns of the other table.
     other : str
@@ -70,7 +69,7 @@ def align_table(
             f"{table.name} and {other} have no column in common ({_quoted(there)}, but "
             f"{_quoted(names)}); give tables with the same columns"
         )
-    return AlignedTable(rename_columns(table, renamed), renamed, extra, lacking, tuple(notes))
+    return AlignedTable(table.renamed(renamed), renamed, extra, lacking, tuple(notes))
 
 
 def left_out(columns: Sequence[str], table: str, other: str) -> list[str]:

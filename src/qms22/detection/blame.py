@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.detection.checks import TableChecks
-from qms22.detection.checks.base import Columns
 from qms22.detection.checks.single import LevelCheck, ValueCheck
+from qms22.tables.columns.cells import Columns
 
 # A cell is odd by itself if fewer than one normal row in 200 is as odd in one check.
 LEAST_ODD = 5.3

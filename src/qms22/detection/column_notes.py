@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22.detection.encoding import EncodedTables
-from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.cells import Columns
 from qms22.tables.texts.words import list_some
 
 # Of fewer known-normal rows the user is told how little they can show.
@@ -29,9 +29,9 @@ def column_notes(
         Columns that the user has asked to leave out.
     """
     notes = [_missing(encoded), _left_out(encoded, ignored)]
-    if n_dropped := n_normal - len(encoded.normal):
+    if n_dropped := n_normal - len(encoded.normal_positions):
         notes.append(f"{n_dropped} of {n_normal} normal rows with missing values were dropped")
-    n_left = len(encoded.normal)
+    n_left = len(encoded.normal_positions)
     if n_left < _FEW_NORMAL:
         notes.append(
             f"{n_left} known-normal rows are few: by chance about 1 in {n_left + 1} normal rows is "
@@ -68,7 +68,7 @@ def _missing(encoded: EncodedTables) -> str:
     return f"missing: {list_some(texts)}" if texts else ""
 
 
-def _share(cells: Mapping[str, Cells], name: str) -> float:
+def _share(cells: Columns, name: str) -> float:
     return float(np.mean(cells[name].missing)) if name in cells else 0.0
 
 

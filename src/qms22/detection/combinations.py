@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.detection.checks.base import Columns, Shower, listed, share_of_rows, shown_cells
+from qms22.detection.checks.base import Shower, listed, share_of_rows, shown_cells
 from qms22.detection.reasons import RowReason
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.cells import Cells, Columns
 
 # Columns that are named, and the least part of the strongest that one has to have.
 _MOST_COLUMNS = 3

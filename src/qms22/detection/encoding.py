@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.packages import need
 from qms22._runtime.warn import warn_user
 from qms22.detection.marks import MarkedRows
 from qms22.detection.periods import find_periods
 from qms22.estimators.marks import Marks
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells, take_rows
+from qms22.tables.columns.cells import Cells, Columns, join_cells, missing_cells, take_rows
 from qms22.tables.columns.plans import NoColumnError, complete_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class EncodedTables(NamedTuple):
@@ -28,10 +24,8 @@ class EncodedTables(NamedTuple):
     Parameters
     ----------
     encoder : TabularEncoder
-    normal, batch : DataFrame
-        The rows that are used.
     normal_positions, positions : ndarray of int
-        Positions of these rows in the tables that were given.
+        Positions of the rows that are used in the tables that were given.
     known, rows : ndarray
         The normal rows and those of the batch, encoded.
     marked : sequence of MarkedRows
@@ -39,12 +33,12 @@ class EncodedTables(NamedTuple):
     marks : Marks
         These rows, encoded.
     normal_cells, batch_cells : dict from str to Cells
-        All columns of `normal` and `batch`, as the encoder understands them.
+        All columns of the rows that are used, as the encoder understands them.
+    whole : tuple of dict from str to Cells
+        The same of all rows, also of those that are dropped.
     """
 
     encoder: TabularEncoder
-    normal: pd.DataFrame
-    batch: pd.DataFrame
     normal_positions: NDArray[np.intp]
     positions: NDArray[np.intp]
     known: NDArray[np.float64]
@@ -53,11 +47,12 @@ class EncodedTables(NamedTuple):
     marks: Marks
     normal_cells: dict[str, Cells]
     batch_cells: dict[str, Cells]
+    whole: tuple[dict[str, Cells], dict[str, Cells]]
 
 
 def encode_tables(
-    normal: pd.DataFrame,
-    batch: pd.DataFrame,
+    normal: Columns,
+    batch: Columns,
     *,
     ignore: Sequence[str] = (),
     missing: str = "impute",
@@ -74,8 +69,8 @@ def encode_tables(
 
     Parameters
     ----------
-    normal, batch : DataFrame
-        With the same columns.
+    normal, batch : mapping of str to Cells
+        Their columns, as they are stored.
     ignore : sequence of str
         Columns to leave out.
     missing : {"impute", "drop", "error"}
@@ -92,29 +87,29 @@ def encode_tables(
         would have an advantage over the other rows of the batch.
     """
     encoder = TabularEncoder(ignore=tuple(ignore), missing=missing, kinds=kinds)
-    places, positions = np.arange(len(normal)), np.arange(len(batch))
+    n_normal, n_batch = _n_rows(normal), _n_rows(batch)
+    places, positions = np.arange(n_normal), np.arange(n_batch)
     encoder, cells = _fit_both(encoder, normal, batch, names)
     if not is_whole:
         encoder.pool_unseen()
-    normal_cells = {name: each.part(slice(len(normal))) for name, each in cells.items()}
-    batch_cells = {name: each.part(slice(len(normal), None)) for name, each in cells.items()}
+    normal_cells = {name: each.part(slice(n_normal)) for name, each in cells.items()}
+    batch_cells = {name: each.part(slice(n_normal, None)) for name, each in cells.items()}
+    whole = normal_cells, batch_cells
     with errors_named(names[0]):
         if missing == "drop":
             places = _complete_rows(encoder, normal_cells)
-            normal, normal_cells = normal.iloc[places], take_rows(normal_cells, places)
+            normal_cells = take_rows(normal_cells, places)
         known = encoder.encode_cells(normal_cells)
     with errors_named(names[1]):
         if missing == "drop":
             positions = _complete_rows(encoder, batch_cells)
-            batch, batch_cells = batch.iloc[positions], take_rows(batch_cells, positions)
+            batch_cells = take_rows(batch_cells, positions)
         rows = encoder.encode_cells(batch_cells)
     if periods := find_periods(encoder, normal_cells, batch_cells):
         encoder.leave_out(periods)
         known, rows = encoder.encode_cells(normal_cells), encoder.encode_cells(batch_cells)
     return EncodedTables(
         encoder,
-        normal,
-        batch,
         places,
         positions,
         known,
@@ -122,18 +117,27 @@ def encode_tables(
         *_encode_marked(encoder, marked),
         normal_cells,
         batch_cells,
+        whole,
     )
 
 
+def _n_rows(columns: Columns) -> int:
+    return len(next(iter(columns.values())).values) if columns else 0
+
+
 def _fit_both(
-    encoder: TabularEncoder, normal: pd.DataFrame, batch: pd.DataFrame, names: tuple[str, str]
+    encoder: TabularEncoder, normal: Columns, batch: Columns, names: tuple[str, str]
 ) -> tuple[TabularEncoder, dict[str, Cells]]:
     """Learn from the rows of both tables alike; return them as the encoder understands them.
 
     Only if no column would be left, columns are what they are in the known-normal table: levels
     that recur there may be too many for both tables.
     """
-    everything = need("pandas").concat([normal, batch])
+    lacking = missing_cells(_n_rows(normal)), missing_cells(_n_rows(batch))
+    everything = {
+        name: join_cells(name, normal.get(name, lacking[0]), batch.get(name, lacking[1]))
+        for name in dict.fromkeys([*normal, *batch])
+    }
     try:
         return encoder, encoder.fit_cells(everything)
     except NoColumnError:
@@ -181,7 +185,7 @@ def errors_named(table: str) -> Iterator[None]:
         raise
 
 
-def _complete_rows(encoder: TabularEncoder, cells: Mapping[str, Cells]) -> NDArray[np.intp]:
+def _complete_rows(encoder: TabularEncoder, cells: Columns) -> NDArray[np.intp]:
     """Return the positions of the rows without missing values; raise ValueError if none is left."""
     encoder.check_columns(cells)
     usable = complete_rows(cells[name] for name in encoder.groups_)

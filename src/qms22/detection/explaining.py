@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.stages import begin_stage
-from qms22.detection.checks.base import Columns, Shower
+from qms22.detection.checks.base import Shower
+from qms22.detection.checks.joint import COPIES
 from qms22.detection.combinations import combination_reasons
 from qms22.detection.comparison import Comparison
 from qms22.detection.encoding import EncodedTables
@@ -20,6 +20,7 @@ from qms22.detection.inputs import InputTables
 from qms22.detection.reasons import RowReason, blamed_reasons
 from qms22.detection.scorer import TableScorer
 from qms22.tables import TabularEncoder
+from qms22.tables.columns.cells import Columns, take_rows
 
 # To find the cell to blame a row is looked at once per column, and few readers need the reasons of
 # more rows.
@@ -51,22 +52,18 @@ def rows_to_explain(scores: NDArray[np.float64], explained: NDArray[np.bool_]) -
     return rows[np.argsort(-scores[rows], kind="stable")[:MOST_EXPLAINED]]
 
 
-def explain_rows(
-    scorer: TableScorer, table: Any, rows: Columns, normal: Columns
-) -> list[list[RowReason]]:
+def explain_rows(scorer: TableScorer, rows: Columns, normal: Columns) -> list[list[RowReason]]:
     """Return the reasons of rows, the strongest first; at least one for each.
 
     Parameters
     ----------
     scorer : TableScorer
-    table : DataFrame
-        The rows.
     rows : Columns
-        The same rows, as the checks read them.
+        As the checks read them.
     normal : Columns
         Known-normal rows to count those that are alike; may be empty.
     """
-    if not len(table):
+    if not len(rows[COPIES].values):
         return []
     show = shower(scorer.encoder)
     reasons = blamed_reasons(scorer.checks, rows, show)
@@ -75,8 +72,8 @@ def explain_rows(
     unclear = (strengths < _CLEAR) & (shares > _RARE)
     if unclear.any():
         places = np.flatnonzero(unclear)
-        _, matrix = scorer.encoder.transform_part(table.iloc[places])
-        some = {name: cells.take(places) for name, cells in rows.items()}
+        some = take_rows(rows, places)
+        _, matrix = scorer.encoder.transform_part(some)
         together = combination_reasons(scorer.detector, scorer.encoder, matrix, some, normal, show)
         for place, reason in zip(places.tolist(), together, strict=True):
             if reason is not None:
@@ -90,16 +87,16 @@ def explain_batch(
 ) -> dict[int, list[RowReason]]:
     """Return the reasons of some rows of a batch, by position."""
     begin_stage("explaining")
-    table = tables.batch.take(rows)
     checks = scorer.checks
     if tables.is_batch_whole:
         # Among all rows: how often a row is there is a reason, too.
         places = np.searchsorted(encoded.positions, rows)
         read = checks.read(encoded.batch_cells)
-        columns: Columns = {name: cells.take(places) for name, cells in read.items()}
+        columns: Columns = take_rows(read, places)
     else:
-        columns = checks.read(encoded.encoder.typed_cells(table), is_part=True)
-    reasons = explain_rows(scorer, table, columns, checks.read(encoded.normal_cells))
+        stored = tables.batch.columns(rows=rows)
+        columns = checks.read(encoded.encoder.typed_cells(stored), is_part=True)
+    reasons = explain_rows(scorer, columns, checks.read(encoded.normal_cells))
     return dict(zip(rows.tolist(), reasons, strict=True))
 
 

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import io
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from qms22._runtime.chunks import draw_rows
-from qms22._runtime.packages import need
-from qms22.tables import TableSource
+from qms22.tables import Table
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 # Cells of a batch that are kept; of a larger one rows are drawn. They take some 20 megabytes.
 MOST_CELLS = 4_000_000
 
 
-def digest(source: TableSource) -> str:
+def digest(source: Table) -> str:
     """Return a digest of the columns and cells of a table, in their order."""
-    pd = need("pandas")
+    import pandas as pd
+
     content = sha256("\0".join(source.names).encode("utf-8", "surrogatepass"))
     for chunk in source.chunks():
         plain = chunk.apply(lambda column: column.map(str) if column.dtype == object else column)
@@ -29,12 +31,12 @@ def digest(source: TableSource) -> str:
     return content.hexdigest()
 
 
-def rows_to_keep(source: TableSource, columns: list[str], left_out: Any) -> pd.DataFrame:
+def rows_to_keep(source: Table, columns: list[str], left_out: ArrayLike) -> pd.DataFrame:
     """Read the rows of a table for a history; of a large table rows drawn at random.
 
     Parameters
     ----------
-    source : TableSource
+    source : Table
     columns : list of str
     left_out : array-like of int
         Positions of rows that are not to be kept.
@@ -47,22 +49,27 @@ def rows_to_keep(source: TableSource, columns: list[str], left_out: Any) -> pd.D
 
 def to_parquet(frame: pd.DataFrame) -> bytes:
     """Return a table as the content of a Parquet file; cells of mixed types become texts."""
-    pa = need("pyarrow")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     columns = {name: _arrow_column(frame[name]) for name in frame.columns}
     content = io.BytesIO()
-    need("pyarrow.parquet").write_table(pa.table(columns), content, compression="zstd")
+    pq.write_table(pa.table(columns), content, compression="zstd")
     return content.getvalue()
 
 
 def from_parquet(content: bytes) -> pd.DataFrame:
     """Return the table that `to_parquet` has written."""
-    table = need("pyarrow.parquet").read_table(io.BytesIO(content))
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(io.BytesIO(content))
     frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
     return frame
 
 
-def _arrow_column(values: pd.Series) -> Any:
-    pa = need("pyarrow")
+def _arrow_column(values: pd.Series) -> pa.Array:
+    import pyarrow as pa
+
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):

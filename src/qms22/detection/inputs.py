@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +13,21 @@ from qms22._runtime.chunks import draw_rows
 from qms22._runtime.warn import warn_user
 from qms22.detection.align import align_table, left_out
 from qms22.detection.marks import TableMarks
-from qms22.detection.rows import Table
+from qms22.detection.rows import TableLike
 from qms22.detection.same_writing import match_writing
-from qms22.detection.streaming import in_memory, is_large, rows_to_draw
-from qms22.tables import TableSource, open_table
+from qms22.detection.streaming import is_large, rows_to_draw
+from qms22.tables import Table, open_table
+from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.column_names import find_column
 from qms22.tables.columns.date_parts import split_part
 from qms22.tables.texts.words import list_some
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class InputTables(NamedTuple):
     """Known-normal rows, rows to search, how many of each to draw at most, marks, and notes."""
 
-    normal: TableSource
-    batch: TableSource
+    normal: Table
+    batch: Table
     max_samples: int | None
     marks: TableMarks | None = None
     notes: tuple[str, ...] = ()
@@ -49,11 +47,11 @@ class InputTables(NamedTuple):
         """Whether every row of both tables is drawn."""
         return self._is_whole(self.normal) and self._is_whole(self.batch)
 
-    def _is_whole(self, table: TableSource) -> bool:
+    def _is_whole(self, table: Table) -> bool:
         return self.max_samples is None or table.n_rows <= self.max_samples
 
 
-def open_tables(normal: Table, batch: Table, max_samples: int | None) -> InputTables:
+def open_tables(normal: TableLike, batch: TableLike, max_samples: int | None) -> InputTables:
     """Open two tables; read them if they fit into memory, or limit the rows to learn from."""
     tables = InputTables(
         open_table(normal, name="the normal frame"),
@@ -69,7 +67,7 @@ def open_tables(normal: Table, batch: Table, max_samples: int | None) -> InputTa
         )
         tables = tables._replace(max_samples=max_samples)
     elif max_samples is None:
-        tables = InputTables(in_memory(tables.normal), in_memory(tables.batch), None)
+        tables = InputTables(tables.normal.load(), tables.batch.load(), None)
     tables.batch.check()
     tables.normal.check()
     return tables
@@ -130,10 +128,10 @@ def align_tables(
 
 
 class DrawnRows(NamedTuple):
-    """Rows of two tables, as they were read, and their positions there."""
+    """Columns of some rows of two tables, as they were read, and positions of these rows there."""
 
-    normal: pd.DataFrame
-    batch: pd.DataFrame
+    normal: dict[str, Cells]
+    batch: dict[str, Cells]
     normal_positions: NDArray[np.intp]
     positions: NDArray[np.intp]
 
@@ -149,8 +147,5 @@ def draw(tables: InputTables, seed: int | None) -> DrawnRows:
     if tables.marks is not None:
         places[0] = np.setdiff1d(places[0], tables.marks.removed)
         places[1] = np.setdiff1d(places[1], tables.marks.decided)
-    drawn = [
-        table.read() if len(rows) == table.n_rows else table.take(rows)
-        for table, rows in zip(tables[:2], places, strict=True)
-    ]
-    return DrawnRows(*drawn, *places)
+    normal, batch = tables.normal.columns(rows=places[0]), tables.batch.columns(rows=places[1])
+    return DrawnRows(normal, batch, *places)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.packages import need
 from qms22.detection.result_columns import RESULTS, free_name
-from qms22.tables import TableSource
+from qms22.tables import Table
 from qms22.tables.columns.column_names import find_column, match_names
 from qms22.tables.columns.compare import compare_cells
 from qms22.tables.texts.words import list_some, without_apostrophe
@@ -37,7 +36,7 @@ class MarkTable:
 
     Parameters
     ----------
-    source : TableSource
+    source : Table
     table : DataFrame
         The columns that the batch has as well, called as there.
     key : str or None
@@ -48,7 +47,7 @@ class MarkTable:
         The mark of each row: "anomaly", "normal" or "unsure".
     """
 
-    source: TableSource
+    source: Table
     table: pd.DataFrame
     key: str | None
     names: list[str]
@@ -70,12 +69,12 @@ class MarkTable:
         return f"{self.key} {name}" if name else f"row {self.table.index[row]} of the file"
 
 
-def split_by_table(source: TableSource, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def split_by_table(source: Table, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the rows that have a mark; return those about the batch, and about known-normal rows.
 
     Parameters
     ----------
-    source : TableSource
+    source : Table
         The table of marks.
     names : list of str
         The columns of the batch. One that is called "source" says nothing about marks.
@@ -95,7 +94,7 @@ def split_by_table(source: TableSource, names: list[str]) -> tuple[pd.DataFrame,
 
 
 def read_mark_table(
-    frame: pd.DataFrame, source: TableSource, batch: TableSource, id_name: str | None
+    frame: pd.DataFrame, source: Table, batch: Table, id_name: str | None
 ) -> MarkTable:
     """Read marks, and find the columns that tell which rows they are about.
 
@@ -103,9 +102,9 @@ def read_mark_table(
     ----------
     frame : DataFrame
         Rows with a mark. Columns of the batch may be called as in `Detection.table`.
-    source : TableSource
+    source : Table
         Where they come from.
-    batch : TableSource
+    batch : Table
         The table that they are about.
     id_name : str or None
         The column of the batch that names its rows.
@@ -127,8 +126,10 @@ def read_mark_table(
     return marked
 
 
-def _read_marked(source: TableSource, names: list[str]) -> pd.DataFrame:
+def _read_marked(source: Table, names: list[str]) -> pd.DataFrame:
     """Read the rows with a mark; the table may have many others, and be larger than memory."""
+    import pandas as pd
+
     ours = _own_columns(source.names, names)
     if MARK not in ours.values():
         there = list_some([repr(name) for name in source.names])
@@ -138,7 +139,7 @@ def _read_marked(source: TableSource, names: list[str]) -> pd.DataFrame:
     source.check()
     chunks = (chunk.rename(columns=ours) for chunk in source.chunks())
     parts = [chunk[[bool(_word(value)) for value in chunk[MARK]]] for chunk in chunks]
-    frame = need("pandas").concat(parts)
+    frame = pd.concat(parts)
     if not len(frame):
         raise ValueError(
             f"{source.name} has no marks in its column {MARK!r}; write anomaly, normal or unsure "
@@ -162,10 +163,12 @@ def _own_columns(there: list[str], names: list[str]) -> dict[str, str]:
 
 def _word(mark: Any) -> str:
     """Return a mark as text; empty if there is none."""
-    return "" if need("pandas").isna(mark) else str(mark).strip()
+    import pandas as pd
+
+    return "" if pd.isna(mark) else str(mark).strip()
 
 
-def find_rows(marked: MarkTable, batch: TableSource) -> tuple[NDArray[np.intp], dict[int, str]]:
+def find_rows(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], dict[int, str]]:
     """Find the rows of a batch that marks are about.
 
     A row is found if the batch has its name (or its row number), and the two agree in all columns
@@ -198,7 +201,7 @@ def find_rows(marked: MarkTable, batch: TableSource) -> tuple[NDArray[np.intp], 
 
 def _differences(
     marked: MarkTable,
-    batch: TableSource,
+    batch: Table,
     rows: NDArray[np.intp],
     candidates: NDArray[np.intp],
 ) -> list[str]:
@@ -229,7 +232,7 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer()
 
 
-def _candidates(marked: MarkTable, batch: TableSource) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _candidates(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return pairs of rows of the marks and positions in the batch that have the same name."""
     wanted: dict[str, list[int]] = {}
     for row, name in enumerate(marked.names):

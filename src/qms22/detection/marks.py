@@ -33,9 +33,9 @@ from qms22.detection.mark_table import (
     read_mark_table,
     split_by_table,
 )
-from qms22.detection.rows import Table
-from qms22.tables import TableSource, open_table
-from qms22.tables.sources.frame_source import FrameSource
+from qms22.detection.rows import TableLike
+from qms22.tables import Table, open_table
+from qms22.tables.sources.table import FrameTable
 from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class TableMarks:
         """Positions of the known-normal rows that are marked as anomalies."""
         return np.flatnonzero(self.normal_codes == _WORDS.index(ANOMALY))
 
-    def parts(self, normal: TableSource, batch: TableSource) -> list[MarkedRows]:
+    def parts(self, normal: Table, batch: Table) -> list[MarkedRows]:
         """Return the rows to learn from: those of the two tables, and those of others."""
         rows = self.decided
         is_anomaly = self.words(rows) == ANOMALY
@@ -130,9 +130,9 @@ class TableMarks:
 
 
 def read_marks(
-    marks: Table | Sequence[Table],
-    normal: TableSource,
-    batch: TableSource,
+    marks: TableLike | Sequence[TableLike],
+    normal: Table,
+    batch: Table,
     id_name: str | None,
     ignore: Sequence[str],
 ) -> TableMarks:
@@ -144,11 +144,11 @@ def read_marks(
 
     Parameters
     ----------
-    marks : path, TableSource or data frame, or a list of these
+    marks : path, Table or data frame, or a list of these
         With a column "mark" ("anomaly", "normal", "unsure" or empty) and, to say which rows are
         meant, the column `id_name`, or "row" with positions in the table. A column "source" says
         which table: "batch" (or empty) or "normal". Several tables may name rows in several ways.
-    normal, batch : TableSource
+    normal, batch : Table
     id_name : str or None
         The column of the tables that names their rows.
     ignore : sequence of str
@@ -191,8 +191,8 @@ def read_marks(
 
 def _add_marks(
     frame: pd.DataFrame,
-    source: TableSource,
-    table: TableSource,
+    source: Table,
+    table: Table,
     id_name: str | None,
     ignore: Sequence[str],
     used: Sequence[str],
@@ -227,7 +227,7 @@ def _add_marks(
 
 
 def _other_rows(
-    marked: MarkTable, reasons: dict[int, str], batch: TableSource, ignore: Sequence[str]
+    marked: MarkTable, reasons: dict[int, str], batch: Table, ignore: Sequence[str]
 ) -> MarkedRows:
     """Return the rows that are not in the batch; raise ValueError if they lack columns."""
     name = marked.source.name
@@ -279,9 +279,9 @@ def _contradiction(marked: MarkTable, row: int) -> ValueError:
     )
 
 
-def _warn_unchecked(source: TableSource, batch: TableSource) -> None:
+def _warn_unchecked(source: Table, batch: Table) -> None:
     """Warn that row numbers alone do not tell whether marks are about this batch."""
-    if not isinstance(source, FrameSource):
+    if not isinstance(source, FrameTable):
         warn_user(
             f"{source.name} names rows by number alone, and they are taken for rows of "
             f"{batch.name}; keep another column of that table beside, by which they can be checked",

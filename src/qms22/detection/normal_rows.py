@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.packages import need
 from qms22._runtime.validation import check_count
 from qms22.detection.mark_table import ANOMALY, MARK, OF_NORMAL, SOURCE
 from qms22.detection.marks import TableMarks
@@ -46,6 +45,8 @@ def rows_to_check(
     k : int or None
         How many rows of `normal`.
     """
+    import pandas as pd
+
     if k is None:
         k = min(math.ceil(_SHARE_TO_CHECK * len(normal)), _MOST_TO_CHECK)
     check_count("k", k)
@@ -56,7 +57,7 @@ def rows_to_check(
     n_removed = 0
     if marks is not None:
         words = np.append(marks.normal_words(rows), np.full(len(marks.removed), ANOMALY))
-        table = need("pandas").concat([table, marks.removed_rows])
+        table = pd.concat([table, marks.removed_rows])
         rows, n_removed = np.append(rows, marks.removed), len(marks.removed)
     results: dict[str, Any] = {
         "rank": shown_ranks(np.append(np.arange(1, k + 1), np.zeros(n_removed, dtype=np.intp))),
@@ -67,4 +68,4 @@ def rows_to_check(
     }
     names = [str(name) for name in table.columns]
     beside = without_clashes(results, table, names, id_name if id_name in names else None)
-    return need("pandas").concat(beside, axis=1)
+    return pd.concat(beside, axis=1)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qms22._runtime.packages import need
 from qms22.detection.explaining import shower
 from qms22.detection.mark_table import MARK
 from qms22.detection.reasons import RowReason, cell_reasons
@@ -16,6 +15,7 @@ from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.report import PageContent, PageReason
 from qms22.report.content import NAME, PageFinding
+from qms22.tables.columns.cells import Columns, part_of_rows
 from qms22.tables.sources.notes import join_notes
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from qms22.detection.history import HistoryEntry
     from qms22.detection.result import Detection
-    from qms22.tables.columns.cells import Cells
 
 # A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
 MOST_ROWS_ON_PAGE = 100_000
@@ -51,11 +50,10 @@ def page_content(
     ranking = found.ranking
     kept = ranking[: max(MOST_ROWS_ON_PAGE, found.n_flagged)]
     rows = found.source.take(kept)
-    encoder, normal = found.encoder, found.normal
+    encoder = found.encoder
     results, columns = found.beside(rows, kept, np.arange(1, len(kept) + 1))
     names = _shown_names(rows, columns, found.id)
-    cells = encoder.typed_cells(rows)
-    normal_cells = {} if normal is None else encoder.typed_cells(_evenly(normal))
+    cells, normal_cells = _columns(found, kept)
     return PageContent(
         title,
         results if found.marks is None else results.drop(columns=MARK),
@@ -64,7 +62,7 @@ def page_content(
         _reasons(found, kept, cells, names),
         {names[name]: column for name, column in cells.items() if name in names},
         normal={names[name]: column for name, column in normal_cells.items() if name in names},
-        n_normal=0 if normal is None else len(normal),
+        n_normal=found.n_normal,
         flagged_by=_rule(found),
         is_rate=found.fdr is not None,
         curve=None if found.comparison is None else found.comparison.curve,
@@ -96,11 +94,22 @@ def _check_truth(truth: NDArray[Any], shape: tuple[int, ...]) -> None:
         raise ValueError("truth must hold True or 1 for outliers, and False or 0 for the rest")
 
 
-def _evenly(normal: pd.DataFrame) -> pd.DataFrame:
-    """Return the known-normal rows that histograms count: all, or some from everywhere."""
-    if len(normal) <= _MOST_NORMAL:
-        return normal
-    return normal.iloc[np.linspace(0, len(normal) - 1, _MOST_NORMAL).astype(np.intp)]
+def _columns(found: Detection, kept: NDArray[np.intp]) -> tuple[Columns, Columns]:
+    """Return the columns of the rows of the page, and of known-normal rows for histograms.
+
+    These are all, or some from everywhere.
+    """
+    normal = np.arange(found.n_normal)
+    if found.n_normal > _MOST_NORMAL:
+        normal = np.linspace(0, found.n_normal - 1, _MOST_NORMAL).astype(np.intp)
+    if found.normal_positions is not None:
+        normal = found.normal_positions[normal]
+    if found.columns is not None:
+        return part_of_rows(found.columns[1], kept), part_of_rows(found.columns[0], normal)
+    read = found.encoder.typed_cells
+    table = found.normal_table
+    of_normal = {} if table is None else read(table.columns(rows=normal))
+    return read(found.source.columns(rows=kept)), of_normal
 
 
 def _shown_names(rows: pd.DataFrame, columns: pd.DataFrame, id_name: str | None) -> dict[str, str]:
@@ -110,7 +119,7 @@ def _shown_names(rows: pd.DataFrame, columns: pd.DataFrame, id_name: str | None)
 
 
 def _reasons(
-    found: Detection, kept: NDArray[np.intp], cells: dict[str, Cells], names: dict[str, str]
+    found: Detection, kept: NDArray[np.intp], cells: Columns, names: dict[str, str]
 ) -> list[list[PageReason] | None]:
     """Return the reasons of all rows of the page, with the names that columns have there.
 
@@ -163,19 +172,21 @@ def _batch(entry: HistoryEntry) -> dict[str, Any]:
 
 def _marked(found: Detection) -> pd.DataFrame | None:
     """Return the rows that were marked before and not searched: name, mark and columns."""
+    import pandas as pd
+
     if found.marks is None:
         return None
     rows: NDArray[np.intp] = found.marks.decided
     results, columns = found.beside(found.source.take(rows), rows, np.zeros_like(rows))
-    return need("pandas").concat([results.iloc[:, [NAME]], results[MARK], columns], axis=1)
+    return pd.concat([results.iloc[:, [NAME]], results[MARK], columns], axis=1)
 
 
-def _normal_scores(found: Detection, cells: dict[str, Cells]) -> NDArray[np.float64] | None:
+def _normal_scores(found: Detection, cells: Columns) -> NDArray[np.float64] | None:
     """Return the scores of known-normal rows as if they were not learned from, if it is quick."""
     detector, checks = found.detector, found.checks
     if checks is None or not isinstance(detector, QMS22Ensemble) or not cells:
         return None
-    if found.normal is None or len(found.normal) > _MOST_NORMAL:
+    if found.n_normal > _MOST_NORMAL:
         return None
     of_checks = checks.scores(checks.surprises(checks.read(cells)))
     return detector.score_normals() + checks.weight * of_checks
@@ -185,4 +196,4 @@ def _rule(found: Detection) -> str:
     """Return by what rule rows were flagged."""
     if found.fdr is not None:
         return f"a false discovery rate of {found.fdr:g}"
-    return "the model" if found.normal is None else f"the top {found.n_flagged}"
+    return "the model" if found.normal_table is None else f"the top {found.n_flagged}"

@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qms22 import __version__
-from qms22._runtime.packages import need
 from qms22._runtime.visible_text import visible
 from qms22._runtime.warn import warn_user
 from qms22.detection.history import BatchHistory, HistoryEntry, now
 from qms22.detection.history_rows import digest, rows_to_keep, to_parquet
 from qms22.detection.inputs import InputTables
 from qms22.detection.result import Detection
-from qms22.detection.streaming import in_memory, is_large
+from qms22.detection.streaming import is_large
 from qms22.tables.columns.column_names import match_names
-from qms22.tables.sources.frame_source import FrameSource
+from qms22.tables.sources.table import FrameTable
 from qms22.tables.texts.words import list_some, number_text
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ class PastBatches:
             batches = f"{len(chosen)} accepted {'batch' if len(chosen) == 1 else 'batches'}"
             of = f", the newest of {len(usable)}" if len(chosen) < len(usable) else ""
             notes.append(f"known-normal: {normal.title} + {batches} ({n_rows:,} rows){of}")
-            normal = FrameSource(_join(in_memory(normal).read(), chosen), normal.name)
+            normal = FrameTable(_join(normal.load().read(), chosen), normal.name)
         return tables._replace(normal=normal, notes=tuple(notes))
 
     def remember(self, found: Detection, settings: dict[str, Any], *, accept: bool) -> Detection:
@@ -130,7 +129,8 @@ def _newest(accepted: dict[int, pd.DataFrame]) -> Iterator[pd.DataFrame]:
 
 def _join(normal: pd.DataFrame, accepted: list[pd.DataFrame]) -> pd.DataFrame:
     """Append rows to a table, whose rows keep their places and their index."""
-    pandas = need("pandas")
+    import pandas as pd
+
     names = [str(name) for name in normal.columns]
     accepted = [rows.reindex(columns=names) for rows in accepted]
     columns = [
@@ -138,21 +138,22 @@ def _join(normal: pd.DataFrame, accepted: list[pd.DataFrame]) -> pd.DataFrame:
         for at, name in enumerate(names)
     ]
     n_rows = len(normal) + sum(len(rows) for rows in accepted)
-    joined: pd.DataFrame = pandas.concat(columns, axis=1)
+    joined = pd.concat(columns, axis=1)
     joined.columns = normal.columns
-    joined.index = normal.index.append(pandas.RangeIndex(len(normal), n_rows))
+    joined.index = normal.index.append(pd.RangeIndex(len(normal), n_rows))
     return joined
 
 
 def _join_columns(columns: list[pd.Series]) -> pd.Series:
     """Append columns; if there are texts in some and other values in others, all become texts."""
-    pandas = need("pandas")
+    import pandas as pd
+
     if len({column.dtype for column in columns}) > 1:
         have_text = [any(isinstance(value, str) for value in column) for column in columns]
         if any(have_text):
             columns = [column.map(_text, na_action="ignore") for column in columns]
         columns = [column.astype(object) for column in columns]
-    return pandas.concat(columns, ignore_index=True).infer_objects()
+    return pd.concat(columns, ignore_index=True).infer_objects()
 
 
 def _text(value: object) -> str:

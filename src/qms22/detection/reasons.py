@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from qms22.detection.blame import LEAST_ODD, find_culprits
 from qms22.detection.checks import OddCells, TableChecks
-from qms22.detection.checks.base import Columns, Shower
+from qms22.detection.checks.base import Shower
+from qms22.tables.columns.cells import Columns
 
 REASONS_PER_ROW = 3
 

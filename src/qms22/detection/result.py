@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qms22 import __version__
-from qms22._runtime.packages import need
 from qms22._runtime.validation import check_count
 from qms22.decisions.verdict import Verdict
 from qms22.detection.checks import OddCells, TableChecks
@@ -33,8 +32,8 @@ from qms22.detection.streaming import rows_per_chunk
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.decisions import why_none
 from qms22.estimators.ensemble import QMS22Ensemble
-from qms22.tables import TableSource, TabularEncoder
-from qms22.tables.sources.frame_source import FrameSource
+from qms22.tables import Table, TabularEncoder
+from qms22.tables.columns.cells import Columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +49,7 @@ class Detection:
 
     Parameters
     ----------
-    source : TableSource
+    source : Table
         The batch.
     encoder : TabularEncoder
     detector : QMS22Ensemble or QMS22
@@ -60,10 +59,10 @@ class Detection:
     reasons : dict from int to list of RowReason
         By position: why a row is suspicious, the strongest reason first. Flagged rows are
         explained, but no more than 1,000 rows in all.
-    normal : DataFrame or None
-        The known-normal rows that were learned from; None where a saved model was applied.
+    normal_table : Table or None
+        The known-normal table; None where a saved model was applied.
     normal_positions : ndarray of int or None
-        Positions of these rows in the known-normal table.
+        Positions of the rows of it that were learned from.
     comparison : Comparison or None
         Where the rows stand among the known-normal rows; `p_values` and `false_at_most` read it.
         None where a saved model was applied, and for the preset "paper".
@@ -91,15 +90,18 @@ class Detection:
         columns that were left out.
     history : tuple of HistoryEntry
         What was found in the batches of the history, if there is one: this batch is the last.
+    columns : tuple of dict from str to Cells, or None
+        The columns of all known-normal rows and of all rows of the batch, as the encoder
+        understands them, if all were learned from.
     """
 
-    source: TableSource
+    source: Table
     encoder: TabularEncoder
     detector: BatchDetector
     scores: NDArray[np.float64]
     flagged: NDArray[np.bool_]
     reasons: dict[int, list[RowReason]]
-    normal: pd.DataFrame | None = None
+    normal_table: Table | None = None
     normal_positions: NDArray[np.intp] | None = None
     comparison: Comparison | None = None
     fdr: float | None = None
@@ -112,6 +114,19 @@ class Detection:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     history: tuple[HistoryEntry, ...] = ()
+    columns: tuple[Columns, Columns] | None = None
+
+    @cached_property
+    def normal(self) -> pd.DataFrame | None:
+        """The known-normal rows that were learned from; None where a saved model was applied."""
+        if self.normal_table is None or self.normal_positions is None:
+            return None
+        return self.normal_table.take(self.normal_positions)
+
+    @property
+    def n_normal(self) -> int:
+        """Number of known-normal rows that were learned from."""
+        return 0 if self.normal_positions is None else len(self.normal_positions)
 
     @property
     def n_scored(self) -> int:
@@ -195,9 +210,11 @@ class Detection:
 
     def _false_at_ranks(self, ranks: NDArray[np.intp]) -> pd.arrays.IntegerArray:
         """Return the bounds down to some ranks; missing for rows without one."""
+        import pandas as pd
+
         assert self.comparison is not None
         most = self.comparison.curve.of_first(ranks)
-        return need("pandas").arrays.IntegerArray(most, ranks == 0)
+        return pd.arrays.IntegerArray(most, ranks == 0)
 
     @property
     def is_drift_scored(self) -> bool:
@@ -215,9 +232,10 @@ class Detection:
         known-normal table: positions in a file count from 0. It is None for a saved model and for
         `QMS22`. Known-normal rows are scored on first use.
         """
-        if self.normal is None or not isinstance(self.detector, QMS22Ensemble):
+        table, positions = self.normal_table, self.normal_positions
+        if table is None or positions is None or not isinstance(self.detector, QMS22Ensemble):
             return None
-        return self.normal.iloc[self.detector.suspicious_normals()]
+        return table.take(positions[self.detector.suspicious_normals()])
 
     def normal_to_check(self, k: int | None = None) -> pd.DataFrame:
         """Return known-normal rows to look at, most suspicious first, as a table for marks.
@@ -280,7 +298,7 @@ class Detection:
             The whole table, or its rows in the order of the file, chunk by chunk. The latter takes
             about twenty bytes of memory per row, besides the scores.
         """
-        if isinstance(self.source, FrameSource):
+        if self.source.is_loaded:
             yield self.table()
             return
         ranking = self.ranking
@@ -302,9 +320,10 @@ class Detection:
         return self._summary(*self._ranked_flagged())
 
     def _summary(self, rows: NDArray[np.intp], ranks: NDArray[np.intp]) -> pd.DataFrame:
-        if self.id is None:
-            names = need("pandas").DataFrame(index=rows)
-        else:
+        import pandas as pd
+
+        names = pd.DataFrame(index=rows)
+        if self.id is not None:
             names = self.source.take(rows, [self.id])
         return self._with_results(names, rows, ranks)
 
@@ -312,7 +331,7 @@ class Detection:
         """Return how the result was made, in words."""
         parameters = self.detector.get_params()
         names = ("n_splits", "n_members", "n_components", "max_iter", "scaling", "n_restarts")
-        facts = {} if self.normal is None else {"known-normal rows": str(len(self.normal))}
+        facts = {} if self.normal_table is None else {"known-normal rows": str(self.n_normal)}
         facts["unlabeled rows"] = str(self.n_scored)
         if 0 < self.n_drawn < self.n_scored:
             facts["unlabeled rows learned from"] = str(self.n_drawn)
@@ -378,7 +397,9 @@ class Detection:
         self, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]
     ) -> pd.DataFrame:
         """Return results and columns of some rows of the batch side by side."""
-        return need("pandas").concat(self.beside(table, rows, ranks), axis=1)
+        import pandas as pd
+
+        return pd.concat(self.beside(table, rows, ranks), axis=1)
 
     def beside(
         self, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.packages import need
-
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -28,9 +26,11 @@ def free_name(name: str, taken: Container[str]) -> str:
 
 def shown_ranks(ranks: NDArray[np.intp]) -> Any:
     """Return ranks for a table; rows that were not searched, with rank 0, have none."""
+    import pandas as pd
+
     if ranks.all():
         return ranks
-    return need("pandas").arrays.IntegerArray(ranks.astype(np.int64), ranks == 0)
+    return pd.arrays.IntegerArray(ranks.astype(np.int64), ranks == 0)
 
 
 def without_clashes(
@@ -40,6 +40,8 @@ def without_clashes(
 
     New names differ from those of `others`, the columns of the whole batch.
     """
+    import pandas as pd
+
     names: list[Any] = list(table.columns)
     texts = [str(name) for name in names]
     taken = set(results) - ({"row"} if id_name is not None else set())
@@ -53,4 +55,4 @@ def without_clashes(
         ids = table.pop(name)
         results = {name if key == "row" else key: values for key, values in results.items()}
         results[name] = ids.array
-    return need("pandas").DataFrame(results, index=table.index), table
+    return pd.DataFrame(results, index=table.index), table

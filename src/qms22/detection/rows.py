@@ -10,18 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from qms22._runtime.packages import need
-from qms22.tables import TableSource
+from qms22.tables import Table
 from qms22.tables.columns.column_names import find_column
 from qms22.tables.texts.words import list_some
 
 # A file, an open table, or a data frame of any library.
-Table: TypeAlias = "str | Path | TableSource | Any"
+TableLike: TypeAlias = "str | Path | Table | Any"
 
 _RANKED_AT_ONCE = 1 << 16
 
 
-def check_id(source: TableSource, id: str | int | None) -> str | None:  # noqa: A002
+def check_id(source: Table, id: str | int | None) -> str | None:  # noqa: A002
     """Return the name of the column `id`; raise ValueError if there is none."""
     if not isinstance(id, Hashable):
         raise ValueError(f"id must be the name of one column; got {id!r}")
@@ -31,12 +30,14 @@ def check_id(source: TableSource, id: str | int | None) -> str | None:  # noqa: 
     raise ValueError(f"{source.name} has no column {id!r} to name rows; its columns are {there}")
 
 
-def note_repeated(source: TableSource, id_name: str | None) -> list[str]:
+def note_repeated(source: Table, id_name: str | None) -> list[str]:
     """Return a note if several rows have the same name; the column is read as a whole."""
+    import pandas as pd
+
     if id_name is None:
         return []
     parts = [chunk.iloc[:, 0] for chunk in source.chunks([id_name])]
-    column = need("pandas").concat(parts).dropna().astype(str)
+    column = pd.concat(parts).dropna().astype(str)
     names = column[column.duplicated()].unique()
     if not len(names):
         return []

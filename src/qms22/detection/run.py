@@ -43,7 +43,7 @@ from qms22.detection.options import PRESETS, check_options
 from qms22.detection.past_batches import PastBatches
 from qms22.detection.result import Detection
 from qms22.detection.rows import (
-    Table,
+    TableLike,
     check_id,
     count_scored,
     flag_top,
@@ -66,13 +66,13 @@ _LEAST_EXPLAINED = 10
 
 
 def detect(
-    normal: Table,
-    batch: Table,
+    normal: TableLike,
+    batch: TableLike,
     *,
     fdr: float | None = None,
     k: int | None = None,
     id: str | int | None = None,  # noqa: A002
-    marks: Table | Sequence[Table] | None = None,
+    marks: TableLike | Sequence[TableLike] | None = None,
     ignore: Sequence[str | int] = (),
     missing: str = "impute",
     kinds: Mapping[str, str] | None = None,
@@ -89,7 +89,7 @@ def detect(
 
     Parameters
     ----------
-    normal, batch : path, list of paths, TableSource or data frame
+    normal, batch : path, list of paths, Table or data frame
         The known-normal rows and the rows to search: files, directories and patterns that
         `qms22.tables.open_table` opens, or frames of pandas, polars or another library that
         narwhals supports. Columns may be of any
@@ -103,7 +103,7 @@ def detect(
         no p-values, and flags 50 rows by default.
     id : str or int, optional
         A column of the batch that names the rows; it is not learned from.
-    marks : path, TableSource or data frame, or a list of these, optional
+    marks : path, Table or data frame, or a list of these, optional
         What is known about rows: a table with a column "mark" ("anomaly", "normal", "unsure" or
         empty) and the column `id`, or "row" with positions in the batch. Rows marked as anomalies
         or as normal are learned from and not searched. Rows of other tables need all columns.
@@ -179,7 +179,7 @@ def detect(
         tables = tables._replace(marks=found_marks)
     drawn = draw(tables, seed)
     encoded = _encode_drawn(tables, drawn, ignore=ignored, missing=missing, kinds=kinds)
-    notes = column_notes(encoded, len(drawn.normal), ignored)
+    notes = column_notes(encoded, len(drawn.normal_positions), ignored)
     if tables.max_samples is None:
         notes = (*notes, *note_repeated(tables.batch, id_name))
     tables = tables._replace(notes=(*tables.notes, *notes))
@@ -201,8 +201,7 @@ def detect(
     flagged = _flag(comparison, scores, k, fdr)
     verdict = judge_tables(
         encoded.encoder,
-        drawn.normal,
-        drawn.batch,
+        *encoded.whole,
         ignored,
         n_scored,
         None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE)),
@@ -318,7 +317,7 @@ def _result(
         scores,
         flagged,
         reasons,
-        normal=encoded.normal,
+        normal_table=tables.normal,
         normal_positions=encoded.normal_positions,
         comparison=comparison,
         fdr=fdr,
@@ -328,6 +327,7 @@ def _result(
         verdict=verdict,
         checks=scorer.checks,
         odd=odd,
+        columns=encoded.whole if tables.are_whole and tables.marks is None else None,
         findings=group_rows(encoded, scorer, flagged, reasons, comparison),
         notes=(*tables.notes, *note_dropped(scores, tables.batch.n_rows - tables.n_searched)),
     )

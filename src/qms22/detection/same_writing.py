@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import hypergeom  # type: ignore[import-untyped, unused-ignore]
 
-from qms22.tables import TableSource, TabularEncoder
-from qms22.tables.columns.cells import Cells, frame_cells
+from qms22.tables import Table, TabularEncoder
+from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.kinds import level_counts
-from qms22.tables.columns.rewriting import Rewriting, find_writing, rewrite_columns, writing_of
+from qms22.tables.columns.rewriting import Rewriting, find_writing, write_truths, writing_of
 from qms22.tables.columns.typed import are_truths, read_booleans
-from qms22.tables.sources.renamed_source import change_values
 from qms22.tables.texts.text_columns import LEAST_SHARE
-from qms22.tables.texts.words import BOOLEANS, list_some
-
-if TYPE_CHECKING:
-    import pandas as pd
+from qms22.tables.texts.words import list_some
 
 # So many rows show how a table is written.
 _SAMPLE = 10_000
@@ -29,11 +24,11 @@ _CHANCE = 1e-3
 
 
 def match_writing(
-    normal: TableSource,
-    batch: TableSource,
+    normal: Table,
+    batch: Table,
     ignored: Collection[str],
     asked: Collection[str] = (),
-) -> tuple[TableSource, TableSource, list[str]]:
+) -> tuple[Table, Table, list[str]]:
     """Write numbers and dates of the known-normal table as the batch does, if it differs.
 
     Each table is read by its own texts, and as a whole: in "1.234" alone, nothing says which sign
@@ -43,7 +38,7 @@ def match_writing(
 
     Parameters
     ----------
-    normal, batch : TableSource
+    normal, batch : Table
     ignored : collection of str
         Columns that do not matter.
     asked : collection of str
@@ -51,23 +46,21 @@ def match_writing(
 
     Returns
     -------
-    normal, batch : TableSource
+    normal, batch : Table
     notes : list of str
     """
     columns = [name for name in normal.names if name in batch.names and name not in ignored]
-    samples = _sample(normal, columns), _sample(batch, columns)
-    known, new = map(_cells, samples)
+    known, new = _sample(normal, columns), _sample(batch, columns)
     texts = [
         [name for name in columns if _is_text_beside(one[name], other[name])]
         for one, other in ((known, new), (new, known))
     ]
     normal, batch = normal.with_texts(texts[0]), batch.with_texts(texts[1])
+    zones, notes = _find_zones(normal, batch, columns)
     if any(texts):
-        samples = _sample(normal, columns), _sample(batch, columns)
-    zones, notes = _find_zones(*samples, (normal.name, batch.name))
+        known, new = _sample(normal, columns), _sample(batch, columns)
     if zones:
-        batch = change_values(batch, partial(_convert_zones, zones=zones))
-    known, new = map(_cells, samples)
+        batch = batch.in_zones(zones)
     changes = {}
     for name in columns:
         if name not in asked and (change := _compare(known[name], new[name])) is not None:
@@ -75,16 +68,18 @@ def match_writing(
     truths = {name: _truth_words(known[name], new[name]) for name in columns if name not in asked}
     truths = {name: words for name, words in truths.items() if words}
     if changes or truths:
-        normal = change_values(normal, partial(rewrite_columns, changes=changes))
-        normal = change_values(normal, partial(_write_truths, truths=truths))
+        normal = normal.with_changes(
+            {name: change.apply for name, change in changes.items()}
+            | {name: partial(write_truths, words=words) for name, words in truths.items()}
+        )
         notes.append(_note([*changes, *truths], batch.name, normal.name))
     return normal, batch, notes
 
 
-def match_model(table: TableSource, encoder: TabularEncoder) -> tuple[TableSource, list[str]]:
+def match_model(table: Table, encoder: TabularEncoder) -> tuple[Table, list[str]]:
     """Write numbers and dates of a table as a model knows them, if they differ."""
     plans = {name: encoder.plans_[name] for name in encoder.groups_ if name in table.names}
-    cells = _cells(_sample(table, list(plans)))
+    cells = _sample(table, list(plans))
     table = table.with_texts(
         [name for name, plan in plans.items() if plan.has_texts and not cells[name].is_text]
     )
@@ -95,7 +90,7 @@ def match_model(table: TableSource, encoder: TabularEncoder) -> tuple[TableSourc
             changes[name] = Rewriting(old, new)
     if not changes:
         return table, []
-    changed = change_values(table, partial(rewrite_columns, changes=changes))
+    changed = table.with_changes({name: change.apply for name, change in changes.items()})
     return changed, [_note(changes, table.name, "the model")]
 
 
@@ -144,67 +139,37 @@ def _truth_words(known: Cells, new: Cells) -> dict[float, str]:
     return {float(values[at]): new.levels[at] for at in order}
 
 
-def _write_truths(frame: pd.DataFrame, truths: Mapping[str, Mapping[float, str]]) -> pd.DataFrame:
-    """Return a table with true and false of some columns in other words."""
-
-    def write(value: object, words: Mapping[float, str]) -> object:
-        truth = BOOLEANS.get(str(value).strip().lower())
-        return value if truth is None else words.get(truth, value)
-
-    written = frame.copy(deep=False)
-    for name in frame:
-        if str(name) in truths:
-            values = frame[name].astype(object)
-            change = partial(write, words=truths[str(name)])
-            written[name] = values.map(change, na_action="ignore")
-    return written
-
-
 def _note(changes: Collection[str], table: str, other: str) -> str:
     names = list_some([repr(name) for name in changes])
     return f"{table} writes {names} in another way than {other}; the values are compared"
 
 
-def _sample(table: TableSource, columns: list[str]) -> pd.DataFrame:
+def _sample(table: Table, columns: list[str]) -> dict[str, Cells]:
     rows = np.linspace(0, table.n_rows - 1, min(table.n_rows, _SAMPLE)).astype(np.intp)
-    sample: pd.DataFrame = table.take(rows, columns)
-    return sample.set_axis([str(name) for name in sample.columns], axis=1)
-
-
-def _cells(frame: pd.DataFrame) -> dict[str, Cells]:
-    return {cells.name: cells for cells in frame_cells(frame) or ()}
+    return table.columns(columns, rows)
 
 
 def _find_zones(
-    normal: pd.DataFrame, batch: pd.DataFrame, names: tuple[str, str]
-) -> tuple[dict[str, Any], list[str]]:
+    normal: Table, batch: Table, columns: Collection[str]
+) -> tuple[dict[str, str], list[str]]:
     """Return the zones to convert columns of the batch to, and notes."""
     zones, local = {}, []
-    for name in normal.columns:
-        known, new = (getattr(frame[name].dtype, "tz", None) for frame in (normal, batch))
-        are_dates = normal[name].dtype.kind == batch[name].dtype.kind == "M"
-        if known is not None and new is not None and str(known) != str(new):
-            zones[name] = known
-        elif are_dates and (known is None) != (new is None):
+    known, new = normal.moments(), batch.moments()
+    for name in columns:
+        if name not in known or name not in new:
+            continue
+        if known[name] and new[name] and known[name] != new[name]:
+            zones[name] = known[name]
+        elif bool(known[name]) != bool(new[name]):
             local.append(name)
     notes = [
-        f"{names[1]}: {name!r} is converted to the time zone of {names[0]}, {zone}"
+        f"{batch.name}: {name!r} is converted to the time zone of {normal.name}, {zone}"
         for name, zone in zones.items()
     ]
     if local:
-        columns = list_some([repr(name) for name in local])
+        listed = list_some([repr(name) for name in local])
         notes.append(
-            f"only one of {names[0]} and {names[1]} has a time zone in {columns}; local times are "
-            "compared"
+            f"only one of {normal.name} and {batch.name} has a time zone in {listed}; local times "
+            "are compared"
         )
     return zones, notes
-
-
-def _convert_zones(frame: pd.DataFrame, zones: Mapping[str, Any]) -> pd.DataFrame:
-    new = {
-        name: frame[name].dt.tz_convert(zones[str(name)]) for name in frame if str(name) in zones
-    }
-    converted = frame.copy(deep=False)
-    for name, column in new.items():
-        converted[name] = column
-    return converted

@@ -13,13 +13,13 @@ from qms22._runtime.chunks import draw_rows
 from qms22._runtime.lazy_rows import LazyRows, SelectedRows
 from qms22.decisions.ruler import Ruler
 from qms22.detection.checks import OddCells, OwnOddness, TableChecks
-from qms22.detection.checks.base import Columns
 from qms22.detection.checks.joint import row_hashes
 from qms22.detection.encoding import EncodedTables
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
 from qms22.estimators.learned_rows import LearnedRows
 from qms22.tables import TabularEncoder
+from qms22.tables.columns.cells import Columns, part_of_rows, take_rows
 
 
 class ScoredRows(NamedTuple):
@@ -56,13 +56,13 @@ class TableScorer:
     checks: TableChecks
 
     def score(self, table: Any, *, is_part: bool = False) -> ScoredRows:
-        """Score some rows of a table.
+        """Score some rows of a table: its columns, or a data frame.
 
         With `is_part` the score of a row does not depend on the others; see `TableChecks.read`.
         """
-        positions, matrix = self.encoder.transform_part(table)
-        used = table if len(positions) == len(table) else table.iloc[positions]
-        rows = self.checks.read(self.encoder.typed_cells(used), is_part=is_part)
+        typed = self.encoder.typed_cells(table)
+        positions, matrix = self.encoder.transform_part(typed)
+        rows = self.checks.read(part_of_rows(typed, positions), is_part=is_part)
         if not len(positions):
             return ScoredRows(positions, np.empty(0), OddCells.empty(0))
         of_checks, odd = self.checks.look(rows)
@@ -168,8 +168,6 @@ def measure_normal(
     own = detector.score_normal(SelectedRows(LazyRows(encoded.known), places))
     own += learned.checks.weight * learned.checks.score_own(learned.normal, learned.own, places)
     checks = learned.checks
-    keys = row_hashes(
-        {name: learned.normal[name].take(places) for name in checks.names}, checks.names
-    )
+    keys = row_hashes(take_rows(learned.normal, places), checks.names)
     batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.names)
     return Ruler.of(LearnedRows.of_equal(batch, scores).replace_keyed(own, keys))

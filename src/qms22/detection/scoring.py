@@ -12,18 +12,18 @@ from qms22.detection.column_notes import note_dropped
 from qms22.detection.encoding import errors_named
 from qms22.detection.explaining import explain_rows, rows_to_explain
 from qms22.detection.result import Detection
-from qms22.detection.rows import Table, check_id, count_scored, flag_top
+from qms22.detection.rows import TableLike, check_id, count_scored, flag_top
 from qms22.detection.same_writing import match_model
 from qms22.detection.scorer import TableScorer
-from qms22.detection.streaming import in_memory, is_large, score_rows
+from qms22.detection.streaming import is_large, score_rows
 from qms22.models import SavedModel, load_model
-from qms22.tables import TableSource, TabularEncoder, open_table
+from qms22.tables import Table, TabularEncoder, open_table
 from qms22.tables.texts.words import list_some
 
 
 def score(
     model: SavedModel | str | PathLike[str],
-    table: Table,
+    table: TableLike,
     *,
     k: int | None = None,
     id: str | int | None = None,  # noqa: A002
@@ -36,7 +36,7 @@ def score(
     model : SavedModel or path
         With an encoder, as `qms22 detect --save-model` writes it: the file, or what
         `qms22.models.load_model` returns.
-    table : path, TableSource or data frame
+    table : path, Table or data frame
         As in `detect`. A file too large for memory is read chunk by chunk. Columns that the model
         does not use need not be there. For a column that it uses and that is not there, all rows
         have the usual value, with a note.
@@ -76,7 +76,7 @@ def score(
             f"{source.name} would take much of the memory there is, and is read part by part",
         )
     else:
-        source = in_memory(source)
+        source = source.load()
     source.check()
     known = [column.name for column in encoder.columns_]
     id_name = check_id(source, id)
@@ -95,9 +95,8 @@ def score(
     else:
         flagged = flag_top(scores, min(k, count_scored(scores)))
     rows = rows_to_explain(scores, flagged)
-    explained = source.take(rows)
-    columns = checks.read(encoder.typed_cells(explained), is_part=True)
-    found = explain_rows(scorer, explained, columns, {})
+    columns = checks.read(encoder.typed_cells(source.columns(rows=rows)), is_part=True)
+    found = explain_rows(scorer, columns, {})
     reasons = dict(zip(rows.tolist(), found, strict=True))
     return Detection(
         source,
@@ -125,7 +124,7 @@ def _load(model: SavedModel | str | PathLike[str]) -> SavedModel:
     return model
 
 
-def _note_lacking(encoder: TabularEncoder, source: TableSource) -> list[str]:
+def _note_lacking(encoder: TabularEncoder, source: Table) -> list[str]:
     """Return a note on columns that are used and not there; raise ValueError if none is there.
 
     With the usual value in all rows, such a column favors none of them. A model cannot do without

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from qms22._runtime.memory import memory_left
 from qms22._runtime.progress import progress_bar
-from qms22._runtime.stages import begin_stage
 from qms22.detection.checks import OddCells
 from qms22.detection.scorer import TableScorer
-from qms22.tables import TableSource
-from qms22.tables.sources.frame_source import FrameSource
+from qms22.tables import Table
+from qms22.tables.sources.compressed import SHARE_OF_MEMORY
 
 # Rows of each file to learn from. More of them hardly change the result, but take time.
 DEFAULT_DRAW = 100_000
@@ -22,29 +21,18 @@ LEAST_DRAW = 1000
 _CELLS_PER_CHUNK = 1 << 19
 _MOST_ROWS_PER_CHUNK = 1 << 16
 
-# Work in memory takes up to eight times the size of the values, and drawn rows should take no more
-# than half of the memory.
-_SHARE_OF_MEMORY = 1 / 8
+# Drawn rows should take no more than half of the memory.
 _SHARE_FOR_DRAW = 1 / 16
 
 
-def is_large(*sources: TableSource) -> bool:
+def is_large(*sources: Table) -> bool:
     """Return whether work on these tables, read whole, might not fit into memory.
 
     Data frames do not count: they are in memory already.
     """
-    n_bytes = sum(source.n_bytes for source in sources if not isinstance(source, FrameSource))
+    n_bytes = sum(source.n_bytes for source in sources if not source.is_loaded)
     left = memory_left()
-    return left is not None and n_bytes > _SHARE_OF_MEMORY * left
-
-
-def in_memory(source: TableSource) -> TableSource:
-    """Read a table whole, if it is not a data frame already."""
-    if isinstance(source, FrameSource):
-        return source
-    begin_stage(f"reading {source.title}")
-    frame = source.read()
-    return FrameSource(frame, source.name, source.notes, source)
+    return left is not None and n_bytes > SHARE_OF_MEMORY * left
 
 
 def rows_to_draw(n_columns: int) -> int:
@@ -62,7 +50,7 @@ def rows_per_chunk(n_columns: int) -> int:
 
 
 def score_rows(
-    source: TableSource, scorer: TableScorer, verbose: int
+    source: Table, scorer: TableScorer, verbose: int
 ) -> tuple[NDArray[np.float64], OddCells]:
     """Score every row of a table, chunk by chunk; NaN where a row is dropped."""
     scores = np.full(source.n_rows, np.nan)
@@ -73,12 +61,11 @@ def score_rows(
     n_checks = len(checks.checks) + len(checks.fitting.numbers)
     n_rows = rows_per_chunk(max(len(encoder.typical_row_), n_checks))
     began = time.perf_counter()
-    first = 0
     is_long = source.n_rows > n_rows
     with progress_bar("scoring", source.n_rows, enabled=verbose > 0 and is_long) as show:
         columns = [name for name in checks.names if name in source.names]
-        for chunk in source.chunks(columns, n_rows):
-            end = first + len(chunk)
+        for first, chunk in source.column_chunks(columns, n_rows):
+            end = min(first + n_rows, source.n_rows)
             try:
                 usable, found, of_chunk = scorer.score(chunk)
             except ValueError as error:
@@ -87,7 +74,6 @@ def score_rows(
             scores[first + usable] = found
             odd.put(first + usable, of_chunk)
             show(end, f"{end / (time.perf_counter() - began):,.0f} rows/s")
-            first = end
     if np.isnan(scores).all():
         raise ValueError("every unlabeled row has missing values; impute them instead")
     return scores, odd

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +14,9 @@ from qms22.decisions.moved_columns import MOST_COMPARED, ColumnPair, MovedColumn
 from qms22.decisions.verdict import Verdict, judge_batch
 from qms22.detection.calendar_columns import is_counter, says_when
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells, show_value
+from qms22.tables.columns.cells import Cells, Columns, part_of_rows, show_value
 from qms22.tables.columns.kinds import Kind
 from qms22.tables.texts.words import number_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 CONFIDENCE = 0.95
 
@@ -30,8 +26,8 @@ _COMPARED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "co
 
 def judge_tables(
     encoder: TabularEncoder,
-    normal: pd.DataFrame,
-    batch: pd.DataFrame,
+    normal: Columns,
+    batch: Columns,
     ignore: Collection[str],
     n_scored: int,
     bound: OutlierBound | None,
@@ -42,8 +38,8 @@ def judge_tables(
     ----------
     encoder : TabularEncoder
         Fitted to the known-normal rows.
-    normal, batch : DataFrame
-        As they were read, with missing cells.
+    normal, batch : mapping of str to Cells
+        All drawn rows as the encoder understands them, also those with missing cells.
     ignore : collection of str
         Columns that the user has asked to leave out.
     n_scored : int
@@ -63,7 +59,7 @@ def judge_tables(
 
 
 def pair_columns(
-    encoder: TabularEncoder, normal: pd.DataFrame, batch: pd.DataFrame, ignore: Collection[str]
+    encoder: TabularEncoder, normal: Columns, batch: Columns, ignore: Collection[str]
 ) -> list[ColumnPair]:
     """Return the columns of two tables that can be compared.
 
@@ -76,10 +72,9 @@ def pair_columns(
     rng = np.random.RandomState(0)
     cells = []
     for table in (normal, batch):
-        columns = {str(name): at for at, name in enumerate(table.columns)}
-        rows = draw_rows(len(table), MOST_COMPARED, rng)
-        part = table.iloc[rows, [columns[name] for name in names]]
-        cells.append(encoder.typed_cells(part) if names else {})
+        n_rows = len(next(iter(table.values())).values)
+        rows = draw_rows(n_rows, MOST_COMPARED, rng)
+        cells.append(part_of_rows({name: table[name] for name in names}, rows))
     asked = encoder.kinds or {}
     pairs = (
         _pair(cells[0][name], cells[1][name])

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from qms22.tables.encoder import TabularEncoder
     from qms22.tables.formats import open_table, read_table
     from qms22.tables.marker import read_mixed, split_marked
-    from qms22.tables.sources.source import TableSource
+    from qms22.tables.sources.table import Table
 
 __all__ = [
     "ColumnInfo",
-    "TableSource",
+    "Table",
     "TabularEncoder",
     "open_table",
     "read_mixed",
@@ -27,7 +27,7 @@ __all__ = [
 
 _HOMES = {
     "ColumnInfo": "qms22.tables.columns.plan",
-    "TableSource": "qms22.tables.sources.source",
+    "Table": "qms22.tables.sources.table",
     "TabularEncoder": "qms22.tables.encoder",
     "open_table": "qms22.tables.formats",
     "read_mixed": "qms22.tables.marker",

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qms22.tables.columns.asked_kinds import check_kinds
-from qms22.tables.columns.cells import Cells, array_cells, frame_cells
+from qms22.tables.columns.cells import Cells, Columns, array_cells, frame_cells
 from qms22.tables.columns.encoder_options import check_array_like, check_parameters
 from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
 from qms22.tables.columns.planning import plan_column
@@ -129,7 +129,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : data frame or array-like of shape (n_normal, n_features)
+        X : mapping of str to Cells, data frame or array-like of shape (n_normal, n_features)
             Known-normal rows.
 
         Returns
@@ -192,7 +192,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : data frame
+        X : mapping of str to Cells, or data frame
             Some of the rows; a column that it lacks has the typical value. If it has an index of
             integers, as in pandas, messages name rows by it.
 
@@ -213,7 +213,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         matrix = encode_columns(self._used_plans(), cells)
         return np.arange(len(matrix)), matrix
 
-    def encode_cells(self, cells: Mapping[str, Cells]) -> NDArray[np.float64]:
+    def encode_cells(self, cells: Columns) -> NDArray[np.float64]:
         """Return the matrix of columns that `typed_cells` has returned; raises as `transform`.
 
         Parameters
@@ -261,7 +261,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : data frame or array-like of shape (n_samples, n_features)
+        X : mapping of str to Cells, data frame or array-like of shape (n_samples, n_features)
             Any columns of a table, also ignored ones and ones that the encoder does not know.
 
         Returns
@@ -376,7 +376,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> list[Cells]:
         """Return the columns of a table; if `reset`, keep their number and names."""
-        columns = frame_cells(X)
+        columns = list(X.values()) if _are_columns(X) else frame_cells(X)
         is_frame = columns is not None
         if columns is None:
             check_array_like(X)
@@ -392,7 +392,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_names_in_ = np.array([cells.name for cells in columns], dtype=object)
         return columns
 
-    def _used_cells(self, cells: Mapping[str, Cells]) -> dict[str, Cells]:
+    def _used_cells(self, cells: Columns) -> dict[str, Cells]:
         return {name: cells[name] for name in self.groups_ if name in cells}
 
     def __sklearn_tags__(self) -> Any:
@@ -401,3 +401,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.allow_nan = self.missing == "impute"
         return tags
+
+
+def _are_columns(table: object) -> bool:
+    return isinstance(table, Mapping) and isinstance(next(iter(table.values()), None), Cells)

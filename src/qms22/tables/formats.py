@@ -6,29 +6,38 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qms22._runtime.warn import warn_user
 from qms22.tables.databases.database_place import DatabasePlace, find_database
-from qms22.tables.databases.database_source import DatabaseSource
+from qms22.tables.databases.database_source import read_query
 from qms22.tables.sources.archive import ZIP_START, archived_tables, is_workbook
-from qms22.tables.sources.arrow_source import ArrowSource, ArrowStreamSource
 from qms22.tables.sources.compressed import TableFile
-from qms22.tables.sources.csv_source import CsvSource
-from qms22.tables.sources.excel_source import ExcelSource
+from qms22.tables.sources.csv_file import read_csv
 from qms22.tables.sources.found_files import find_files
-from qms22.tables.sources.frame_source import FrameSource
-from qms22.tables.sources.json_source import JsonLinesSource, JsonSource
-from qms22.tables.sources.keel_source import KeelSource
-from qms22.tables.sources.parquet_source import ParquetSource
-from qms22.tables.sources.parts_source import PartsSource
-from qms22.tables.sources.source import BatchSource, EmptyTableError, FileSource, TableSource
+from qms22.tables.sources.json_file import read_json, read_json_lines
+from qms22.tables.sources.keel_file import read_keel
+from qms22.tables.sources.parts import join_tables
+from qms22.tables.sources.rows import (
+    ArrowRows,
+    Content,
+    EmptyTableError,
+    ParquetRows,
+    Rows,
+    StreamRows,
+)
 from qms22.tables.sources.suffixes import ARROW, JSON, JSON_LINES, PARQUET, TEXT, split_suffix
+from qms22.tables.sources.table import FrameTable, Table
 from qms22.tables.sources.text_encoding import SAMPLE, looks_binary
+from qms22.tables.sources.workbook import RATIO, read_sheet, visible_sheets
 from qms22.tables.texts.words import list_some
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # book.xlsx#* is all sheets of a workbook.
 EVERY_SHEET = "*"
@@ -37,22 +46,20 @@ _JSON_START = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*\{)')
 _OLD_EXCEL_START = b"\xd0\xcf\x11\xe0"
 # A stream of Arrow batches starts with a marker and the length of its schema.
 _ARROW_STARTS = (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
-# Compressed files of other formats are loaded into memory, as they are not read from start to end.
-_READ_FROM_START = (CsvSource, KeelSource, JsonSource, JsonLinesSource)
 
 
-def open_table(table: str | Path | TableSource | Any, *, name: str = "the frame") -> TableSource:
+def open_table(table: str | Path | Table | Any, *, name: str = "the frame") -> Table:
     r"""Open a table to read it whole or in parts.
 
     Parameters
     ----------
-    table : str, Path, list of these, data frame or TableSource
+    table : str, Path, list of these, data frame or Table
         A file of any format that `read_table` reads; a directory, whose files in all directories
         below are parts of one table, and directories called ``month=3`` give a column; a pattern
         such as ``"data/2024-*.csv"``; ``"-"`` for standard input; a list of all these, whose rows
         follow each other; a table or query of a database, ``"shop.db#orders"`` for a file of SQLite
         or DuckDB, ``"postgresql://user@host/shop#SELECT ..."`` for a server; a pandas or polars
-        frame or another one that narwhals supports; or a source, which is returned unchanged.
+        frame or another one that narwhals supports; or a `Table`, which is returned unchanged.
 
         Parts may have their columns in another order. A column that a part lacks is missing there.
         Workbooks, JSON documents, ARFF and KEEL files, compressed Parquet and Arrow files, and
@@ -62,7 +69,7 @@ def open_table(table: str | Path | TableSource | Any, *, name: str = "the frame"
 
     Returns
     -------
-    TableSource
+    Table
 
     Raises
     ------
@@ -77,29 +84,28 @@ def open_table(table: str | Path | TableSource | Any, *, name: str = "the frame"
     >>> with TemporaryDirectory() as folder:
     ...     path = Path(folder, "squares.csv")
     ...     _ = path.write_text("x,y\n1,1\n2,4\n3,9\n")
-    ...     source = open_table(path)
-    ...     source.n_rows, source.take([0, 2])["y"].tolist()
+    ...     table = open_table(path)
+    ...     table.n_rows, table.take([0, 2])["y"].tolist()
     (3, [1, 9])
     """
-    if isinstance(table, TableSource):
+    if isinstance(table, Table):
         return table
     if (place := find_database(table)) is not None:
-        return DatabaseSource(place)
+        return _open_query(place)
     if isinstance(table, list | tuple) and all(map(_is_place, table)):
         return _join([open_table(each) for each in table])
     if not isinstance(table, str | os.PathLike):
-        return FrameSource(table, name)
+        return FrameTable(table, name)
     if str(table) == "-":
         return _open_file(TableFile.standard_input())
     found = find_files(table)
-    sources = [_open_file(TableFile(path), found.inner) for path in found.paths]
-    keys = [dict(each) for each in found.keys]
-    if len(sources) == 1 and not keys[0]:
-        return sources[0]
-    return PartsSource(sources, str(table), keys, _left_out(str(table), found.left_out))
+    parts = [_open_file(TableFile(path), found.inner) for path in found.paths]
+    if len(parts) == 1 and not found.keys[0]:
+        return parts[0]
+    return join_tables(parts, str(table), found.keys, _left_out(str(table), found.left_out))
 
 
-def read_table(path: str | Path | list[str | Path]) -> Any:
+def read_table(path: str | Path | list[str | Path]) -> pd.DataFrame:
     r"""Read a table from a file.
 
     The format is given by the file's suffix or, if that is unknown, by its content. Any file may be
@@ -155,35 +161,45 @@ def read_table(path: str | Path | list[str | Path]) -> Any:
     >>> frame["height"].tolist()
     [1.7, 1.8]
     """
-    source = open_table(path)
-    frame = source.read()
-    warn_of_notes(source)
+    table = open_table(path)
+    frame = table.read()
+    warn_of_notes(table)
     return frame
 
 
-def warn_of_notes(source: TableSource) -> None:
+def warn_of_notes(table: Table) -> None:
     """Warn of what was guessed or left out to read a table."""
-    for note in source.notes:
+    for note in table.notes:
         warn_user(note)
 
 
 def _is_place(table: Any) -> bool:
-    return isinstance(table, str | os.PathLike | TableSource | DatabasePlace)
+    return isinstance(table, str | os.PathLike | Table | DatabasePlace)
 
 
-def _join(sources: list[TableSource]) -> TableSource:
+def _join(tables: list[Table]) -> Table:
     """Return tables as one table."""
-    if not sources:
+    if not tables:
         raise ValueError("a list of tables is empty; give at least one table")
-    if len(sources) == 1:
-        return sources[0]
-    parts = [source for source in sources if isinstance(source, BatchSource)]
-    if len(parts) < len(sources):
+    if len(tables) == 1:
+        return tables[0]
+    if any(isinstance(table, FrameTable) for table in tables):
         raise ValueError("a list of tables may not hold data frames; join them by pandas.concat")
-    return PartsSource(parts)
+    return join_tables(tables)
 
 
-def _open_file(file: TableFile, inner: str | None = None) -> BatchSource:
+def _open_query(place: DatabasePlace) -> Table:
+    """Run a query, whose rows go part by part into a temporary file.
+
+    So every pass reads the same rows, whatever others write meanwhile, and the table may be larger
+    than memory.
+    """
+    rows = read_query(place)
+    title = place.short_name or place.database
+    return Table(place.name, lambda: Content(rows), lambda: rows.n_bytes, title)
+
+
+def _open_file(file: TableFile, inner: str | None = None) -> Table:
     """Open a file; `inner` is the sheet of a workbook, or the file in an archive, to read."""
     with file.open() as stream:
         head = stream.read(SAMPLE)
@@ -192,66 +208,80 @@ def _open_file(file: TableFile, inner: str | None = None) -> BatchSource:
     if file.is_compressed and head.startswith((ZIP_START, _OLD_EXCEL_START)):
         file.load()
     if head.startswith(_OLD_EXCEL_START) or (head.startswith(ZIP_START) and is_workbook(file)):
-        if inner == EVERY_SHEET:
-            return _open_every_sheet(ExcelSource(file))
-        return ExcelSource(file, inner)
+        return _open_every_sheet(file) if inner == EVERY_SHEET else _open_sheet(file, inner)
     if head.startswith(ZIP_START):
         return _open_archive(file, inner)
     if inner is not None:
         raise ValueError(f"{file.path} is neither a workbook nor an archive; leave out '#{inner}'")
-    source = _source_class(head, split_suffix(file.path)[1])
-    if file.is_compressed and source not in _READ_FROM_START:
-        file.load()
-    return source(file)
+    name, title = str(file.path), file.path.name
+    read = _format_of(head, split_suffix(file.path)[1])
+    if not isinstance(read, type):
+        return Table(name, partial(read, file), lambda: file.n_bytes, title)
+    if file.is_compressed:
+        file.load()  # not read from start to end
+    rows = read(file)
+
+    def n_bytes() -> int:
+        # A Parquet file may be far smaller than its values.
+        is_packed = isinstance(rows, ParquetRows)
+        return max(file.n_bytes, 8 * rows.n_rows * len(rows.names) if is_packed else 0)
+
+    return Table(name, lambda: Content(rows), n_bytes, title)
 
 
-def _open_every_sheet(book: ExcelSource) -> BatchSource:
+def _open_sheet(file: TableFile, sheet: str | None) -> Table:
+    end = "" if sheet is None else f"#{sheet}"
+    read = partial(read_sheet, file, sheet)
+    return Table(f"{file.path}{end}", read, lambda: RATIO * file.n_bytes, file.path.name + end)
+
+
+def _open_every_sheet(file: TableFile) -> Table:
     """Return the sheets of a workbook as one table, without those that have other columns."""
-    columns: dict[ExcelSource, frozenset[str]] = {}
-    for sheet in book.every_sheet():
+    columns: dict[Table, frozenset[str]] = {}
+    for sheet in (_open_sheet(file, name) for name in visible_sheets(file)):
         with suppress(EmptyTableError):
             columns[sheet] = frozenset(sheet.names)
     if not columns:
         raise EmptyTableError(
-            f"{book.name} has no sheet with a header and rows; give a workbook with a table"
+            f"{file.path} has no sheet with a header and rows; give a workbook with a table"
         )
     usual = Counter(columns.values()).most_common(1)[0][0]
     others = [sheet for sheet, names in columns.items() if 2 * len(names & usual) < len(usual)]
     notes = []
     if others:
         names = [repr(sheet.name.rpartition("#")[2]) for sheet in others]
-        notes.append(f"{book.name}: sheets with other columns left out: {list_some(names)}")
+        notes.append(f"{file.path}: sheets with other columns left out: {list_some(names)}")
     parts = [sheet for sheet in columns if sheet not in others]
-    return PartsSource(parts, f"{book.name}#{EVERY_SHEET}", notes=notes, noun="sheets")
+    return join_tables(parts, f"{file.path}#{EVERY_SHEET}", notes=notes, noun="sheets")
 
 
-def _open_archive(file: TableFile, inner: str | None) -> BatchSource:
+def _open_archive(file: TableFile, inner: str | None) -> Table:
     members, left_out = archived_tables(file, inner)
     notes = _left_out(str(file.path), left_out)
-    sources = [_open_file(member) for member in members]
-    if len(sources) == 1 and not notes:
-        return sources[0]
-    return PartsSource(sources, str(file.path), notes=notes)
+    parts = [_open_file(member) for member in members]
+    if len(parts) == 1 and not notes:
+        return parts[0]
+    return join_tables(parts, str(file.path), notes=notes)
 
 
 def _left_out(where: str, names: Sequence[str]) -> list[str]:
     return [f"{where}: not tables, and left out: {list_some(list(names))}"] if names else []
 
 
-def _source_class(head: bytes, suffix: str) -> type[FileSource]:
-    """Return the class that reads a format, chosen by the suffix or the start of the content."""
+def _format_of(head: bytes, suffix: str) -> Callable[[TableFile], Content] | type[Rows]:
+    """Return what reads a format, chosen by the suffix or the start of the content."""
     if suffix in JSON or _JSON_START.match(head):
-        return JsonLinesSource if suffix in JSON_LINES or _has_lines(head) else JsonSource
+        return read_json_lines if suffix in JSON_LINES or _has_lines(head) else read_json
     has_own_start = suffix not in TEXT
     is_binary = has_own_start and looks_binary(head)
     if suffix in PARQUET or (is_binary and head.startswith(b"PAR1")):
-        return ParquetSource
+        return ParquetRows
     if suffix in ARROW or (is_binary and head.startswith(_ARROW_STARTS)):
-        return ArrowSource if head.startswith(b"ARROW1") else ArrowStreamSource
+        return ArrowRows if head.startswith(b"ARROW1") else StreamRows
     # Tables of other formats are called .dat too.
     if suffix == ".arff" or (has_own_start and _KEEL_START.match(head)):
-        return KeelSource
-    return CsvSource
+        return read_keel
+    return read_csv
 
 
 def _has_lines(head: bytes) -> bool:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qms22.tables.formats import open_table
-from qms22.tables.sources.source import TableSource
+from qms22.tables.sources.table import Table
 from qms22.tables.texts.words import NO, NORMAL_WORDS, YES, canonical, list_some
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Values that mean normal in a column that marks the normal rows, and those that mean unknown.
 _MARKS = YES | {"x", "t"}
@@ -25,13 +28,13 @@ Value = str | float | bool
 
 
 def read_mixed(
-    table: str | Path | TableSource, marker: str, *, normal: Value | Sequence[Value] | None = None
-) -> tuple[Any, Any]:
+    table: str | Path | Table, marker: str, *, normal: Value | Sequence[Value] | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read a table in which a column marks the known-normal rows.
 
     Parameters
     ----------
-    table : path, data frame or TableSource
+    table : path, data frame or Table
         As in `open_table`.
     marker : str
         Name of that column.
@@ -48,8 +51,12 @@ def read_mixed(
 
 
 def split_marked(
-    table: Any, marker: str, *, normal: Value | Sequence[Value] | None = None, name: str = "table"
-) -> tuple[Any, Any]:
+    table: pd.DataFrame,
+    marker: str,
+    *,
+    normal: Value | Sequence[Value] | None = None,
+    name: str = "table",
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Split a table by the column that marks the known-normal rows.
 
     Parameters

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from qms22.tables import open_table, read_table
 from qms22.tables.databases.database_place import DatabasePlace, find_database
-from qms22.tables.databases.database_source import DatabaseSource, write_database
+from qms22.tables.databases.database_source import write_database
+from qms22.tables.sources.spool import SpooledRows
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("sqlalchemy")
@@ -161,8 +162,10 @@ def test_every_pass_reads_the_same_rows(shop: Path) -> None:
 
 def test_the_temporary_file_goes_with_the_source(shop: Path) -> None:
     source = open_table(f"{shop}#orders")
-    assert isinstance(source, DatabaseSource)
-    folder = source.file.path.parent
+    rows = source.content.rows
+    assert isinstance(rows, SpooledRows)
+    folder = rows.folder
+    del rows
     assert folder.stat().st_mode & 0o077 == 0
     del source
     gc.collect()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from table_files import assert_same_in_parts, write
 
 from qms22.tables import open_table, read_table
-from qms22.tables.sources import csv_dialect, csv_source
+from qms22.tables.sources import compressed, csv_dialect, csv_file
 
 pytest.importorskip("pyarrow")
 
@@ -130,7 +130,7 @@ def test_all_cells_have_a_say_in_the_type(
     path = write(tmp_path / "a.csv", f"n,x\n{rows}9,{last}\n")
     assert_same_in_parts(path, block=64)
     expected = read_table(path)
-    monkeypatch.setattr(csv_source, "BLOCK", 64)
+    monkeypatch.setattr(csv_file, "BLOCK", 64)
     for chunk in open_table(path).chunks(n_rows=10):
         assert (chunk.dtypes == expected.dtypes).all()
 
@@ -171,8 +171,8 @@ def test_any_text(
 
 
 def test_faults_far_into_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_source, "BLOCK", 4096)
-    monkeypatch.setattr(csv_source, "MOST_KEPT", 0)
+    monkeypatch.setattr(csv_file, "BLOCK", 4096)
+    monkeypatch.setattr(compressed, "SHARE_OF_MEMORY", 0.0)
     rows = "".join(f"{at},{at % 7}\n" for at in range(5000))
     path = tmp_path / "a.csv"
     for last, words in {
@@ -187,32 +187,15 @@ def test_faults_far_into_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert open_table(path).take([5000])["y"].tolist() == ["é"]
 
 
-def test_a_file_that_changes_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_source, "MOST_KEPT", 0)
-    path = tmp_path / "a.csv"
-    path.write_text("x,y\n1,2\n3,4\n")
-    source = open_table(path)
-    assert source.n_rows == 2
-    path.write_text("x,y\n1,2\n")
-    with pytest.raises(ValueError, match="has changed while it was read"):
-        list(source.chunks())
-
-
-def test_cells_are_parsed_once_if_the_file_is_small(tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share: float) -> None:
+    monkeypatch.setattr(compressed, "SHARE_OF_MEMORY", share)
     source = open_table(write(tmp_path / "a.csv", "x,y\n1,2\n3,4\n"))
     assert source.n_rows == 2
     (tmp_path / "a.csv").unlink()
     assert source.take([1], ["y"])["y"].tolist() == [4]
     assert source.read()["x"].tolist() == [1, 3]
-
-
-def test_large_files_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_source, "MOST_KEPT", 0)
-    source = open_table(write(tmp_path / "a.csv", "x,y\n1,2\n3,4\n"))
-    assert source.read()["x"].tolist() == [1, 3]
-    (tmp_path / "a.csv").unlink()
-    with pytest.raises(ValueError, match="there is no file"):
-        source.read()
+    assert source.with_texts(["x"]).read()["x"].tolist() == ["1", "3"]
 
 
 def test_words_for_true_and_false(tmp_path: Path) -> None:
@@ -247,7 +230,7 @@ def test_names_and_cells_longer_than_the_csv_module_reads(tmp_path: Path) -> Non
 def test_a_header_without_an_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_source, "_HEAD", 1000)
+    monkeypatch.setattr(csv_file, "_HEAD", 1000)
     names = ",".join(f"name_{at}" for at in range(1 << 16))
     with pytest.raises(ValueError, match=r"a\.csv has column names of more than 1000 characters"):
         read_table(write(tmp_path / "a.csv", names))
@@ -259,10 +242,12 @@ def test_python_does_not_end_while_pyarrow_reads_ahead(tmp_path: Path, after: st
     rows = b"0.12345,1.23456,2.34567,3.45678\n" * 10_000
     (tmp_path / "a.csv").write_bytes(b"x,y,z,u\n" + rows + after.encode() + rows * 250)
     code = """
-from qms22.tables import open_table
-from qms22.tables.sources import csv_source
-source = open_table("a.csv")
-batches = source._parse(["0"], 1 << 20, csv_source.Repair(source._dialect, "a.csv"))
+from pathlib import Path
+from qms22.tables.sources.compressed import TableFile
+from qms22.tables.sources import csv_file
+csv_file._LARGE_BLOCK = 1 << 20
+text = csv_file._Text(TableFile(Path("a.csv")))
+batches = text._parse(csv_file.Repair(text._dialect, "a.csv"), is_ragged=False)
 next(batches)
 next(batches)
 raise KeyboardInterrupt

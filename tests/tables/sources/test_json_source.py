@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from table_files import assert_same_in_parts, people, write
 
 from qms22.tables import open_table, read_table
-from qms22.tables.sources import json_source
+from qms22.tables.sources import json_file
 
 RECORDS: list[dict[str, Any]] = [
     {"n": 1, "place": {"city": "Rome", "at": {"x": 1.5}}, "tags": ["a", 1]},
@@ -72,8 +72,7 @@ def test_lines_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         write(tmp_path / name, packed)
         pd.testing.assert_frame_equal(read_table(tmp_path / name), people())
         assert_same_in_parts(tmp_path / name)
-    monkeypatch.setattr(json_source, "_RECORDS", 7)
-    monkeypatch.setattr(json_source, "_MOST_KEPT", 0)
+    monkeypatch.setattr(json_file, "_RECORDS", 7)
     assert_same_in_parts(tmp_path / "a.jsonl")
 
 

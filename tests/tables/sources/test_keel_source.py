@@ -9,19 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keel_files import HEADER
 
-from qms22.tables import open_table
+from qms22.tables import Table, open_table
 from qms22.tables.sources.compressed import TableFile
-from qms22.tables.sources.keel_source import KeelSource
+from qms22.tables.sources.keel_file import read_keel
 
 
-def read(text: str, encoding: str = "utf-8") -> KeelSource:
-    source = KeelSource(TableFile(Path("toy.dat"), text.encode(encoding)))
+def read(text: str, encoding: str = "utf-8") -> Table:
+    file = TableFile(Path("toy.dat"), text.encode(encoding))
+    source = Table("toy.dat", lambda: read_keel(file), lambda: file.n_bytes)
     assert source.n_rows
     return source
 
 
-def column(table: KeelSource, name: str) -> list[Any]:
-    return list(table.cells[name].to_array())
+def column(table: Table, name: str) -> list[Any]:
+    return list(table.columns([name])[name].to_array())
 
 
 def test_declared_numbers_are_numbers_and_sets_are_text() -> None:
@@ -61,8 +62,8 @@ def test_missing_values() -> None:
     rows = ["?,0.5,3,negative", "F,<null>,7,positive", "I,0.5, ?,positive", "<NULL>,,1,negative"]
     table = read(HEADER + "\n".join(rows))
     assert column(table, "Sex") == [None, "F", "I", None]
-    assert list(table.cells["Length"].missing) == [False, True, False, True]
-    assert list(table.cells["Rings"].missing) == [False, False, True, False]
+    assert list(table.columns()["Length"].missing) == [False, True, False, True]
+    assert list(table.columns()["Rings"].missing) == [False, False, True, False]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
@@ -186,7 +187,7 @@ def test_what_was_written_is_read(written: tuple[list[str], list[list[Any]], str
     table = read(text)
     assert table.names == expected_names
     assert table.label == expected_names[-1]
-    for expected, found in zip(columns, table.cells.values(), strict=True):
+    for expected, found in zip(columns, table.columns().values(), strict=True):
         assert list(found.missing) == [value is None for value in expected]
         present = [value for value in expected if value is not None]
         assert list(found.to_array()[~found.missing]) == present

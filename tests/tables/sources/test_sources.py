@@ -18,9 +18,7 @@ from table_files import (
 )
 
 from qms22.tables import open_table
-from qms22.tables.sources.arrow_source import ArrowSource
-from qms22.tables.sources.parquet_source import ParquetSource
-from qms22.tables.sources.renamed_source import rename_columns
+from qms22.tables.sources.rows import ArrowRows, ParquetRows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -55,8 +53,8 @@ def test_many_small_and_one_large_batch(tmp_path: Path) -> None:
         pq.write_table(table, tmp_path / "a.parquet", row_group_size=size)
         with pa.ipc.new_file(tmp_path / "a.arrow", table.schema) as file:
             file.write_table(table, max_chunksize=size)
-        assert isinstance(open_table(tmp_path / "a.parquet"), ParquetSource)
-        assert isinstance(open_table(tmp_path / "a.arrow"), ArrowSource)
+        assert isinstance(open_table(tmp_path / "a.parquet").content.rows, ParquetRows)
+        assert isinstance(open_table(tmp_path / "a.arrow").content.rows, ArrowRows)
         assert_same_in_parts(tmp_path / "a.parquet")
         assert_same_in_parts(tmp_path / "a.arrow")
 
@@ -95,7 +93,7 @@ def test_columns_as_texts(tmp_path: Path) -> None:
     (chunk,) = texts.chunks(["c", "b"])
     assert chunk["b"].tolist() == ["TRUE", "false"]
     assert source.read()["a"].tolist() == [1.1, 1000.0]
-    renamed = rename_columns(source, {"a": "x"}).with_texts(["x"])
+    renamed = source.renamed({"a": "x"}).with_texts(["x"])
     assert renamed.read()["x"].tolist() == ["1.10", "1e3"]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from table_files import assert_same_in_parts, write
 
 from qms22.tables import open_table, read_table
-from qms22.tables.sources import csv_source
+from qms22.tables.sources import compressed, csv_file
 from qms22.tables.sources.header import find_header, unique_names
 
 pytest.importorskip("pyarrow")
@@ -143,8 +143,8 @@ def test_rows_that_look_like_footers(tmp_path: Path) -> None:
 
 
 def test_a_footer_far_into_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_source, "BLOCK", 1 << 14)
-    monkeypatch.setattr(csv_source, "MOST_KEPT", 0)
+    monkeypatch.setattr(csv_file, "BLOCK", 1 << 14)
+    monkeypatch.setattr(compressed, "SHARE_OF_MEMORY", 0.0)
     rows = "".join(f"{at};{at % 7},5;ä\n" for at in range(40_000))
     for codec in ("utf-8", "utf-8-sig", "utf-16", "latin-1"):
         path = tmp_path / f"{codec}.csv"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns.cells import Cells
-
-# The columns of some rows, as the encoder understands them.
-Columns: TypeAlias = Mapping[str, Cells]
+from qms22.tables.columns.cells import Cells, Columns
 
 # Write a number of a column as its table does.
 Shower: TypeAlias = Callable[[str, float], str]

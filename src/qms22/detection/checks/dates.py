@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.detection.checks.base import Columns, Shower, count_text, share_of_rows, shown_cells
+from qms22.detection.checks.base import Shower, count_text, share_of_rows, shown_cells
 from qms22.detection.checks.single import ColumnCheck
 from qms22.estimators.surprise import LevelReference, NumberReference, gaps_on_circle
-from qms22.tables.columns.cells import Cells, show_value
+from qms22.tables.columns.cells import Cells, Columns, show_value
 
 _DAY = 86_400e6  # microseconds
 _MINUTE = 60e6

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.detection.checks.base import Columns, Shower, listed, shown_cells
+from qms22.detection.checks.base import Shower, listed, shown_cells
 from qms22.detection.checks.single import LevelCheck
 from qms22.estimators.relations import Prediction, RelationInputs, Relations
 from qms22.estimators.surprise import NumberReference
+from qms22.tables.columns.cells import Columns
 
 # Levels in a smaller share of the normal rows say little about other columns.
 _LEAST_SHARE = 0.005

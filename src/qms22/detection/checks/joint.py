@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,17 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import poisson  # type: ignore[import-untyped, unused-ignore]
 
-from qms22.detection.checks.base import (
-    Columns,
-    Shower,
-    count_text,
-    listed,
-    share_of_rows,
-    shown_cells,
-)
+from qms22.detection.checks.base import Shower, count_text, listed, share_of_rows, shown_cells
 from qms22.detection.checks.single import ColumnCheck, LevelCheck
 from qms22.estimators.surprise import LevelReference
-from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.cells import Cells, Columns
 
 # Columns with more levels make too many pairs for the rows there are.
 MOST_LEVELS_IN_PAIR = 30
@@ -285,19 +277,11 @@ def row_hashes(rows: Columns, names: Sequence[str]) -> NDArray[np.int64]:
 
 def _cell_hashes(cells: Cells) -> NDArray[np.uint64]:
     if cells.is_text:
-        of_levels: NDArray[np.uint64] = _level_hashes(cells.levels)[cells.values]
+        of_levels: NDArray[np.uint64] = cells.level_hashes[cells.values]
         return of_levels
     # One NaN for all of them, and 0 for -0.
     plain = np.where(np.isnan(cells.values), np.nan, cells.values + 0.0)
     values: NDArray[np.uint64] = plain.view(np.uint64)
     if cells.words is not None:
-        values = np.where(cells.words >= 0, _level_hashes(cells.levels)[cells.words], values)
+        values = np.where(cells.words >= 0, cells.level_hashes[cells.words], values)
     return values
-
-
-def _level_hashes(levels: Sequence[str]) -> NDArray[np.uint64]:
-    """Return a number for each level, the same in every run, and one for missing cells."""
-    codes = [
-        zlib.crc32(level.encode("utf-8", "surrogatepass")) + (len(level) << 32) for level in levels
-    ]
-    return np.array([*codes, 0], dtype=np.uint64)

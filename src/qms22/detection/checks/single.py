@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.detection.checks.base import Columns, Shower, count_text, share_of_rows, shown_cells
+from qms22.detection.checks.base import Shower, count_text, share_of_rows, shown_cells
 from qms22.estimators.surprise import LevelReference, NumberReference
-from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.columns.typed import to_levels
 from qms22.tables.texts.words import number_text
 
@@ -111,7 +111,7 @@ class LevelCheck(ColumnCheck):
         if cells.is_text:
             counts = np.bincount(cells.values + 1, minlength=len(cells.levels) + 1)
             reference = LevelReference(counts)
-            return cls((cells.name,), cells.levels, np.empty(0), reference)
+            return cls((cells.name,), tuple(cells.levels), np.empty(0), reference)
         gaps = np.isnan(cells.values)
         present = cells.values[~gaps]
         # Some rows tell that there are many values, which is quick.
@@ -140,13 +140,11 @@ class LevelCheck(ColumnCheck):
         """Return the numbers of levels; -1 for those that no normal row has."""
         if self.levels and not cells.is_text:
             cells = to_levels(cells)
-        if cells.is_text and cells.levels is self.levels:
-            return cells.values + 1
         if cells.is_text:
             levels = self.levels or [number_text(value) for value in self.values.tolist()]
-            known = {level: at + 1 for at, level in enumerate(levels)}
-            numbers = [known.get(level, -1) for level in cells.levels]
-            of_texts: NDArray[np.intp] = np.array([*numbers, 0], dtype=np.intp)[cells.values]
+            places = cells.level_places(levels)
+            numbers = np.append(np.where(places < 0, -1, places + 1), 0)
+            of_texts: NDArray[np.intp] = numbers[cells.values]
             return of_texts
         # One more value, which none is equal to: all cells of normal rows may be missing.
         values = np.append(self.values, np.nan)
@@ -194,7 +192,7 @@ class PresenceCheck(ColumnCheck):
     @classmethod
     def learn(cls, cells: Cells) -> PresenceCheck:
         """Learn from the known-normal rows."""
-        words = cells.levels if cells.words is not None else ()
+        words = tuple(cells.levels) if cells.words is not None else ()
         check = cls((cells.name,), words, LevelReference(np.empty(0, dtype=np.intp)))
         counts = np.bincount(check.codes(cells), minlength=2 + len(words))
         return cls((cells.name,), words, LevelReference(counts))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.detection.checks.base import Check, Columns, Shower
+from qms22.detection.checks.base import Check, Shower
 from qms22.detection.checks.dates import (
     AbsurdDateCheck,
     IntervalCheck,
@@ -35,7 +35,7 @@ from qms22.detection.checks.single import (
 from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.weights import excess, excess_weight
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.columns.date_parts import DAY
 from qms22.tables.columns.plan import ColumnPlan
 

@@ -3,27 +3,67 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from functools import cached_property
 from numbers import Real
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.packages import need
 from qms22.tables.texts.words import number_text
+
+if TYPE_CHECKING:
+    import narwhals.stable.v1 as nw
+    import pandas as pd
+    import pyarrow as pa
 
 Form = Literal["number", "boolean", "date", "text", "category", "other"]
 
 _EPOCH = datetime(1970, 1, 1)
+_DAY = 86_400e6  # microseconds
+# Units of Arrow's times in microseconds; of nanoseconds a part.
+_MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 1}
 
 # As Python writes booleans; and the longest text, with some blanks, that may be one of them.
 _TRUTHS = frozenset({"True", "False"})
 _LONGEST_TRUTH = 8
+
+
+class Levels(tuple[str, ...]):
+    """Different texts; what parts of a column ask about them is computed once for all parts."""
+
+    @classmethod
+    def of(cls, texts: tuple[str, ...]) -> Levels:
+        """Return texts as levels."""
+        return texts if isinstance(texts, cls) else cls(texts)
+
+    @cached_property
+    def _places(self) -> dict[int, tuple[Sequence[str], NDArray[np.intp]]]:
+        return {}
+
+    def places_in(self, known: Sequence[str]) -> NDArray[np.intp]:
+        """Return the position of each text among known ones, -1 for others."""
+        found = self._places.get(id(known))
+        if found is None or found[0] is not known:
+            numbers = {level: at for at, level in enumerate(known)}
+            places = np.fromiter((numbers.get(level, -1) for level in self), np.intp, len(self))
+            found = self._places[id(known)] = (known, places)
+        return found[1]
+
+    @cached_property
+    def hashes(self) -> NDArray[np.uint64]:
+        """As in `Cells.level_hashes`."""
+        codes = [
+            zlib.crc32(level.encode("utf-8", "surrogatepass")) + (len(level) << 32)
+            for level in self
+        ]
+        return np.array([*codes, 0], dtype=np.uint64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +81,7 @@ class Cells:
         texts, positions in `levels`, with -1 for missing values.
     levels : tuple of str
         The different texts, in the order in which they occur; with `words`, those of the words.
-    numbers : sequence of int, optional
+    numbers : ndarray of int, optional
         The numbers of the rows in the table that they come from.
     words : ndarray of shape (n,), optional
         In a column of numbers, booleans or dates: the positions in `levels` of cells with a text
@@ -52,8 +92,20 @@ class Cells:
     form: Form
     values: NDArray[Any]
     levels: tuple[str, ...] = ()
-    numbers: Sequence[int] | None = None
+    numbers: NDArray[np.integer[Any]] | None = None
     words: NDArray[np.intp] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", Levels.of(self.levels))
+
+    def level_places(self, known: Sequence[str]) -> NDArray[np.intp]:
+        """Return the position of each level among known texts, -1 for others."""
+        return Levels.of(self.levels).places_in(known)
+
+    @property
+    def level_hashes(self) -> NDArray[np.uint64]:
+        """A number for each level, the same in every run, and one for missing cells at the end."""
+        return Levels.of(self.levels).hashes
 
     @property
     def is_text(self) -> bool:
@@ -77,13 +129,21 @@ class Cells:
         texts: NDArray[np.object_] = np.array([*self.levels, None], dtype=np.object_)[self.values]
         return texts
 
+    def to_series(self) -> pd.Series:
+        """Return the values as a column of pandas."""
+        import pandas as pd
+
+        if self.form != "date":
+            return pd.Series(self.to_array())
+        return pd.Series(pd.to_datetime(self.values, unit="us"))
+
     def take(self, rows: NDArray[np.intp]) -> Cells:
         """Return some of the rows."""
-        numbers = None if self.numbers is None else np.asarray(self.numbers)[rows].tolist()
+        numbers = None if self.numbers is None else self.numbers[rows]
         words = None if self.words is None else self.words[rows]
         return replace(self, values=self.values[rows], numbers=numbers, words=words)
 
-    def part(self, rows: slice) -> Cells:
+    def part(self, rows: slice | NDArray[np.intp]) -> Cells:
         """Return some of the rows as a table of their own: with the levels that occur in them."""
         part = replace(self, values=self.values[rows])
         if self.numbers is not None:
@@ -91,12 +151,19 @@ class Cells:
         codes = self.values if self.is_text else self.words
         if codes is None:
             return part
-        there, places = np.unique(codes[rows], return_inverse=True)
-        n_missing = np.count_nonzero(there < 0)
-        levels = tuple(self.levels[code] for code in there[n_missing:].tolist())
+        codes = codes[rows]
+        present = np.flatnonzero(codes >= 0)[::-1]
+        first = np.full(len(self.levels), -1, dtype=np.intp)
+        first[codes[present]] = present  # the last one stays, which is the first row
+        there = np.flatnonzero(first >= 0)
+        # In the order in which they occur.
+        order = there[np.argsort(first[there])].tolist()
+        renumbered = np.full(len(self.levels) + 1, -1, dtype=np.intp)
+        renumbered[order] = np.arange(len(order))
+        levels = Levels(self.levels[code] for code in order)
         if self.is_text:
-            return replace(part, values=places - n_missing, levels=levels)
-        return replace(part, words=places - n_missing, levels=levels)
+            return replace(part, values=renumbered[codes], levels=levels)
+        return replace(part, words=renumbered[codes], levels=levels)
 
     def number(self, row: int) -> int:
         """Return the number of a row in its table, or its position."""
@@ -110,9 +177,18 @@ class Cells:
         return repr(self.levels[value]) if self.is_text else show_value(self.form, float(value))
 
 
-def take_rows(cells: Mapping[str, Cells], rows: NDArray[np.intp]) -> dict[str, Cells]:
+# The columns of a table, or of some rows of it, by name.
+Columns: TypeAlias = Mapping[str, Cells]
+
+
+def take_rows(columns: Columns, rows: NDArray[np.intp]) -> dict[str, Cells]:
     """Return some rows of a table."""
-    return {name: column.take(rows) for name, column in cells.items()}
+    return {name: cells.take(rows) for name, cells in columns.items()}
+
+
+def part_of_rows(columns: Columns, rows: slice | NDArray[np.intp]) -> dict[str, Cells]:
+    """Return some rows of a table as a table of their own."""
+    return {name: cells.part(rows) for name, cells in columns.items()}
 
 
 def show_value(form: str, value: float) -> str:
@@ -136,12 +212,13 @@ def _level(value: object) -> str | None:
     return text if text.strip() else None
 
 
-def as_narwhals(table: Any, name: str = "the table") -> Any:
+def as_narwhals(table: Any, name: str = "the table") -> nw.DataFrame[Any] | None:
     """Return a data frame as narwhals frame, or None if it is not a data frame.
 
     Raise ValueError if it is lazy, or if two columns have the same name as text.
     """
-    nw = need("narwhals.stable.v1", name)
+    import narwhals.stable.v1 as nw
+
     if type(table).__name__ == "LazyFrame":
         raise ValueError(f"{name} is a lazy frame, which is not read yet; call its collect() first")
     try:
@@ -183,7 +260,8 @@ def frame_cells(table: Any) -> list[Cells] | None:
     index = getattr(table, "index", None)
     if getattr(getattr(index, "dtype", None), "kind", "") not in ("i", "u"):
         return columns
-    return [replace(cells, numbers=index) for cells in columns]
+    numbers = np.asarray(index)
+    return [replace(cells, numbers=numbers) for cells in columns]
 
 
 def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
@@ -198,12 +276,13 @@ def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
             values = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64))
             columns.append(Cells(name, "date", values))
         else:
-            columns.append(_from_values(name, column.tolist()))
+            columns.append(column_of_values(name, column.tolist()))
     return columns
 
 
 def _from_series(name: str, series: Any) -> Cells:
-    nw = need("narwhals.stable.v1")
+    import narwhals.stable.v1 as nw
+
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         form: Form = "boolean" if dtype == nw.Boolean else "number"
@@ -218,17 +297,18 @@ def _from_series(name: str, series: Any) -> Cells:
         return _from_texts(name, series)
     if dtype in (nw.Categorical, nw.Enum):
         return text_cells(name, series.to_list(), "category")
-    return _from_values(name, series.to_list())
+    return column_of_values(name, series.to_list())
 
 
-def _floats(series: Any) -> NDArray[np.float64]:
-    nw = need("narwhals.stable.v1")
+def _floats(series: nw.Series[Any]) -> NDArray[np.float64]:
+    import narwhals.stable.v1 as nw
+
     values: NDArray[np.float64] = np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     return values
 
 
-def _from_values(name: str, values: list[Any]) -> Cells:
-    """Return a column of Python objects."""
+def column_of_values(name: str, values: list[Any]) -> Cells:
+    """Return a column of Python values, all of one sort or as texts."""
     sorts = {_sort(value) for value in values} - {"missing"}
     if sorts <= {"number"} or sorts == {"boolean"}:
         numbers = [math.nan if _sort(value) == "missing" else to_float(value) for value in values]
@@ -291,14 +371,17 @@ def text_cells(
     return _from_codes(name, form, codes, [read(value) for value in raw])
 
 
-def _from_texts(name: str, series: Any) -> Cells:
+def _from_texts(name: str, series: nw.Series[Any]) -> Cells:
     """Return a column of texts; the same as `text_cells`, but faster."""
-    if need("narwhals.stable.v1").get_native_namespace(series).__name__ != "pandas":
+    import pandas as pd
+
+    native = series.to_native()
+    if not isinstance(native, pd.Series):
         return text_cells(name, series.to_list())
-    codes, texts = need("pandas").factorize(series.to_native())
+    codes, texts = pd.factorize(native)
     if not all(isinstance(text, str) for text in texts.tolist()):
         # Only the first rows decide on the type of a column of objects.
-        return _from_values(name, series.to_list())
+        return column_of_values(name, series.to_list())
     levels = [text if text and not text.isspace() else None for text in texts.tolist()]
     return _from_codes(name, "text", codes.astype(np.intp), levels)
 
@@ -307,14 +390,120 @@ def _from_codes(
     name: str, form: Form, codes: NDArray[np.intp], texts: Sequence[str | None]
 ) -> Cells:
     """Return a column from positions in `texts`, some of which may be missing or the same."""
-    levels: dict[str, int] = {}
-    spelled = _one_spelling(texts)
-    places = [
-        -1 if text is None else levels.setdefault(spelled.get(text, text), len(levels))
-        for text in texts
-    ]
-    renumbered = np.array([*places, -1], dtype=np.intp)
-    return Cells(name, form, renumbered[codes], tuple(levels))
+    if spelled := _one_spelling(texts):
+        texts = [None if text is None else spelled.get(text, text) for text in texts]
+    levels = Levels(dict.fromkeys(text for text in texts if text is not None))
+    if len(levels) == len(texts):
+        return Cells(name, form, codes, levels)
+    numbers: dict[str | None, int] = {text: at for at, text in enumerate(levels)}
+    renumbered = np.array([*(numbers.get(text, -1) for text in texts), -1], dtype=np.intp)
+    return Cells(name, form, renumbered[codes], levels)
+
+
+def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
+    """Return an Arrow column: what `frame_cells` returns for it in a frame of pandas."""
+    import pyarrow as pa
+
+    of, kind = pa.types, column.type
+    if of.is_integer(kind) or of.is_floating(kind):
+        return Cells(name, "number", _arrow_floats(column))
+    if of.is_boolean(kind):
+        return Cells(name, "boolean", _arrow_floats(column.cast(pa.int8())))
+    if of.is_timestamp(kind):
+        return Cells(name, "date", _arrow_microseconds(column, kind.unit))
+    if of.is_date(kind):
+        return Cells(name, "date", _arrow_floats(column.cast(pa.date32()).cast(pa.int32())) * _DAY)
+    if of.is_duration(kind):
+        return Cells(name, "number", _arrow_microseconds(column, kind.unit) / 1e6)
+    if of.is_dictionary(kind):
+        values = column.cast(kind.value_type)
+        if not _is_string(kind.value_type):
+            return text_cells(name, values.to_pylist(), "category")
+        return replace(_from_arrow_texts(name, values), form="category")
+    if _is_string(kind):
+        return _from_arrow_texts(name, column)
+    return column_of_values(name, column.to_pylist())
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _arrow_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    import pyarrow as pa
+
+    values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
+    return values
+
+
+def _arrow_microseconds(column: pa.ChunkedArray, unit: str) -> NDArray[np.float64]:
+    """Return times or durations, those of a time zone in its local time."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if getattr(column.type, "tz", None):
+        column = pc.local_timestamp(column)
+    whole = pc.fill_null(column.cast(pa.int64()), 0).to_numpy() * _MICROSECONDS[unit]
+    if unit == "ns":
+        is_time = pa.types.is_timestamp(column.type)
+        whole = whole // 1000 if is_time else np.sign(whole) * (np.abs(whole) // 1000)
+    return np.where(column.is_null().to_numpy(), np.nan, whole)
+
+
+def _from_arrow_texts(name: str, column: pa.ChunkedArray) -> Cells:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # Chunks together may have more than 2 GiB of texts.
+    encoded = pc.dictionary_encode(column.cast(pa.large_string()).combine_chunks())
+    codes = pc.fill_null(encoded.indices, -1).to_numpy().astype(np.intp)
+    texts = encoded.dictionary.to_numpy(zero_copy_only=False).tolist()
+    levels = [text if text and not text.isspace() else None for text in texts]
+    return _from_codes(name, "text", codes, levels)
+
+
+def missing_cells(n_rows: int) -> Cells:
+    """Return a column without values."""
+    return Cells("", "number", np.full(n_rows, np.nan))
+
+
+def join_cells(name: str, first: Cells, second: Cells) -> Cells:
+    """Return the rows of two tables in one column, as they are stored."""
+    if first.is_text and second.is_text:
+        declared = first.form == second.form == "category" and set(first.levels) == set(
+            second.levels
+        )
+        shifted = np.where(second.values < 0, -1, second.values + len(first.levels))
+        codes = np.concatenate([first.values, shifted])
+        form: Form = "category" if declared else "text"
+        return _from_codes(name, form, codes, [*first.levels, *second.levels])
+    for one, other in ((first, second), (second, first)):
+        # A column without values is of any form.
+        if one.form == other.form or not (other.is_text or other.has_value.any()):
+            if one.is_text:
+                parts = [
+                    np.full(len(each.values), -1) if each is other else each.values
+                    for each in (first, second)
+                ]
+                return Cells(name, one.form, np.concatenate(parts), one.levels)
+            return Cells(name, one.form, np.concatenate([first.values, second.values]))
+    return column_of_values(name, [*_objects(first), *_objects(second)])
+
+
+def _objects(cells: Cells) -> list[Any]:
+    """Return the values of a column as Python has them."""
+    if cells.is_text:
+        texts: list[Any] = cells.to_array().tolist()
+        return texts
+    read: dict[Form, Callable[[float], Any]] = {
+        "boolean": bool,
+        "date": lambda stamp: _EPOCH + timedelta(microseconds=stamp),
+        "other": lambda _: "(no text)",
+    }
+    convert = read.get(cells.form, float)
+    return [None if math.isnan(value) else convert(value) for value in cells.values.tolist()]
 
 
 def _one_spelling(texts: Sequence[str | None]) -> dict[str, str]:

@@ -155,8 +155,20 @@ def some_levels(cells: Cells) -> tuple[Sequence[str], NDArray[np.intp]]:
     if len(levels) <= _MOST_READ:
         return levels, counts
     # By name: which table's rows come first must not decide.
-    some = sorted(range(len(levels)), key=levels.__getitem__)[:: -(-len(levels) // _MOST_READ)]
-    return [levels[at] for at in some], counts[some]
+    some = _sorted_places(levels)[:: -(-len(levels) // _MOST_READ)]
+    return [levels[at] for at in some.tolist()], counts[some]
+
+
+def _sorted_places(texts: Sequence[str]) -> NDArray[np.intp]:
+    """Return the positions of texts in alphabetical order."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        places: NDArray[np.intp] = pc.array_sort_indices(pa.array(texts)).to_numpy()
+    except UnicodeEncodeError:  # a half of a character, which Arrow does not have
+        places = np.array(sorted(range(len(texts)), key=texts.__getitem__))
+    return places.astype(np.intp)
 
 
 def single_share(cells: Cells) -> float:

@@ -75,7 +75,7 @@ def plan_column(
 def _only_level(cells: Cells) -> tuple[str, ...]:
     """Return the level of a constant column; none if it has numbers or dates."""
     is_level = cells.is_text or cells.form == "boolean"
-    return to_levels(cells).levels if is_level else ()
+    return tuple(to_levels(cells).levels) if is_level else ()
 
 
 def _plan_numbers(bare: ColumnPlan, values: NDArray[np.float64]) -> ColumnPlan:

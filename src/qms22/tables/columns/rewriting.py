@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from qms22._runtime.packages import need
-from qms22.tables.columns.cells import Cells, Form, frame_cells
+from qms22.tables.columns.cells import Cells, Form, column_of_values
 from qms22.tables.columns.kinds import level_counts, some_levels
 from qms22.tables.columns.plan import ColumnPlan
 from qms22.tables.columns.typed import to_levels
 from qms22.tables.texts.date_format import DateFormat, find_date_format
 from qms22.tables.texts.number_format import NumberFormat, find_number_format
 from qms22.tables.texts.text_columns import LEAST_SHARE
+from qms22.tables.texts.words import BOOLEANS
 
-if TYPE_CHECKING:
-    import pandas as pd
+_EPOCH = datetime(1970, 1, 1)
 
 Format: TypeAlias = NumberFormat | DateFormat
 
@@ -62,7 +62,7 @@ class Writing:
         if self.form == "number":
             return value
         if self.form == "date":
-            return need("pandas").Timestamp(round(value), unit="us")
+            return _EPOCH + timedelta(microseconds=round(value))
         if isinstance(self.format, DateFormat):
             return self.format.show(value)
         return self.format.write_exactly(value)
@@ -74,9 +74,8 @@ class Rewriting(NamedTuple):
     old: Writing
     new: Writing
 
-    def apply(self, column: pd.Series) -> pd.Series:
+    def apply(self, cells: Cells) -> Cells:
         """Return a column in the new writing; cells that are no numbers or dates do not change."""
-        cells = (frame_cells(column.to_frame()) or [])[0]
         if cells.is_text:
             levels: Sequence[Any] = cells.levels
             values: Sequence[float] = self.old.format.read(cells.levels).tolist()
@@ -89,9 +88,7 @@ class Rewriting(NamedTuple):
             for value, level in zip(values, levels, strict=True)
         ]
         written.append(None)  # of missing cells, which have the code -1
-        pd = need("pandas")
-        column = pd.Series([written[code] for code in codes.tolist()], column.index, dtype=object)
-        return column.infer_objects()
+        return column_of_values(cells.name, [written[code] for code in codes.tolist()])
 
     def count(self, cells: Cells) -> int:
         """Return how many cells of a column can be read in the new writing, and not in the old."""
@@ -129,11 +126,17 @@ def writing_of(plan: ColumnPlan) -> Writing | None:
     return Writing("number" if is_plain else "text", numbers)
 
 
-def rewrite_columns(frame: pd.DataFrame, changes: Mapping[str, Rewriting]) -> pd.DataFrame:
-    """Return a table with some columns, by name, in another writing."""
-    columns = [
-        changes[str(name)].apply(frame[name]) if str(name) in changes else frame[name]
-        for name in frame.columns
-    ]
-    rewritten: pd.DataFrame = need("pandas").concat(columns, axis=1, keys=frame.columns)
-    return rewritten
+def write_truths(cells: Cells, words: Mapping[float, str]) -> Cells:
+    """Return a column with true and false in other words."""
+    if cells.is_text:
+        truths = [BOOLEANS.get(level.strip().lower()) for level in cells.levels]
+        levels: Sequence[Any] = [
+            level if truth is None else words.get(truth, level)
+            for truth, level in zip(truths, cells.levels, strict=True)
+        ]
+        codes = cells.values
+    else:
+        levels = [words.get(truth, bool(truth)) for truth in (0.0, 1.0)]
+        codes = np.where(cells.has_value, cells.values, -1).astype(np.intp)
+    written = [*levels, None]
+    return column_of_values(cells.name, [written[code] for code in codes.tolist()])

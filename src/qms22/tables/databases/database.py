@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qms22._runtime.packages import need
 from qms22.tables.databases.database_columns import from_values, plain
 from qms22.tables.databases.database_place import DatabasePlace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Rows that a driver without Arrow returns at once as Python objects.
 FETCHED = 1 << 14
@@ -38,11 +40,11 @@ class Database(ABC):
         """Return the tables and views by name, each as it is written in SQL."""
 
     @abstractmethod
-    def batches(self, query: str) -> Iterator[Any]:
+    def batches(self, query: str) -> Iterator[pa.RecordBatch]:
         """Run a query; return its rows as Arrow record batches, at least one."""
 
     @abstractmethod
-    def write(self, table: str, parts: Iterable[Any]) -> None:
+    def write(self, table: str, parts: Iterable[pa.Table]) -> None:
         """Write Arrow tables of one schema into a new table, in one transaction."""
 
     def close(self) -> None:
@@ -64,9 +66,10 @@ def by_schema(found: Iterable[tuple[str, str]], usual: str | None) -> dict[str, 
     return names
 
 
-def plain_batches(reader: Any) -> Iterator[Any]:
+def plain_batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     """Return the batches of a record batch reader in plain types, the first one without rows."""
-    pa = need("pyarrow")
+    import pyarrow as pa
+
     names = reader.schema.names
     yield pa.RecordBatch.from_arrays(
         [plain(pa.array([], field.type)) for field in reader.schema], names=names
@@ -75,9 +78,10 @@ def plain_batches(reader: Any) -> Iterator[Any]:
         yield pa.RecordBatch.from_arrays([plain(column) for column in batch.columns], names=names)
 
 
-def fetched(cursor: Any, names: list[str]) -> Iterator[Any]:
+def fetched(cursor: Any, names: list[str]) -> Iterator[pa.RecordBatch]:
     """Return rows of a cursor as record batches with the types of their values."""
-    pa = need("pyarrow")
+    import pyarrow as pa
+
     is_first = True
     while (rows := cursor.fetchmany(FETCHED)) or is_first:
         columns = list(zip(*rows, strict=True)) or [()] * len(names)

@@ -6,7 +6,7 @@ import errno
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qms22._runtime.packages import need
 from qms22.tables.databases.database import (
@@ -20,7 +20,10 @@ from qms22.tables.databases.database import (
 from qms22.tables.databases.database_place import DatabasePlace
 from qms22.tables.databases.sqlite_database import Sqlite
 from qms22.tables.sources.compressed import shorten_error
-from qms22.tables.sources.source import BATCH
+from qms22.tables.sources.rows import BATCH
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class DuckDB(Database):
@@ -37,7 +40,7 @@ class DuckDB(Database):
         )
         return by_schema(found.fetchall(), "main")
 
-    def batches(self, query: str) -> Iterator[Any]:
+    def batches(self, query: str) -> Iterator[pa.RecordBatch]:
         """Run a query; return its rows."""
         duckdb = need("duckdb", extra="sql")
         statements = duckdb.extract_statements(query)
@@ -46,7 +49,7 @@ class DuckDB(Database):
             raise duckdb.InvalidInputException("it is not one statement that reads")
         yield from plain_batches(self.connection.sql(query).to_arrow_reader(BATCH))
 
-    def write(self, table: str, parts: Iterable[Any]) -> None:
+    def write(self, table: str, parts: Iterable[pa.Table]) -> None:
         """Write a new table."""
         name = ".".join(map(quoted, table.split(".")))
         self.connection.begin()
@@ -90,14 +93,14 @@ class Postgres(Database):
             cursor.execute("SELECT current_schema()::text")
             return by_schema(found, cursor.fetchone()[0])
 
-    def batches(self, query: str) -> Iterator[Any]:
+    def batches(self, query: str) -> Iterator[pa.RecordBatch]:
         """Run a query; return its rows."""
         with self.connection.cursor() as cursor:
             schema = cursor.adbc_execute_schema(query)
             cursor.execute(_with_casts(query, schema))
             yield from plain_batches(cursor.fetch_record_batch())
 
-    def write(self, table: str, parts: Iterable[Any]) -> None:
+    def write(self, table: str, parts: Iterable[pa.Table]) -> None:
         """Write a new table."""
         schema, _, name = table.rpartition(".")
         with self.connection.cursor() as cursor:
@@ -107,13 +110,14 @@ class Postgres(Database):
         self.connection.commit()
 
 
-def _with_casts(query: str, schema: Any) -> str:
+def _with_casts(query: str, schema: pa.Schema) -> str:
     """Return a query of PostgreSQL whose columns have types that ADBC turns into values."""
-    extension = need("pyarrow").BaseExtensionType
+    from pyarrow import BaseExtensionType
+
     columns = []
     for at, field in enumerate(schema):
         kind = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
-        usual = "{0}::text" if isinstance(field.type, extension) else "{0}"
+        usual = "{0}::text" if isinstance(field.type, BaseExtensionType) else "{0}"
         value = _CASTS.get(kind, usual).format(f"c{at}")
         columns.append(f"{value} AS {quoted(field.name)}")
     names = ", ".join(f"c{at}" for at in range(len(schema)))
@@ -138,7 +142,7 @@ class OtherDatabase(Database):
         names = [*inspector.get_table_names(), *inspector.get_view_names()]
         return {name: quote(name) for name in sorted(names)}
 
-    def batches(self, query: str) -> Iterator[Any]:
+    def batches(self, query: str) -> Iterator[pa.RecordBatch]:
         """Run a query; return its rows."""
         sqlalchemy = need("sqlalchemy", extra="sql")
         if ";" in query:
@@ -149,7 +153,7 @@ class OtherDatabase(Database):
         with self.connection.execute(sql, execution_options=options) as result:
             yield from fetched(result, list(result.keys()))
 
-    def write(self, table: str, parts: Iterable[Any]) -> None:
+    def write(self, table: str, parts: Iterable[pa.Table]) -> None:
         """Write a new table."""
         schema, _, name = table.rpartition(".")
         for at, part in enumerate(parts):
@@ -196,7 +200,9 @@ def opened(place: DatabasePlace, *, new: bool = False) -> Iterator[Database]:
         except (ImportError, MemoryError):
             raise
         except Exception as error:
-            is_ours = isinstance(error, ValueError) and not isinstance(error, _arrow_error())
+            from pyarrow import ArrowException
+
+            is_ours = isinstance(error, ValueError) and not isinstance(error, ArrowException)
             if is_ours:
                 raise
             what, remedy = ("read", "correct the table or the query")
@@ -207,10 +213,6 @@ def opened(place: DatabasePlace, *, new: bool = False) -> Iterator[Database]:
             raise ValueError(
                 f"{place.name} cannot be {what} ({reason(error, place)}); {remedy}"
             ) from error
-
-
-def _arrow_error() -> Any:
-    return need("pyarrow").ArrowException
 
 
 def reason(error: Exception, place: DatabasePlace) -> str:

@@ -2,74 +2,43 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from qms22._runtime.packages import need
 from qms22._runtime.progress import reading_ended, report_reading
 from qms22.tables.columns.cells import check_names
 from qms22.tables.databases.database import Database
-from qms22.tables.databases.database_columns import convert
 from qms22.tables.databases.database_drivers import opened
 from qms22.tables.databases.database_place import DatabasePlace
-from qms22.tables.databases.database_spool import Spool
-from qms22.tables.sources.arrow_source import ArrowSource
-from qms22.tables.sources.compressed import TableFile
+from qms22.tables.sources.column_types import force_cast
+from qms22.tables.sources.spool import SpooledRows
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 # Tables that a message names.
 _MOST_NAMED = 8
 
 
-class DatabaseSource(ArrowSource):
-    """A table or query of a database.
-
-    The query runs once, when the source is made, and its rows go part by part into a temporary file
-    that lives as long as the source. So every pass reads the same rows, whatever others write
-    meanwhile, and the table may be larger than memory.
-
-    Parameters
-    ----------
-    place : DatabasePlace
-    """
-
-    def __init__(self, place: DatabasePlace) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="qms22-"))
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        spool = Spool(folder)
-        with opened(place) as database:
-            batches = database.batches(_query(database, place))
-            path = spool.write(_checked_and_shown(batches, place, spool))
-        super().__init__(TableFile(path))
-        self.name = place.name
-        self._title = place.short_name or place.database
-        self._n_bytes = spool.n_bytes
-
-    @property
-    def title(self) -> str:
-        """The table or the beginning of the query."""
-        return self._title
-
-    @property
-    def n_bytes(self) -> int:
-        """Size of the values; the file is compressed."""
-        return self._n_bytes
+def read_query(place: DatabasePlace) -> SpooledRows:
+    """Read a table or query of a database into a temporary file."""
+    with opened(place) as database:
+        return SpooledRows(_checked_and_shown(database.batches(_query(database, place)), place))
 
 
-def _checked_and_shown(batches: Iterator[Any], place: DatabasePlace, to: Spool) -> Iterator[Any]:
+def _checked_and_shown(
+    batches: Iterator[pa.RecordBatch], place: DatabasePlace
+) -> Iterator[pa.RecordBatch]:
     """Return batches; check that their columns have unique names, and show how far it is."""
     first = next(batches)
     check_names(first.schema.names, place.name)
     yield first
+    n_bytes = first.nbytes
     for batch in batches:
-        report_reading(place.short_name or place.database, to.n_bytes)
+        report_reading(place.short_name or place.database, n_bytes)
         yield batch
+        n_bytes += batch.nbytes
     reading_ended()
 
 
@@ -128,21 +97,23 @@ def check_new_table(place: DatabasePlace) -> None:
             raise ValueError(f"{place.database} has a table {place.what!r}; name a new one after #")
 
 
-def _arrow_tables(parts: Iterable[pd.DataFrame]) -> Iterator[Any]:
+def _arrow_tables(parts: Iterable[pd.DataFrame]) -> Iterator[pa.Table]:
     """Return frames as Arrow tables of one schema, in types that databases have."""
-    pa = need("pyarrow")
+    import pyarrow as pa
+
     schema = None
     for part in parts:
         table = pa.Table.from_pandas(part, preserve_index=False)
         if schema is None:
             fields = [(field.name, _column_type(field.type)) for field in table.schema]
             schema = pa.schema(fields)
-        columns = [convert(*pair) for pair in zip(table.columns, schema.types, strict=True)]
+        columns = [force_cast(*pair) for pair in zip(table.columns, schema.types, strict=True)]
         yield pa.table(columns, schema=schema)
 
 
-def _column_type(kind: Any) -> Any:
-    pa = need("pyarrow")
+def _column_type(kind: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+
     types = pa.types
     if types.is_unsigned_integer(kind):
         return pa.float64() if kind == pa.uint64() else pa.int64()

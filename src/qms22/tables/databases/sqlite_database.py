@@ -5,11 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qms22._runtime.packages import need
 from qms22.tables.databases.database import Database, fetched, quoted
 from qms22.tables.databases.database_place import DatabasePlace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Sqlite(Database):
@@ -35,7 +37,7 @@ class Sqlite(Database):
         )
         return {name: quoted(name) for (name,) in found}
 
-    def batches(self, query: str) -> Iterator[Any]:
+    def batches(self, query: str) -> Iterator[pa.RecordBatch]:
         """Run a query; return its rows."""
         # A view can only be a query, and knows the declared types.
         self.connection.execute(f"CREATE TEMP VIEW qms22_query AS {query}")
@@ -45,7 +47,7 @@ class Sqlite(Database):
         for batch in fetched(cursor, [row[1] for row in about]):
             yield _with_booleans(batch, truths)
 
-    def write(self, table: str, parts: Iterable[Any]) -> None:
+    def write(self, table: str, parts: Iterable[pa.Table]) -> None:
         """Write a new table."""
         self.connection.execute("BEGIN IMMEDIATE")
         is_first = True
@@ -62,9 +64,11 @@ class Sqlite(Database):
         self.connection.execute("COMMIT")
 
 
-def _with_booleans(batch: Any, columns: list[int]) -> Any:
+def _with_booleans(batch: pa.RecordBatch, columns: list[int]) -> pa.RecordBatch:
     """Return a batch whose declared booleans, which SQLite keeps as 0 and 1, are booleans."""
-    pa, compute = need("pyarrow"), need("pyarrow.compute")
+    import pyarrow as pa
+    from pyarrow import compute
+
     for at in columns:
         column, field = batch.column(at), batch.schema.field(at)
         is_truth = column.type == pa.int64() and (
@@ -75,8 +79,9 @@ def _with_booleans(batch: Any, columns: list[int]) -> Any:
     return batch
 
 
-def _sqlite_type(kind: Any) -> str:
-    types = need("pyarrow").types
+def _sqlite_type(kind: pa.DataType) -> str:
+    from pyarrow import types
+
     if types.is_integer(kind):
         return "INTEGER"
     if types.is_floating(kind):
@@ -89,9 +94,11 @@ def _sqlite_type(kind: Any) -> str:
     return next((name for is_kind, name in names if is_kind(kind)), "TEXT")
 
 
-def _sqlite_values(column: Any) -> list[Any]:
+def _sqlite_values(column: pa.ChunkedArray) -> list[Any]:
     """Return the values of a column; SQLite keeps dates as texts in ISO form."""
+    from pyarrow import types
+
     values: list[Any] = column.to_pylist()
-    if need("pyarrow").types.is_temporal(column.type):
+    if types.is_temporal(column.type):
         return [None if value is None else str(value) for value in values]
     return values

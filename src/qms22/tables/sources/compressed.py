@@ -5,22 +5,30 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import mmap
 import os
 import sys
+import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from zipfile import BadZipFile
 
-from qms22._runtime.packages import need
+from qms22._runtime.memory import memory_left
 from qms22._runtime.progress import reading_ended, report_reading
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 # The estimated ratio of the sizes of a table's content and its compressed file.
 _RATIO = 4
+# Work on a table takes up to eight times the size of its values; of larger files, rows are kept in
+# temporary ones.
+SHARE_OF_MEMORY = 1 / 8
+_BLOCK = 1 << 18
+
+Buffer: TypeAlias = "bytes | mmap.mmap"
 
 
 class TableFile:
@@ -59,10 +67,35 @@ class TableFile:
             return len(self.content)
         return self.path.stat().st_size * (_RATIO if self.is_compressed else 1)
 
+    @property
+    def is_large(self) -> bool:
+        """Whether work on the content, in memory as a whole, might not fit there."""
+        left = memory_left()
+        return left is not None and self.n_bytes > SHARE_OF_MEMORY * left
+
     def load(self) -> None:
         """Read the content into memory and keep it."""
         with self.open() as stream:
             self.content = stream.read()
+
+    def buffer(self) -> Buffer:
+        """Read the content once; a large one is mapped into memory, not read."""
+        if self.content is not None:
+            return self.content
+        with self.open() as stream:
+            if self.is_large and isinstance(stream.file, BufferedReader):
+                return mmap.mmap(stream.file.fileno(), 0, access=mmap.ACCESS_READ)
+            return self.keep(iter(lambda: stream.read(_BLOCK), b""))
+
+    def keep(self, pieces: Iterable[bytes]) -> Buffer:
+        """Return pieces of a content as one; those of a large file are in a temporary file."""
+        if not self.is_large:
+            return b"".join(pieces)
+        with tempfile.TemporaryFile() as file:
+            file.writelines(pieces)
+            file.flush()
+            is_empty = not file.tell()
+            return b"" if is_empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @contextmanager
     def open(self) -> Iterator[Decompressed]:
@@ -127,7 +160,8 @@ def decompressing(file: BufferedReader, path: Path) -> Any:
     if start == b"\xfd7zXZ\x00":
         return lzma.LZMAFile(file)
     if start.startswith(b"\x28\xb5\x2f\xfd"):
-        pa = need("pyarrow", str(path))
+        import pyarrow as pa
+
         return pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
     return file
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from qms22._runtime.packages import need
 from qms22.tables.texts.words import BOOLEANS, NUMBER, list_some
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 StorageType = Literal["text", "boolean", "integer", "float", "comma float"]
 
@@ -25,6 +27,7 @@ _BOOLEAN = rf"^\s*(?i:{'|'.join(BOOLEANS)})\s*$"
 
 
 _FIRST_CELLS = 100
+_TOO_LARGE = 10**18
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,11 @@ class CellTraits:
     some: frozenset[str]
 
     @classmethod
-    def of(cls, column: Any, separator: str) -> CellTraits:
+    def of(cls, column: pa.Array, separator: str) -> CellTraits:
         """Return the traits of an Arrow column of texts."""
         every, some = set(), set()
-        if _all(column, _NUMBER):
-            every |= {"number", "integer"} if _all(column, _INTEGER) else {"number"}
+        if _are_numbers(column):
+            every |= {"number", "integer"} if _are_integers(column) else {"number"}
             if separator != "," and _any(column, r"\."):
                 some.add("point")
         elif _all(column, _BOOLEAN):
@@ -60,7 +63,7 @@ class CellTraits:
             every.add("comma number")
             if _any(column, ","):
                 some.add("comma")
-        if every & {"number", "comma number"} and _any(column, _LEADING_ZERO):
+        if every & {"number", "comma number"} and _any(_with_zeros(column), _LEADING_ZERO):
             some.add("leading zero")
         return cls(len(column), column.null_count, frozenset(every), frozenset(some))
 
@@ -126,27 +129,76 @@ def resolve_types(names: Sequence[str], traits: Sequence[CellTraits]) -> list[St
     return [found.storage_type(with_commas and not with_points) for found in traits]
 
 
-def convert(column: Any, storage_type: StorageType) -> Any:
+def convert(
+    column: pa.Array | pa.ChunkedArray, storage_type: StorageType
+) -> pa.Array | pa.ChunkedArray:
     """Convert an Arrow column of texts to its storage type."""
-    pa, compute = need("pyarrow"), need("pyarrow.compute")
+    import pyarrow as pa
+    from pyarrow import compute
+
     if storage_type == "text":
         return column
     types = {"boolean": pa.bool_(), "integer": pa.int64()}
     if storage_type == "comma float":
         column = compute.replace_substring(column, ",", ".")
-    return compute.utf8_trim_whitespace(column).cast(types.get(storage_type, pa.float64()))
+    to = types.get(storage_type, pa.float64())
+    try:
+        return column.cast(to)
+    except pa.ArrowInvalid:  # of blanks, which are rare
+        return compute.utf8_trim_whitespace(column).cast(to)
 
 
-def _all(column: Any, pattern: str) -> bool:
+def _are_numbers(column: pa.Array) -> bool:
+    """Return whether all cells that are not missing are numbers, or infinite."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if not _all(column.slice(0, _FIRST_CELLS), _NUMBER):
+        return False
+    try:  # which is quick, and reads no more than the pattern but words such as "NAN"
+        numbers = column.cast(pa.float64())
+    except pa.ArrowInvalid:
+        return _all(column, _NUMBER)
+    return compute.any(compute.is_nan(numbers)).as_py() is not True
+
+
+def _are_integers(column: pa.Array) -> bool:
+    """Return whether all numbers that are not missing are whole ones of up to 18 digits."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if not _all(column.slice(0, _FIRST_CELLS), _INTEGER):
+        return False
+    try:
+        ends = compute.min_max(column.cast(pa.int64())).as_py()
+    except pa.ArrowInvalid:
+        return _all(column, _INTEGER)
+    return all(end is None or abs(end) < _TOO_LARGE for end in ends.values())
+
+
+def _with_zeros(column: pa.Array) -> pa.Array:
+    """Return the cells that may begin with a needless zero."""
+    from pyarrow import compute
+
+    starts = [compute.starts_with(column, start) for start in ("0", "-0", "+", " ", "\t")]
+    is_padded = starts[0]
+    for start in starts[1:]:
+        is_padded = compute.or_(is_padded, start)
+    return column.filter(is_padded)
+
+
+def _all(column: pa.Array, pattern: str) -> bool:
     """Return whether all cells that are not missing match."""
-    compute = need("pyarrow.compute")
+    from pyarrow import compute
+
     # The first cells tell most columns of texts.
     parts = (column.slice(0, _FIRST_CELLS), column.slice(_FIRST_CELLS))
     matches = (compute.all(compute.match_substring_regex(part, pattern)) for part in parts)
     return all(found.as_py() is not False for found in matches)
 
 
-def _any(column: Any, pattern: str) -> bool:
+def _any(column: pa.Array, pattern: str) -> bool:
     """Return whether any cell matches."""
-    compute = need("pyarrow.compute")
+    from pyarrow import compute
+
     return compute.any(compute.match_substring_regex(column, pattern)).as_py() is True

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.packages import need
 from qms22.tables.sources.header import is_value
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SUM = (
     r"(?:grand|sub|over ?all|zwischen|teil|end)?[ -]?"
@@ -33,13 +35,13 @@ def is_sum(cells: Sequence[str | None]) -> bool:
     return bool(others) and _LABEL.fullmatch(label) is not None and all(map(is_value, others))
 
 
-def sum_rows(batch: Any) -> list[int]:
+def sum_rows(batch: pa.RecordBatch) -> list[int]:
     """Return the positions of sums between the rows of a record batch of texts.
 
     Such a row has at most half of the cells that rows usually have, and its label is in no other
     row.
     """
-    pc = need("pyarrow.compute")
+    import pyarrow.compute as pc
 
     filled = _count_filled(batch)
     if filled is None:
@@ -66,7 +68,7 @@ def sums_note(labels: Sequence[str], path: str) -> str:
     return f"{path}: {count} with sums between the others left out ({labels[0][:40]!r})"
 
 
-def _count_filled(batch: Any) -> NDArray[np.intp] | None:
+def _count_filled(batch: pa.RecordBatch) -> NDArray[np.intp] | None:
     """Return the number of cells in each row; None if no row can have few of them."""
     columns = batch.columns
     n_full = sum(not column.null_count for column in columns)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import NamedTuple
+
+from qms22.tables.sources.compressed import Buffer
 
 # The part of a file that is searched for signs of its format.
 SAMPLE = 1 << 18
@@ -23,6 +25,8 @@ _BYTE_CODECS = ["utf-8-sig", "cp1252", "latin-1"]
 _LEAST_ZEROS = 0.7
 # Bytes at the end of a file that are searched for a footer; an even number.
 TAIL = 1 << 16
+# Bytes to decode at once.
+_BLOCK = 1 << 23
 _UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
@@ -53,41 +57,32 @@ class TextEncoding(NamedTuple):
     is_guessed: bool
 
 
-def detect_encoding(blocks: Iterable[bytes], path: str) -> TextEncoding:
-    """Return the encoding of a text file, of which `blocks` are the whole content.
-
-    Raise ValueError if the file is not text.
-    """
-    n_bytes = n_text = n_quotes = 0
-    tail = b""
-    decoders: dict[str, codecs.IncrementalDecoder] = {}
-    for block in blocks:
-        if not n_bytes:
-            utf16 = _UTF16_MARKS.get(block[:2])
-            unmarked = None if utf16 else _utf16_without_mark(block[:SAMPLE])
-            names = ["utf-16"] if utf16 else [unmarked] if unmarked else _BYTE_CODECS
-            decoders = {name: codecs.getincrementaldecoder(name)() for name in names}
-            quote = '"'.encode(utf16 or unmarked or "ascii")
-        if not (utf16 or unmarked):
-            _check_text(block, path, is_start=not n_bytes)
-        if text := block.rstrip(b"" if utf16 or unmarked else b"\x1a"):
-            n_text = n_bytes + len(text)
-        n_bytes += len(block)
+def detect_encoding(content: Buffer, path: str) -> TextEncoding:
+    """Return the encoding of a text file; raise ValueError if it is not text."""
+    start = content[:SAMPLE]
+    utf16 = _UTF16_MARKS.get(start[:2])
+    unmarked = None if utf16 else _utf16_without_mark(start)
+    inner = utf16 or unmarked
+    quote = '"'.encode(inner or "ascii")
+    n_bytes, n_quotes = len(content), 0
+    for block in _blocks(content):
         n_quotes += block.count(quote)
-        tail = (tail + block)[-TAIL:]
-        decoders = {name: decoder for name, decoder in decoders.items() if _reads(decoder, block)}
-    fitting = [name for name, decoder in decoders.items() if _reads(decoder, b"", final=True)]
-    if not fitting:
+        if inner is None:
+            _check_text(block, path, start)
+            start = b""
+    names = ["utf-16"] if utf16 else [unmarked] if unmarked else _BYTE_CODECS
+    codec = next((name for name in names if _fits(content, name)), None)
+    if codec is None:
         raise ValueError(f"{path} starts as UTF-16 text but is not; save it as UTF-8")
-    codec = fitting[0]
-    inner = utf16 or codec.removesuffix("-sig")
-    end = tail[: len(tail) - (n_bytes - n_text)].decode(inner, "replace")
-    return TextEncoding(codec, n_text, n_quotes, end, inner, unmarked is not None)
+    n_text = n_bytes if inner else _end_of_text(content)
+    inner = inner or codec.removesuffix("-sig")
+    tail = content[max(n_bytes - TAIL, 0) : n_text].decode(inner, "replace")
+    return TextEncoding(codec, n_text, n_quotes, tail, inner, unmarked is not None)
 
 
 def decode_text(content: bytes, path: str) -> str:
     """Return the content of a text file as text; raise ValueError if it is not text."""
-    encoding = detect_encoding([content], path)
+    encoding = detect_encoding(content, path)
     return content[: encoding.n_bytes].decode(encoding.codec)
 
 
@@ -106,8 +101,8 @@ def _utf16_without_mark(start: bytes) -> str | None:
     return None
 
 
-def _check_text(block: bytes, path: str, *, is_start: bool) -> None:
-    start = block[:SAMPLE] if is_start else b""
+def _check_text(block: bytes, path: str, start: bytes) -> None:
+    """Raise ValueError if a block is not text; `start` is the start of the file, if it has that."""
     foreign = next((what for magic, what in _FOREIGN.items() if start.startswith(magic)), None)
     if foreign or b"\x00" in block or looks_binary(start):
         raise ValueError(
@@ -116,9 +111,25 @@ def _check_text(block: bytes, path: str, *, is_start: bool) -> None:
         )
 
 
-def _reads(decoder: codecs.IncrementalDecoder, block: bytes, *, final: bool = False) -> bool:
+def _blocks(content: Buffer) -> Iterator[bytes]:
+    return (content[at : at + _BLOCK] for at in range(0, len(content), _BLOCK))
+
+
+def _fits(content: Buffer, codec: str) -> bool:
+    """Return whether a content can be decoded."""
+    decoder = codecs.getincrementaldecoder(codec)()
     try:
-        decoder.decode(block, final)
+        for block in _blocks(content):
+            decoder.decode(block)
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return False
     return True
+
+
+def _end_of_text(content: Buffer) -> int:
+    """Return where a text ends; DOS puts marks behind it."""
+    end = len(content)
+    while end and content[end - 1 : end] == b"\x1a":
+        end -= 1
+    return end

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qms22._runtime.packages import need
 from qms22.tables.columns.cells import to_float
 from qms22.tables.texts.words import CSV_MISSING, number_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # The largest whole number that Arrow can hold.
 _LARGEST = 2**63 - 1
@@ -45,13 +47,14 @@ def _all_missing(values: Sequence[Any]) -> bool:
     )
 
 
-def arrow_type(kinds: frozenset[str]) -> Any:
+def arrow_type(kinds: frozenset[str]) -> pa.DataType:
     """Return the Arrow type of a column with values of these kinds.
 
     Values of different kinds become texts. So do whole numbers of more than 64 bits, which are
     mostly identifiers, unless other numbers of the column are fractions.
     """
-    pa = need("pyarrow")
+    import pyarrow as pa
+
     if not kinds or ("float" in kinds and kinds <= {"integer", "huge", "float"}):
         return pa.float64()
     types = {
@@ -64,9 +67,10 @@ def arrow_type(kinds: frozenset[str]) -> Any:
     return types.get(kinds, pa.string())
 
 
-def arrow_column(values: Sequence[Any], to: Any) -> Any:
+def arrow_column(values: Sequence[Any], to: pa.DataType) -> pa.Array:
     """Return values as an Arrow array of the type `to`, which `arrow_type` has found for them."""
-    pa = need("pyarrow")
+    import pyarrow as pa
+
     types = set(map(type, values)) - {type(None)}
     if types <= {str} and pa.types.is_string(to):
         texts = {value: text_of(value) for value in set(values) if value is not None}

@@ -5,16 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from qms22._runtime.packages import need
 from qms22.tables.columns.cells import Cells, check_names, text_cells
 from qms22.tables.columns.typed import read_plain_numbers, to_numbers
-from qms22.tables.sources.source import BATCH, FileSource
+from qms22.tables.sources.compressed import TableFile
+from qms22.tables.sources.rows import Content, MemoryRows
 from qms22.tables.sources.text_encoding import decode_text
 from qms22.tables.texts.words import keel_text
 
@@ -95,62 +92,37 @@ class _Header:
                 )
 
 
-class KeelSource(FileSource):
-    """A KEEL .dat or a (dense) ARFF file, parsed as a whole.
+def read_keel(file: TableFile) -> Content:
+    """Read a KEEL .dat or a (dense) ARFF file.
 
     Columns declared real, integer or numeric are numbers, others are texts. The label is the
     declared output, or the last column. Empty values, ``?`` and ``<null>`` are missing.
     """
+    import pyarrow as pa
 
-    @cached_property
-    def _parsed(self) -> tuple[dict[str, Cells], str, list[int]]:
-        """The inputs and the class, the name of the class, and the line of each row."""
-        with self.file.open() as stream:
-            text = decode_text(stream.read(), self.name)
-        # Not str.splitlines, which also splits at characters that are letters in Latin-1.
-        lines = enumerate(re.split("\r\n|\r|\n", text), start=1)
-        header = _read_header(lines, self.name)
-        label = header.label()
-        rows, places = _read_rows(lines, header)
-        used = header.used()
-        check_names([header.names[at] for at in used], self.name)
-        texts = list(zip(*rows, strict=True))
-        columns = [_convert(header, at, texts[at], places) for at in used]
-        return {cells.name: cells for cells in columns}, label, places
+    path = str(file.path)
+    with file.open() as stream:
+        text = decode_text(stream.read(), path)
+    # Not str.splitlines, which also splits at characters that are letters in Latin-1.
+    lines = enumerate(re.split("\r\n|\r|\n", text), start=1)
+    header = _read_header(lines, path)
+    label = header.label()
+    rows, places = _read_rows(lines, header)
+    used = header.used()
+    check_names([header.names[at] for at in used], path)
+    texts = list(zip(*rows, strict=True))
+    columns = [_convert(header, at, texts[at], places) for at in used]
+    arrays = {
+        cells.name: pa.array(
+            cells.to_array(), pa.string() if cells.is_text else pa.float64(), from_pandas=True
+        )
+        for cells in columns
+    }
 
-    @property
-    def cells(self) -> dict[str, Cells]:
-        """The columns by name."""
-        return self._parsed[0]
+    def place(row: int) -> str:
+        return f"{path}, line {places[row]}"
 
-    @property
-    def names(self) -> list[str]:
-        """The columns."""
-        return list(self.cells)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self._parsed[2])
-
-    @property
-    def label(self) -> str:
-        """The class column."""
-        return self._parsed[1]
-
-    def place(self, row: int) -> str:
-        """Return where a row is, for messages."""
-        return f"{self.name}, line {self._parsed[2][row]}"
-
-    def _parts(
-        self, columns: list[str], positions: NDArray[np.intp] | None
-    ) -> Iterator[tuple[int, Any]]:
-        pa = need("pyarrow", self.name)
-        arrays = [pa.array(self.cells[name].to_array(), from_pandas=True) for name in columns]
-        first = 0
-        for batch in pa.table(arrays, names=columns).to_batches(max_chunksize=BATCH):
-            yield first, batch
-            first += batch.num_rows
+    return Content(MemoryRows(pa.table(arrays)), label=label, place=place)
 
 
 def _read_header(lines: Iterator[tuple[int, str]], path: str) -> _Header:

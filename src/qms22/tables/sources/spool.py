@@ -1,18 +1,55 @@
-"""A temporary Arrow file that keeps the rows of a query, for any number of passes."""
+"""Rows in a temporary Arrow file, for any number of passes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from qms22._runtime.packages import need
-from qms22.tables.databases.database_columns import convert
-from qms22.tables.sources.column_types import common_type
+from qms22.tables.sources.column_types import common_type, force_cast
+from qms22.tables.sources.compressed import TableFile
+from qms22.tables.sources.rows import ArrowRows
+from qms22.tables.sources.storage_types import StorageType
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
-class Spool:
-    """Record batches in a file, whose types may change from batch to batch until `finish`.
+class SpooledRows(ArrowRows):
+    """Rows in a temporary file that lives as long as they do.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        At least one.
+    """
+
+    def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="qms22-"))
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        spool = _Spool(self.folder)
+        super().__init__(TableFile(spool.write(batches)))
+        self.n_bytes = spool.n_bytes
+
+    def with_texts(self, names: Mapping[str, str], types: Mapping[str, StorageType]) -> SpooledRows:
+        """Return the rows, whose columns are texts of a file.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            What columns are called here, by their names.
+        types : mapping of str to str
+            Their storage types.
+        """
+        self._own, self._types = dict(names), types
+        return self
+
+
+class _Spool:
+    """Record batches in a file, whose types may change from batch to batch until all are there.
 
     A driver that returns Python values, such as that of SQLite, has no types for a column: those of
     a batch are the types of its values.
@@ -26,10 +63,10 @@ class Spool:
         self.folder = folder
         self.n_bytes = 0
         self._paths: list[Path] = []
-        self._schemas: list[Any] = []
-        self._writer: Any = None
+        self._schemas: list[pa.Schema] = []
+        self._writer: pa.ipc.RecordBatchFileWriter | None = None
 
-    def write(self, batches: Iterable[Any]) -> Path:
+    def write(self, batches: Iterable[pa.RecordBatch]) -> Path:
         """Write all batches, at least one, and return the file, in which they have one schema."""
         try:
             for batch in batches:
@@ -38,7 +75,7 @@ class Spool:
             self._close()
         return self._paths[0] if len(self._paths) == 1 else self._merge()
 
-    def _add(self, batch: Any) -> None:
+    def _add(self, batch: pa.RecordBatch) -> None:
         if self._schemas and batch.schema != self._schemas[-1]:
             batch = _with_nulls_typed(batch, self._schemas[-1])
         if not self._schemas or batch.schema != self._schemas[-1]:
@@ -46,7 +83,7 @@ class Spool:
             self._paths.append(self.folder / f"{len(self._paths)}.arrow")
             self._schemas.append(batch.schema)
             self._writer = _writer(self._paths[-1], batch.schema)
-        if batch.num_rows:
+        if batch.num_rows and self._writer is not None:
             self._writer.write_batch(batch)
         self.n_bytes += batch.nbytes
 
@@ -57,7 +94,8 @@ class Spool:
 
     def _merge(self) -> Path:
         """Write the files into one, each column in the common type of its parts."""
-        pa = need("pyarrow")
+        import pyarrow as pa
+
         first = self._schemas[0]
         kinds = [
             common_type([schema.field(at).type for schema in self._schemas])
@@ -68,30 +106,34 @@ class Spool:
         self.n_bytes = 0
         with _writer(merged, schema) as writer:
             for batch in self._parts():
-                columns = map(convert, batch.columns, kinds)
+                columns = map(force_cast, batch.columns, kinds)
                 batch = pa.record_batch(list(columns), schema=schema)
                 writer.write_batch(batch)
                 self.n_bytes += batch.nbytes
         return merged
 
-    def _parts(self) -> Iterator[Any]:
-        pa, ipc = need("pyarrow"), need("pyarrow.ipc")
+    def _parts(self) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
         for path in self._paths:
             with pa.OSFile(str(path)) as file:
-                reader = ipc.open_file(file)
+                reader = pa.ipc.open_file(file)
                 for at in range(reader.num_record_batches):
                     yield reader.get_batch(at)
             path.unlink()
 
 
-def _writer(path: Path, schema: Any) -> Any:
-    ipc = need("pyarrow.ipc")
-    return ipc.new_file(str(path), schema, options=ipc.IpcWriteOptions(compression="lz4"))
+def _writer(path: Path, schema: pa.Schema) -> pa.ipc.RecordBatchFileWriter:
+    import pyarrow as pa
+
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    return pa.ipc.new_file(str(path), schema, options=options)
 
 
-def _with_nulls_typed(batch: Any, schema: Any) -> Any:
+def _with_nulls_typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch whose columns without any value have the types of another schema."""
-    pa = need("pyarrow")
+    import pyarrow as pa
+
     columns = [
         column.cast(field.type) if pa.types.is_null(column.type) else column
         for column, field in zip(batch.columns, schema, strict=True)

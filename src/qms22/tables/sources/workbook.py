@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from io import BytesIO
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qms22._runtime.packages import need
 from qms22._runtime.progress import reading_ended, report_reading
 from qms22.tables.sources.compressed import TableFile, shorten_error
 from qms22.tables.sources.csv_repair import is_footer
 from qms22.tables.sources.header import find_header, unique_names
-from qms22.tables.sources.source import EmptyTableError, WholeSource
+from qms22.tables.sources.rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.summary_rows import few_cells, is_sum, sums_note
 from qms22.tables.sources.values import arrow_column, arrow_type, text_of, value_kinds
 from qms22.tables.texts.words import list_some
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineWorkbook
 
 # Excel keeps an encrypted workbook in a stream of this name.
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -27,118 +29,38 @@ _MOST_FOOTER_ROWS = 20
 # Rows in which the names of columns are looked for.
 _SAMPLE = 80
 # The estimated ratio of the sizes of the values and the file.
-_RATIO = 8
+RATIO = 8
 # Workbooks with more values, in bytes, take seconds to read.
 _SLOW = 1 << 24
 # Whole numbers up to this size are exact in a workbook.
 _EXACT = 2.0**53
 
 Row = list[Any]
-_Read = TypeVar("_Read")
 
 
-@dataclass(frozen=True)
-class _Sheet:
-    """The table of a sheet.
-
-    Parameters
-    ----------
-    name : str
-    table : pyarrow.Table
-    numbers : list of int
-        The number of each row in the sheet, from 1.
-    notes : tuple of str
-    """
-
-    name: str
-    table: Any
-    numbers: list[int]
-    notes: tuple[str, ...]
+def visible_sheets(file: TableFile) -> list[str]:
+    """Return the names of the sheets of a workbook that are not hidden."""
+    with _opened(file) as book:
+        return _sheet_names(book)[0]
 
 
-class ExcelSource(WholeSource):
-    """A sheet of an .xlsx, .xlsm, .xlsb, .xls or .ods file.
+def read_sheet(file: TableFile, wanted: str | None = None) -> Content:
+    """Read a sheet of an .xlsx, .xlsm, .xlsb, .xls or .ods file.
 
     Parameters
     ----------
     file : TableFile
-    sheet : str, optional
+    wanted : str, optional
         By default the first that has at least two rows and columns; hidden ones come last.
     """
-
-    def __init__(self, file: TableFile, sheet: str | None = None) -> None:
-        super().__init__(file)
-        self._wanted_sheet = sheet
-        if sheet is not None:
-            self.name += f"#{sheet}"
-
-    @property
-    def title(self) -> str:
-        """The name of the file, and of the sheet if one is wanted."""
-        sheet = self._wanted_sheet
-        return super().title if sheet is None else f"{super().title}#{sheet}"
-
-    @property
-    def n_bytes(self) -> int:
-        """Approximate size of the values."""
-        return _RATIO * self.file.n_bytes
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Which sheet was read if there are several, and what was left out of it."""
-        return self._sheet.notes
-
-    def place(self, row: int) -> str:
-        """Return where a row is, for messages."""
-        return f"{self.name}, sheet {self._sheet.name!r}, row {self._sheet.numbers[row]}"
-
-    @property
-    def _table(self) -> Any:
-        return self._sheet.table
-
-    def every_sheet(self) -> list[ExcelSource]:
-        """Return the sheets of the workbook that are not hidden."""
-        visible, _ = self._in_workbook(_sheet_names)
-        return [ExcelSource(self.file, name) for name in visible]
-
-    @cached_property
-    def _sheet(self) -> _Sheet:
-        return self._in_workbook(self._read_sheet)
-
-    def _in_workbook(self, read: Callable[[Any], _Read]) -> _Read:
-        """Return what a function reads from the open workbook."""
-        calamine = need("python_calamine", self.name)
-        with self.file.open() as stream:
-            content = stream.read()
-        protected = (
-            f"{self.file.path} is protected by a password; remove it in Excel and save the "
-            "workbook again"
-        )
-        if _ENCRYPTED in content:
-            raise ValueError(protected)
-        if self.n_bytes > _SLOW:
-            report_reading(self.title, 0, len(content), silent=0)
-        try:
-            with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
-                return read(book)
-        except calamine.PasswordError as error:
-            raise ValueError(protected) from error
-        except calamine.CalamineError as error:
-            raise ValueError(
-                f"{self.file.path} cannot be read as a workbook ({shorten_error(error)}); the file "
-                "looks damaged, get it again"
-            ) from error
-        finally:
-            reading_ended()
-
-    def _read_sheet(self, book: Any) -> _Sheet:
-        """Read the wanted sheet, or the first with a table."""
+    path = str(file.path)
+    called = path if wanted is None else f"{path}#{wanted}"
+    with _opened(file) as book:
         visible, hidden = _sheet_names(book)
         names = visible + hidden
-        wanted = self._wanted_sheet
         if wanted is not None and wanted not in names:
             raise ValueError(
-                f"{self.file.path} has no sheet {wanted!r}; its sheets are "
+                f"{path} has no sheet {wanted!r}; its sheets are "
                 f"{list_some([repr(name) for name in names])}"
             )
         for name in names if wanted is None else [wanted]:
@@ -150,18 +72,46 @@ class ExcelSource(WholeSource):
             ):
                 continue
             first_number = (sheet.start or (0, 0))[0] + 1
-            found = _find_table(rows, first_number, name, str(self.file.path))
+            found = _find_table(rows, first_number, name, path, called)
             others = [repr(other) for other in names if other != name]
             if wanted is None and others:
-                note = f"{self.name}: the sheet {name!r} was read, not {list_some(others)}"
-                found = _Sheet(name, found.table, found.numbers, (note, *found.notes))
+                note = f"{path}: the sheet {name!r} was read, not {list_some(others)}"
+                found = replace(found, notes=(note, *found.notes))
             return found
-        raise EmptyTableError(
-            f"{self.name} has no sheet with a header and rows; give a workbook with a table"
-        )
+    raise EmptyTableError(
+        f"{called} has no sheet with a header and rows; give a workbook with a table"
+    )
 
 
-def _sheet_names(book: Any) -> tuple[list[str], list[str]]:
+@contextmanager
+def _opened(file: TableFile) -> Iterator[CalamineWorkbook]:
+    """Open a workbook; raise ValueError if it is protected or damaged."""
+    import python_calamine as calamine
+
+    with file.open() as stream:
+        content = stream.read()
+    protected = (
+        f"{file.path} is protected by a password; remove it in Excel and save the workbook again"
+    )
+    if _ENCRYPTED in content:
+        raise ValueError(protected)
+    if RATIO * file.n_bytes > _SLOW:
+        report_reading(file.path.name, 0, len(content), silent=0)
+    try:
+        with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
+            yield book
+    except calamine.PasswordError as error:
+        raise ValueError(protected) from error
+    except calamine.CalamineError as error:
+        raise ValueError(
+            f"{file.path} cannot be read as a workbook ({shorten_error(error)}); the file looks "
+            "damaged, get it again"
+        ) from error
+    finally:
+        reading_ended()
+
+
+def _sheet_names(book: CalamineWorkbook) -> tuple[list[str], list[str]]:
     """Return the names of visible and of hidden sheets."""
     hidden = [
         sheet.name for sheet in book.sheets_metadata if not str(sheet.visible).endswith("Visible")
@@ -169,8 +119,10 @@ def _sheet_names(book: Any) -> tuple[list[str], list[str]]:
     return [name for name in book.sheet_names if name not in hidden], hidden
 
 
-def _find_table(rows: list[Row], first_number: int, sheet: str, path: str) -> _Sheet:
+def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, called: str) -> Content:
     """Return the table among the rows of a sheet, without what is around it."""
+    import pyarrow as pa
+
     filled = [(number, row) for number, row in enumerate(rows, first_number) if _is_filled(row)]
     numbers = [number for number, _ in filled]
     body = [row for _, row in filled]
@@ -206,7 +158,11 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str) -> _S
             notes.append(f"{path}: a column without a name is called {name!r}")
         columns[name] = arrow_column(values, arrow_type(kinds))
     numbers = [numbers[at] for at in kept]
-    return _Sheet(sheet, need("pyarrow", path).table(columns), numbers, tuple(notes))
+
+    def place(row: int) -> str:
+        return f"{called}, sheet {sheet!r}, row {numbers[row]}"
+
+    return Content(MemoryRows(pa.table(columns)), tuple(notes), place=place)
 
 
 def _sums_between(rows: list[Row]) -> dict[int, str]:

@@ -1,0 +1,199 @@
+"""JSON documents and JSON Lines."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from qms22.tables.sources.compressed import TableFile, shorten_error
+from qms22.tables.sources.rows import Content, EmptyTableError, MemoryRows
+from qms22.tables.sources.spool import SpooledRows
+from qms22.tables.sources.text_encoding import SAMPLE, decode_text
+from qms22.tables.sources.values import arrow_column, arrow_type, value_kinds
+from qms22.tables.texts.words import list_some
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Records to convert at once.
+_RECORDS = 8192
+
+Record = dict[str, Any]
+
+
+def read_json_lines(file: TableFile) -> Content:
+    """Read one object per line, which is one row.
+
+    Objects inside of an object become columns such as ``a.b``. As the type of a column depends on
+    all of its values, a large file is read once more before its rows go into a temporary one.
+    """
+    kinds: dict[str, frozenset[str]] = {}
+    kept: list[list[Record]] = []
+    is_empty = True
+    for records in _in_batches(_records(file)):
+        is_empty = False
+        for name, values in _columns(records).items():
+            kinds[name] = kinds.get(name, frozenset()) | value_kinds(values)
+        if not file.is_large:
+            kept.append(records)
+    if is_empty:
+        raise EmptyTableError(f"{file.path} has no records; give a file with at least one")
+    types = {name: arrow_type(found) for name, found in kinds.items()}
+    if file.is_large:
+        return Content(SpooledRows(_arrow_batches(_in_batches(_records(file)), types)))
+    import pyarrow as pa
+
+    return Content(MemoryRows(pa.Table.from_batches(list(_arrow_batches(kept, types)))))
+
+
+def _arrow_batches(
+    batches: Iterable[list[Record]], types: dict[str, pa.DataType]
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for records in batches:
+        arrays = [
+            arrow_column([record.get(name) for record in records], kind)
+            for name, kind in types.items()
+        ]
+        yield pa.record_batch(arrays, names=list(types))
+
+
+def _records(file: TableFile) -> Iterator[Record]:
+    for number, line in enumerate(_lines(file), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(
+                f"{file.path}, line {number}: this is not JSON ({shorten_error(error)}); "
+                "correct that line"
+            ) from error
+        if not isinstance(record, dict):
+            raise ValueError(
+                f'{file.path}, line {number}: expected an object such as {{"a": 1}}, got '
+                f"{line.strip()[:40]!r}; write one object per line"
+            )
+        yield flatten(record)
+
+
+def _lines(file: TableFile) -> Iterator[str]:
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    rest = ""
+    try:
+        with file.open() as stream:
+            while block := stream.read(SAMPLE):
+                # Not str.splitlines, which also splits at characters that texts may have.
+                *lines, rest = (rest + decoder.decode(block)).split("\n")
+                yield from lines
+        yield rest + decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{file.path} is not UTF-8 text ({error.reason}); save it as UTF-8"
+        ) from error
+
+
+def read_json(file: TableFile) -> Content:
+    """Read a JSON document.
+
+    A list of objects, an object with one such list, ``{"columns": […], "data": [[…], …]}``, or an
+    object with a list of values for each column.
+    """
+    import pyarrow as pa
+
+    path = str(file.path)
+    with file.open() as stream:
+        text = decode_text(stream.read(), path)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is not valid JSON ({shorten_error(error)}); correct the file, or get it again "
+            "if it is cut off"
+        ) from error
+    columns, notes = _find_columns(document, path)
+    if not any(columns.values()):
+        raise EmptyTableError(f"{path} has no records; give a file with at least one")
+    arrays = {
+        name: arrow_column(values, arrow_type(value_kinds(values)))
+        for name, values in columns.items()
+    }
+    return Content(MemoryRows(pa.table(arrays)), notes)
+
+
+def _find_columns(document: Any, path: str) -> tuple[dict[str, list[Any]], tuple[str, ...]]:
+    """Return the values of each column, and which part of the document has them."""
+    if isinstance(document, list):
+        return _columns(_check_records(document, "", path)), ()
+    lists = {}
+    if isinstance(document, dict):
+        if {"columns", "data"} <= document.keys():
+            return _from_split(document["columns"], document["data"], path), ()
+        lists = {key: each for key, each in document.items() if isinstance(each, list)}
+    records = [key for key, each in lists.items() if each and isinstance(each[0], dict)]
+    if len(records) == 1:
+        key = records[0]
+        rows = _check_records(lists[key], f" in {key!r}", path)
+        notes = (f"{path}: the rows are the list {key!r}",) if len(document) > 1 else ()
+        return _columns(rows), notes
+    if (
+        lists
+        and not records
+        and len(lists) == len(document)
+        and len({len(each) for each in lists.values()}) == 1
+    ):
+        return lists, ()
+    several = f" (it has the lists {list_some(sorted(records))})" if records else ""
+    raise ValueError(
+        f"{path} is JSON but not a table{several}; give a list of objects, one per row"
+    )
+
+
+def _check_records(records: list[Any], where: str, path: str) -> list[Record]:
+    for at, record in enumerate(records):
+        if not isinstance(record, dict):
+            raise ValueError(
+                f"{path}: item {at}{where} is {json.dumps(record)[:40]}, not an object; "
+                "give a list of objects, one per row"
+            )
+    return [flatten(record) for record in records]
+
+
+def _from_split(names: Any, rows: Any, path: str) -> dict[str, list[Any]]:
+    is_table = isinstance(names, list) and isinstance(rows, list)
+    wrong = [at for at, row in enumerate(rows) if not isinstance(row, list)] if is_table else []
+    wrong = wrong or [at for at, row in enumerate(rows) if is_table and len(row) != len(names)]
+    if not is_table or wrong:
+        where = f"row {wrong[0]} of 'data' is not" if wrong else "'columns' and 'data' are not"
+        raise ValueError(f"{path}: {where} a list as long as 'columns'; correct the file")
+    unique = [name if isinstance(name, str) else json.dumps(name) for name in names]
+    return {name: [row[at] for row in rows] for at, name in enumerate(unique)}
+
+
+def flatten(record: Record, before: str = "") -> Record:
+    """Return a record whose inner objects are columns of their own, such as ``a.b``."""
+    if not any(type(value) is dict for value in record.values()) and not before:
+        return record
+    flat: Record = {}
+    for key, value in record.items():
+        if type(value) is dict:
+            flat |= flatten(value, f"{before}{key}.")
+        else:
+            flat[before + key] = value
+    return flat
+
+
+def _columns(records: Sequence[Record]) -> dict[str, list[Any]]:
+    """Return the values of each column; None where a record has no such key."""
+    names = dict.fromkeys(key for record in records for key in record)
+    return {name: [record.get(name) for record in records] for name in names}
+
+
+def _in_batches(records: Iterable[Record]) -> Iterator[list[Record]]:
+    remaining = iter(records)
+    while batch := list(islice(remaining, _RECORDS)):
+        yield batch

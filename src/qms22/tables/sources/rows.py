@@ -1,0 +1,454 @@
+"""The rows of a table as Arrow record batches: in memory, in an Arrow file, in a Parquet file."""
+
+from __future__ import annotations
+
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.memory import memory_left
+from qms22.tables.columns.cells import check_names
+from qms22.tables.sources.column_types import cast_column
+from qms22.tables.sources.compressed import TableFile, shorten_error
+from qms22.tables.sources.storage_types import StorageType, convert
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+# Rows of a batch or chunk.
+BATCH = 1 << 16
+# pandas writes row labels without a name into such a column.
+_ROW_LABELS = re.compile(r"__index_level_\d+__")
+# A column of a Parquet file is read in pieces of this many bytes, for row groups of any size.
+_BUFFER = 1 << 17
+# The most values of a batch of a Parquet file.
+_CELLS = 1 << 19
+
+
+class EmptyTableError(ValueError):
+    """A table without rows."""
+
+
+class Rows(ABC):
+    """Rows that can be read any number of times."""
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The columns."""
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @abstractmethod
+    def batches(
+        self,
+        columns: list[str],
+        positions: NDArray[np.intp] | None = None,
+        texts: Collection[str] = (),
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Read record batches, each with the position of its first row.
+
+        Parameters
+        ----------
+        columns : list of str
+        positions : ndarray of int, optional
+            Ascending. Batches without any of these rows may be left out.
+        texts : collection of str
+            Columns to return as texts: as the file has them, or what their values are as text.
+        """
+
+    def load(self, name: str) -> MemoryRows:
+        """Read all rows into memory; `name` is that of the table in messages."""
+        import pyarrow as pa
+
+        try:
+            batches = [batch for _, batch in self.batches(self.names)]
+            check_count(sum(batch.num_rows for batch in batches), self.n_rows, self.n_rows, name)
+            return MemoryRows(pa.Table.from_batches(batches), original=self)
+        except MemoryError as error:
+            raise ValueError(
+                f"{name} does not fit into memory ({shorten_error(error)}); take fewer rows, or "
+                "get the file again if it is damaged"
+            ) from error
+
+
+def check_count(n_found: int, n_expected: int, n_claimed: int, name: str) -> None:
+    """Raise ValueError if a table has more or fewer rows than it claims."""
+    if n_found != n_expected:
+        raise ValueError(
+            f"{name} claims {n_claimed} rows but holds a different number; the file looks damaged "
+            "or has changed while it was read, get it again"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What a format reads from a file.
+
+    Parameters
+    ----------
+    rows : Rows
+    notes : tuple of str
+        What was guessed or left out, in sentences that name the file.
+    label : str or None
+        The class column, if the file declares one, as KEEL files do.
+    place : callable, optional
+        Returns where a row is in the file, such as "line 7"; by default its position.
+    """
+
+    rows: Rows
+    notes: tuple[str, ...] = ()
+    label: str | None = None
+    place: Callable[[int], str] | None = None
+
+
+class MemoryRows(Rows):
+    """Rows in memory.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    types : mapping of str to str, optional
+        The storage types of columns that are kept as the texts of a file.
+    original : Rows, optional
+        Where they come from, if it knows the texts of a file.
+    """
+
+    def __init__(
+        self,
+        table: pa.Table,
+        types: Mapping[str, StorageType] | None = None,
+        original: Rows | None = None,
+    ) -> None:
+        self.table = table
+        self._types = types or {}
+        self._original = original
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        names: list[str] = self.table.column_names
+        return names
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        n_rows: int = self.table.num_rows
+        return n_rows
+
+    def load(self, name: str) -> MemoryRows:
+        """Return the rows."""
+        return self
+
+    def column(self, name: str, *, as_text: bool = False) -> pa.ChunkedArray:
+        """Return a column."""
+        return self._select([name], [name] if as_text else ()).column(0)
+
+    def has_gaps(self, name: str) -> bool:
+        """Return whether any cell of a column is missing."""
+        return bool(self.table.column(name).null_count)
+
+    def take(
+        self, columns: list[str], positions: NDArray[np.intp], texts: Collection[str] = ()
+    ) -> pa.Table:
+        """Return some rows, in the order of their positions."""
+        return self._select(columns, texts, positions)
+
+    def batches(
+        self,
+        columns: list[str],
+        positions: NDArray[np.intp] | None = None,
+        texts: Collection[str] = (),
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Return record batches."""
+        first = 0
+        for batch in self._select(columns, texts).to_batches(max_chunksize=BATCH):
+            yield first, batch
+            first += batch.num_rows
+
+    def _select(
+        self,
+        columns: list[str],
+        texts: Collection[str],
+        positions: NDArray[np.intp] | None = None,
+    ) -> pa.Table:
+        import pyarrow as pa
+
+        table = self.table.select(columns)
+        if self._original is not None and not set(columns).isdisjoint(texts):
+            parts = [batch for _, batch in self._original.batches(columns, None, texts)]
+            table = pa.Table.from_batches(parts)
+        if positions is not None:
+            table = table.take(pa.array(positions))
+        typed = {
+            name: _typed(table.column(name), self._types.get(name), as_text=name in texts)
+            for name in columns
+        }
+        return pa.table(typed)
+
+
+class _FileRows(Rows):
+    """Rows in a file that pyarrow reads.
+
+    Parameters
+    ----------
+    file : TableFile
+    """
+
+    _format = "Arrow or Feather"
+
+    def __init__(self, file: TableFile) -> None:
+        self._file = file
+
+    @contextmanager
+    def _data(self) -> Iterator[pa.NativeFile]:
+        """Open the file; raise errors of pyarrow as a ValueError that names it."""
+        import pyarrow as pa
+
+        content = self._file.content
+        try:
+            # As bytes: a name need not be UTF-8.
+            with (
+                pa.OSFile(os.fsencode(self._file.path))
+                if content is None
+                else pa.BufferReader(content)
+            ) as data:
+                yield data
+        except MemoryError:
+            raise
+        except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
+            raise ValueError(
+                f"{self._file.path} cannot be read as {self._format} ({shorten_error(error)}); the "
+                "file looks truncated or damaged, get it again"
+            ) from error
+
+
+class StreamRows(_FileRows):
+    """Rows in a stream of Arrow batches."""
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns."""
+        with self._reader() as reader:
+            return _column_names(reader.schema, self._file)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(batch.num_rows for _, batch in self.batches(self.names))
+
+    @contextmanager
+    def _reader(self) -> Iterator[pa.RecordBatchReader]:
+        import pyarrow as pa
+
+        with self._data() as data:
+            yield pa.ipc.open_stream(data)
+
+    def batches(
+        self,
+        columns: list[str],
+        positions: NDArray[np.intp] | None = None,
+        texts: Collection[str] = (),
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Read record batches."""
+        with self._reader() as reader:
+            first = 0
+            for batch in reader:
+                yield first, _typed_batch(_validated(batch, columns), {}, texts)
+                first += batch.num_rows
+
+
+class ArrowRows(_FileRows):
+    """Rows in an Arrow or Feather file, memory-mapped if the address space has room for it.
+
+    Parameters
+    ----------
+    file : TableFile
+    """
+
+    def __init__(self, file: TableFile) -> None:
+        super().__init__(file)
+        self._types: Mapping[str, StorageType] = {}
+        # What columns are called in the file, where that differs.
+        self._own: dict[str, str] = {}
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns."""
+        if self._own:
+            return list(self._own)
+        with self._reader() as reader:
+            return _column_names(reader.schema, self._file)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(self._sizes)
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        with self._reader(self.names[:1]) as reader:
+            return [reader.get_batch(at).num_rows for at in range(reader.num_record_batches)]
+
+    @contextmanager
+    def _data(self) -> Iterator[pa.NativeFile]:
+        import pyarrow as pa
+
+        mapped = None
+        try:
+            if self._file.content is None:
+                mapped = pa.memory_map(os.fsencode(self._file.path))
+        except OSError:
+            pass
+        with super()._data() as data:
+            yield data if mapped is None else mapped
+
+    @contextmanager
+    def _reader(self, columns: list[str] | None = None) -> Iterator[pa.ipc.RecordBatchFileReader]:
+        import pyarrow as pa
+
+        with self._data() as data:
+            fields = None
+            if columns:
+                names = pa.ipc.open_file(data).schema.names
+                fields = [names.index(self._own.get(name, name)) for name in columns]
+            yield pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=fields))
+
+    def batches(
+        self,
+        columns: list[str],
+        positions: NDArray[np.intp] | None = None,
+        texts: Collection[str] = (),
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Read record batches."""
+        with self._reader(columns) as reader:
+            first = 0
+            for at, n_rows in enumerate(self._sizes):
+                if has_any(positions, first, n_rows):
+                    own = [self._own.get(name, name) for name in columns]
+                    batch = _validated(reader.get_batch(at), own).rename_columns(columns)
+                    yield first, _typed_batch(batch, self._types, texts)
+                first += n_rows
+
+
+class ParquetRows(_FileRows):
+    """Rows in a Parquet file; a row group need not fit into memory."""
+
+    _format = "Parquet"
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns."""
+        with self._reader() as file:
+            return _column_names(file.schema_arrow, self._file)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Number of rows, as the footer claims."""
+        with self._reader() as file:
+            n_rows: int = file.metadata.num_rows
+        if n_rows < 0:
+            raise ValueError(
+                f"{self._file.path} claims {n_rows} rows; the file looks damaged, get it again"
+            )
+        return n_rows
+
+    def load(self, name: str) -> MemoryRows:
+        """Read all rows; raise ValueError if the footer claims more than the memory left."""
+        size, left = 8 * self.n_rows * len(self.names), memory_left()
+        if left is not None and size > left:
+            raise ValueError(
+                f"{self._file.path} claims {self.n_rows} rows of {len(self.names)} columns, "
+                f"{size / 2**30:.1f} GiB where {left / 2**30:.1f} GiB of memory are left; get the "
+                "file again if it is damaged, or take fewer rows"
+            )
+        return super().load(name)
+
+    @contextmanager
+    def _reader(self) -> Iterator[pq.ParquetFile]:
+        import pyarrow.parquet as pq
+
+        with (
+            self._data() as data,
+            pq.ParquetFile(data, buffer_size=_BUFFER, pre_buffer=False) as file,
+        ):
+            yield file
+
+    def batches(
+        self,
+        columns: list[str],
+        positions: NDArray[np.intp] | None = None,
+        texts: Collection[str] = (),
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Read record batches."""
+        size = min(BATCH, max(_CELLS // max(len(columns), 1), 1))
+        with self._reader() as file:
+            first = 0
+            for group in range(file.num_row_groups):
+                n_rows = file.metadata.row_group(group).num_rows
+                if has_any(positions, first, n_rows):
+                    at = first
+                    for batch in file.iter_batches(size, row_groups=[group], columns=columns):
+                        yield at, _typed_batch(batch.select(columns), {}, texts)
+                        at += batch.num_rows
+                first += n_rows
+
+
+def has_any(positions: NDArray[np.intp] | None, first: int, n_rows: int) -> bool:
+    """Return whether any of the ascending positions is among `n_rows` rows from `first` on."""
+    if positions is None:
+        return True
+    begin, end = np.searchsorted(positions, (first, first + n_rows))
+    return bool(begin < end)
+
+
+def _column_names(schema: pa.Schema, file: TableFile) -> list[str]:
+    """Return the columns without row labels; raise ValueError if a name occurs twice."""
+    names = [name for name in schema.names if not _ROW_LABELS.fullmatch(name)]
+    check_names(names, str(file.path))
+    return names
+
+
+def _validated(batch: pa.RecordBatch, columns: list[str]) -> pa.RecordBatch:
+    """Return columns of a batch; raise an error of pyarrow if offsets point outside of it."""
+    batch = batch.select(columns)
+    batch.validate(full=True)
+    return batch
+
+
+def _typed_batch(
+    batch: pa.RecordBatch, types: Mapping[str, StorageType], texts: Collection[str]
+) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    if not types and not texts:
+        return batch
+    names = batch.schema.names
+    columns = [
+        _typed(column, types.get(name), as_text=name in texts)
+        for name, column in zip(names, batch.columns, strict=True)
+    ]
+    return pa.record_batch(columns, names=names)
+
+
+def _typed(
+    column: pa.Array | pa.ChunkedArray, storage_type: StorageType | None, *, as_text: bool
+) -> pa.Array | pa.ChunkedArray:
+    """Return a column as values, or as texts."""
+    import pyarrow as pa
+
+    if as_text:
+        return cast_column(column, pa.string())
+    return column if storage_type is None else convert(column, storage_type)

@@ -1,0 +1,533 @@
+"""One table: its columns are parsed on first use and kept, its rows are read once if they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qms22._runtime.stages import begin_stage
+from qms22.tables.columns.cells import Cells, arrow_cells, as_narwhals, frame_cells
+from qms22.tables.sources.compressed import shorten_error
+from qms22.tables.sources.rows import BATCH, Content, MemoryRows, Rows, check_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+# Rewrites the cells of a column.
+Change: TypeAlias = Callable[[Cells], Cells]
+
+
+class Table:
+    """A table that can be read whole or in parts, any number of times.
+
+    Parameters
+    ----------
+    name : str
+        The name of the table in messages: the path of its file, or "the frame".
+    read : callable
+        Returns the content; called once, when something of it is needed.
+    n_bytes : callable
+        Returns the approximate size of the values.
+    title : str, optional
+        The name of the table in headings: short, without directories.
+    """
+
+    # Whether all rows are in memory because all of them are needed.
+    is_loaded = False
+
+    def __init__(
+        self,
+        name: str,
+        read: Callable[[], Content],
+        n_bytes: Callable[[], int],
+        title: str | None = None,
+    ) -> None:
+        self.name = name
+        self.title = title or name
+        self._read = read
+        self._n_bytes = n_bytes
+        # New names by those of the file; by new names: other values, texts and time zones.
+        self._names: dict[str, str] = {}
+        self._changes: dict[str, Change] = {}
+        self._texts: frozenset[str] = frozenset()
+        self._zones: dict[str, str] = {}
+        self._parsed: dict[str, Cells] = {}
+
+    @cached_property
+    def content(self) -> Content:
+        """What the file holds."""
+        return self._read()
+
+    @property
+    def _rows(self) -> Rows:
+        return self.content.rows
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return [self._names.get(name, name) for name in self._rows.names]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows; a text file or a stream is read once to count them."""
+        return self._rows.n_rows
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate size of the values."""
+        return self._n_bytes()
+
+    @property
+    def label(self) -> str | None:
+        """The class column, if the file declares one, as KEEL files do."""
+        label = self.content.label
+        return None if label is None else self._names.get(label, label)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was guessed or left out to read the table, in sentences that name it."""
+        return self.content.notes
+
+    def place(self, row: int) -> str:
+        """Return where a row is, for messages."""
+        place = self.content.place
+        return f"{self.name}, row {row}" if place is None else place(row)
+
+    def check(self) -> None:
+        """Raise ValueError if the table has no rows or no columns."""
+        if not self.n_rows or not self.names:
+            raise ValueError(
+                f"{self.name} has {self.n_rows} rows of {len(self.names)} columns; give a table "
+                "with at least one of each"
+            )
+
+    def load(self) -> Table:
+        """Read all rows into memory, if they are not there already; return the table."""
+        if not self.is_loaded:
+            begin_stage(f"reading {self.title}")
+            self.check()
+            self.content = replace(self.content, rows=self._rows.load(self.name))
+            self.is_loaded = True
+        return self
+
+    def renamed(self, names: Mapping[str, str]) -> Table:
+        """Return the table with other names for some columns: new names by old ones."""
+        if not names:
+            return self
+        table = self._changed({})
+        own = {new: old for old, new in self._names.items()}
+        table._names = self._names | {own.get(old, old): new for old, new in names.items()}
+        for kept in ("_changes", "_zones", "_parsed"):
+            values = {names.get(name, name): each for name, each in getattr(self, kept).items()}
+            setattr(table, kept, values)
+        table._texts = frozenset(names.get(name, name) for name in self._texts)
+        return table
+
+    def with_texts(self, columns: Collection[str]) -> Table:
+        """Return the table with some columns as texts; where it has no texts, as it is.
+
+        Parameters
+        ----------
+        columns : collection of str
+            Columns that were read as numbers, booleans or dates. In a text file these are texts,
+            and "1.10" is not "1.1".
+        """
+        table = self._changed(columns)
+        table._texts = self._texts.union(columns)
+        return table
+
+    def in_zones(self, zones: Mapping[str, str]) -> Table:
+        """Return the table with moments of some columns in other time zones."""
+        table = self._changed(zones)
+        table._zones = {**self._zones, **zones}
+        return table
+
+    def with_changes(self, changes: Mapping[str, Change]) -> Table:
+        """Return the table with other values in some columns."""
+        table = self._changed(changes)
+        table._changes = {**self._changes, **changes}
+        return table
+
+    def _changed(self, columns: Collection[str]) -> Table:
+        """Return a copy that parses some columns anew."""
+        table = copy(self)
+        table._parsed = {name: cells for name, cells in self._parsed.items() if name not in columns}
+        return table
+
+    def columns(
+        self, names: Sequence[str] | None = None, rows: NDArray[np.intp] | None = None
+    ) -> dict[str, Cells]:
+        """Return columns; a column that is read whole is parsed once.
+
+        Parameters
+        ----------
+        names : sequence of str, optional
+            All columns by default.
+        rows : ndarray of int, optional
+            Positions of rows; all by default.
+        """
+        names = self.names if names is None else names
+        if rows is not None and not self.is_loaded:
+            return self._cells(self._take(rows, names), rows)
+        whole = {name: self._parse(name) for name in names}
+        if rows is None or (len(rows) == self.n_rows and (np.diff(rows) == 1).all()):
+            return whole
+        return {
+            name: replace(cells.part(rows), numbers=self._numbers(rows))
+            for name, cells in whole.items()
+        }
+
+    def column_chunks(
+        self, names: Sequence[str], n_rows: int
+    ) -> Iterator[tuple[int, dict[str, Cells]]]:
+        """Yield columns in chunks of rows, each with the position of its first row."""
+        if self.is_loaded:
+            for first in range(0, self.n_rows, n_rows):
+                rows = np.arange(first, min(first + n_rows, self.n_rows))
+                yield first, self.columns(names, rows)
+            return
+        for first, table in self._chunks(names, n_rows):
+            yield first, self._cells(table, np.arange(first, first + table.num_rows))
+
+    def moments(self) -> dict[str, str]:
+        """Return the columns that hold moments, with their time zones; "" for local time."""
+        import pyarrow as pa
+
+        _, first = next(iter(self._batches(self.names)))
+        return {
+            field.name: field.type.tz or ""
+            for field in first.schema
+            if pa.types.is_timestamp(field.type)
+        }
+
+    def chunks(
+        self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
+    ) -> Iterator[pd.DataFrame]:
+        """Read the table in chunks.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns to read; all by default.
+        n_rows : int
+            Number of rows of a chunk; the last one may have fewer.
+        exact : bool
+            Whether columns keep the types of the file (as ``ArrowDtype``), so that all chunks have
+            the same types; by default they have the types of `read`.
+
+        Yields
+        ------
+        pandas.DataFrame
+            Its index counts the rows of the table from 0.
+        """
+        import pandas as pd
+
+        for first, table in self._chunks(self.names if columns is None else columns, n_rows):
+            rows = pd.RangeIndex(first, first + table.num_rows)
+            yield self._frame(table, rows, exact=exact)
+
+    def take(self, positions: ArrayLike, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """Read some rows, in one pass.
+
+        Parameters
+        ----------
+        positions : array-like of int
+            Positions of the rows, each at most once, in any order.
+        columns : sequence of str, optional
+            The columns to read; all by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The rows in the order of `positions`. Its index holds the positions, or the index of the
+            frame that the table was made from.
+        """
+        import pandas as pd
+
+        rows = np.asarray(positions, dtype=np.intp)
+        table = self._take(rows, self.names if columns is None else columns)
+        return self._frame(table, pd.Index(rows))
+
+    def read(self) -> pd.DataFrame:
+        """Read the whole table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            At least one row and one column. Its index counts from 0, or is that of the frame that
+            the table was made from.
+        """
+        import pandas as pd
+        import pyarrow as pa
+
+        self.check()
+        rows = self._rows.load(self.name)
+        batches = [batch for _, batch in self._batches(self.names, source=rows)]
+        return self._frame(pa.Table.from_batches(batches), pd.RangeIndex(self.n_rows))
+
+    def _parse(self, name: str) -> Cells:
+        """Return a whole column."""
+        import pyarrow as pa
+
+        if name not in self._parsed:
+            batches = [batch for _, batch in self._batches([name])]
+            check_count(
+                sum(batch.num_rows for batch in batches), self.n_rows, self.n_rows, self.name
+            )
+            self._parsed |= self._cells(pa.Table.from_batches(batches), None)
+        return self._parsed[name]
+
+    def _cells(self, table: pa.Table, rows: NDArray[np.intp] | None) -> dict[str, Cells]:
+        found = {}
+        for name in table.column_names:
+            cells = arrow_cells(name, table.column(name))
+            cells = self._changes[name](cells) if name in self._changes else cells
+            found[name] = cells if rows is None else replace(cells, numbers=self._numbers(rows))
+        return found
+
+    def _numbers(self, rows: NDArray[np.intp]) -> NDArray[np.integer[Any]]:
+        """Return what messages call rows."""
+        return rows
+
+    def _batches(
+        self,
+        columns: Sequence[str],
+        positions: NDArray[np.intp] | None = None,
+        source: Rows | None = None,
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Read record batches with the new names."""
+        for first, batch in (source or self._rows).batches(
+            self._own(columns), positions, self._own([*self._texts.intersection(columns)])
+        ):
+            yield first, self._as_asked(batch, columns)
+
+    def _as_asked(
+        self, batch: pa.RecordBatch | pa.Table, columns: Sequence[str]
+    ) -> pa.RecordBatch | pa.Table:
+        """Return a batch with new names and time zones."""
+        import pyarrow as pa
+
+        if not self._names and not self._zones:
+            return batch
+        arrays = list(batch.columns)
+        for at, name in enumerate(columns):
+            if name in self._zones:
+                unit = arrays[at].type.unit
+                arrays[at] = arrays[at].cast(pa.timestamp(unit, self._zones[name]))
+        return type(batch).from_arrays(arrays, names=list(columns))
+
+    def _own(self, columns: Sequence[str]) -> list[str]:
+        """Return the names that columns have in the file."""
+        own = {new: old for old, new in self._names.items()}
+        return [own.get(name, name) for name in columns]
+
+    def _take(self, rows: NDArray[np.intp], columns: Sequence[str]) -> pa.Table:
+        import pyarrow as pa
+
+        source = self._rows
+        if isinstance(source, MemoryRows):
+            texts = self._own([*self._texts.intersection(columns)])
+            return self._as_asked(source.take(self._own(columns), rows, texts), columns)
+        order = np.argsort(rows, kind="stable")
+        ascending = rows[order]
+        pieces, n_found = [], 0
+        # One batch has the types, even if no row of it is wanted.
+        for first, batch in self._batches(columns, ascending if rows.size else None):
+            last = int(np.searchsorted(ascending, first + batch.num_rows))
+            if last > n_found or not rows.size:
+                pieces.append(pa.table(batch).take(pa.array(ascending[n_found:last] - first)))
+                n_found = last
+            if n_found == len(ascending):
+                break
+        check_count(n_found, len(ascending), self.n_rows, self.name)
+        return pa.concat_tables(pieces).take(pa.array(np.argsort(order)))
+
+    def _chunks(self, columns: Sequence[str], n_rows: int) -> Iterator[tuple[int, pa.Table]]:
+        """Yield Arrow tables of `n_rows` rows; the last has fewer."""
+        import pyarrow as pa
+
+        held: list[pa.RecordBatch] = []
+        first = n_held = 0
+        for _, batch in self._batches(columns):
+            held.append(batch)
+            n_held += batch.num_rows
+            while n_held >= n_rows:
+                table = pa.Table.from_batches(held)
+                yield first, table.slice(0, n_rows)
+                held = table.slice(n_rows).to_batches()
+                first, n_held = first + n_rows, n_held - n_rows
+        if n_held:
+            yield first, pa.Table.from_batches(held)
+        check_count(first + n_held, self.n_rows, self.n_rows, self.name)
+
+    def _frame(self, table: pa.Table, index: pd.Index, *, exact: bool = False) -> pd.DataFrame:
+        """Return rows as a data frame, with the types that the whole table has there."""
+        import pandas as pd
+        import pyarrow as pa
+
+        rows = self._rows
+        # The metadata are notes of pandas, which may be damaged or out of date.
+        table = table.replace_schema_metadata(None)
+        as_objects = []
+        for at, (name, own) in enumerate(
+            zip(table.column_names, self._own(table.column_names), strict=True)
+        ):
+            column = table.column(at)
+            has_gaps = isinstance(rows, MemoryRows) and rows.has_gaps(own) and not column.null_count
+            if has_gaps and not exact and pa.types.is_integer(column.type):
+                table = table.set_column(at, name, column.cast(pa.float64(), safe=False))
+            elif has_gaps and not exact and pa.types.is_boolean(column.type):
+                as_objects.append(name)
+        try:
+            mapper = pd.ArrowDtype if exact else None
+            frame: pd.DataFrame = table.to_pandas(types_mapper=mapper, ignore_metadata=True)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ValueError(
+                f"{self.name} holds values that pandas cannot take ({shorten_error(error)}); the "
+                "file may be damaged, get it again or leave out such columns"
+            ) from error
+        frame = frame.astype(dict.fromkeys(as_objects, object)) if as_objects else frame
+        for name in self._changes.keys() & set(table.column_names):
+            frame[name] = self._changes[name](arrow_cells(name, table.column(name))).to_series()
+        frame.index = index
+        return frame
+
+
+class FrameTable(Table):
+    """A data frame.
+
+    Parts keep the frame's own column names and types, so that `exact` makes no difference.
+
+    Parameters
+    ----------
+    frame : pandas, polars or other data frame that narwhals supports
+    name : str
+        The name of the frame in messages.
+    notes : sequence of str
+        What was guessed or left out when the frame was read.
+    """
+
+    is_loaded = True
+
+    def __init__(self, frame: Any, name: str = "the frame", notes: Sequence[str] = ()) -> None:
+        import pandas as pd
+
+        supported = as_narwhals(frame, name)
+        if supported is None:
+            remedy = "make one by pandas.DataFrame" if isinstance(frame, Iterable) else "give one"
+            raise ValueError(
+                f"a table must be a path or a data frame; got {type(frame).__name__}, so {remedy}"
+            )
+        self._whole: pd.DataFrame = (
+            frame if isinstance(frame, pd.DataFrame) else supported.to_pandas()
+        )
+        size = int(self._whole.memory_usage(index=False).sum())
+        super().__init__(name, self._no_content, lambda: size)
+        self._frame_notes = tuple(notes)
+
+    def _no_content(self) -> Content:
+        raise AssertionError("a frame is its own content")
+
+    @property
+    def names(self) -> list[str]:
+        """The columns; names that are numbers as text."""
+        return [str(name) for name in self._whole.columns]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self._whole)
+
+    @property
+    def label(self) -> str | None:
+        """None: a frame declares no class column."""
+        return None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was guessed or left out when the frame was read."""
+        return self._frame_notes
+
+    def place(self, row: int) -> str:
+        """Return where a row is, for messages."""
+        return f"{self.name}, row {row}"
+
+    def renamed(self, names: Mapping[str, str]) -> Table:
+        """Return the table with other names for some columns: new names by old ones."""
+        called = [names.get(name, name) for name in self.names]
+        return self._with_frame(self._whole.set_axis(called, axis=1)) if names else self
+
+    def with_texts(self, columns: Collection[str]) -> Table:
+        """Return the table, which has no texts but its values."""
+        return self
+
+    def in_zones(self, zones: Mapping[str, str]) -> Table:
+        """Return the table with moments of some columns in other time zones."""
+        frame = self._whole.copy(deep=False)
+        for name in frame:
+            if str(name) in zones:
+                frame[name] = frame[name].dt.tz_convert(zones[str(name)])
+        return self._with_frame(frame)
+
+    def with_changes(self, changes: Mapping[str, Change]) -> Table:
+        """Return the table with other values in some columns."""
+        frame = self._whole.copy(deep=False)
+        for name in frame:
+            if str(name) in changes:
+                cells = changes[str(name)](self._parse(str(name)))
+                frame[name] = cells.to_series().set_axis(frame.index)
+        return self._with_frame(frame)
+
+    def moments(self) -> dict[str, str]:
+        """Return the columns that hold moments, with their time zones; "" for local time."""
+        return {
+            str(name): str(getattr(dtype, "tz", None) or "")
+            for name, dtype in self._whole.dtypes.items()
+            if dtype.kind == "M"
+        }
+
+    def chunks(
+        self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
+    ) -> Iterator[pd.DataFrame]:
+        """Return the table in chunks."""
+        import pandas as pd
+
+        selected = self._select(columns)
+        for first in range(0, self.n_rows, n_rows):
+            chunk = selected.iloc[first : first + n_rows]
+            yield chunk.set_axis(pd.RangeIndex(first, first + len(chunk)), axis=0)
+
+    def take(self, positions: ArrayLike, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return some rows."""
+        return self._select(columns).iloc[np.asarray(positions, dtype=np.intp)]
+
+    def read(self) -> pd.DataFrame:
+        """Return the frame itself, or a pandas frame with its values."""
+        self.check()
+        return self._whole
+
+    def _parse(self, name: str) -> Cells:
+        if name not in self._parsed:
+            columns = frame_cells(self._select([name])) or []
+            self._parsed[name] = columns[0]
+        return self._parsed[name]
+
+    def _numbers(self, rows: NDArray[np.intp]) -> NDArray[np.integer[Any]]:
+        index = self._whole.index
+        return index.to_numpy()[rows] if index.dtype.kind in "iu" else np.arange(len(rows))
+
+    def _with_frame(self, frame: pd.DataFrame) -> FrameTable:
+        return FrameTable(frame, self.name, self.notes)
+
+    def _select(self, columns: Sequence[str] | None) -> pd.DataFrame:
+        if columns is None:
+            return self._whole
+        names = self.names
+        return self._whole.iloc[:, [names.index(str(column)) for column in columns]]
