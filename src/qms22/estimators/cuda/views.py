@@ -195,9 +195,9 @@ def trees_record(nodes: Any, value: Any, first_node: Any) -> NDArray[np.void]:
 
 def _launch(name: str, n_rows: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
     # Results are rounded as on the CPU: no fused multiply-add.
-    file, options = "views.cu", ("--fmad=false",)
+    file, options = "views.cu", ["--fmad=false"]
     if name.startswith("nearest_float"):
-        file, options = "nearest.cu", (*options, f"-DQMS22_BITS={name[-2:]}")
+        file, options = "nearest.cu", [*options, f"-DQMS22_BITS={name[-2:]}"]
     source = source_text("qms22.estimators.cuda", "views.hpp", file)
-    kernel = compile_kernel(source, name, options, False, need_cupy().cuda.Device().id)
+    kernel = compile_kernel(source, name, tuple(options), False, need_cupy().cuda.Device().id)
     kernel((-(-n_rows // _THREADS),), (_THREADS,), arguments, shared_mem=shared_bytes)
