@@ -62,7 +62,7 @@ AUTO_SAMPLES = 7_000
 # What max_iter="auto" means: so many sweeps; beyond so many features fewer, so that all sweeps
 # together make no more steps, but not below the least. On the 15 sets of ADBench with 27 to 166
 # features 10, 5 and 3 sweeps have a mean AUC of 0.896, 0.897 and 0.898.
-_SWEEPS, _FEATURES_OF_ALL_SWEEPS, _LEAST_SWEEPS = 10, 30, 3
+_SWEEPS, _FEATURES_OF_ALL_SWEEPS, _LEAST_SWEEPS = 10, 20, 3
 
 # Known-normal rows that the batch is compared with: so many per row of the batch, between two
 # limits. With two for each, a false discovery rate of 0.1 can flag five rows; with the most, 50 of
@@ -118,7 +118,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     n_components : int, default=10
         As of `QMS22`.
     max_iter : "auto" or int, default="auto"
-        Sweeps, at most. More of them fit the noise of the batch. "auto" is 10 for up to 30
+        Sweeps, at most. More of them fit the noise of the batch. "auto" is 10 for up to 20
         features, and for more so many fewer that the time grows little, but at least 3.
     dtype : {"float32", "float64"}, default="float32"
         Precision of QMS22 and of distances. Scores in float32 are as accurate and take less time.
