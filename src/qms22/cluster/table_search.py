@@ -25,7 +25,7 @@ from qms22.detection.encoding import encode_tables
 from qms22.detection.scorer import TableScorer, fit_detector, learn_checks, measure_normal
 from qms22.estimators.decisions import why_none
 from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
-from qms22.tables import open_table
+from qms22.tables import TabularEncoder, open_table
 from qms22.tables.columns.encoder_options import check_ignore
 
 # Rows to compare with are brought to one process with all their columns.
@@ -197,9 +197,7 @@ def learn(
     encoded = encode_tables(
         open_table(normal).columns(),
         open_table(batch).columns(),
-        ignore=tuple(options.ignore),
-        missing=options.missing,
-        kinds=options.kinds,
+        TabularEncoder(ignore=tuple(options.ignore), missing=options.missing, kinds=options.kinds),
         names=("rows drawn from the normal table", "rows drawn from the unlabeled table"),
         is_whole=len(batch) == n_batch,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -53,10 +53,8 @@ class EncodedTables(NamedTuple):
 def encode_tables(
     normal: Columns,
     batch: Columns,
+    encoder: TabularEncoder,
     *,
-    ignore: Sequence[str] = (),
-    missing: str = "impute",
-    kinds: Mapping[str, str] | None = None,
     marked: Sequence[MarkedRows] = (),
     names: tuple[str, str] = ("the normal table", "the unlabeled table"),
     is_whole: bool = True,
@@ -71,11 +69,9 @@ def encode_tables(
     ----------
     normal, batch : mapping of str to Cells
         Their columns, as they are stored.
-    ignore : sequence of str
-        Columns to leave out.
-    missing : {"impute", "drop", "error"}
-    kinds : mapping of str to str, optional
-        What to do with missing values, and what columns are; see `TabularEncoder`.
+    encoder : TabularEncoder
+        It has learned nothing yet, and says which columns to leave out, what others are, and what
+        to do with missing values.
     marked : sequence of MarkedRows
         Rows that are known to be anomalies or normal. The encoder does not learn from them, so that
         marks never change what a column is: a level that only they have stays unseen.
@@ -86,7 +82,6 @@ def encode_tables(
         rare one, where there are rare ones: else known-normal rows, which the encoder has seen,
         would have an advantage over the other rows of the batch.
     """
-    encoder = TabularEncoder(ignore=tuple(ignore), missing=missing, kinds=kinds)
     n_normal, n_batch = _n_rows(normal), _n_rows(batch)
     places, positions = np.arange(n_normal), np.arange(n_batch)
     encoder, cells = _fit_both(encoder, normal, batch, names)
@@ -96,12 +91,12 @@ def encode_tables(
     batch_cells = {name: each.part(slice(n_normal, None)) for name, each in cells.items()}
     whole = normal_cells, batch_cells
     with errors_named(names[0]):
-        if missing == "drop":
+        if encoder.missing == "drop":
             places = _complete_rows(encoder, normal_cells)
             normal_cells = take_rows(normal_cells, places)
         known = encoder.encode_cells(normal_cells)
     with errors_named(names[1]):
-        if missing == "drop":
+        if encoder.missing == "drop":
             positions = _complete_rows(encoder, batch_cells)
             batch_cells = take_rows(batch_cells, positions)
         rows = encoder.encode_cells(batch_cells)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from qms22._runtime.devices import resolve_device
 from qms22._runtime.validation import (
     check_choice,
     check_count,
@@ -16,47 +18,93 @@ from qms22._runtime.validation import (
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.qms22 import QMS22
+from qms22.tables import TabularEncoder
 from qms22.tables.columns.asked_kinds import check_kind_words
 from qms22.tables.columns.encoder_options import check_ignore, check_way_of_missing
 
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
 
-def check_options(
-    *,
-    k: int | None,
-    fdr: float | None,
-    ignore: Sequence[str | int],
-    missing: str,
-    kinds: Mapping[str, str] | None,
-    preset: str,
-    max_samples: int | None,
-    seed: int | None,
-    n_jobs: int | None,
-    history: str | Path | None,
-    accept: bool,
-) -> None:
-    """Raise ValueError if a parameter of `detect` is not valid."""
-    check_choice("preset", preset, tuple(PRESETS))
-    if k is not None and fdr is not None:
-        raise ValueError("k and fdr both say how many rows to flag; give one of them")
-    if k is not None:
-        check_count("k", k)
-    if fdr is not None:
-        check_share("fdr", fdr)
-        if preset == "paper":
+@dataclass(frozen=True)
+class SearchOptions:
+    """Options of `detect`, which describes them; raises ValueError if one is not valid.
+
+    Once the tables are known, `id` is the name of a column of the batch, and `ignore` has the
+    columns of the batch that are not learned from: also `id`, and those of one table only.
+    """
+
+    fdr: float | None
+    k: int | None
+    id: str | None
+    ignore: Sequence[str | int]
+    missing: str
+    kinds: Mapping[str, str] | None
+    preset: str
+    max_samples: int | None
+    seed: int | None
+    n_jobs: int | None
+    device: str
+    verbose: int
+    history: str | Path | None
+    accept: bool
+
+    def __post_init__(self) -> None:
+        check_choice("preset", self.preset, tuple(PRESETS))
+        if self.k is not None and self.fdr is not None:
+            raise ValueError("k and fdr both say how many rows to flag; give one of them")
+        if self.k is not None:
+            check_count("k", self.k)
+        if self.fdr is not None:
+            check_share("fdr", self.fdr)
+            if self.preset == "paper":
+                raise ValueError(
+                    "the preset 'paper' ranks rows and has no p-values; leave the false discovery "
+                    "rate out"
+                )
+        check_ignore(self.ignore)
+        check_way_of_missing(self.missing)
+        check_kind_words(self.kinds)
+        if self.max_samples is not None:
+            check_count("max_samples", self.max_samples)
+        check_seed("seed", self.seed)
+        if self.n_jobs is not None and (not is_count(self.n_jobs) or self.n_jobs == 0):
             raise ValueError(
-                "the preset 'paper' ranks rows and has no p-values; leave the false discovery rate "
-                "out"
+                f"n_jobs must be a number of threads, or -1 for all cores; got {self.n_jobs!r}"
             )
-    check_ignore(ignore)
-    check_way_of_missing(missing)
-    check_kind_words(kinds)
-    if max_samples is not None:
-        check_count("max_samples", max_samples)
-    check_seed("seed", seed)
-    if n_jobs is not None and (not is_count(n_jobs) or n_jobs == 0):
-        raise ValueError(f"n_jobs must be a number of threads, or -1 for all cores; got {n_jobs!r}")
-    check_path("history", history)
-    if accept and (history is None or fdr is None):
-        raise ValueError("a batch is accepted by a history and a false discovery rate; give both")
+        check_path("history", self.history)
+        if self.accept and (self.history is None or self.fdr is None):
+            raise ValueError(
+                "a batch is accepted by a history and a false discovery rate; give both"
+            )
+        resolve_device(self.device)  # raises an error if there is no such device
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that are not learned from."""
+        return tuple(map(str, self.ignore))
+
+    @property
+    def is_recommended(self) -> bool:
+        """Whether rows are compared with known-normal ones, and checks raise scores."""
+        return self.preset == "recommended"
+
+    def new_encoder(self) -> TabularEncoder:
+        """Return an encoder that has learned nothing yet."""
+        return TabularEncoder(ignore=self.ignored, missing=self.missing, kinds=self.kinds)
+
+    def new_detector(self) -> BatchDetector:
+        """Return a detector that has learned nothing yet."""
+        # The threshold for new rows is that of the checks.
+        return PRESETS[self.preset](
+            contamination=1,
+            random_state=self.seed,
+            n_jobs=self.n_jobs,
+            device=self.device,
+            verbose=self.verbose,
+        )
+
+    def facts(self) -> dict[str, object]:
+        """Return the options that a history remembers."""
+        names = ("k", "fdr", "id", "missing", "preset", "max_samples", "seed")
+        facts = {name: getattr(self, name) for name in names}
+        return {**facts, "ignore": list(self.ignored), "kinds": dict(self.kinds or {})}

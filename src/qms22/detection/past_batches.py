@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qms22 import __version__
 from qms22._runtime.visible_text import visible
@@ -13,6 +13,7 @@ from qms22._runtime.warn import warn_user
 from qms22.detection.history import BatchHistory, HistoryEntry, now
 from qms22.detection.history_rows import digest, rows_to_keep, to_parquet
 from qms22.detection.inputs import InputTables
+from qms22.detection.options import SearchOptions
 from qms22.detection.result import Detection
 from qms22.detection.streaming import is_large
 from qms22.tables.columns.column_names import match_names
@@ -68,13 +69,13 @@ class PastBatches:
             normal = FrameTable(_join(normal.load().read(), chosen), normal.name)
         return tables._replace(normal=normal, notes=tuple(notes))
 
-    def remember(self, found: Detection, settings: dict[str, Any], *, accept: bool) -> Detection:
+    def remember(self, found: Detection, options: SearchOptions) -> Detection:
         """Write a result into the history, and return it with the entries of the history.
 
         A failure is a warning: the result took minutes, and must not be lost.
         """
         assert found.verdict is not None
-        why_not = reason_to_refuse(found) if accept else ""
+        why_not = reason_to_refuse(found) if options.accept else ""
         if why_not:
             warn_user(f"the batch was not accepted as known-normal: {why_not}")
         entry = HistoryEntry(
@@ -89,9 +90,13 @@ class PastBatches:
             n_rows=found.source.n_rows,
             n_flagged=found.n_flagged,
             moved=tuple((column.name, column.change) for column in found.verdict.moved),
-            settings=settings,
+            settings={
+                **options.facts(),
+                "marked_anomalies": 0 if found.marks is None else len(found.marks.anomalies),
+                "fewest_outliers": found.verdict.fewest_outliers,
+            },
             version=__version__,
-            accepted=now() if accept and not why_not else None,
+            accepted=now() if options.accept and not why_not else None,
         )
         rows = rows_to_keep(
             found.source, self._columns, [] if found.marks is None else found.marks.anomalies

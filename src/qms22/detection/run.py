@@ -16,15 +16,15 @@ Detection: 2 of 12 rows flagged, at most 1 of them normal; contains anomalies
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.devices import resolve_device
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.warn import warn_user
-from qms22.decisions.verdict import Verdict, outlier_confidence
+from qms22.decisions.verdict import outlier_confidence
 from qms22.detection.checks import OddCells
 from qms22.detection.column_notes import column_notes, note_dropped
 from qms22.detection.comparison import Comparison
@@ -39,7 +39,7 @@ from qms22.detection.inputs import (
     open_tables,
 )
 from qms22.detection.marks import read_marks
-from qms22.detection.options import PRESETS, check_options
+from qms22.detection.options import SearchOptions
 from qms22.detection.past_batches import PastBatches
 from qms22.detection.result import Detection
 from qms22.detection.rows import (
@@ -154,9 +154,10 @@ def detect(
     """
     if k is None and fdr is None and preset != "paper":
         fdr = DEFAULT_FDR
-    check_options(
-        k=k,
+    options = SearchOptions(
         fdr=fdr,
+        k=k,
+        id=None,
         ignore=ignore,
         missing=missing,
         kinds=kinds,
@@ -164,88 +165,90 @@ def detect(
         max_samples=max_samples,
         seed=seed,
         n_jobs=n_jobs,
+        device=device,
+        verbose=verbose,
         history=history,
         accept=accept,
     )
-    resolve_device(device)  # raises an error if there is no such device
     tables = open_tables(normal, batch, max_samples)
     id_name = check_id(tables.batch, id)
     ignored = [*find_ignored(tables, ignore), *([] if id_name is None else [id_name])]
     tables, ignored = align_tables(tables, ignored, kinds)
+    options = replace(options, id=id_name, ignore=tuple(ignored))
     past = None if history is None else PastBatches(history, tables, ignored)
     tables = tables if past is None else past.tables
     if marks is not None:
         found_marks = read_marks(marks, *tables[:2], id_name, ignored)
         tables = tables._replace(marks=found_marks)
-    drawn = draw(tables, seed)
-    encoded = _encode_drawn(tables, drawn, ignore=ignored, missing=missing, kinds=kinds)
-    notes = column_notes(encoded, len(drawn.normal_positions), ignored)
+    found = _search(tables, options)
+    if fdr is not None and found.is_drift_scored and found.n_flagged:
+        warn_user(found.remark)
+    return found if past is None else past.remember(found, options)
+
+
+def _search(tables: InputTables, options: SearchOptions) -> Detection:
+    """Search a batch whose columns are matched with those of the known-normal table."""
+    seed = options.seed or 0
+    drawn = draw(tables, options.seed)
+    encoded = _encode_drawn(tables, drawn, options)
+    notes = column_notes(encoded, len(drawn.normal_positions), options.ignored)
     if tables.max_samples is None:
-        notes = (*notes, *note_repeated(tables.batch, id_name))
+        notes = (*notes, *note_repeated(tables.batch, options.id))
     tables = tables._replace(notes=(*tables.notes, *notes))
-    # The threshold for new rows is that of the checks; see `_result`.
-    detector = PRESETS[preset](
-        contamination=1, random_state=seed, n_jobs=n_jobs, device=device, verbose=verbose
-    )
+    detector = options.new_detector()
     begin_stage("learning")
-    fit_detector(detector, encoded, max_samples)
+    fit_detector(detector, encoded, options.max_samples)
     begin_stage("checking")
-    learned = learn_checks(encoded, seed or 0, is_scored=preset == "recommended")
+    learned = learn_checks(encoded, seed, is_scored=options.is_recommended)
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
     scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
     begin_stage("comparing with known-normal rows")
     of_drawn = scores[encoded.positions]
-    ruler = measure_normal(scorer, encoded, learned, of_drawn, n_scored, seed or 0)
+    ruler = measure_normal(scorer, encoded, learned, of_drawn, n_scored, seed)
     comparison = None if ruler is None else Comparison.of(ruler, scores)
-    flagged = _flag(comparison, scores, k, fdr)
-    verdict = judge_tables(
+    flagged = _flag(comparison, scores, options)
+    bound = None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE))
+    verdict = judge_tables(encoded.encoder, *encoded.whole, options.ignored, n_scored, bound)
+    # The threshold for new rows is the one that flags as many of these.
+    n_flagged = int(np.count_nonzero(flagged))
+    first = most_suspicious(scores, min(n_flagged + 1, n_scored))
+    scorer.checks.threshold = threshold(scores[first], n_flagged)
+    explained = flagged | flag_top(scores, 0 if options.fdr is None else _LEAST_EXPLAINED)
+    reasons = explain_batch(tables, encoded, scorer, rows_to_explain(scores, explained))
+    return Detection(
+        tables.batch,
         encoded.encoder,
-        *encoded.whole,
-        ignored,
-        n_scored,
-        None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE)),
+        detector,
+        scores,
+        flagged,
+        reasons,
+        normal_table=tables.normal,
+        normal_positions=encoded.normal_positions,
+        comparison=comparison,
+        fdr=options.fdr,
+        id=options.id,
+        marks=tables.marks,
+        n_drawn=min(len(encoded.rows), detector._n_drawn or len(encoded.rows)),
+        verdict=verdict,
+        checks=scorer.checks,
+        odd=odd,
+        columns=encoded.whole if tables.are_whole and tables.marks is None else None,
+        findings=group_rows(encoded, scorer, flagged, reasons, comparison),
+        notes=(*tables.notes, *note_dropped(scores, tables.batch.n_rows - tables.n_searched)),
     )
-    found = _result(
-        tables, encoded, scorer, scores, odd, flagged, comparison, fdr, id_name, verdict
-    )
-    if fdr is not None and found.is_drift_scored and found.n_flagged:
-        warn_user(found.remark)
-    if past is None:
-        return found
-    settings: dict[str, object] = {"k": k, "fdr": fdr, "id": id_name, "ignore": ignored}
-    settings |= {
-        "missing": missing,
-        "kinds": dict(kinds or {}),
-        "preset": preset,
-        "max_samples": max_samples,
-        "seed": seed,
-        "marked_anomalies": 0 if found.marks is None else len(found.marks.anomalies),
-        "fewest_outliers": verdict.fewest_outliers,
-    }
-    return past.remember(found, settings, accept=accept)
 
 
 def _flag(
-    comparison: Comparison | None,
-    scores: NDArray[np.float64],
-    k: int | None,
-    fdr: float | None,
+    comparison: Comparison | None, scores: NDArray[np.float64], options: SearchOptions
 ) -> NDArray[np.bool_]:
     """Flag the first rows: so many, or as many as a false discovery rate allows."""
-    if fdr is None or comparison is None:
-        return flag_top(scores, DEFAULT_TOP if k is None else k)
-    return comparison.flag(fdr)
+    if options.fdr is None or comparison is None:
+        return flag_top(scores, DEFAULT_TOP if options.k is None else options.k)
+    return comparison.flag(options.fdr)
 
 
-def _encode_drawn(
-    tables: InputTables,
-    drawn: DrawnRows,
-    *,
-    ignore: Sequence[str],
-    missing: str,
-    kinds: Mapping[str, str] | None,
-) -> EncodedTables:
+def _encode_drawn(tables: InputTables, drawn: DrawnRows, options: SearchOptions) -> EncodedTables:
     """Encode the rows that were drawn."""
     begin_stage("reading the columns")
     names = tables.normal.name, tables.batch.name
@@ -256,9 +259,7 @@ def _encode_drawn(
         encoded = encode_tables(
             drawn.normal,
             drawn.batch,
-            ignore=ignore,
-            missing=missing,
-            kinds=kinds,
+            options.new_encoder(),
             marked=marked,
             names=names,
             is_whole=tables.is_batch_whole,
@@ -288,46 +289,3 @@ def _score_batch(
     if tables.marks is not None:
         scores[tables.marks.decided] = np.nan
     return scores, odd
-
-
-def _result(
-    tables: InputTables,
-    encoded: EncodedTables,
-    scorer: TableScorer,
-    scores: NDArray[np.float64],
-    odd: OddCells,
-    flagged: NDArray[np.bool_],
-    comparison: Comparison | None,
-    fdr: float | None,
-    id_name: str | None,
-    verdict: Verdict,
-) -> Detection:
-    """Set the threshold for new rows, explain rows, and build the result."""
-    n_flagged = int(np.count_nonzero(flagged))
-    # The threshold for new rows is the one that flags as many of these.
-    first = most_suspicious(scores, min(n_flagged + 1, count_scored(scores)))
-    scorer.checks.threshold = threshold(scores[first], n_flagged)
-    detector = scorer.detector
-    explained = flagged | flag_top(scores, 0 if fdr is None else _LEAST_EXPLAINED)
-    reasons = explain_batch(tables, encoded, scorer, rows_to_explain(scores, explained))
-    return Detection(
-        tables.batch,
-        encoded.encoder,
-        detector,
-        scores,
-        flagged,
-        reasons,
-        normal_table=tables.normal,
-        normal_positions=encoded.normal_positions,
-        comparison=comparison,
-        fdr=fdr,
-        id=id_name,
-        marks=tables.marks,
-        n_drawn=min(len(encoded.rows), detector._n_drawn or len(encoded.rows)),
-        verdict=verdict,
-        checks=scorer.checks,
-        odd=odd,
-        columns=encoded.whole if tables.are_whole and tables.marks is None else None,
-        findings=group_rows(encoded, scorer, flagged, reasons, comparison),
-        notes=(*tables.notes, *note_dropped(scores, tables.batch.n_rows - tables.n_searched)),
-    )

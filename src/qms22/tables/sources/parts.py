@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22.tables.columns.column_names import match_names
 from qms22.tables.sources.column_types import cast_column, common_type, is_text
-from qms22.tables.sources.rows import Content, EmptyTableError, Rows, has_any
+from qms22.tables.sources.rows import Content, EmptyTableError, Rows, Wanted, has_any
 from qms22.tables.sources.storage_types import CellTraits, convert
 from qms22.tables.sources.table import Table
 from qms22.tables.texts.words import list_some
@@ -208,7 +207,7 @@ class _PartRows(Rows):
         for part in self._used:
             types = {key: self._key_values[key].type for key in part.keys}
             # All batches of a part have the same types.
-            _, batch = next(iter(part.rows.batches(list(part.own.values()))))
+            _, batch = next(iter(part.rows.batches(Wanted(list(part.own.values())))))
             types |= {name: batch.column(own).type for name, own in part.own.items()}
             schemas.append((part.table.title, types))
         return schemas
@@ -220,21 +219,17 @@ class _PartRows(Rows):
             for name in self.names
         }
 
-    def batches(
-        self,
-        columns: list[str],
-        positions: NDArray[np.intp] | None = None,
-        texts: Collection[str] = (),
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches, in the common types of all parts."""
         import pyarrow as pa
 
+        columns, positions, texts = wanted
         types = {name: pa.string() if name in texts else self._types[name] for name in columns}
         first = 0
         for at, part in enumerate(self._used):
             n_rows = part.rows.n_rows
             if has_any(positions, first, n_rows):
-                wanted = None if positions is None else positions[positions >= first] - first
+                rows = None if positions is None else positions[positions >= first] - first
                 own = [part.own[name] for name in columns if name in part.own]
                 # Texts of the files themselves, and not of the values that were read from them.
                 in_words = [
@@ -242,7 +237,7 @@ class _PartRows(Rows):
                     for name in columns
                     if name in part.own and types[name] == pa.string()
                 ]
-                read = part.rows.batches(own or part.rows.names[:1], wanted, in_words)
+                read = part.rows.batches(Wanted(own or part.rows.names[:1], rows, in_words))
                 for start, batch in read:
                     arrays = [self._column(name, part, at, batch, types[name]) for name in columns]
                     yield first + start, pa.record_batch(arrays, names=columns)

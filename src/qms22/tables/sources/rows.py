@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,23 @@ class EmptyTableError(ValueError):
     """A table without rows."""
 
 
+class Wanted(NamedTuple):
+    """What to read of a table.
+
+    Parameters
+    ----------
+    columns : list of str
+    positions : ndarray of int, optional
+        Ascending. Batches without any of these rows may be left out.
+    texts : collection of str
+        Columns to return as texts: as the file has them, or what their values are as text.
+    """
+
+    columns: list[str]
+    positions: NDArray[np.intp] | None = None
+    texts: Collection[str] = ()
+
+
 class Rows(ABC):
     """Rows that can be read any number of times."""
 
@@ -52,29 +69,15 @@ class Rows(ABC):
         """Number of rows."""
 
     @abstractmethod
-    def batches(
-        self,
-        columns: list[str],
-        positions: NDArray[np.intp] | None = None,
-        texts: Collection[str] = (),
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Read record batches, each with the position of its first row.
-
-        Parameters
-        ----------
-        columns : list of str
-        positions : ndarray of int, optional
-            Ascending. Batches without any of these rows may be left out.
-        texts : collection of str
-            Columns to return as texts: as the file has them, or what their values are as text.
-        """
+    def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Read record batches, each with the position of its first row."""
 
     def load(self, name: str) -> MemoryRows:
         """Read all rows into memory; `name` is that of the table in messages."""
         import pyarrow as pa
 
         try:
-            batches = [batch for _, batch in self.batches(self.names)]
+            batches = [batch for _, batch in self.batches(Wanted(self.names))]
             check_count(sum(batch.num_rows for batch in batches), self.n_rows, self.n_rows, name)
             return MemoryRows(pa.Table.from_batches(batches), original=self)
         except MemoryError as error:
@@ -166,15 +169,10 @@ class MemoryRows(Rows):
         """Return some rows, in the order of their positions."""
         return self._select(columns, texts, positions)
 
-    def batches(
-        self,
-        columns: list[str],
-        positions: NDArray[np.intp] | None = None,
-        texts: Collection[str] = (),
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Return record batches."""
         first = 0
-        for batch in self._select(columns, texts).to_batches(max_chunksize=BATCH):
+        for batch in self._select(wanted.columns, wanted.texts).to_batches(max_chunksize=BATCH):
             yield first, batch
             first += batch.num_rows
 
@@ -188,7 +186,7 @@ class MemoryRows(Rows):
 
         table = self.table.select(columns)
         if self._original is not None and not set(columns).isdisjoint(texts):
-            parts = [batch for _, batch in self._original.batches(columns, None, texts)]
+            parts = [batch for _, batch in self._original.batches(Wanted(columns, None, texts))]
             table = pa.Table.from_batches(parts)
         if positions is not None:
             table = table.take(pa.array(positions))
@@ -247,7 +245,7 @@ class StreamRows(_FileRows):
     @cached_property
     def n_rows(self) -> int:
         """Number of rows."""
-        return sum(batch.num_rows for _, batch in self.batches(self.names))
+        return sum(batch.num_rows for _, batch in self.batches(Wanted(self.names)))
 
     @contextmanager
     def _reader(self) -> Iterator[pa.RecordBatchReader]:
@@ -256,17 +254,12 @@ class StreamRows(_FileRows):
         with self._data() as data:
             yield pa.ipc.open_stream(data)
 
-    def batches(
-        self,
-        columns: list[str],
-        positions: NDArray[np.intp] | None = None,
-        texts: Collection[str] = (),
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches."""
         with self._reader() as reader:
             first = 0
             for batch in reader:
-                yield first, _typed_batch(_validated(batch, columns), {}, texts)
+                yield first, _typed_batch(_validated(batch, wanted.columns), {}, wanted.texts)
                 first += batch.num_rows
 
 
@@ -326,20 +319,16 @@ class ArrowRows(_FileRows):
                 fields = [names.index(self._own.get(name, name)) for name in columns]
             yield pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
-    def batches(
-        self,
-        columns: list[str],
-        positions: NDArray[np.intp] | None = None,
-        texts: Collection[str] = (),
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches."""
+        columns = wanted.columns
         with self._reader(columns) as reader:
             first = 0
             for at, n_rows in enumerate(self._sizes):
-                if has_any(positions, first, n_rows):
+                if has_any(wanted.positions, first, n_rows):
                     own = [self._own.get(name, name) for name in columns]
                     batch = _validated(reader.get_batch(at), own).rename_columns(columns)
-                    yield first, _typed_batch(batch, self._types, texts)
+                    yield first, _typed_batch(batch, self._types, wanted.texts)
                 first += n_rows
 
 
@@ -386,22 +375,18 @@ class ParquetRows(_FileRows):
         ):
             yield file
 
-    def batches(
-        self,
-        columns: list[str],
-        positions: NDArray[np.intp] | None = None,
-        texts: Collection[str] = (),
-    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches."""
+        columns = wanted.columns
         size = min(BATCH, max(_CELLS // max(len(columns), 1), 1))
         with self._reader() as file:
             first = 0
             for group in range(file.num_row_groups):
                 n_rows = file.metadata.row_group(group).num_rows
-                if has_any(positions, first, n_rows):
+                if has_any(wanted.positions, first, n_rows):
                     at = first
                     for batch in file.iter_batches(size, row_groups=[group], columns=columns):
-                        yield at, _typed_batch(batch.select(columns), {}, texts)
+                        yield at, _typed_batch(batch.select(columns), {}, wanted.texts)
                         at += batch.num_rows
                 first += n_rows
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22._runtime.stages import begin_stage
 from qms22.tables.columns.cells import Cells, arrow_cells, as_narwhals, frame_cells
 from qms22.tables.sources.compressed import shorten_error
-from qms22.tables.sources.rows import BATCH, Content, MemoryRows, Rows, check_count
+from qms22.tables.sources.rows import BATCH, Content, MemoryRows, Rows, Wanted, check_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -303,9 +303,9 @@ class Table:
         source: Rows | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches with the new names."""
-        for first, batch in (source or self._rows).batches(
-            self._own(columns), positions, self._own([*self._texts.intersection(columns)])
-        ):
+        texts = self._own([*self._texts.intersection(columns)])
+        wanted = Wanted(self._own(columns), positions, texts)
+        for first, batch in (source or self._rows).batches(wanted):
             yield first, self._as_asked(batch, columns)
 
     def _as_asked(
