@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from qms22 import QMS22Ensemble
 from qms22._cpm.backends import choose_backend
 from qms22._cpm.scaling import DEVIATION, FeatureScaler, fit_scaler_and_stack, range_scaler
-from qms22.estimators.forest import fit_forest
+from qms22.estimators.forest import BinnedRows, fit_forest
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.learning import (
@@ -134,7 +134,9 @@ class Pieces:
             "forest": self._score(forest),
         }
         self.correlation = max(0.0, correlation)
-        self.agreement = forest_agreement(known, batch, rng, 1)
+        self.agreement = forest_agreement(
+            BinnedRows.of(np.concatenate([known, batch])), len(batch), rng, 1
+        )
         self._forest_seed, self._n_trees = seeds[1], len(forest.forest.first_node) - 1
         self._distances[Distances()] = self.views["distances"]
 
