@@ -15,7 +15,7 @@ from reporting import console, write_csv
 from sklearn import datasets as made
 
 from qms22._runtime.progress import progress_bar
-from qms22.datasets import load_adbench, load_keel
+from qms22_bench.datasets import load_adbench, load_keel
 
 MOST_NORMAL = 800
 KNOWN_SHARE = 0.8

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qms22.datasets import keel_sources, paper_table1
+from qms22_bench.datasets import keel_sources, paper_table1
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 HEADER = """@relation toy

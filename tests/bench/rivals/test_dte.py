@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from importlib import util
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from normal_rows import Rows, make_rows
+from scipy.stats import invgamma, spearmanr
+
+from qms22_bench.rivals import DTE, DTENonParametric
+from qms22_bench.rivals.dte import noise_variances
+
+
+def naive_time(squares: float, n_features: int, n_steps: int) -> float:
+    """Compute the posterior mean as the paper writes it: inverse gamma densities of variances."""
+    kept, variances = 1.0, []
+    for step in range(n_steps):
+        kept *= 1 - (1e-4 + (1e-2 - 1e-4) * step / (n_steps - 1))
+        variances.append(1 - kept)
+    density = np.exp(invgamma.logpdf(variances, a=0.5 * n_features - 1, scale=squares / 2))
+    return float(np.arange(n_steps) @ density / density.sum())
+
+
+@pytest.mark.parametrize("n_features", [3, 8])
+def test_scores_equal_the_naive_ones(n_features: int) -> None:
+    normal, query = make_rows(60, n_features), 1.5 * make_rows(20, n_features, seed=1)
+    scores = DTENonParametric(n_neighbors=4, n_steps=50).fit(normal).score_samples(query)
+    units = normal.std(axis=0)
+    for row, score in zip(query, scores, strict=True):
+        squares = np.sort(np.sum(((row - normal) / units) ** 2, axis=1))[:4].mean()
+        assert -score == pytest.approx(naive_time(squares, n_features, 50), rel=1e-9)
+
+
+@given(st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_times_order_rows_by_their_mean_squared_distance(n_features: int, seed: int) -> None:
+    normal, query = make_rows(40, n_features, seed), make_rows(30, n_features, seed + 1)
+    times = -DTENonParametric().fit(normal).score_samples(query)
+    gaps = (query[:, None] - normal) / normal.std(axis=0)
+    squares = np.sort((gaps**2).sum(axis=2), axis=1)[:, :5].mean(axis=1)
+    assert (np.diff(times[np.argsort(squares)]) >= -1e-9).all()
+    assert ((times >= 0) & (times <= 499)).all()
+
+
+def test_a_known_row_needs_no_noise_and_a_distant_one_all_of_it() -> None:
+    normal = np.repeat(make_rows(40), 5, axis=0)
+    times = (
+        -DTENonParametric(n_steps=10)
+        .fit(normal)
+        .score_samples(np.vstack([normal[:1], normal[:1] + 1e6]))
+    )
+    assert times[0] < 1
+    assert times[1] == pytest.approx(9)
+
+
+def test_noise_grows_to_the_variance_of_the_data() -> None:
+    variances = noise_variances(500)
+    assert variances[0] == pytest.approx(1e-4)
+    assert (np.diff(variances) > 0).all()
+    assert 0.9 < variances[-1] < 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "complaint"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors must be a whole number of at least 1; got 0"),
+        ({"n_steps": 1}, "n_steps must be a whole number of at least 2; got 1"),
+    ],
+)
+def test_bad_parameters_are_named(parameters: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        DTENonParametric(**parameters).fit(make_rows())
+
+
+def test_the_network_checks_its_parameters_before_it_is_built() -> None:
+    with pytest.raises(ValueError, match="n_bins must be at most n_steps=5; got 7"):
+        DTE(n_steps=5).fit(make_rows())
+
+
+@pytest.fixture(scope="module")
+def fitted() -> DTE:
+    return DTE(n_epochs=30, random_state=0).fit(make_rows(400))
+
+
+@pytest.mark.skipif(util.find_spec("torch") is None, reason="needs PyTorch")
+class TestNetwork:
+    def test_times_grow_with_noise(self, fitted: DTE) -> None:
+        sizes = np.linspace(0, 6, 30)
+        direction = np.array([1.0, -1.0, 1.0, -1.0]) / 2
+        times = -fitted.score_samples(sizes[:, None] * direction)
+        assert spearmanr(sizes, times).statistic > 0.9
+        assert ((times >= 0) & (times <= 6)).all()
+
+    def test_equal_seeds_give_equal_scores_and_leave_the_generator_alone(self, fitted: DTE) -> None:
+        torch = pytest.importorskip("torch")
+        before = torch.get_rng_state()
+        again = DTE(n_epochs=30, random_state=0).fit(make_rows(400))
+        assert torch.equal(before, torch.get_rng_state())
+        query: Rows = make_rows(50, seed=1)
+        np.testing.assert_array_equal(fitted.score_samples(query), again.score_samples(query))
+
+    def test_any_number_is_scored(self, fitted: DTE) -> None:
+        assert np.isfinite(fitted.score_samples(np.full((1, 4), 1e308))).all()
