@@ -198,7 +198,7 @@ $(READY): $(SOURCES)
 	touch $@
 
 # Python compiles what it imports; to compile all packages would take longer than the demo.
-$(DEMO)/.ready: $(SOURCES) $(shell find src -type f -not -name '*.pyc')
+$(DEMO)/.ready: $(SOURCES) $(shell find src/qms22 -type f -not -name '*.pyc')
 	@echo "Setting up $(DEMO): about a minute"
 	$(CHECK_PYTHON)
 	test -d $(DEMO) || $(PYTHON) -m venv $(DEMO)

@@ -99,7 +99,7 @@ def made_datasets() -> dict[str, Labeled]:
 
 def load(name: str, keel: Path) -> Labeled:
     """Load a data set of KEEL as numbers."""
-    dataset = load_keel(name, keel, download=False)
+    dataset = load_keel(name, keel)
     return dataset.rows.encode(dataset.features)[1], dataset.is_outlier
 
 

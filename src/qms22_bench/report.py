@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from qms22_bench import sections, tables
 from qms22_bench.figures import color_of
-from qms22_bench.files import write_whole
 from qms22_bench.render import FigureBlock, Section, TableBlock, describe, escape_markdown
 from qms22_bench.roc import Pooled, compact_curve
 from qms22_bench.statistics import table2
@@ -94,6 +93,17 @@ def write_report(
     for name, content in contents.items():
         write_whole(folder / name, content)
     return page
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_bytes(content)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def _earlier_files(folder: Path) -> set[str]:

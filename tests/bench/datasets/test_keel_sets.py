@@ -31,7 +31,7 @@ def keel() -> Path:
 
 @pytest.fixture(scope="module")
 def sets(keel: Path) -> dict[str, Dataset]:
-    return {name: load_keel(name, keel, download=False) for name in list_keel()}
+    return {name: load_keel(name, keel) for name in list_keel()}
 
 
 def tuples(rows: LabeledRows) -> list[tuple[object, ...]]:
@@ -164,7 +164,7 @@ def test_archive_and_directory_give_the_same(
     unpacked: Path, sets: dict[str, Dataset], root: str
 ) -> None:
     for folder in sorted((unpacked / "datasets").iterdir()):
-        dataset = load_keel(folder.name, unpacked / root, download=False)
+        dataset = load_keel(folder.name, unpacked / root)
         assert dataset.origin == str(folder)
         assert_same_rows(dataset.rows, sets[folder.name].rows)
         assert_same_folds(dataset, sets[folder.name])

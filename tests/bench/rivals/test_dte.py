@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-from importlib import util
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from normal_rows import Rows, make_rows
-from scipy.stats import invgamma, spearmanr
+from normal_rows import make_rows
+from scipy.stats import invgamma
 
-from qms22_bench.rivals import DTE, DTENonParametric
+from qms22_bench.rivals import DTENonParametric
 from qms22_bench.rivals.dte import noise_variances
 
 
@@ -72,34 +71,3 @@ def test_noise_grows_to_the_variance_of_the_data() -> None:
 def test_bad_parameters_are_named(parameters: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         DTENonParametric(**parameters).fit(make_rows())
-
-
-def test_the_network_checks_its_parameters_before_it_is_built() -> None:
-    with pytest.raises(ValueError, match="n_bins must be at most n_steps=5; got 7"):
-        DTE(n_steps=5).fit(make_rows())
-
-
-@pytest.fixture(scope="module")
-def fitted() -> DTE:
-    return DTE(n_epochs=30, random_state=0).fit(make_rows(400))
-
-
-@pytest.mark.skipif(util.find_spec("torch") is None, reason="needs PyTorch")
-class TestNetwork:
-    def test_times_grow_with_noise(self, fitted: DTE) -> None:
-        sizes = np.linspace(0, 6, 30)
-        direction = np.array([1.0, -1.0, 1.0, -1.0]) / 2
-        times = -fitted.score_samples(sizes[:, None] * direction)
-        assert spearmanr(sizes, times).statistic > 0.9
-        assert ((times >= 0) & (times <= 6)).all()
-
-    def test_equal_seeds_give_equal_scores_and_leave_the_generator_alone(self, fitted: DTE) -> None:
-        torch = pytest.importorskip("torch")
-        before = torch.get_rng_state()
-        again = DTE(n_epochs=30, random_state=0).fit(make_rows(400))
-        assert torch.equal(before, torch.get_rng_state())
-        query: Rows = make_rows(50, seed=1)
-        np.testing.assert_array_equal(fitted.score_samples(query), again.score_samples(query))
-
-    def test_any_number_is_scored(self, fitted: DTE) -> None:
-        assert np.isfinite(fitted.score_samples(np.full((1, 4), 1e308))).all()
