@@ -127,16 +127,16 @@ benchmark: $(READY)
 BENCH_STORE ?= build/benchmark.sqlite
 bench: $(READY)
 	mkdir -p $(dir $(BENCH_STORE))
-	$(BIN)/qms22 bench run --store $(BENCH_STORE) --n-jobs -1 --keep-scores $(ALL_DETECTORS) \
+	$(BIN)/qms22-bench run --store $(BENCH_STORE) --n-jobs -1 --keep-scores $(ALL_DETECTORS) \
 		--seed 0 --seed 1 --seed 2
-	$(BIN)/qms22 bench report --store $(BENCH_STORE) --output docs/benchmark
+	$(BIN)/qms22-bench report --store $(BENCH_STORE) --output docs/benchmark
 
 # The same on ADBench's files, in the directory that QMS22_ADBENCH names: a quarter of an hour.
 bench-adbench: $(READY)
 	mkdir -p build
-	$(BIN)/qms22 bench run --adbench $(QMS22_ADBENCH) --store build/adbench.sqlite --n-jobs -1 \
+	$(BIN)/qms22-bench run --adbench $(QMS22_ADBENCH) --store build/adbench.sqlite --n-jobs -1 \
 		$(ALL_DETECTORS) --seed 0 --seed 1 --seed 2
-	$(BIN)/qms22 bench report --store build/adbench.sqlite --output docs/benchmark/adbench
+	$(BIN)/qms22-bench report --store build/adbench.sqlite --output docs/benchmark/adbench
 
 # How QMS22Ensemble was chosen (docs/benchmark/study.md): a quarter of an hour on two cores. ADBench's
 # files come from the directory that QMS22_ADBENCH names; without it, they are left out.
@@ -150,9 +150,9 @@ mixed: $(READY)
 # A dozen small data sets with all detectors: two minutes.
 bench-smoke: $(READY)
 	rm -rf build/smoke && mkdir -p build/smoke
-	$(BIN)/qms22 bench run --store build/smoke/results.sqlite --n-jobs -1 --keep-scores \
+	$(BIN)/qms22-bench run --store build/smoke/results.sqlite --n-jobs -1 --keep-scores \
 		$(ALL_DETECTORS) $(SMOKE_SETS:%=--dataset %) --quiet
-	$(BIN)/qms22 bench report --store build/smoke/results.sqlite --output build/smoke/report
+	$(BIN)/qms22-bench report --store build/smoke/results.sqlite --output build/smoke/report
 
 ALL_DETECTORS := $(foreach name,QMS22 QMS22Ensemble BRM OCKRA IsolationForest \
 	OneClassSVM kNN LOF GaussianMixture OutOfBagForest DTE-NP DOUST ExtendedIsolationForest \
@@ -183,7 +183,7 @@ clean:
 	rm -rf $(VENV) $(DEMO) $(OLDEST) build dist
 
 EXTRAS := bench,dask,plot,pyod,ray,spark,sql
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
+SOURCES := pyproject.toml bench/pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
 CHECK_PYTHON := $(PYTHON) -c 'import sys; sys.exit("qms22 needs Python 3.11 or newer; set PYTHON=...") \
 	if sys.version_info < (3, 11) else None'
 
@@ -194,11 +194,11 @@ $(READY): $(SOURCES)
 	$(CHECK_PYTHON)
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --group dev --editable ".[$(EXTRAS)]"
+	$(BIN)/python -m pip install --quiet --group dev --editable ".[$(EXTRAS)]" --editable ./bench
 	touch $@
 
 # Python compiles what it imports; to compile all packages would take longer than the demo.
-$(DEMO)/.ready: $(SOURCES) $(shell find src -type f -not -name '*.pyc')
+$(DEMO)/.ready: $(SOURCES) $(shell find src/qms22 -type f -not -name '*.pyc')
 	@echo "Setting up $(DEMO): about a minute"
 	$(CHECK_PYTHON)
 	test -d $(DEMO) || $(PYTHON) -m venv $(DEMO)
@@ -212,5 +212,5 @@ $(OLDEST)/.ready: $(SOURCES) tests/oldest_versions.py
 	$(PYTHON) tests/oldest_versions.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt --group test \
-		--editable ".[$(EXTRAS)]"
+		--editable ".[$(EXTRAS)]" --editable ./bench
 	touch $@

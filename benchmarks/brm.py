@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.detectors import BRM
+from qms22_bench.rivals import BRM
 
 Rows = NDArray[np.float64]
 Scorer = Callable[[Rows, Rows, int], Rows]

@@ -45,11 +45,11 @@ from sklearn.ensemble import IsolationForest
 
 from qms22 import QMS22Ensemble
 from qms22._cpm.options import SolverOptions
-from qms22.detectors import KNNDetector
 from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.suspicious_normals import score_known
 from qms22.estimators.views import KnownRows
 from qms22.metrics import roc
+from qms22_bench.rivals import KNNDetector
 
 LEVEL = 0.1
 SHARES = (0.0, 0.01, 0.02, 0.05)

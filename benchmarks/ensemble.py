@@ -24,7 +24,7 @@ from rich.progress import track
 from sklearn.ensemble import IsolationForest
 
 from qms22 import QMS22, QMS22Ensemble
-from qms22.datasets import list_keel, load_keel
+from qms22_bench.datasets import list_keel, load_keel
 
 # Rows and features.
 SIZES = (

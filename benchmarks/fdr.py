@@ -51,7 +51,7 @@ from sklearn.base import clone
 from qms22 import QMS22Ensemble
 from qms22.decisions.curve import bound_false
 from qms22.decisions.ruler import Ruler, highest_flagged_rank
-from qms22.detectors import KNNDetector
+from qms22_bench.rivals import KNNDetector
 
 LEVELS = (0.05, 0.1, 0.2)
 CONFIDENCE = 0.9

@@ -15,7 +15,7 @@ from reporting import console, write_csv
 from sklearn import datasets as made
 
 from qms22._runtime.progress import progress_bar
-from qms22.datasets import load_adbench, load_keel
+from qms22_bench.datasets import load_adbench, load_keel
 
 MOST_NORMAL = 800
 KNOWN_SHARE = 0.8
@@ -99,7 +99,7 @@ def made_datasets() -> dict[str, Labeled]:
 
 def load(name: str, keel: Path) -> Labeled:
     """Load a data set of KEEL as numbers."""
-    dataset = load_keel(name, keel, download=False)
+    dataset = load_keel(name, keel)
     return dataset.rows.encode(dataset.features)[1], dataset.is_outlier
 
 

@@ -22,7 +22,7 @@ from qms22._cpm.options import SolverOptions
 from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.progress import progress_bar
-from qms22.datasets import Dataset, list_keel, load_keel, paper_table1
+from qms22_bench.datasets import Dataset, list_keel, load_keel, paper_table1
 
 
 def tasks_of(dataset: Dataset) -> list[Task]:

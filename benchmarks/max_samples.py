@@ -19,8 +19,8 @@ import numpy as np
 from reporting import console, output_option, write_csv
 
 from qms22 import QMS22, QMS22Ensemble
-from qms22.datasets import load_keel, paper_table1
 from qms22.metrics import roc
+from qms22_bench.datasets import load_keel, paper_table1
 
 DETECTORS = {"QMS22": QMS22, "QMS22Ensemble": QMS22Ensemble}
 

@@ -24,7 +24,7 @@ from qms22._cpm.backends import solve
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.options import SolverOptions
 from qms22._cpm.task import Task
-from qms22.datasets import list_keel, load_keel
+from qms22_bench.datasets import list_keel, load_keel
 
 ONE_HOT = ("car-", "flare-F", "kr-vs-k-")
 

@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 import qms22
-from qms22.bench.run import describe_machine
+from qms22_bench.run import describe_machine
 
 console = Console(width=140)
 

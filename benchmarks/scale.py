@@ -25,7 +25,7 @@ from reporting import console, machine, output_option
 from rich.table import Table
 
 from qms22 import QMS22
-from qms22.detectors.registry import get_detector, outlier_scores
+from qms22_bench.registry import get_detector, outlier_scores
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 FEATURES = (10, 100)

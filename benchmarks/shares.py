@@ -23,8 +23,8 @@ from reporting import console, output_option
 from rich.table import Table
 from sklearn.metrics import average_precision_score
 
-from qms22.detectors.registry import get_detector, outlier_scores
 from qms22.metrics import area_under_curve
+from qms22_bench.registry import get_detector, outlier_scores
 
 SHARES = (0.005, 0.01, 0.05, 0.1)
 MOST_ROWS = 1500

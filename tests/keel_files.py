@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from qms22.datasets import keel_sources, paper_table1
+from qms22_bench.datasets import paper_table1
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 HEADER = """@relation toy
@@ -32,12 +32,9 @@ def real_keel() -> Path:
     return directory
 
 
-def hide_keel(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    """Hide all KEEL files but those of the test, and keep downloads in its own folder."""
+def hide_keel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide all KEEL files but those of the test."""
     monkeypatch.delenv("QMS22_KEEL", raising=False)
-    monkeypatch.setenv("QMS22_CACHE", str(cache))
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(keel_sources, "SITE", "http://127.0.0.1:9/keel")
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util,

@@ -11,7 +11,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
-from oldest_versions import PROJECT, requirements
+from oldest_versions import BENCH, PROJECT, requirements
 
 from qms22._runtime.packages import need
 
@@ -19,9 +19,6 @@ ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src" / "qms22"
 EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 PLAIN: list[str] = PROJECT["project"]["dependencies"]
-
-# Packages that no extra brings: a rival of the evaluation needs this one.
-FOREIGN = {"torch"}
 
 
 def name_of(requirement: str) -> str:
@@ -82,9 +79,11 @@ def test_extras_that_texts_name_exist() -> None:
     assert named == EXTRAS.keys(), "an extra that no text names"
 
 
-def test_everything_that_is_imported_is_declared() -> None:
+@pytest.mark.parametrize("package", ["qms22", "qms22_bench"])
+def test_everything_that_is_imported_is_declared(package: str) -> None:
     extras = [each for requirements in EXTRAS.values() for each in requirements]
-    for path in SOURCES.rglob("*.py"):
+    declared = [*PLAIN, *extras] if package == "qms22" else BENCH["project"]["dependencies"]
+    for path in (SOURCES.parent / package).rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             modules = []
             if isinstance(node, ast.Import):
@@ -92,8 +91,8 @@ def test_everything_that_is_imported_is_declared() -> None:
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 modules = [str(node.module)]
             for module in modules:
-                if module.split(".")[0] not in {*sys.stdlib_module_names, "qms22"} | FOREIGN:
-                    assert brings([*PLAIN, *extras], module), f"{path.name} imports {module}"
+                if module.split(".")[0] not in {*sys.stdlib_module_names, package}:
+                    assert brings(declared, module), f"{path.name} imports {module}"
 
 
 def test_plain_rooms_import_plain_packages() -> None:

@@ -13,7 +13,11 @@ SETTINGS: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 
 def test_the_version_is_the_same_everywhere() -> None:
-    assert SETTINGS["project"]["version"] == qms22.__version__
+    bench = tomllib.loads((ROOT / "bench" / "pyproject.toml").read_text())["project"]
+    assert SETTINGS["project"]["version"] == bench["version"] == qms22.__version__
+    assert f"qms22=={qms22.__version__}" in bench["dependencies"]
+    extras = SETTINGS["project"]["optional-dependencies"]
+    assert extras["bench"] == [f"qms22-bench=={qms22.__version__}"]
 
 
 def test_the_tests_of_wheels_exist() -> None:

@@ -26,7 +26,7 @@ WORK = ROOT / "build" / "wheels"
 # What users get as source: enough to build the package and to run its tests.
 SDIST_CONTENT = {
     *("CHANGELOG.md", "CMakeLists.txt", "LICENSE", "NOTICE", "PKG-INFO", "README.md"),
-    *("benchmarks", "cpp", "pyproject.toml", "src", "tests"),
+    *("bench", "benchmarks", "cpp", "pyproject.toml", "src", "tests"),
 }
 
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -100,6 +100,7 @@ def build(interpreters: list[Interpreter], machine: str) -> None:
         sys.exit("the wheel needs Python 3.12 or newer; install one and put it on the PATH")
     if machine != platform.machine():  # only the stable ABI has the same name on all machines
         builders = {"cp312-abi3": builders["cp312-abi3"]}
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", DIST, ROOT / "bench")
     for tag, interpreter in sorted(builders.items()):
         check_wheel(repair(build_wheel(interpreter, tag, machine), tag, machine))
 
@@ -179,6 +180,10 @@ def test(interpreter: Interpreter) -> None:
 
         run_alone(python, "-m", "pip", "install", "-q", wheel, *RELEASE["test-requires"])
         run_alone(python.parent / "qms22", "--version")
+        # The evaluation beside it; its list of detectors and data sets needs no other package.
+        [bench] = DIST.glob("qms22_bench-*.whl")
+        run_alone(python, "-m", "pip", "install", "-q", "--no-deps", bench)
+        run_alone(python.parent / "qms22-bench", "list")
         run_alone(python, "-c", "import qms22; print(qms22.__file__); qms22.show_build()")
         with tarfile.open(the_sdist()) as archive:
             wanted = [file for file in archive if first_part(file.name) in RELEASE["test-sources"]]

@@ -17,8 +17,8 @@ from mixed.anomalies import Injected, inject
 from mixed.rivals import Mahalanobis, RangeCheck
 from mixed.tables import MixedTable
 from qms22 import TabularEncoder
-from qms22.detectors import registry
 from qms22.metrics import roc, true_positive_rate_at
+from qms22_bench import registry
 
 RANGE_CHECK = "range check"
 DETECTORS = (
@@ -95,7 +95,7 @@ def measure_table(
     n_normal, n_batch : int
         Known-normal rows, and rows of each batch.
     detectors : sequence of str
-        Names as in `qms22.detectors.registry`, or "Mahalanobis".
+        Names as in `qms22_bench.registry`, or "Mahalanobis".
     """
     fitted: dict[str, Any] = {}
     for kind, normal, injected in draw_tables(table, seed, n_normal, n_batch):

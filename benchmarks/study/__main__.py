@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from qms22._runtime.progress import progress_bar
-from qms22.cli.bench import choose_names, keel_option
-from qms22.cli.shared import explained
-from qms22.datasets import list_keel
+from qms22_bench.cli import choose_names, explained, keel_option
+from qms22_bench.datasets import list_keel
 from study.families import halves_of
 from study.measure import measure, plan
 from study.problems import (

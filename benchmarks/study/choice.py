@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 import pandas as pd
 
-from qms22.bench.statistics import LEVEL, signed_ranks
+from qms22_bench.statistics import LEVEL, signed_ranks
 from study.families import halves_of
 from study.measure import Tables
 from study.variants import RIVALS, SHIPPED

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from qms22 import QMS22Ensemble
 from qms22._cpm.backends import choose_backend
-from qms22._cpm.scaling import DEVIATION, FeatureScaler, fit_scaler_and_stack, range_scaler
-from qms22.estimators.forest import fit_forest
+from qms22._cpm.scaling import DEVIATION, FeatureScaler, fit_scaler_and_stack
+from qms22.estimators.forest import BinnedRows, fit_forest
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.learning import (
@@ -24,6 +24,7 @@ from qms22.estimators.learning import (
 )
 from qms22.estimators.nearest import mean_log_distances
 from qms22.estimators.views import DistancePart, DistanceView, ForestView, View
+from qms22_bench.rivals.scaling import range_scaler
 from study.problems import Problem
 
 Array = NDArray[np.float64]
@@ -134,7 +135,9 @@ class Pieces:
             "forest": self._score(forest),
         }
         self.correlation = max(0.0, correlation)
-        self.agreement = forest_agreement(known, batch, rng, 1)
+        self.agreement = forest_agreement(
+            BinnedRows.of(np.concatenate([known, batch])), len(batch), rng, 1
+        )
         self._forest_seed, self._n_trees = seeds[1], len(forest.forest.first_node) - 1
         self._distances[Distances()] = self.views["distances"]
 
@@ -165,7 +168,7 @@ class Pieces:
     def earlier_distances(self) -> Scored:
         """Compute the distance view of version 0.1.0: range scaling, a part of T held out."""
         known, rng = self.problem.normal, deepcopy(self._rng_of_distances)
-        scaler = range_scaler(known)
+        scaler = FeatureScaler(**vars(range_scaler(known)))
         rows = scaler.transform(known)
         parts = []
         for out in np.array_split(rng.permutation(len(rows)), min(_EARLIER_SPLITS, len(rows))):

@@ -13,8 +13,8 @@ from mixed.measure import SHARES, draw_batches
 from mixed.tables import all_tables
 from numpy.typing import NDArray
 
-from qms22.datasets import load_adbench, load_keel
 from qms22.metrics import area_under_curve, true_positive_rate_at
+from qms22_bench.datasets import load_adbench, load_keel
 
 COLLECTIONS = KEEL, ADBENCH, MIXED = "KEEL", "ADBench", "mixed"
 

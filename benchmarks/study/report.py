@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from qms22._runtime.files import atomic_path, atomic_write
-from qms22.bench.render import Section, ShownColumn, TableBlock, describe, table_block
-from qms22.bench.run import describe_machine, describe_versions
-from qms22.bench.statistics import LEVEL
+from qms22_bench.render import Section, ShownColumn, TableBlock, describe, table_block
+from qms22_bench.run import describe_machine, describe_versions
+from qms22_bench.statistics import LEVEL
 from study.choice import best_rivals, compare, confirm, significantly_better
 from study.families import family_of, halves_of
 from study.measure import Tables

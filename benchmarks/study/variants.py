@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.stats import rankdata
 
-from qms22.detectors import registry
+from qms22_bench import registry
 from study.pieces import Array, Distances, Pieces, Scored
 
 Variant: TypeAlias = Callable[[Pieces], Array]

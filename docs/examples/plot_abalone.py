@@ -3,15 +3,15 @@ Old shells
 ==========
 
 One of the paper's data sets: abalones of a rare age among common ones, from KEEL. The first column,
-the sex, is a category; ``qms22.datasets`` encodes it.
+the sex, is a category; ``qms22_bench.datasets`` encodes it.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from qms22.datasets import load_keel, paper_table1
-from qms22.detectors.registry import get_detector, outlier_scores
 from qms22.metrics import roc
+from qms22_bench.datasets import load_keel, paper_table1
+from qms22_bench.registry import get_detector, outlier_scores
 
 dataset = load_keel("abalone-17_vs_7-8-9-10")
 print(f"{dataset.n_rows} shells, {dataset.n_outliers} of them rare; folds: {dataset.folds_source}")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from qms22.estimators.classifier import QMSClassifier
     from qms22.estimators.ensemble import QMS22Ensemble
     from qms22.estimators.explain import Explanation
+    from qms22.estimators.out_of_bag_forest import OutOfBagForest
     from qms22.estimators.qms22 import QMS22
     from qms22.tables import TabularEncoder
 
@@ -28,6 +29,7 @@ __all__ = [
     "Explanation",
     "HistoryEntry",
     "MovedColumn",
+    "OutOfBagForest",
     "QMS22Ensemble",
     "QMSClassifier",
     "TabularEncoder",
@@ -45,6 +47,7 @@ _HOMES = {
     "Explanation": "qms22.estimators.explain",
     "HistoryEntry": "qms22.detection.history",
     "MovedColumn": "qms22.decisions.moved_columns",
+    "OutOfBagForest": "qms22.estimators.out_of_bag_forest",
     "QMS22": "qms22.estimators.qms22",
     "QMS22Ensemble": "qms22.estimators.ensemble",
     "QMSClassifier": "qms22.estimators.classifier",

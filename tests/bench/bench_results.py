@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from qms22.datasets import paper_table1
+from qms22_bench.datasets import paper_table1
 
 Key = tuple[str, int, str, int]
 
@@ -16,7 +16,7 @@ RUNS = [
     {
         "run": 1,
         "started": "2025-01-01T00:00:00+00:00",
-        "command": "qms22 bench run",
+        "command": "qms22-bench run",
         "machine": {"processor": "an abacus", "cores": 2},
         "versions": {"qms22": "0.1.0", "numpy": "2.0"},
     }

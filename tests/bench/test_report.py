@@ -13,9 +13,8 @@ import pytest
 from bench_results import RUNS, failed, flat, realistic, realistic_scores, table
 from browser import started_browser
 
-from qms22._runtime.files import atomic_write
-from qms22.bench.report import write_report
-from qms22.bench.roc import pool_scores
+from qms22_bench.report import write_report, write_whole
+from qms22_bench.roc import pool_scores
 
 NASTY = "<script>alert('|*')</script>"
 TABLES = {"table1.csv", "table2.csv", "table4.csv", "table5.csv"}
@@ -160,9 +159,9 @@ def test_an_interrupted_report_can_be_written_again(
         n_written += 1
         if n_written == 3:
             raise OSError("disk full")
-        atomic_write(path, content)
+        write_whole(path, content)
 
-    monkeypatch.setattr("qms22.bench.report.atomic_write", fail_at_third)
+    monkeypatch.setattr("qms22_bench.report.write_whole", fail_at_third)
     with pytest.raises(OSError, match="disk full"):
         write_report(results, RUNS, tmp_path)
     write_report(results, RUNS, tmp_path)

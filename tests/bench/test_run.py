@@ -7,6 +7,7 @@ import resource
 import signal
 import sqlite3
 import subprocess
+import sys
 import sysconfig
 import time
 from pathlib import Path
@@ -17,13 +18,13 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
-from qms22.bench import FitResult, Store, run_benchmark
-from qms22.bench.run import FitJob, run_job
-from qms22.cli import main
-from qms22.datasets import Dataset, LabeledRows
-from qms22.detectors import registry
+from qms22_bench import registry
+from qms22_bench.cli import main
+from qms22_bench.datasets import Dataset, LabeledRows
+from qms22_bench.run import FitJob, run_benchmark, run_job
+from qms22_bench.store import FitResult, Store
 
-QMS22 = Path(sysconfig.get_path("scripts")) / "qms22"
+QMS22_BENCH = Path(sysconfig.get_path("scripts")) / "qms22-bench"
 
 
 def toy(name: str = "toy", n_rows: int = 60, seed: int = 0) -> Dataset:
@@ -48,7 +49,7 @@ def folder(tmp_path: Path) -> Path:
 
 def command(folder: Path, store: Path, *more: str) -> list[str]:
     options = ["--folder", str(folder), "--store", str(store), "-m", "QMS22", "-m", "kNN"]
-    return ["bench", "run", *options, *more]
+    return ["run", *options, *more]
 
 
 def run(arguments: list[str]) -> Result:
@@ -57,7 +58,7 @@ def run(arguments: list[str]) -> Result:
 
 def start(arguments: list[str], **options: Any) -> subprocess.Popen[str]:
     """Start a process of its own, for what would harm or change this one."""
-    return subprocess.Popen([str(QMS22), *arguments], text=True, **options)
+    return subprocess.Popen([str(QMS22_BENCH), *arguments], text=True, **options)
 
 
 def table(store: Path) -> list[tuple[object, ...]]:
@@ -261,7 +262,7 @@ def test_refusals(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    result = run(["bench", *arguments])
+    result = run(arguments)
     assert result.exit_code == 2
     assert words in " ".join(result.stderr.split())
 
@@ -275,8 +276,46 @@ def test_a_file_that_holds_no_results(tmp_path: Path, folder: Path) -> None:
     assert store.read_text().startswith("something else")
 
 
+def test_a_store_under_a_name_that_the_report_writes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("report").mkdir()
+    with Store("report/index.html"):
+        pass
+    before = Path("report/index.html").read_bytes()
+    result = run(["report", "--store", "report/index.html", "-o", "./report"])
+    assert result.exit_code == 2
+    assert "has a file 'index.html' that no report wrote" in " ".join(result.stderr.split())
+    assert Path("report/index.html").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "extra"),
+    [
+        ("matplotlib", ["report"], "bench"),
+        ("joblib", ["run"], "bench"),
+        ("ray", ["run", "-d", "iris0", "-m", "kNN", "--backend", "ray"], "ray"),
+    ],
+)
+def test_a_missing_package_is_named_with_the_command(
+    tmp_path: Path, module: str, arguments: list[str], extra: str
+) -> None:
+    code = (
+        f"import sys; sys.modules[{module!r}] = None; from qms22_bench.cli import main; "
+        f"main({arguments})"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2, result.stderr
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"Error: this needs {module}, which is not installed; run pip install")
+    assert last.endswith(f"'qms22[{extra}]'")
+
+
 def test_list() -> None:
-    result = run(["bench", "list"])
+    result = run(["list"])
     assert result.exit_code == 0
     assert "abalone19" in result.stdout
     assert "IsolationForest" in result.stdout
@@ -285,18 +324,3 @@ def test_list() -> None:
 def test_result_key() -> None:
     result = FitResult("d", 1, "x", 0, "official", 5, 5, 4, 1, 2, "{}", "now")
     assert result.key == ("d", 1, "x", 0)
-
-
-def test_files_from_before_the_number_of_folds_was_stored_go_on(
-    tmp_path: Path, folder: Path
-) -> None:
-    path = tmp_path / "r.sqlite"
-    assert run(command(folder, path)).exit_code == 0
-    with sqlite3.connect(path) as connection:
-        connection.execute("alter table results drop column n_folds")
-    connection.close()
-    with Store(path) as store:
-        assert set(store.results()["n_folds"]) == {5}
-    again = run(command(folder, path))
-    assert again.exit_code == 0
-    assert " 0 fits made" in f" {again.stdout}"

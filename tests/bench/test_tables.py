@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import auc as area
 
-from qms22.bench import tables
-from qms22.bench.paper import TABLE2, TABLE4
-from qms22.bench.roc import compact_curve, pool_scores
-from qms22.bench.statistics import (
+from qms22.metrics import roc
+from qms22_bench import tables
+from qms22_bench.datasets import paper_table1
+from qms22_bench.paper import TABLE2, TABLE4
+from qms22_bench.roc import compact_curve, pool_scores
+from qms22_bench.statistics import (
     Ranking,
     best_against_others,
     growth,
@@ -25,8 +27,6 @@ from qms22.bench.statistics import (
     signed_ranks,
     table2,
 )
-from qms22.datasets import paper_table1
-from qms22.metrics import roc
 
 AUC = st.integers(0, 20).map(lambda value: value / 20)
 

@@ -26,11 +26,11 @@ from study.report import write_study
 from study.variants import ABLATION, ALL, LEFT_OUT, LISTS, RIVALS, SHIPPED, Fusion, excess
 
 from qms22 import QMS22, QMS22Ensemble
-from qms22.datasets import list_keel
-from qms22.detectors.knn import KNNDetector
 from qms22.estimators import weights
 from qms22.estimators.learning import distance_scaler
 from qms22.metrics import roc
+from qms22_bench.datasets import list_keel
+from qms22_bench.rivals.knn import KNNDetector
 
 FAKE_SETS = ("iris0", "zoo-3")
 

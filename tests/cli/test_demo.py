@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 from command_line import assert_coherent, assert_refused, run, run_process, words_of
 
-from qms22.datasets.expenses import make_expenses
+from qms22.cli.expenses import make_expenses
 
 FILES = {"expenses-checked.csv", "expenses-new.csv", "expenses.html"}
 

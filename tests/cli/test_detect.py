@@ -266,7 +266,7 @@ def test_compressed_and_binary_formats_agree(files: Path) -> None:
 
 
 def test_keel_abalone(tmp_path: Path) -> None:
-    from qms22.datasets import load_keel
+    from qms22_bench.datasets import load_keel
 
     dataset = load_keel("abalone19", real_keel())
     table = pd.DataFrame(dict(zip(dataset.features, dataset.columns, strict=True)))

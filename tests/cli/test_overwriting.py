@@ -9,8 +9,6 @@ import pytest
 from command_line import assert_refused, run
 from visits import write_visits
 
-from qms22.bench import Store
-
 DETECT = ("detect", "normal.csv", "batch.csv")
 
 
@@ -116,31 +114,6 @@ def test_score(files: Path) -> None:
     for output in ("batch.csv", "hard-batch.csv", "deeper/../soft-batch.csv", "m.csv"):
         result = run("score", "m.skops", "batch.csv", "-o", output, cwd=files)
         assert_refused(result, f"--output {output} is the input")
-    assert contents(files) == before
-
-
-def test_reports_of_benchmarks(files: Path) -> None:
-    """A store in the directory of the report, under a name that the report writes."""
-    folder = files / "report"
-    folder.mkdir()
-    with Store(folder / "index.html"):
-        pass
-    before = contents(files)
-    for store in ("report/index.html", "deeper/../report/index.html"):
-        result = run("bench", "report", "--store", store, "-o", "./report", cwd=files)
-        assert_refused(result, "the folder report has a file 'index.html' that no report wrote")
-    assert contents(files) == before
-
-
-@pytest.mark.parametrize(
-    "options", [("run", "--folder", "deeper", "--label", "sick", "-m", "kNN", "-q"), ("report",)]
-)
-def test_a_table_is_no_store(files: Path, options: tuple[str, ...]) -> None:
-    table = files / "deeper" / "batch.csv"
-    table.write_bytes((files / "batch.csv").read_bytes())
-    before = contents(files)
-    result = run("bench", *options, "--store", "deeper/batch.csv", cwd=files)
-    assert_refused(result, "cannot use the results in deeper/batch.csv (file is not a database)")
     assert contents(files) == before
 
 

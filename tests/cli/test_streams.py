@@ -41,7 +41,7 @@ def files(tmp_path: Path) -> Path:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-@pytest.mark.parametrize("command", [(*DETECT, "-q"), ("bench", "list"), ("--version",)])
+@pytest.mark.parametrize("command", [(*DETECT, "-q"), ("detect", "--help"), ("--version",)])
 def test_a_full_device_is_named_in_one_sentence(files: Path, command: tuple[str, ...]) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

@@ -20,7 +20,7 @@ from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.sweeps import Fit, FitState, Solution
 from qms22._cpm.task import Task, classification_task, detection_task
 from qms22._runtime import devices
-from qms22.datasets import list_keel, load_keel
+from qms22_bench.datasets import list_keel, load_keel
 
 
 def solve_there(task: Task, options: SolverOptions) -> Solution:

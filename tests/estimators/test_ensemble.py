@@ -18,10 +18,10 @@ from sklearn.base import clone
 from qms22 import QMS22, QMS22Ensemble
 from qms22._cpm.backends import choose_backend
 from qms22._cpm.task import detection_task
-from qms22.datasets import load_keel
 from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.weights import _EXCESS_WEIGHT as EXCESS_WEIGHT
 from qms22.metrics import roc
+from qms22_bench.datasets import load_keel
 
 
 @pytest.fixture(scope="module")

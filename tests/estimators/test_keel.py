@@ -14,8 +14,8 @@ from qms22._cpm.backends import solve
 from qms22._cpm.options import SolverOptions
 from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.task import detection_task
-from qms22.datasets import load_keel, paper_table1
 from qms22.metrics import roc
+from qms22_bench.datasets import load_keel, paper_table1
 
 # Small, large, wide, categorical and degenerate ones.
 EXACT_ON = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from naive_views import left_out_square, square
 from qms22._cpm.backends import choose_backend
 from qms22._cpm.scaling import FeatureScaler
 from qms22.estimators import learning
+from qms22.estimators.forest import BinnedRows
 from qms22.estimators.learning import (
     distance_scaler,
     forest_agreement,
@@ -147,7 +150,8 @@ def test_forest_view_has_the_out_of_bag_scores() -> None:
     score = view.scorer(choose_backend("cpu"))
     np.testing.assert_array_equal(score(batch), -view.held_out.log_p_values(oob[80:]))
     new = rng.normal(size=(10, 3))
-    expected = -view.held_out.log_p_values(view.forest.score(new))
+    # As many trees as have not learned from a row: 200 / e.
+    expected = -view.held_out.log_p_values(view.forest.first(74).score(new))
     np.testing.assert_array_equal(score(new), expected)
 
 
@@ -159,14 +163,19 @@ def test_rows_without_label_count_as_known_normal() -> None:
     assert np.ptp(view.forest.oob_scores) == 0.0
 
 
+def agreement(normal: Any, batch: Any, rng: np.random.RandomState, n_threads: int = 1) -> float:
+    binned = BinnedRows.of(np.concatenate([normal, batch]))
+    return forest_agreement(binned, len(batch), rng, n_threads)
+
+
 def test_forests_agree_on_what_is_there() -> None:
     rng = np.random.RandomState(0)
     of_noise, of_cluster = [], []
     for _ in range(8):
         normal, batch = rng.normal(size=(200, 4)), rng.normal(size=(150, 4))
-        of_noise.append(forest_agreement(normal, batch, rng, n_threads=1))
+        of_noise.append(agreement(normal, batch, rng))
         batch[:50] = 2 + 0.3 * rng.normal(size=(50, 4))
-        of_cluster.append(forest_agreement(normal, batch, rng, n_threads=1))
+        of_cluster.append(agreement(normal, batch, rng))
     assert 0.0 <= np.mean(of_noise) < 0.15
     assert 0.0 in of_noise  # correlations below 0 are no agreement
     assert min(of_cluster) > 0.4
@@ -175,14 +184,13 @@ def test_forests_agree_on_what_is_there() -> None:
 @pytest.mark.parametrize("n_batch", [1, 2, 4, 5])
 def test_agreement_on_a_tiny_batch(n_batch: int) -> None:
     rng = np.random.RandomState(0)
-    found = forest_agreement(rng.normal(size=(8, 2)), rng.normal(size=(n_batch, 2)), rng, 1)
+    found = agreement(rng.normal(size=(8, 2)), rng.normal(size=(n_batch, 2)), rng)
     assert 0.0 <= found <= 1.0
 
 
 def test_agreement_does_not_depend_on_threads() -> None:
     rows = np.random.RandomState(0).normal(size=(120, 3))
     found = {
-        forest_agreement(rows[:70], rows[70:], np.random.RandomState(1), n_threads)
-        for n_threads in (1, 3)
+        agreement(rows[:70], rows[70:], np.random.RandomState(1), n_threads) for n_threads in (1, 3)
     }
     assert len(found) == 1

@@ -11,8 +11,8 @@ import pytest
 from keel_files import real_keel
 from table_files import PACKERS, WRITERS, people, write, write_arff
 
-from qms22.datasets.keel_sources import from_directory
 from qms22.tables import TabularEncoder, open_table, read_mixed, read_table
+from qms22_bench.datasets.keel_sources import from_directory
 
 pa = pytest.importorskip("pyarrow")
 
@@ -67,10 +67,8 @@ def test_a_source_is_returned_unchanged(tmp_path: Path) -> None:
     assert open_table(source) is source
 
 
-def test_keel_abalone19(tmp_path: Path) -> None:
-    files = from_directory("abalone19", real_keel())
-    content = files.contents[files.whole("abalone19")]
-    path = write(tmp_path / "abalone19.dat", content)
+def test_keel_abalone19() -> None:
+    path = from_directory("abalone19", real_keel()).whole("abalone19")
     table = read_table(path)
     assert table.shape == (4174, 9)
     normal, unlabeled = read_mixed(path, table.columns[-1])

@@ -217,25 +217,6 @@ class FeatureScaler:
         return scaled
 
 
-def range_scaler(normal: NDArray[np.float64]) -> FeatureScaler:
-    """Learn to scale every column to a range of length 1; a constant column keeps its unit.
-
-    Min-max scaling up to a shift, which changes no distance: the median becomes 0, as rounding
-    errors of distances are smallest near 0, where most rows should be.
-    """
-    peak = np.maximum(normal.max(axis=0), -normal.min(axis=0))
-    peak[peak == 0.0] = 1.0
-    constant = normal.max(axis=0) == normal.min(axis=0)
-    peak[constant & (peak < _TINY)] = 1.0
-    in_peaks = normal / peak
-    width = in_peaks.max(axis=0) - in_peaks.min(axis=0)
-    # Dividing by 1 / peak undoes the division by the peak.
-    width[constant] = 1.0 / peak[constant]
-    with np.errstate(over="ignore"):
-        factor = np.minimum(1.0 / width, _HUGE)
-    return FeatureScaler(peak, np.median(in_peaks, axis=0), factor, UNSCALED_LIMIT)
-
-
 def fit_scaler_and_stack(
     normal: NDArray[np.float64], batch: NDArray[np.float64], scaling: str | None, device: str
 ) -> tuple[FeatureScaler, NDArray[np.float64]]:

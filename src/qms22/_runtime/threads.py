@@ -6,15 +6,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TypeVar
 
-import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 from threadpoolctl import (  # type: ignore[import-untyped, unused-ignore]
     ThreadpoolController,
 )
-
-_ROWS_PER_BATCH = 1024
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -48,13 +43,3 @@ def in_threads(
         parallel = Parallel(n_jobs=n_threads, require="sharedmem")
         results: list[_Result] = parallel(delayed(call)(task) for task in tasks)
     return results
-
-
-def in_batches(
-    function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    rows: NDArray[np.float64],
-    n_jobs: int | None,
-) -> NDArray[np.float64]:
-    """Call a function for batches of rows, in `n_jobs` threads and bounded memory."""
-    batches = gen_batches(len(rows), _ROWS_PER_BATCH)
-    return np.concatenate(in_threads(lambda batch: function(rows[batch]), batches, n_jobs))

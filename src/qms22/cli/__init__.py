@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from qms22 import __version__
-from qms22.cli.bench import bench
 from qms22.cli.commands import Commands
 from qms22.cli.demo import demo
 from qms22.cli.detect import detect, score
@@ -23,7 +22,6 @@ def main() -> None:
     """
 
 
-main.add_command(bench)
 main.add_command(demo)
 main.add_command(detect)
 main.add_command(history)

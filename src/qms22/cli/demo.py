@@ -15,7 +15,7 @@ from qms22.cli.shared import explained, progress_shown, say
 from qms22.cli.terminal import plain_table, print_found
 
 if TYPE_CHECKING:
-    from qms22.datasets.expenses import Expenses
+    from qms22.cli.expenses import Expenses
     from qms22.detection import Detection
 
 
@@ -51,7 +51,7 @@ def demo(output: Path, seed: int) -> None:
     with explained() as warnings, progress_shown(enabled=True):
         # Imported here to keep `qms22 --help` fast.
         from qms22 import detect
-        from qms22.datasets.expenses import make_expenses
+        from qms22.cli.expenses import make_expenses
 
         expenses = make_expenses(seed)
         _write_tables(expenses, tables)

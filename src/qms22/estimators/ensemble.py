@@ -27,6 +27,7 @@ from qms22._runtime.validation import check_count
 from qms22.decisions.ruler import Ruler
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.cuda.views import add_weighted
+from qms22.estimators.forest import BinnedRows
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
 from qms22.estimators.learned_rows import hash_rows
 from qms22.estimators.learning import (
@@ -233,8 +234,6 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         marks: Marks = NO_MARKS,
     ) -> None:
         n_threads = effective_n_jobs(self.n_jobs)
-        if self.max_iter == "auto":
-            options = replace(options, max_iter=_auto_sweeps(batch.shape[1]))
         # On the host: a GPU sweeps and scores, and would compile all the rest first.
         known, n_unlabeled = as_host(normal), len(batch)
         # Marked outliers are rows of the batch with a certain label.
@@ -257,9 +256,10 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng, n_marked)
         # Both are drawn in any case: later draws must not depend on the rows.
         seeds = rng.randint(2**31 - 1, size=2).tolist()
-        forest = partial(_learn_forest, known, batch, marks, n_threads)
+        binned = BinnedRows.of(np.concatenate([known, batch]))
+        forest = partial(_learn_forest, known, batch, marks, n_threads, binned)
         self.views_["forest"] = forest(np.ones(len(batch)), seeds[0])
-        between_forests = forest_agreement(known, batch, rng, n_threads)
+        between_forests = forest_agreement(binned, len(batch), rng, n_threads)
         # Squared, as a correlation is: the share of the variance that two splits have in common.
         weight = max(0.0, correlation) ** 2
         trust = {
@@ -320,6 +320,8 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
 
         The last rows, those marked as normal, are never held out.
         """
+        if self.max_iter == "auto":
+            options = replace(options, max_iter=_auto_sweeps(rows.shape[1]))
         n_normal = len(rows) - n_unlabeled - n_marked
         n_splits = min(self.n_splits, n_normal)
         held_out = np.array_split(rng.permutation(n_normal), n_splits)
@@ -395,9 +397,12 @@ def _learn_forest(
     batch: NDArray[np.float64],
     marks: Marks,
     n_threads: int,
+    binned: BinnedRows,
     labels: NDArray[np.float64],
     seed: int,
 ) -> ForestView:
     """Grow a forest of the batch; rows marked as normal are rows that do not differ from T."""
+    if not len(marks.normal):
+        return learn_forest(known, batch, labels, seed, n_threads, binned)
     labels = np.concatenate([labels, np.zeros(len(marks.normal))])
     return learn_forest(known, marks.add_normal(batch), labels, seed, n_threads)

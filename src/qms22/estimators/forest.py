@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,18 +53,60 @@ class Forest:
     value: NDArray[np.float32]
     oob_scores: NDArray[np.float64]
 
+    @property
+    def n_trees(self) -> int:
+        """The number of trees."""
+        return len(self.first_node) - 1
+
+    def first(self, n_trees: int) -> Forest:
+        """Return the forest of the first trees."""
+        return replace(self, first_node=self.first_node[: n_trees + 1])
+
     def score(self, rows: Any, n_threads: int = 1) -> NDArray[np.float64]:
-        """Compute the mean value of new rows (n, p), of NumPy or CuPy, over all trees."""
-        bins = _bins(rows, self.edges)
+        """Compute the mean value of new rows over all trees.
+
+        Parameters
+        ----------
+        rows : array of shape (n, p), or BinnedRows
+            Of NumPy or CuPy, as is the result; or bins with the edges of this forest.
+        n_threads : int
+            Does not change the result.
+        """
+        bins = rows.bins if isinstance(rows, BinnedRows) else _bins(rows, self.edges)
         nodes = (self.first_node, self.feature, self.threshold, self.child, self.value)
-        if is_on_gpu(rows):
+        if is_on_gpu(bins):
             scores: NDArray[np.float64] = views.forest_scores(bins, *nodes)
             return scores
         return _core.forest_scores(bins, *nodes, n_threads=n_threads)
 
 
+@dataclass(frozen=True)
+class BinnedRows:
+    """Rows as numbers of bins, which several forests can learn from.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (p, MOST_BINS - 1)
+        As of `Forest`.
+    bins : ndarray of shape (p, n)
+    """
+
+    edges: NDArray[np.float64]
+    bins: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float64]) -> BinnedRows:
+        """Find the bins of rows (n, p)."""
+        edges = _all_edges(rows)
+        return cls(edges, _bins(rows, edges))
+
+    def take(self, places: NDArray[np.intp]) -> BinnedRows:
+        """Return some of the rows."""
+        return BinnedRows(self.edges, np.ascontiguousarray(self.bins[:, places]))
+
+
 def fit_forest(
-    rows: NDArray[np.float64],
+    rows: NDArray[np.float64] | BinnedRows,
     labels: NDArray[np.float64],
     *,
     n_trees: int = 200,
@@ -83,8 +125,8 @@ def fit_forest(
 
     Parameters
     ----------
-    rows : ndarray of shape (n, p)
-        Finite numbers.
+    rows : ndarray of shape (n, p), or BinnedRows
+        Finite numbers, or their bins.
     labels : ndarray of shape (n,)
         Between 0 and 1. A row counts as a row of the batch with this weight and as a known-normal
         one with the rest.
@@ -100,17 +142,17 @@ def fit_forest(
     -------
     Forest
     """
-    edges = _all_edges(rows)
+    binned = rows if isinstance(rows, BinnedRows) else BinnedRows.of(rows)
     grown = _core.grow_forest(
-        _bins(rows, edges),
+        binned.bins,
         np.rint(labels * _core.LABEL_ONE).astype(np.uint16),
         n_trees=n_trees,
-        max_features=max(1, math.isqrt(rows.shape[1])),
+        max_features=max(1, math.isqrt(len(binned.bins))),
         min_leaf=min_leaf,
         seed=seed,
         n_threads=n_threads,
     )
-    return Forest(edges, *grown)
+    return Forest(binned.edges, *grown)
 
 
 def _all_edges(rows: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular  # type: ignore[import-untyped, unused
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.scaling import DEVIATION, LARGEST, FeatureScaler
 from qms22._runtime.arrays import array_module, as_host
-from qms22.estimators.forest import fit_forest
+from qms22.estimators.forest import BinnedRows, fit_forest
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
 from qms22.estimators.learned_rows import LearnedRows
 from qms22.estimators.marks import NO_MARKS, Marks
@@ -166,6 +166,7 @@ def learn_forest(
     labels: NDArray[np.float64],
     seed: int,
     n_threads: int,
+    binned: BinnedRows | None = None,
 ) -> ForestView:
     """Grow a forest that tells rows of the batch, as far as their labels say, from T.
 
@@ -176,10 +177,12 @@ def learn_forest(
         In [0, 1]: how far a row counts as one to be told from T. The rest of it counts as one of T.
     seed : int
     n_threads : int
+    binned : BinnedRows, optional
+        The bins of T, then of the batch, if they are known.
     """
     rows = np.concatenate([normal, batch])
     forest = fit_forest(
-        rows,
+        rows if binned is None else binned,
         np.concatenate([np.zeros(len(normal)), labels]),
         n_trees=_count_trees(len(rows)),
         seed=seed,
@@ -208,35 +211,35 @@ def learn_outlier_forest(
 
 
 def forest_agreement(
-    normal: NDArray[np.float64],
-    batch: NDArray[np.float64],
-    rng: np.random.RandomState,
-    n_threads: int,
+    rows: BinnedRows, n_batch: int, rng: np.random.RandomState, n_threads: int
 ) -> float:
     """Compute how far forests agree that have no row in common, at least 0.
+
+    The last rows are the batch, all before them T.
 
     T is cut into halves and the batch into thirds. One forest learns from a half and a third, one
     from the other half and another third, and both score the last third: their rank correlation,
     averaged over the three choices of it. What is only noise differs between the two.
     """
-    halves = np.array_split(rng.permutation(len(normal)), 2)
-    thirds = np.array_split(rng.permutation(len(batch)), 3)
+    n_rows = rows.bins.shape[1]
+    halves = np.array_split(rng.permutation(n_rows - n_batch), 2)
+    thirds = np.array_split(n_rows - n_batch + rng.permutation(n_batch), 3)
     if len(thirds[2]) < 2:
         return 0.0
     # Half as many as a view has: these forests are only compared.
-    n_trees = _count_trees(len(normal) + len(batch)) // 2
+    n_trees = _count_trees(n_rows) // 2
     correlations = []
     for last in range(3):
         scores = []
         for half, third in zip(halves, (thirds[last - 1], thirds[last - 2]), strict=True):
             forest = fit_forest(
-                np.concatenate([normal[half], batch[third]]),
+                rows.take(np.concatenate([half, third])),
                 np.repeat([0.0, 1.0], [len(half), len(third)]),
                 n_trees=n_trees,
                 seed=rng.randint(2**31 - 1),
                 n_threads=n_threads,
             )
-            scores.append(forest.score(batch[thirds[last]], n_threads))
+            scores.append(forest.score(rows.take(thirds[last]), n_threads))
         correlations.append(rank_correlation(np.array(scores)))
     return max(0.0, float(np.mean(correlations)))
 

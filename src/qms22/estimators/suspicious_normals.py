@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import row_chunks
-from qms22._runtime.lazy_rows import LazyRows
+from qms22._runtime.lazy_rows import LazyRows, SelectedRows
 from qms22._runtime.validation import check_top
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.views import KnownRows, View
@@ -63,10 +63,15 @@ class SuspiciousNormalsMixin:
         suspicious, and none of them stands above the others by chance.
         """
         learned = LearnedRows.of(self._known, self._of_learned)
-        scores: NDArray[np.float64] = as_host(self._scores(normal))
+        scores = np.full(len(normal), np.nan)
         for part in row_chunks(normal.shape):
-            rows = as_host(normal.read(part))
-            scores[part] = self._of_batch.replace(learned.replace(scores[part], rows), rows)
+            keys = hash_rows(as_host(normal.read(part)))
+            scores[part] = self._of_batch.replace_keyed(
+                learned.replace_keyed(scores[part], keys), keys
+            )
+        others = np.flatnonzero(np.isnan(scores))
+        if others.size:
+            scores[others] = as_host(self._scores(SelectedRows(normal, others)))
         return scores
 
     def suspicious_normals(self, k: int | None = None) -> NDArray[np.intp]:

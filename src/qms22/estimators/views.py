@@ -6,6 +6,7 @@ can score the known-normal rows that it has learned from as if it had not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -250,9 +251,12 @@ class ForestView:
 
     def scorer(self, backend: Backend) -> RowScorer:
         """Load the view on a device; return a function from rows there to −log p."""
+        # This share of all trees has not learned from a row. As many score a new row: with more
+        # of them its score would vary less than theirs.
+        forest = self.forest.first(math.ceil(self.forest.n_trees / math.e))
 
         def score(rows: Any) -> Any:
-            scores = self.learned.replace(self.forest.score(rows), rows)
+            scores = self.learned.replace(forest.score(rows), rows)
             return -self.held_out.log_p_values(scores)
 
         return score

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from qms22.tables.columns.plan import ColumnInfo
     from qms22.tables.encoder import TabularEncoder
     from qms22.tables.formats import open_table, read_table
+    from qms22.tables.labels import outlier_labels
     from qms22.tables.marker import read_mixed, split_marked
     from qms22.tables.sources.table import Table
 
@@ -20,6 +21,7 @@ __all__ = [
     "Table",
     "TabularEncoder",
     "open_table",
+    "outlier_labels",
     "read_mixed",
     "read_table",
     "split_marked",
@@ -30,6 +32,7 @@ _HOMES = {
     "Table": "qms22.tables.sources.table",
     "TabularEncoder": "qms22.tables.encoder",
     "open_table": "qms22.tables.formats",
+    "outlier_labels": "qms22.tables.labels",
     "read_mixed": "qms22.tables.marker",
     "read_table": "qms22.tables.formats",
     "split_marked": "qms22.tables.marker",
