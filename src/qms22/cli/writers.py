@@ -66,15 +66,15 @@ def _check_sheet_rows(n_rows: int) -> None:
 
 
 def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
-    from qms22._runtime.packages import need
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    pa = need("pyarrow")
     parts = iter(tables)
     first = pa.Table.from_pandas(next(parts), preserve_index=False)
     # pyarrow opens only files whose names are UTF-8.
     with (
         path.open("wb") as file,
-        need("pyarrow.parquet").ParquetWriter(file, first.schema) as writer,
+        pq.ParquetWriter(file, first.schema) as writer,
     ):
         writer.write_table(first)
         for part in parts:
@@ -113,9 +113,8 @@ def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
 
 def _write_excel(tables: Iterable[pd.DataFrame], path: Path) -> None:
     """Write a workbook with one sheet; texts stay texts, so that Excel runs no formula."""
-    from qms22._runtime.packages import need
+    import xlsxwriter
 
-    xlsxwriter = need("xlsxwriter", "a workbook")
     try:
         # Rows are written to disk one after the other.
         with xlsxwriter.Workbook(path, {"constant_memory": True}) as book:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import cached_property
+from itertools import compress
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -157,13 +158,17 @@ class Cells:
         first[codes[present]] = present  # the last one stays, which is the first row
         there = np.flatnonzero(first >= 0)
         # In the order in which they occur.
-        order = there[np.argsort(first[there])].tolist()
-        renumbered = np.full(len(self.levels) + 1, -1, dtype=np.intp)
-        renumbered[order] = np.arange(len(order))
-        levels = Levels(self.levels[code] for code in order)
+        order = there[np.argsort(first[there])]
+        if not (order == np.arange(len(order))).all():
+            renumbered = np.full(len(self.levels) + 1, -1, dtype=codes.dtype)
+            renumbered[order] = np.arange(len(order))
+            codes = renumbered[codes]
+            levels = Levels(self.levels[code] for code in order.tolist())
+        else:
+            levels = Levels(self.levels[: len(order)])
         if self.is_text:
-            return replace(part, values=renumbered[codes], levels=levels)
-        return replace(part, words=renumbered[codes], levels=levels)
+            return replace(part, values=codes, levels=levels)
+        return replace(part, words=codes, levels=levels)
 
     def number(self, row: int) -> int:
         """Return the number of a row in its table, or its position."""
@@ -387,7 +392,7 @@ def _from_texts(name: str, series: nw.Series[Any]) -> Cells:
 
 
 def _from_codes(
-    name: str, form: Form, codes: NDArray[np.intp], texts: Sequence[str | None]
+    name: str, form: Form, codes: NDArray[np.integer[Any]], texts: Sequence[str | None]
 ) -> Cells:
     """Return a column from positions in `texts`, some of which may be missing or the same."""
     if spelled := _one_spelling(texts):
@@ -396,7 +401,7 @@ def _from_codes(
     if len(levels) == len(texts):
         return Cells(name, form, codes, levels)
     numbers: dict[str | None, int] = {text: at for at, text in enumerate(levels)}
-    renumbered = np.array([*(numbers.get(text, -1) for text in texts), -1], dtype=np.intp)
+    renumbered = np.array([*(numbers.get(text, -1) for text in texts), -1], dtype=codes.dtype)
     return Cells(name, form, renumbered[codes], levels)
 
 
@@ -458,7 +463,7 @@ def _from_arrow_texts(name: str, column: pa.ChunkedArray) -> Cells:
 
     # Chunks together may have more than 2 GiB of texts.
     encoded = pc.dictionary_encode(column.cast(pa.large_string()).combine_chunks())
-    codes = pc.fill_null(encoded.indices, -1).to_numpy().astype(np.intp)
+    codes = pc.fill_null(encoded.indices, -1).to_numpy()
     texts = encoded.dictionary.to_numpy(zero_copy_only=False).tolist()
     levels = [text if text and not text.isspace() else None for text in texts]
     return _from_codes(name, "text", codes, levels)
@@ -475,10 +480,19 @@ def join_cells(name: str, first: Cells, second: Cells) -> Cells:
         declared = first.form == second.form == "category" and set(first.levels) == set(
             second.levels
         )
-        shifted = np.where(second.values < 0, -1, second.values + len(first.levels))
-        codes = np.concatenate([first.values, shifted])
         form: Form = "category" if declared else "text"
-        return _from_codes(name, form, codes, [*first.levels, *second.levels])
+        places = second.level_places(first.levels)
+        is_new = places < 0
+        places = np.where(is_new, len(first.levels) + np.cumsum(is_new) - 1, places)
+        codes = np.append(places, -1)[second.values]
+        levels = (*first.levels, *compress(second.levels, is_new.tolist()))
+        both = np.concatenate([first.values, codes.astype(first.values.dtype)])
+        # The two may write true in different ways.
+        return (
+            _from_codes(name, form, both, levels)
+            if _one_spelling(levels)
+            else (Cells(name, form, both, levels))
+        )
     for one, other in ((first, second), (second, first)):
         # A column without values is of any form.
         if one.form == other.form or not (other.is_text or other.has_value.any()):

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from qms22.tables.sources.suffixes import TEXT
+
 # Suffixes of database files that do not exist yet; of others the first bytes decide.
 _SUFFIXES = {
     **dict.fromkeys((".db", ".db3", ".sqlite", ".sqlite3"), "sqlite"),
@@ -176,7 +178,8 @@ def _is_file(path: str) -> bool:
 
 def _kind(path: str) -> str | None:
     """Return the kind of database that a file's first bytes show, or None."""
-    if not _is_file(path):
+    # A text file is not opened once more for this.
+    if Path(path).suffix.lower() in TEXT or not _is_file(path):
         return None
     try:
         with Path(path).expanduser().open("rb") as file:

@@ -20,7 +20,6 @@ from zipfile import BadZipFile
 from qms22._runtime.memory import memory_left
 from qms22._runtime.progress import reading_ended, report_reading
 
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 # The estimated ratio of the sizes of a table's content and its compressed file.
 _RATIO = 4
 # Work on a table takes up to eight times the size of its values; of larger files, rows are kept in

@@ -210,19 +210,21 @@ class _FileRows(Rows):
     def __init__(self, file: TableFile) -> None:
         self._file = file
 
+    def _open(self) -> pa.NativeFile:
+        import pyarrow as pa
+
+        if self._file.content is not None:
+            return pa.BufferReader(self._file.content)
+        # As bytes: a name need not be UTF-8.
+        return pa.OSFile(os.fsencode(self._file.path))
+
     @contextmanager
     def _data(self) -> Iterator[pa.NativeFile]:
         """Open the file; raise errors of pyarrow as a ValueError that names it."""
         import pyarrow as pa
 
-        content = self._file.content
         try:
-            # As bytes: a name need not be UTF-8.
-            with (
-                pa.OSFile(os.fsencode(self._file.path))
-                if content is None
-                else pa.BufferReader(content)
-            ) as data:
+            with self._open() as data:
                 yield data
         except MemoryError:
             raise
@@ -295,18 +297,15 @@ class ArrowRows(_FileRows):
         with self._reader(self.names[:1]) as reader:
             return [reader.get_batch(at).num_rows for at in range(reader.num_record_batches)]
 
-    @contextmanager
-    def _data(self) -> Iterator[pa.NativeFile]:
+    def _open(self) -> pa.NativeFile:
         import pyarrow as pa
 
-        mapped = None
         try:
             if self._file.content is None:
-                mapped = pa.memory_map(os.fsencode(self._file.path))
+                return pa.memory_map(os.fsencode(self._file.path))
         except OSError:
             pass
-        with super()._data() as data:
-            yield data if mapped is None else mapped
+        return super()._open()
 
     @contextmanager
     def _reader(self, columns: list[str] | None = None) -> Iterator[pa.ipc.RecordBatchFileReader]:

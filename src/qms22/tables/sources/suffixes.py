@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from qms22.tables.sources.compressed import COMPRESSED
-
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 PARQUET = (".parquet", ".pq", ".parq")
 ARROW = (".arrow", ".feather", ".ipc", ".arrows")
 TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv")
