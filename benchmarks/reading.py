@@ -70,7 +70,7 @@ def write_orders(folder: Path, n_normal: int, n_batch: int) -> tuple[Path, Path]
 @contextmanager
 def counted(counts: Counter[str]) -> Iterator[None]:
     """Count calls of some functions of the package in a block."""
-    replaced: list[tuple[Any, str, Callable[..., Any]]] = []
+    replaced: list[tuple[Any, str, Any]] = []
     for what, (home, names) in COUNTED.items():
         for name in names:
             function = getattr(importlib.import_module(home), name)
