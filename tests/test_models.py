@@ -187,7 +187,7 @@ def test_what_cannot_be_saved(detector: QMS22, tmp_path: Path) -> None:
         save_model(path, detector, encoder=FunctionTransformer(os.system))
     with pytest.raises(ValueError, match="skops cannot write a part of the model"):
         save_model(path, detector, encoder=(_ for _ in ""))
-    with pytest.raises(ValueError, match="writes the fact 'version' itself; choose another"):
+    with pytest.raises(ValueError, match="writes a fact 'version' itself; choose another"):
         save_model(path, detector, version=3)
     with pytest.raises(ValueError, match="the fact 'rows' is a ndarray, which JSON cannot hold"):
         save_model(path, detector, rows=np.ones(3))

@@ -259,7 +259,7 @@ def _header(detector: BatchDetector, threshold: float, facts: dict[str, Any]) ->
     }
     taken = sorted(own.keys() & facts.keys())
     if taken:
-        raise ValueError(f"save_model writes the fact {taken[0]!r} itself; choose another name")
+        raise ValueError(f"save_model writes a fact {taken[0]!r} itself; choose another name")
     for name, value in facts.items():
         try:
             json.dumps(value)
@@ -345,8 +345,8 @@ def _read_contents(skops_io: Any, data: bytes, path: Path) -> dict[str, Any]:
         foreign = _foreign_types(skops_io, data)
     if foreign:
         raise ValueError(
-            f"{str(path)!r} holds {foreign}, which a model of qms22 never does, so nothing was "
-            f"loaded from it; {_GIVE_ANOTHER}"
+            f"{str(path)!r} holds {foreign}, which is not part of a qms22 model, so nothing was "
+            f"loaded; {_GIVE_ANOTHER}"
         )
     with _damage_named(path):
         contents: dict[str, Any] = skops_io.loads(data, trusted=list(TRUSTED))

@@ -127,5 +127,5 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     assert_refused(run("demo", "--seed", -1, cwd=tmp_path), "-1 is not in the range")
     assert_refused(run("demo", "-o", "file", cwd=tmp_path), "'file' is a file")
-    assert_refused(run("demo", "-o", "file/x", cwd=tmp_path), "cannot make the directory file/x")
+    assert_refused(run("demo", "-o", "file/x", cwd=tmp_path), "cannot create the directory file/x")
     assert (tmp_path / "file").read_text() == "mine"

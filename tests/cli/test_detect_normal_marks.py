@@ -117,7 +117,7 @@ def test_refusals(files: Path, content: str, words: str) -> None:
     ("options", "words"),
     [
         (("c.json",), "--suspicious-normal c.json must end in .csv, .parquet or .xlsx"),
-        (("normal.csv",), "--suspicious-normal normal.csv is the input normal.csv"),
+        (("normal.csv",), "--suspicious-normal normal.csv would overwrite the input normal.csv"),
         (("c.csv", "--preset", "paper"), "--suspicious-normal needs the preset recommended"),
     ],
 )

@@ -90,13 +90,13 @@ def test_score_takes_parts(files: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("normal", ["parts", "parts/*.csv", "parts/2.csv"])
 def test_no_part_is_overwritten(files: Path, normal: str) -> None:
     result = run("detect", normal, "batch.csv", *OPTIONS, "-o", "parts/2.csv", cwd=files)
-    assert_refused(result, "is the input parts/2.csv, which would be lost")
+    assert_refused(result, "would overwrite the input parts/2.csv")
 
 
 def test_a_sheet_has_few_rows(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "MOST_SHEET_ROWS", 30)
     arguments = ("detect", "normal.csv", "batch.csv", *OPTIONS, "-q", "-o", "out.xlsx")
-    assert_refused(run(*arguments, cwd=files), "a sheet of Excel holds 30 rows below its header")
+    assert_refused(run(*arguments, cwd=files), "an Excel sheet holds 30 rows below its header")
     assert not (files / "out.xlsx").exists()
     assert run(*arguments, "--only-flagged", cwd=files).exit_code == 0
     assert len(read_table(files / "out.xlsx")) == 5

@@ -328,7 +328,7 @@ def test_later_dates_alone_are_no_reason() -> None:
         ({"fdr": 1.0}, r"fdr must be a share in \(0, 1\)"),
         ({"preset": "best"}, "preset must be one of"),
         ({"ignore": "sick"}, r"ignore must be a sequence of columns; write \['sick'\]"),
-        ({"id": "name"}, "no column 'name' to name rows"),
+        ({"id": "name"}, "no column 'name' for the names of rows"),
         ({"missing": "guess"}, "missing must be one of"),
     ],
 )

@@ -50,22 +50,22 @@ if TYPE_CHECKING:
     help="With one file: the column that marks the known-normal rows.",
 )
 @click.option(
-    "--normal-value", help="With --marker: the value that means normal, if it is not obvious."
+    "--normal-value", help="With --marker: the value of known-normal rows, if it is not obvious."
 )
 @click.option(
     "-k",
     "--top",
     "k",
     type=click.IntRange(min=1),
-    help="Instead of --fdr: how many rows to flag, or all if there are fewer. The preset paper, "
+    help="Flag this many rows instead of using --fdr, or all if there are fewer. The preset paper, "
     "which has no p-values, flags 50 by default.",
 )
 @click.option(
     "--fdr",
     type=SHARE,
     metavar="SHARE",
-    help="Flag the first rows of the ranking so that at most this share of them (such as 0.1 or "
-    "10%) is expected to be normal; by default 0.1.",
+    help="The false discovery rate, such as 0.1 or 10%: flag as many rows as possible while at "
+    "most this share of them is expected to be normal. The default is 0.1.",
 )
 @id_option
 @click.option(
@@ -74,25 +74,25 @@ if TYPE_CHECKING:
 @click.option(
     "--label",
     metavar="COLUMN",
-    help="The column with the true labels; used only to evaluate the result.",
+    help="The column with true labels, to evaluate the result; it is not learned from.",
 )
+@click.option("--outlier", help="With --label: the value of outliers, if it is not obvious.")
 @click.option(
     "--marks",
     type=TABLE,
     multiple=True,
-    help="Learn from what is known about rows: a table with a column 'mark' (anomaly, normal, "
-    "unsure or empty) and the column --id, or 'row' with row numbers from 0; for example a file of "
-    "--output with that column added, or one of --suspicious-normal. Rows of earlier batches need "
-    "their own columns. May be repeated.",
+    help="Learn from rows that someone has checked: a table with a column 'mark' (anomaly, normal, "
+    "unsure or empty) and the column of --id, or 'row' with row numbers from 0. A file of --output "
+    "with that column added is such a table, and so is one of --suspicious-normal. For rows of "
+    "earlier batches it needs the columns of the batch. May be repeated.",
 )
-@click.option("--outlier", help="With --label: the value that means outlier, if it is not obvious.")
 @click.option(
     "--missing",
     type=click.Choice(["impute", "drop", "error"]),
     default="impute",
     show_default=True,
-    help="Missing values: replace them by the usual value and learn where they are usual, drop the "
-    "rows, or refuse them.",
+    help="Missing values: impute them, and learn where they are usual; drop the rows; or stop with "
+    "an error.",
 )
 @click.option(
     "--as",
@@ -114,8 +114,8 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     metavar="N",
     help="Learn from at most N rows of each file, drawn at random, and read the files part by "
-    "part: they may be larger than memory. By default the recommended preset learns from 7000, "
-    "the other one from all rows, or 100000 if a file is larger than memory.",
+    "part, so that they may be larger than memory. By default the preset recommended learns from "
+    "7,000 rows and paper from all, or from 100,000 if a file is larger than memory.",
 )
 @output_option
 @only_flagged_option
@@ -123,34 +123,34 @@ if TYPE_CHECKING:
     "--suspicious-normal",
     type=FILE,
     help="Write the most suspicious known-normal rows (5 % of them, at most 100) to a .csv, .xlsx "
-    "or .parquet file. Look at them, write 'anomaly' into the column 'mark' of those that are not "
-    "normal, and give the file to --marks: these rows leave the known-normal ones.",
+    "or .parquet file. Check them, write 'anomaly' into the column 'mark' of those that are not "
+    "normal, and pass the file to --marks: these rows then no longer count as known-normal.",
 )
 @click.option("--report", type=FILE, help="Write a page to explore the result: an .html file.")
 @click.option(
     "--save-model",
     type=FILE,
-    help="Save the model for 'qms22 score': a .skops file. It contains known-normal rows, up to "
-    "2048 of them.",
+    help="Save the model for 'qms22 score': a .skops file. It contains up to 2,048 known-normal "
+    "rows.",
 )
 @click.option(
     "--history",
     type=FILE,
-    help="Remember what was found in this file, which is made if there is none ('qms22 history' "
-    "lists it), and learn from the batches that were accepted. It contains rows of batches.",
+    help="Record the result in this file, which is created if needed, and learn from the batches "
+    "in it that were accepted; 'qms22 history' lists it. The file contains rows of the batches.",
 )
 @click.option(
     "--accept",
     is_flag=True,
-    help="With --history: accept the batch as known-normal for later runs if its verdict is fine "
-    "and no row is flagged by --fdr.",
+    help="With --history: accept the batch as known-normal for later runs, if its verdict is fine "
+    "and no row is flagged.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
     show_default=True,
-    help="Seed of draws and shuffles.",
+    help="Seed of the random numbers.",
 )
 @click.option(
     "--n-jobs", default=-1, show_default=True, help="Number of threads; -1 means all cores."
@@ -184,17 +184,18 @@ def detect(
     directory, a quoted pattern such as 'data/2024-??.csv', a sheet such as 'book.xlsx#March', all
     sheets ('book.xlsx#*'), '-' for standard input, or a table or a SELECT of a database:
     'shop.db#orders' for a file of SQLite or DuckDB, 'postgresql://user@host/shop#orders' for a
-    server. Columns are matched by name, in which case, blanks and underscores do not count; columns
-    of only one table, titles and footers are left out, with a note on standard error. Or give one
-    file with a column --marker that marks the known-normal rows. Numbers, truth values, categories
-    and dates are used; identifiers, free text and columns with one value are left out.
+    server. Columns are matched by name; case, blanks and underscores are ignored. Columns of only
+    one table, titles and footers are left out, with a note on standard error. If one file holds
+    both kinds of rows, name the column that marks the known-normal ones (--marker). Numbers,
+    booleans, categories and dates are used; identifiers, free text and constant columns are left
+    out.
 
     The answer comes first, on standard error: whether the batch is fine, contains anomalies or has
-    drifted as a whole; how many rows are flagged, and how many of these are normal at most; which
-    columns moved, and what to do. Then the flagged rows with their reasons: tables on a terminal,
-    CSV in a pipe. On a terminal the most suspicious of the other rows follow, up to ten rows in
-    all; they are not certain. Known-normal rows that clearly look like the anomalies found are
-    named after them, and then comes how the tables were read.
+    drifted as a whole; how many rows are flagged, and how many of these may be normal; which
+    columns moved, and what to do. Then come the flagged rows with their reasons: tables on a
+    terminal, CSV in a pipe. If fewer than ten rows are flagged, a terminal also shows the next
+    ones, as not certain. Last come known-normal rows that look like the anomalies, if there are
+    any, and how the tables were read.
 
     \b
     Example:
@@ -265,7 +266,7 @@ def detect(
     print_written(outputs.values(), quiet=quiet)
 
 
-@click.command(short_help="Score new rows by a saved model.")
+@click.command(short_help="Score new rows with a saved model.")
 @click.argument("model", type=FILE)
 @click.argument("new", nargs=-1, required=True, type=TABLE)
 @click.option(
@@ -273,7 +274,7 @@ def detect(
     "--top",
     "k",
     type=click.IntRange(min=1),
-    help="How many rows to flag; by default those beyond the threshold of the model.",
+    help="Flag this many rows; by default those beyond the threshold of the model.",
 )
 @id_option
 @output_option
@@ -287,11 +288,11 @@ def score(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Score the rows of NEW by a model that 'qms22 detect --save-model' has saved.
+    """Score the rows of NEW with a model that 'qms22 detect --save-model' has saved.
 
-    Several files are parts of one table. Each may be of any form that 'qms22 detect' takes.
-    Without --top it flags the rows beyond the threshold that was set when the model was made.
-    The model has learned from another batch: it may miss kinds of anomalies that were not in it.
+    Several files are parts of one table, in any format that 'qms22 detect' reads. Without --top,
+    rows beyond the threshold of the model are flagged. The model has learned from another batch:
+    it may miss kinds of anomalies that were not in it.
     Loading a model never runs code from its file.
 
     \b
@@ -322,26 +323,28 @@ def _check_files(
     options: dict[str, Any],
 ) -> None:
     if options["k"] is not None and options["fdr"] is not None:
-        raise click.UsageError("--top and --fdr both say how many rows to flag; give one of them")
+        raise click.UsageError("--top and --fdr both set how many rows to flag; give one of them")
     is_single = len(tables) == 1
     if is_single and marker is None:
         raise click.UsageError(
-            "give a second file with the rows to search, or name by --marker the column that "
+            "give a second file with the rows to search, or use --marker to name the column that "
             f"marks the known-normal rows of {tables[0]}"
         )
     if is_single and options["max_samples"] is not None:
         raise click.UsageError(
-            "--max-samples draws from two files; write the known-normal rows into one of their own"
+            "--max-samples needs two files; write the known-normal rows into a file of their own"
         )
     if not is_single and (marker is not None or normal_value is not None):
-        raise click.UsageError("--marker and --normal-value go with one file, not with two")
+        raise click.UsageError(
+            "--marker and --normal-value are for one file; leave them out, or give one file"
+        )
 
 
 def _check_preset(suspicious_normal: Path | None, preset: str) -> None:
     if suspicious_normal is not None and preset != "recommended":
         raise click.UsageError(
-            "--suspicious-normal needs the preset recommended, which can rank known-normal rows; "
-            f"got {preset}"
+            "--suspicious-normal needs the preset recommended, which ranks known-normal rows; got "
+            f"{preset}"
         )
 
 
@@ -350,7 +353,9 @@ def _check_history(options: dict[str, Any], others: Sequence[Path | DatabasePlac
     check_goes_with("--accept", options["accept"], "--history", options["history"])
     check_overwriting(others, {"--history": options["history"]})
     if options["accept"] and options["k"] is not None:
-        raise click.UsageError("--accept goes with --fdr, which tests the rows, not with --top")
+        raise click.UsageError(
+            "--accept cannot be used with --top, which flags rows in any batch; leave one out"
+        )
 
 
 def _write_output(

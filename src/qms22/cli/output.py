@@ -123,7 +123,7 @@ def print_suspicious_normal(found: Detection) -> None:
         named += f" and {len(rows) - _MOST_NAMED} more"
     how = "" if has_names else " (counted from 0)"
     say(
-        f"known-normal rows {named}{how} look like the most suspicious rows: look at them "
+        f"known-normal rows {named}{how} look like the most suspicious rows: check them "
         "(--suspicious-normal), and mark those that are not normal",
     )
 

@@ -60,7 +60,7 @@ def check_sheet_size(path: Path | DatabasePlace | None, source: TableSource) -> 
 def _check_sheet_rows(n_rows: int) -> None:
     if n_rows > MOST_SHEET_ROWS:
         raise ValueError(
-            f"a sheet of Excel holds {MOST_SHEET_ROWS} rows below its header, not {n_rows}; "
+            f"an Excel sheet holds {MOST_SHEET_ROWS:,} rows below its header, not {n_rows:,}; "
             "write a .csv or .parquet file, or only the flagged rows"
         )
 
@@ -136,8 +136,8 @@ def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame]) -> None:
         if not n_rows:
             if table.shape[1] > _MOST_SHEET_COLUMNS:
                 raise ValueError(
-                    f"a sheet of Excel holds {_MOST_SHEET_COLUMNS} columns, and there are "
-                    f"{table.shape[1]}; write a .csv or .parquet file"
+                    f"an Excel sheet holds {_MOST_SHEET_COLUMNS:,} columns, and there are "
+                    f"{table.shape[1]:,}; write a .csv or .parquet file"
                 )
             for at, name in enumerate(table.columns):
                 sheet.write_string(0, at, str(name), bold)

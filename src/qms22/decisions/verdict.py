@@ -36,8 +36,8 @@ class Verdict:
     p_value : float
         Of the hypothesis that the batch is drawn as the known-normal rows were.
     fewest_outliers : int or None
-        At least so many rows of the batch are unlike the known-normal rows, with the confidence
-        asked for, even if none of them can be named. None if only columns and extreme values were
+        At least this many rows of the batch are unlike the known-normal rows, with the given
+        confidence, even if none of them can be named. None if only columns and extreme values were
         looked at, and there was nothing to see.
     confidence : float
         If the batch is drawn as the known-normal rows were, the decision is "fine" with at least
@@ -141,13 +141,11 @@ def _advice(decision: Decision, moved: Sequence[MovedColumn]) -> tuple[str, ...]
     periods = [column for column in moved if column.is_period]
     advice = [
         f"leave out {column.name!r} ({column.change}): it looks like a period or a counter, which "
-        "says when or where a row was made and not whether it is normal"
+        "says when or where a row was made, not whether it is normal"
         for column in periods
     ]
     if len(periods) < len(moved) or not moved:
-        advice.append(
-            "add recent rows that are known to be normal to the known-normal ones, or renew these"
-        )
+        advice.append("add recent rows to the known-normal ones, or replace these by recent ones")
     return tuple(advice)
 
 
@@ -174,7 +172,7 @@ def _show_drift(verdict: Verdict) -> str:
     if n_more:
         shown.append(f"{n_more} more column{'s' * (n_more > 1)}")
     if not shown:
-        shown = ["too many rows are unlike the known-normal ones, though no single column moved"]
+        shown = ["too many rows are unlike the known-normal ones, but no single column moved"]
     where = ", ".join(shown[:-1]) + " and " * (len(shown) > 1) + shown[-1]
     return f"The batch has drifted as a whole: {where} ({_chance(verdict.p_value)})."
 

@@ -87,8 +87,7 @@ class Detection:
     findings : tuple of Finding
         Flagged rows that are anomalous in the same way, the largest group first.
     notes : tuple of str
-        What to know about how the tables were read and used: what was guessed, missing cells,
-        columns that were left out.
+        How the tables were read and used: guesses, missing cells, columns that were left out.
     history : tuple of HistoryEntry
         What was found in the batches of the history, if there is one: this batch is the last.
     """
@@ -241,7 +240,7 @@ class Detection:
         normal, positions = self.normal, self.normal_positions
         if normal is None or positions is None or not isinstance(self.detector, QMS22Ensemble):
             raise ValueError(
-                "known-normal rows are ranked only by detect with the preset 'recommended'; use it"
+                "known-normal rows are ranked only by detect with the preset 'recommended'"
             )
         scores = self.detector.score_normals()
         return rows_to_check(normal, positions, scores, self.marks, self.id, k)

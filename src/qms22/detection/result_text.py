@@ -18,16 +18,16 @@ def remark(verdict: Verdict | None, fdr: float | None, *, is_drift_scored: bool)
     if verdict is None:
         return ""
     if verdict.decision == "drift" and not is_drift_scored:
-        return "The columns that moved were left out: the flagged rows do not rest on them."
+        return "The columns that moved were left out, so the flags do not depend on them."
     if verdict.decision == "drift":
         return (
-            "The flagged rows may only show that the batch has drifted; follow the advice of "
-            "the verdict before you look at them."
+            "The rows may be flagged only because the batch has drifted; follow the advice before "
+            "you look at them."
         )
     if verdict.decision == "fine" and fdr is not None:
         return (
-            "The flagged rows are weaker evidence than the verdict asks for: they are worth a "
-            "look, but may all be normal."
+            "The evidence of the flagged rows is too weak for an alarm: they are worth a look, but "
+            "may all be normal."
         )
     return ""
 

@@ -17,7 +17,7 @@ function shortened(text, length) {
 }
 
 function countText(number) {
-  return number.toLocaleString("en").replaceAll(",", "\u2009");
+  return number.toLocaleString("en");
 }
 
 function plural(number, noun) {
