@@ -248,7 +248,7 @@ def test_nothing_in_a_file_is_run(
     assert "booby_trap" not in sys.modules
 
 
-CHECKED = Path(__file__).parent / "models" / "format5.skops"
+CHECKED = Path(__file__).parent / "models" / "format1.skops"
 
 
 @pytest.mark.parametrize(

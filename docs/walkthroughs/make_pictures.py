@@ -30,8 +30,8 @@ COMMANDS = {
     "--marks orders-marks.csv --history orders.sqlite --accept",
     "orders-history": "history orders.sqlite",
     "flights": "detect flights-may.csv flights-may-25.csv --ignore day --report flights.html",
-    "sensors": "detect weather-january.csv weather-february.csv --top 20 --report sensors.html",
-    "sensors-marked": "detect weather-january.csv weather-february.csv --top 20 "
+    "sensors": "detect weather-january.csv weather-february.csv --top-k 20 --report sensors.html",
+    "sensors-marked": "detect weather-january.csv weather-february.csv --top-k 20 "
     "--marks weather-marks.csv",
     "patients": "detect patients-checked.csv patients-new.csv --id patient "
     "--report patients.html --output patients.xlsx",

@@ -35,7 +35,7 @@ def files(tmp_path: Path) -> Path:
 
 
 def test_tables_of_a_database_give_what_files_give(files: Path) -> None:
-    options = ("--id", "id", "--top", 5, "-q")
+    options = ("--id", "id", "--top-k", 5, "-q")
     from_files = run("detect", "old.csv", "new.csv", *options, cwd=files)
     query = "shop.db#SELECT * FROM new WHERE id >= 500"
     found = run("detect", "shop.db#old", query, *options, "-o", "o.db#scores", cwd=files)
@@ -49,7 +49,7 @@ def test_tables_of_a_database_give_what_files_give(files: Path) -> None:
 def test_tables_and_files_are_parts_of_one_table(files: Path) -> None:
     orders()[:250].to_csv(files / "a.csv", index=False)
     tables = ("a.csv", "shop.db#SELECT * FROM old WHERE id >= 250", "new.csv")
-    options = ("--id", "id", "--top", 5)
+    options = ("--id", "id", "--top-k", 5)
     found = run("detect", *tables, *options, cwd=files)
     whole = run("detect", "old.csv", "new.csv", *options, "-q", cwd=files)
     assert found.stdout == whole.stdout
@@ -97,7 +97,7 @@ def test_a_server_from_table_to_table(files: Path) -> None:
             connection.commit()
         tables = (f"{url}#old", f"{url}#SELECT * FROM new")
         outputs = ("-o", f"{url}#scores", "--report", "page.html")
-        found = run("detect", *tables, "--id", "id", "--top", 5, *outputs, cwd=files)
+        found = run("detect", *tables, "--id", "id", "--top-k", 5, *outputs, cwd=files)
         assert found.exit_code == 0, found.output
         scores = read_table(f"{url}#scores")
     assert set(scores["id"][scores["flagged"]]) == set(range(595, 600))

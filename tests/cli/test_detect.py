@@ -81,7 +81,7 @@ def test_quiet(files: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--fdr", "0.1", "-k", "5"], "--top and --fdr both set how many rows to flag"),
+        (["--fdr", "0.1", "-k", "5"], "--top-k and --fdr both set how many rows to flag"),
         (["--fdr", "1"], "'1' is not a share between 0 and 1; write 0.1 or 10%"),
         (["--fdr", "10"], "10 is not a share between 0 and 1; did you mean 10%?"),
         (["--fdr", "110%"], "'110%' is not a share between 0 and 1; write 0.1 or 10%"),
@@ -113,7 +113,7 @@ def test_flags_by_false_discovery_rate(files: Path) -> None:
     assert f"{len(flagged)} of 219 rows are flagged (false discovery rate 0.1); at" in result.stderr
     words = f"{n_hits} of the {len(flagged)} flagged rows are outliers, TPR {n_hits / 40:.4f}"
     assert words in result.stderr
-    top = run(*EVERYDAY, "--top", len(flagged), "-o", "top.csv", "-q", cwd=files)
+    top = run(*EVERYDAY, "--top-k", len(flagged), "-o", "top.csv", "-q", cwd=files)
     assert top.exit_code == 0, top.stderr
     pd.testing.assert_frame_equal(pd.read_csv(files / "top.csv"), table)
 
@@ -364,7 +364,7 @@ def test_one_row_each(files: Path) -> None:
     assert_refused(
         run("detect", "one.csv", "normal.csv", cwd=files), "1 known-normal rows are too few"
     )
-    result = run("detect", "normal.csv", "one.csv", "--top", "1", "-q", cwd=files)
+    result = run("detect", "normal.csv", "one.csv", "--top-k", "1", "-q", cwd=files)
     assert result.exit_code == 0, result.stderr
     assert len(result.stdout.splitlines()) == 2
 

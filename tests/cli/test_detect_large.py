@@ -40,7 +40,7 @@ def test_command(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(whole["score"], found.scores)
     assert whole["flagged"].sum() == 8
     assert (whole["reasons"].notna() == whole["flagged"]).all()
-    assert "unlabeled rows learned from" in (files / "p.html").read_text()
+    assert "of these learned from" in (files / "p.html").read_text()
     result = run("score", "m.skops", "batch.csv", "--id", "visit", "-o", "s.parquet", cwd=files)
     assert result.exit_code == 0, result.stderr
     scored = pd.read_parquet(files / "s.parquet")

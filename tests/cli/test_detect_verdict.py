@@ -33,7 +33,7 @@ def files(tmp_path: Path) -> Path:
 
 def test_the_verdict_comes_before_the_rows_on_standard_error(files: Path) -> None:
     readings(200, 2).assign(series=3).to_csv(files / "batch.csv", index=False)
-    result = run(*DETECT, "--top", "5", cwd=files)
+    result = run(*DETECT, "--top-k", "5", cwd=files)
     assert result.exit_code == 0, result.stderr
     assert len(list(csv.reader(result.stdout.splitlines()))) == 6
     assert result.stdout.startswith("rank,")
@@ -68,7 +68,7 @@ def test_of_a_fine_batch_nothing_is_flagged_and_the_first_words_say_so(
     readings(200, seed).to_csv(files / "batch.csv", index=False)
     result = run(*DETECT, "-o", "o.csv", cwd=files)
     verdict, answer, remark, *_ = result.stderr.splitlines()
-    assert verdict.startswith("No alarm: the rows and columns of the batch (200 rows)")
+    assert verdict.startswith("The batch looks fine: its rows and columns (200 rows)")
     assert answer == "None of 200 rows is flagged (false discovery rate 0.1)."
     assert remark.startswith("With 400 known-normal rows a false discovery rate of 0.1 can flag")
     assert remark.endswith("1999 known-normal rows would do for a single row.")
@@ -78,11 +78,11 @@ def test_of_a_fine_batch_nothing_is_flagged_and_the_first_words_say_so(
 
 
 def test_rows_that_are_flagged_by_order_of_a_fine_batch_may_all_be_normal(files: Path) -> None:
-    result = run(*DETECT, "--top", "5", cwd=files)
-    assert result.stderr.startswith("No alarm: ")
+    result = run(*DETECT, "--top-k", "5", cwd=files)
+    assert result.stderr.startswith("The batch looks fine: ")
     assert "5 of 200 rows are flagged; all of them may be normal." in result.stderr
     paper = run(*DETECT, "--preset", "paper", cwd=files)
-    assert paper.stderr.startswith("No alarm: the columns of the batch (200 rows)")
+    assert paper.stderr.startswith("The batch looks fine: its columns (200 rows)")
     assert "50 of 200 rows are flagged." in paper.stderr
 
 
@@ -97,7 +97,7 @@ def test_a_quiet_run_prints_the_verdict_that_its_note_is_about(files: Path) -> N
 
 
 def test_quiet_says_nothing(files: Path) -> None:
-    result = run(*DETECT, "--top", "5", "--quiet", cwd=files)
+    result = run(*DETECT, "--top-k", "5", "--quiet", cwd=files)
     assert result.exit_code == 0
     assert not result.stderr
     assert len(result.stdout.splitlines()) == 6
@@ -110,7 +110,7 @@ def test_texts_of_a_table_cannot_control_the_terminal(files: Path) -> None:
         table = readings(200, 3).assign(mode=mode[0])
         table.loc[::40, "mode"] = mode[1]
         table.to_csv(files / f"{name}.csv", index=False)
-    result = run(*DETECT, "--top", "5", cwd=files)
+    result = run(*DETECT, "--top-k", "5", cwd=files)
     verdict = next(line for line in result.stderr.splitlines() if "drifted as a whole" in line)
     assert "mode" in verdict
     assert "\x1b" not in verdict

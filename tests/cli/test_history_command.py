@@ -69,7 +69,7 @@ def test_a_run_tells_of_the_accepted_batches(files: Path) -> None:
     run(*DETECT, "clean.csv", *FAST, cwd=files)
     result = run("history", "h.sqlite", "--accept", "1", cwd=files)
     assert "batch 1 (clean.csv) is known-normal from now on" in result.stderr
-    result = run(*DETECT, "=bad.csv", *FAST[:-1], "--top", "3", cwd=files)
+    result = run(*DETECT, "=bad.csv", *FAST[:-1], "--top-k", "3", cwd=files)
     note = "note: known-normal: normal.csv + 1 accepted batch (200 rows)"
     assert note in result.stderr
 
@@ -113,8 +113,8 @@ def test_refusals(files: Path) -> None:
     )
     refused = run(*DETECT, "clean.csv", "--accept", cwd=files)
     assert_refused(refused, "--accept needs --history")
-    refused = run(*DETECT, "clean.csv", *FAST, "--accept", "--top", "5", cwd=files)
-    assert_refused(refused, "--accept cannot be used with --top")
+    refused = run(*DETECT, "clean.csv", *FAST, "--accept", "--top-k", "5", cwd=files)
+    assert_refused(refused, "--accept cannot be used with --top-k")
     refused = run(*DETECT, "clean.csv", "--history", "clean.csv", cwd=files)
     assert_refused(refused, "--history clean.csv would overwrite the input clean.csv")
     refused = run(*DETECT, "clean.csv", "--history", "h.csv", "-o", "h.csv", cwd=files)

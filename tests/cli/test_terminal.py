@@ -175,7 +175,7 @@ def test_numbers_that_name_rows_are_not_rounded(
 @pytest.mark.parametrize(
     ("message", "on_command_line"),
     [
-        ("k=9 is more than the 5 rows", "--top 9 is more than the 5 rows"),
+        ("k=9 is more than the 5 rows", "--top-k 9 is more than the 5 rows"),
         ("give a higher fdr", "give a higher --fdr"),
         ("set missing='impute'.", "set --missing impute."),
         ("(max_samples)", "(--max-samples)"),

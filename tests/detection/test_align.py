@@ -81,7 +81,7 @@ def test_tables_without_names_are_matched_by_order(tmp_path: Path) -> None:
     normal[["amount", "unit_price", "kind"]].to_csv(tmp_path / "n.csv", index=False, header=False)
     batch[["amount", "unit_price", "kind"]].to_csv(tmp_path / "b.csv", index=False)
     found = detect(tmp_path / "n.csv", tmp_path / "b.csv", k=1)
-    assert found.top.tolist() == [7]
+    assert found.top_k().tolist() == [7]
     assert list(found.encoder.groups_) == ["amount", "unit_price", "kind"]
     assert "has no column names" in found.notes[0]
     assert "are matched by their order" in found.notes[1]
@@ -108,7 +108,7 @@ def test_large_files_are_renamed(tmp_path: Path) -> None:
     )
     batch.to_csv(tmp_path / "b.csv", index=False)
     found = detect(tmp_path / "n.csv", tmp_path / "b.csv", id="order_id", max_samples=50, k=1)
-    assert found.top.tolist() == [7]
+    assert found.top_k().tolist() == [7]
     source = rename_columns(open_table(tmp_path / "n.csv"), {"AMOUNT": "amount"})
     assert source.names == ["Order ID", "amount", "Unit Price", "kind"]
     assert source.take([3, 1], ["amount"])["amount"].tolist() == normal["amount"][[3, 1]].tolist()
@@ -130,7 +130,7 @@ def test_the_command_prints_notes(tmp_path: Path) -> None:
     normal, batch = tables()
     normal.rename(columns=str.upper).to_csv(tmp_path / "n.csv", index=False)
     (tmp_path / "b.csv").write_text("Orders of May\n\n" + batch.to_csv(index=False) + "Total,1,,\n")
-    done = run("detect", "n.csv", "b.csv", "--id", "order_id", "--top", "1", "-q", cwd=tmp_path)
+    done = run("detect", "n.csv", "b.csv", "--id", "order_id", "--top-k", "1", "-q", cwd=tmp_path)
     assert "note: b.csv: 1 line above the header left out ('Orders of May')\n" in done.stderr
     assert "note: b.csv: 1 line below the table left out" in done.stderr
     assert "columns are matched with those of b.csv" in done.stderr

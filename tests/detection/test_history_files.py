@@ -119,7 +119,7 @@ def test_a_result_is_not_lost_if_the_history_is_locked_meanwhile(
         monkeypatch.setattr(run, "judge_tables", lock_and_judge)
         with pytest.warns(UserWarning, match="was not recorded: .* another program uses"):
             found = detect(readings(60, 1), readings(30, 2), k=5, history=path, **FAST)
-    assert len(found.top) == 5
+    assert len(found.top_k()) == 5
     assert len(BatchHistory(path).entries()) == 2
 
 
@@ -191,4 +191,4 @@ def test_a_result_is_not_lost_if_it_cannot_be_remembered(
     with pytest.warns(UserWarning, match="the batch was not recorded: the disk is full"):
         found = detect(readings(60, 1), readings(30, 2), k=5, history=tmp_path / "h", **FAST)
     assert found.history == ()
-    assert len(found.top) == 5
+    assert len(found.top_k()) == 5

@@ -353,7 +353,7 @@ def test_drawn_rows_do_not_include_marked_ones(
 
 def test_more_to_flag_than_there_are(tables: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     found = detect(*tables, marks=marks_for(tables[1]), **{**FAST, "k": 500})
-    assert len(found.top) == 140
+    assert len(found.top_k()) == 140
 
 
 def test_models_that_learned_from_marks(

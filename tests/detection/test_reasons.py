@@ -60,7 +60,7 @@ def test_the_cell_to_blame(cells: dict[str, float], columns: tuple[str, ...], te
         batch[name] = batch[name].astype(float)
         batch.loc[ODD, name] = value
     found = found_in(normal, batch)
-    assert found.top.tolist() == [ODD]
+    assert found.top_k().tolist() == [ODD]
     reasons = found.reasons[ODD]
     assert reasons[0].columns == columns
     assert reasons[0].text == text
@@ -72,7 +72,7 @@ def test_all_flagged_rows_have_reasons_and_columns_have_one_each() -> None:
     normal, batch = orders(300, 0), orders(80, 1)
     batch.loc[ODD, ["size", "color"]] = 90.0, "pink"
     found = found_in(normal, batch, k=40)
-    for row in found.top.tolist():
+    for row in found.top_k().tolist():
         reasons = found.reasons[row]
         assert 1 <= len(reasons) <= 3
         firsts = [reason.columns[0] for reason in reasons]
@@ -110,7 +110,7 @@ def test_formats_of_the_table() -> None:
     batch.loc[4, "rate"] = "99 %"
     batch.loc[5, "day"] = "05.11.2031"
     found = found_in(normal, batch, k=3)
-    assert sorted(found.top.tolist()) == [3, 4, 5]
+    assert sorted(found.top_k().tolist()) == [3, 4, 5]
     amount, rate, day = (found.reasons[row][0].text for row in (3, 4, 5))
     assert amount.startswith("amount $99,999.00; 99 % of 300 normal rows are at most $1,")
     assert rate.startswith(
@@ -132,7 +132,7 @@ def test_cells_that_are_odd_together() -> None:
     normal, batch = switches(1000), switches(60)
     batch.loc[ODD, ["x", "y", "z", "w"]] = 10.4, 10.5, 10.6, 0.5
     found = found_in(normal, batch)
-    assert found.top.tolist() == [ODD]
+    assert found.top_k().tolist() == [ODD]
     reason = found.reasons[ODD][0]
     assert set(reason.columns) == {"x", "y", "z"}
     assert reason.text.endswith(" together, as in none of 1,000 normal rows")
@@ -142,6 +142,6 @@ def test_a_row_that_is_repeated_says_so_first() -> None:
     normal, batch = orders(300, 0), orders(60, 1)
     batch.loc[[5, 6]] = batch.loc[[7, 7]].to_numpy()
     found = found_in(normal, batch, k=3)
-    assert sorted(found.top.tolist()) == [5, 6, 7]
+    assert sorted(found.top_k().tolist()) == [5, 6, 7]
     for row in (5, 6, 7):
         assert str(found.reasons[row][0]).startswith("the same row is there 3 times")

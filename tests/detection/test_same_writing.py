@@ -69,7 +69,7 @@ def test_numbers(of_normal: str, of_batch: str) -> None:
         assert "amount" not in found.encoder.groups_  # of another currency
         return
     assert_same(found, expected)
-    assert found.top.tolist() == [ODD]
+    assert found.top_k().tolist() == [ODD]
     # Results have the cells of the batch.
     assert found.table().loc[ODD, "amount"] == written.loc[ODD, "amount"]
 
@@ -161,7 +161,7 @@ def test_files_in_parts(tmp_path: Path) -> None:
     expected = detect(*paths, k=1)
     found = detect(*paths, k=1, max_samples=1000)
     np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9)
-    assert found.top.tolist() == [ODD]
+    assert found.top_k().tolist() == [ODD]
 
 
 def test_a_column_of_numbers_in_texts_may_be_empty_in_the_batch() -> None:

@@ -182,8 +182,8 @@ def test_models(files: Path) -> None:
     # A model has no normal rows to count those alike.
     expected = found.table().replace({"reasons": ", as in [^;]*"}, "", regex=True)
     pd.testing.assert_frame_equal(again.table(), expected)
-    assert score(model, files / "batch.parquet", k=3).top.tolist() == found.top[:3].tolist()
-    assert len(score(model, files / "batch.parquet", k=500).top) == 150
+    assert score(model, files / "batch.parquet", k=3).top_k().tolist() == found.top_k()[:3].tolist()
+    assert len(score(model, files / "batch.parquet", k=500).top_k()) == 150
     for k in (-1, 0, 2.5):
         with pytest.raises(ValueError, match=rf"k must be a whole number of at least 1; got {k}"):
             score(model, files / "batch.parquet", k=k)  # type: ignore[arg-type]
@@ -212,7 +212,7 @@ def test_nothing_flagged(files: Path) -> None:
     found.checks.threshold = 1e9
     save_model(files / "m.skops", found.detector, encoder=found.encoder, checks=found.checks)
     scored = score(load_model(files / "m.skops"), files / "batch.csv", id="visit")
-    assert not len(scored.top)
+    assert not len(scored.top_k())
     assert scored.reasons == {}
     assert scored.summary().empty
     assert scored.table(only_flagged=True).empty
@@ -267,7 +267,7 @@ import resource
 from pathlib import Path
 import numpy as np
 from qms22 import detect
-from qms22.cli.writers import write_tables
+from qms22.detection.result_files import write_tables
 
 def work(name):
     found = detect("n.parquet", name, max_samples=2000, preset="paper", n_jobs=1)

@@ -185,7 +185,7 @@ def test_one_odd_truth_value_flags_no_other_row(
     assert set(np.flatnonzero(found.flagged)) <= {N_LINES - 1}
     assert found.verdict is not None
     assert found.verdict.decision != "drift"
-    (first,) = qms22.detect(*paths, k=1).top
+    (first,) = qms22.detect(*paths, k=1).top_k()
     assert not odd or first == N_LINES - 1
 
 

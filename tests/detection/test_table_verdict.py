@@ -15,7 +15,7 @@ from qms22 import Detection, TabularEncoder, detect
 from qms22.decisions.moved_columns import MovedColumn, compare_columns
 from qms22.decisions.verdict import Verdict
 from qms22.detection import score
-from qms22.detection.verdict import pair_columns, unnamed_moves
+from qms22.detection.verdict import pair_columns
 from qms22.models import SavedModel
 
 QUICK: dict[str, Any] = {"preset": "paper", "n_jobs": 1}
@@ -165,10 +165,10 @@ def test_a_saved_model_has_no_verdict() -> None:
 def test_only_columns_that_the_sentence_leaves_out_are_listed() -> None:
     moved = tuple(MovedColumn(f"c{at}", f"median 1 → {at}", 0.5, 0.0, 0.0) for at in range(6))
     verdict = Verdict("drift", 0.0, 0, 0.95, 200, moved)
-    rest = unnamed_moves(verdict)
+    rest = verdict.unnamed
     assert 0 < len(rest) < 6
     assert rest == moved[-len(rest) :]
-    assert not unnamed_moves(FINE)
+    assert not FINE.unnamed
 
 
 def test_the_page_begins_with_the_verdict(tmp_path: Any) -> None:

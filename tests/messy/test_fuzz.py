@@ -181,7 +181,7 @@ def test_damaged_files(tmp_path: Path, seed: int) -> None:
         place.write_bytes(damage(path.read_bytes(), rng))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        done = run("detect", *expected["inputs"], "--top", "1", "--n-jobs", "1", cwd=tmp_path)
+        done = run("detect", *expected["inputs"], "--top-k", "1", "--n-jobs", "1", cwd=tmp_path)
     assert done.exit_code in (0, 2), f"{folder.name}: {done.stderr}"
     if done.exit_code == 2:
         assert "Error: " in done.stderr
@@ -192,7 +192,7 @@ def test_damaged_files(tmp_path: Path, seed: int) -> None:
 def test_combinations(tmp_path: Path, seed: int) -> None:
     combination = Combination.draw(seed)
     combination.write(tmp_path)
-    options = ["--top", "3", "--n-jobs", "1", "-o", "found.json"]
+    options = ["--top-k", "3", "--n-jobs", "1", "-o", "found.json"]
     done = run("detect", "normal.csv", "batch.csv", *options, cwd=tmp_path)
     assert done.exit_code == 0, f"{combination}: {done.stderr}"
     rows = json.loads((tmp_path / "found.json").read_text())

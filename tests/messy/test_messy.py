@@ -92,7 +92,7 @@ def _run(
     inputs = [
         *expected["inputs"],
         *expected["options"],
-        "--top",
+        "--top-k",
         expected["within"],
         "--n-jobs",
         "1",

@@ -35,7 +35,7 @@ from qms22.cli.shared import (
     progress_shown,
     quiet_option,
 )
-from qms22.cli.writers import check_sheet_size, write_tables
+from qms22.detection.result_files import check_sheet_size, write_tables
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Find the most suspicious rows of a table.")
-@click.argument("tables", nargs=-1, required=True, type=TABLE, metavar="NORMAL... UNLABELED")
+@click.argument("tables", nargs=-1, required=True, type=TABLE, metavar="NORMAL... BATCH")
 @click.option(
     "--marker",
     metavar="COLUMN",
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "-k",
-    "--top",
+    "--top-k",
     "k",
     type=click.IntRange(min=1),
     help="Flag this many rows instead of using --fdr, or all if there are fewer. The preset paper, "
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Learn from rows that someone has checked: a table with a column 'mark' (anomaly, normal, "
     "unsure or empty) and the column of --id, or 'row' with row numbers from 0. A file of --output "
-    "with that column added is such a table, and so is one of --suspicious-normal. For rows of "
+    "with that column added is such a table, and so is one of --normal-to-check. For rows of "
     "earlier batches it needs the columns of the batch. May be repeated.",
 )
 @click.option(
@@ -120,7 +120,7 @@ if TYPE_CHECKING:
 @output_option
 @only_flagged_option
 @click.option(
-    "--suspicious-normal",
+    "--normal-to-check",
     type=FILE,
     help="Write the most suspicious known-normal rows (5 % of them, at most 100) to a .csv, .xlsx "
     "or .parquet file. Check them, write 'anomaly' into the column 'mark' of those that are not "
@@ -171,16 +171,16 @@ def detect(
     outlier: str | None,
     output: Path | DatabasePlace | None,
     only_flagged: bool,
-    suspicious_normal: Path | None,
+    normal_to_check: Path | None,
     report: Path | None,
     save_model: Path | None,
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Find the most suspicious rows of UNLABELED, given the known-normal rows of NORMAL.
+    """Find the most suspicious rows of BATCH, given the known-normal rows of NORMAL.
 
     Both are tables: CSV with any delimiter, Excel, Parquet, Arrow, JSON, ARFF or KEEL, compressed
-    or not. Of several files the last is UNLABELED, all others are NORMAL. Each may also be a
+    or not. Of several files the last is BATCH, all others are NORMAL. Each may also be a
     directory, a quoted pattern such as 'data/2024-??.csv', a sheet such as 'book.xlsx#March', all
     sheets ('book.xlsx#*'), '-' for standard input, or a table or a SELECT of a database:
     'shop.db#orders' for a file of SQLite or DuckDB, 'postgresql://user@host/shop#orders' for a
@@ -201,20 +201,20 @@ def detect(
     Example:
         qms22 detect last-month.csv today.csv --id order --report today.html
         qms22 detect january.csv february.csv march.csv --fdr 0.2
-        qms22 detect last-month.csv today.csv --top 50
+        qms22 detect last-month.csv today.csv --top-k 50
         qms22 detect last-month.csv today.csv --id order --marks looked-at.csv
-        qms22 detect last-month.csv today.csv --suspicious-normal to-check.csv
+        qms22 detect last-month.csv today.csv --normal-to-check to-check.csv
         qms22 detect last-month.csv today.csv --history orders.sqlite --accept
         qms22 detect last-year.parquet this-year.parquet --max-samples 50000 -o scores.parquet
         qms22 detect "shop.db#orders" "shop.db#SELECT * FROM new WHERE day = '2024-03-05'"
     """
     _check_files(tables, marker, normal_value, options)
-    _check_preset(suspicious_normal, options["preset"])
+    _check_preset(normal_to_check, options["preset"])
     check_goes_with("--outlier", outlier, "--label", label)
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     outputs: dict[str, Path | DatabasePlace | None] = {
         "--output": output,
-        "--suspicious-normal": suspicious_normal,
+        "--normal-to-check": normal_to_check,
     }
     outputs |= {"--report": report, "--save-model": save_model}
     files = input_files([*tables, *options["marks"]])
@@ -225,7 +225,6 @@ def detect(
     began = time.perf_counter()
     with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
-        from qms22.models import save_model as write_model
         from qms22.tables import open_table, read_mixed
         from qms22.tables.sources.frame_source import FrameSource
 
@@ -244,7 +243,7 @@ def detect(
         if label is not None:
             options["ignore"] = (*options["ignore"], label)
         found = detection.detect(normal, batch, **options, verbose=int(is_shown))
-        _write_output(found, output, only_flagged, suspicious_normal)
+        _write_output(found, output, only_flagged, normal_to_check)
         if report is not None:
             begin_stage(f"writing {report}")
             facts = {"files": ", ".join(titles), "preset": options["preset"]}
@@ -252,9 +251,7 @@ def detect(
             title = f"Suspicious rows of {titles[-1]}"
             found.report(report, title=title, truth=truth, facts=facts)
         if save_model is not None:
-            about = {name: options[name] for name in ("preset", "id")}
-            fitted = {"encoder": found.encoder, "checks": found.checks}
-            write_model(save_model, found.detector, **fitted, **about)
+            found.save(save_model)
     print_answer(found, quiet=quiet)
     print_flagged(found)
     if truth is not None:
@@ -271,7 +268,7 @@ def detect(
 @click.argument("new", nargs=-1, required=True, type=TABLE)
 @click.option(
     "-k",
-    "--top",
+    "--top-k",
     "k",
     type=click.IntRange(min=1),
     help="Flag this many rows; by default those beyond the threshold of the model.",
@@ -290,14 +287,14 @@ def score(
 ) -> None:
     """Score the rows of NEW with a model that 'qms22 detect --save-model' has saved.
 
-    Several files are parts of one table, in any format that 'qms22 detect' reads. Without --top,
+    Several files are parts of one table, in any format that 'qms22 detect' reads. Without --top-k,
     rows beyond the threshold of the model are flagged. The model has learned from another batch:
     it may miss kinds of anomalies that were not in it.
     Loading a model never runs code from its file.
 
     \b
     Example:
-        qms22 score model.skops tomorrow.csv --top 20
+        qms22 score model.skops tomorrow.csv --top-k 20
     """
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     check_table_outputs([model, *input_files(new)], {"--output": output})
@@ -323,7 +320,7 @@ def _check_files(
     options: dict[str, Any],
 ) -> None:
     if options["k"] is not None and options["fdr"] is not None:
-        raise click.UsageError("--top and --fdr both set how many rows to flag; give one of them")
+        raise click.UsageError("--top-k and --fdr both set how many rows to flag; give one of them")
     is_single = len(tables) == 1
     if is_single and marker is None:
         raise click.UsageError(
@@ -340,10 +337,10 @@ def _check_files(
         )
 
 
-def _check_preset(suspicious_normal: Path | None, preset: str) -> None:
-    if suspicious_normal is not None and preset != "recommended":
+def _check_preset(normal_to_check: Path | None, preset: str) -> None:
+    if normal_to_check is not None and preset != "recommended":
         raise click.UsageError(
-            "--suspicious-normal needs the preset recommended, which ranks known-normal rows; got "
+            "--normal-to-check needs the preset recommended, which ranks known-normal rows; got "
             f"{preset}"
         )
 
@@ -354,7 +351,7 @@ def _check_history(options: dict[str, Any], others: Sequence[Path | DatabasePlac
     check_overwriting(others, {"--history": options["history"]})
     if options["accept"] and options["k"] is not None:
         raise click.UsageError(
-            "--accept cannot be used with --top, which flags rows in any batch; leave one out"
+            "--accept cannot be used with --top-k, which flags rows in any batch; leave one out"
         )
 
 
@@ -362,10 +359,10 @@ def _write_output(
     found: Detection,
     path: Path | DatabasePlace | None,
     only_flagged: bool,
-    suspicious_normal: Path | None = None,
+    normal_to_check: Path | None = None,
 ) -> None:
     if path is not None:
         begin_stage(f"writing {path}")
-        write_tables([found.table(only_flagged=True)] if only_flagged else found.tables(), path)
-    if suspicious_normal is not None:
-        write_tables([found.normal_to_check()], suspicious_normal)
+        found.write(path, only_flagged=only_flagged)
+    if normal_to_check is not None:
+        write_tables([found.normal_to_check()], normal_to_check)

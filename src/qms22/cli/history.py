@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli.csv_text import csv_lines
 from qms22.cli.shared import FILE, explained, say
 from qms22.cli.terminal import NARROW, plain_table, safe
+from qms22.detection.csv_text import csv_lines
 
 if TYPE_CHECKING:
     from qms22.detection import HistoryEntry
@@ -40,8 +40,8 @@ def history(file: Path, accepted: tuple[int, ...], taken_back: tuple[int, ...]) 
     """List what 'qms22 detect --history FILE' has found in each batch, the newest last.
 
     On a terminal this is a table; in a pipe it is CSV, with more columns. The number of flagged
-    rows is left out for batches searched with --top. FILE contains the rows of the accepted batches
-    and of the last ten: treat it like the tables themselves.
+    rows is left out for batches searched with --top-k. FILE contains the rows of the accepted
+    batches and of the last ten: treat it like the tables themselves.
 
     \b
     Example:

@@ -22,7 +22,7 @@ from qms22.tables.databases.database_place import DatabasePlace, find_database
 
 _SUFFIXES = {
     "--output": (".csv", ".parquet", ".json", ".jsonl", ".xlsx"),
-    "--suspicious-normal": (".csv", ".parquet", ".xlsx"),
+    "--normal-to-check": (".csv", ".parquet", ".xlsx"),
     "--report": (".html",),
     "--save-model": (".skops",),
 }
@@ -31,7 +31,7 @@ FILE = click.Path(path_type=Path)
 
 # Parameters of the library that messages name, and the options of the command.
 _OPTIONS = {
-    "k": "--top",
+    "k": "--top-k",
     "fdr": "--fdr",
     "missing": "--missing",
     "max_samples": "--max-samples",
@@ -163,7 +163,7 @@ def in_options(text: str) -> str:
     """Return a message of the library with options in the place of its parameters.
 
     >>> in_options('k=9 is more than the 5 rows there are; or set missing="drop"')
-    '--top 9 is more than the 5 rows there are; or set --missing drop'
+    '--top-k 9 is more than the 5 rows there are; or set --missing drop'
     >>> in_options("at most 1000 rows are drawn to learn from (max_samples)")
     'at most 1000 rows are drawn to learn from (--max-samples)'
     """

@@ -85,7 +85,7 @@ def _title(found: Detection) -> str:
 
 def flagged_to_show(found: Detection) -> ShownRows:
     """Return the flagged rows to show, few of each finding."""
-    return _rows_to_show(found, _few_per_finding(found.top, found.findings)[:_MOST_ROWS])
+    return _rows_to_show(found, _few_per_finding(found.top_k(), found.findings)[:_MOST_ROWS])
 
 
 def others_to_show(found: Detection) -> ShownRows:

@@ -22,6 +22,11 @@ from qms22.tables.columns.encoder_options import check_ignore, check_way_of_miss
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
 
+def preset_of(detector: BatchDetector) -> str:
+    """Return the name of the preset that a detector is of."""
+    return next(name for name, kind in PRESETS.items() if type(detector) is kind)
+
+
 def check_options(
     *,
     k: int | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from qms22._runtime.visible_text import visible
 from qms22.decisions.verdict import Verdict
-from qms22.tables.texts.words import list_some, number_text
+from qms22.tables.texts.words import number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,14 +63,6 @@ def _false_text(n_flagged: int, n_false: int) -> str:
     if not n_false:
         return f"{'it is not' if n_flagged == 1 else 'none of them is'} normal (90 % sure)"
     return f"at most {n_false:,} of them {'is' if n_false == 1 else 'are'} normal (90 % sure)"
-
-
-def short_text(verdict: Verdict) -> str:
-    """Return a verdict in a few words."""
-    if verdict.decision == "drift":
-        names = dict.fromkeys(column.name for column in verdict.moved)
-        return f"drifted: {list_some(list(names))}" if names else "drifted"
-    return "contains anomalies" if verdict.decision == "anomalies" else "no alarm"
 
 
 def notebook_text(title: str, shown: pd.DataFrame) -> str:

@@ -7,9 +7,9 @@
 >>> found = qms22.detect(normal, batch, k=2)
 >>> found
 Detection: 2 of 12 rows flagged, at most 1 of them normal; contains anomalies
->>> sorted(found.top.tolist())
+>>> sorted(found.top_k().tolist())
 [10, 11]
->>> found.reasons[found.top[0]][0].columns
+>>> found.reasons[found.top_k()[0]][0].columns
 ('petal length',)
 """
 

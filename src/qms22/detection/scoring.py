@@ -82,7 +82,7 @@ def score(
     source.check()
     known = [column.name for column in encoder.columns_]
     id_name = check_id(source, id)
-    aligned = align_table(source, known, "the model", [*encoder.ignore, str(id_name)])
+    aligned = align_table(source, known, "the model", [*encoder.ignored_, str(id_name)])
     if id_name is not None:
         id_name = aligned.renamed.get(id_name, id_name)
     source, rewritten = match_model(aligned.table, encoder)
