@@ -254,7 +254,7 @@ def test_models_of_earlier_versions_load(number: int) -> None:
     np.testing.assert_allclose(scores, expected, rtol=1e-5)
     np.testing.assert_array_equal(model.detector.unlabeled_scores_, expected)
     flagged = model.detector.predict(rows) == -1
-    np.testing.assert_array_equal(flagged, scores > model.facts["threshold"])
+    np.testing.assert_array_equal(flagged, scores > -model.detector.offset_)
     assert flagged[-20:].mean() > flagged[:-20].mean()
     assert model.facts["data"] == "breast cancer"
     assert model.detector.explain(rows).drop.shape == batch.shape
@@ -291,7 +291,7 @@ def test_a_model_without_checks_scores_as_its_detector_does() -> None:
     found = score(model, batch)
     scores = -model.detector.score_samples(model.encoder.transform(batch))
     np.testing.assert_array_equal(found.scores, scores)
-    np.testing.assert_array_equal(found.flagged, scores > model.facts["threshold"])
+    np.testing.assert_array_equal(found.flagged, scores > -model.detector.offset_)
     assert found.flagged.any()
 
 

@@ -94,7 +94,7 @@ def test_rows_that_are_not_there() -> None:
     [
         (
             {"name": ["n0"], "source": ["T"], "mark": ["ok"]},
-            "has 'T' in its column 'source', which is not astood; write normal",
+            "has 'T' in its column 'source', which is not understood; write normal",
         ),
         (
             {"name": ["n0", "n1", "n2"], "source": ["normal"] * 3, "mark": ["anomaly"] * 3},
