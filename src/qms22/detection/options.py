@@ -22,6 +22,11 @@ from qms22.tables.columns.encoder_options import check_ignore, check_way_of_miss
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
 
+def preset_of(detector: BatchDetector) -> str:
+    """Return the name of the preset that a detector is of."""
+    return next(name for name, kind in PRESETS.items() if type(detector) is kind)
+
+
 def check_options(
     *,
     k: int | None,
@@ -39,15 +44,15 @@ def check_options(
     """Raise ValueError if a parameter of `detect` is not valid."""
     check_choice("preset", preset, tuple(PRESETS))
     if k is not None and fdr is not None:
-        raise ValueError("k and fdr both say how many rows to flag; give one of them")
+        raise ValueError("k and fdr both set how many rows to flag; give one of them")
     if k is not None:
         check_count("k", k)
     if fdr is not None:
         check_share("fdr", fdr)
         if preset == "paper":
             raise ValueError(
-                "the preset 'paper' ranks rows and has no p-values; leave the false discovery rate "
-                "out"
+                "the preset 'paper' ranks rows and has no p-values; leave fdr out, or use the "
+                "preset 'recommended'"
             )
     check_ignore(ignore)
     check_way_of_missing(missing)
@@ -59,4 +64,6 @@ def check_options(
         raise ValueError(f"n_jobs must be a number of threads, or -1 for all cores; got {n_jobs!r}")
     check_path("history", history)
     if accept and (history is None or fdr is None):
-        raise ValueError("a batch is accepted by a history and a false discovery rate; give both")
+        raise ValueError(
+            "accept needs a history and a false discovery rate; give both history and fdr"
+        )

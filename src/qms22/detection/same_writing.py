@@ -162,7 +162,7 @@ def _write_truths(frame: pd.DataFrame, truths: Mapping[str, Mapping[float, str]]
 
 def _note(changes: Collection[str], table: str, other: str) -> str:
     names = list_some([repr(name) for name in changes])
-    return f"{table} writes {names} in another way than {other}; the values are compared"
+    return f"{table} writes {names} in another format than {other}; the values are compared"
 
 
 def _sample(table: TableSource, columns: list[str]) -> pd.DataFrame:

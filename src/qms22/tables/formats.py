@@ -179,7 +179,7 @@ def _join(sources: list[TableSource]) -> TableSource:
         return sources[0]
     parts = [source for source in sources if isinstance(source, BatchSource)]
     if len(parts) < len(sources):
-        raise ValueError("a list of tables may not hold data frames; join them by pandas.concat")
+        raise ValueError("a list of tables cannot hold data frames; join them with pandas.concat")
     return PartsSource(parts)
 
 

@@ -52,7 +52,7 @@ class _Part:
 class PartsSource(BatchSource):
     """A table whose rows are in several sources, one after the other.
 
-    Columns go by their names, in which case, blanks and underscores do not count, in the order in
+    Columns are matched by name (case, blanks and underscores are ignored), in the order in
     which they occur first. In a part that lacks a column
     its cells are missing; a column of different types becomes what can hold all of them. Parts
     without rows are left out.
