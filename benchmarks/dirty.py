@@ -46,7 +46,7 @@ from sklearn.ensemble import IsolationForest
 from qms22 import QMS22Ensemble
 from qms22._cpm.options import SolverOptions
 from qms22.estimators.marks import NO_MARKS, Marks
-from qms22.estimators.suspicious_normals import score_known
+from qms22.estimators.suspicious_normal import score_known
 from qms22.estimators.views import KnownRows
 from qms22.metrics import roc
 from qms22_bench.rivals import KNNDetector
@@ -157,7 +157,7 @@ def search(halves: dict[str, str], name: str, labeled: Labeled, seed: int) -> li
 
 def remove_rows(sample: Sample, fitted: QMS22Ensemble, seed: int) -> list[Found]:
     """Search again without suspicious rows of T: all of them, or those that are outliers."""
-    suspicious = fitted.suspicious_normals(count_looked_at(sample.known))
+    suspicious = fitted.suspicious_normal(count_looked_at(sample.known))
     checked = suspicious[sample.is_planted[suspicious]]
     learned = partial(by_ensemble, outliers=sample.known[checked])
     removed: dict[str, tuple[NDArray[np.intp], Score]] = {
@@ -190,8 +190,8 @@ def judge(sample: Sample, score: Score, seed: int) -> Found:
 def judge_suspicious(sample: Sample, fitted: QMS22Ensemble) -> Found:
     """Compare the ranking of the known-normal rows, and those that stand out, with the truth."""
     n_planted = np.count_nonzero(sample.is_planted)
-    ranked = sample.is_planted[fitted.suspicious_normals(len(sample.known))]
-    stands_out = sample.is_planted[fitted.suspicious_normals()]
+    ranked = sample.is_planted[fitted.suspicious_normal(len(sample.known))]
+    stands_out = sample.is_planted[fitted.suspicious_normal()]
     found: Found = {
         "alarm": float(len(stands_out) > 0),
         "n_named": len(stands_out),

@@ -75,7 +75,7 @@ def run_known_normal(seed: int) -> list[dict[str, object]]:
     known[:N_PLANTED] += SHIFT
     batch[N_BATCH:] += SHIFT
     detector = make_detector(seed)
-    looked_at = detector.fit(known, unlabeled=batch).suspicious_normals(N_CHECKED)
+    looked_at = detector.fit(known, unlabeled=batch).suspicious_normal(N_CHECKED)
     found: list[dict[str, object]] = []
     for kind, marked in (("right", looked_at[looked_at < N_PLANTED]), ("wrong", looked_at)):
         rest = np.delete(known, marked, axis=0)

@@ -86,9 +86,7 @@ def counted(counts: Counter[str]) -> Iterator[None]:
             setattr(module, name, function)
 
 
-def _counting(
-    function: Callable[..., Any], what: str, counts: Counter[str]
-) -> Callable[..., Any]:
+def _counting(function: Callable[..., Any], what: str, counts: Counter[str]) -> Callable[..., Any]:
     def call(*args: Any, **options: Any) -> Any:
         counts[what] += 1
         return function(*args, **options)

@@ -22,7 +22,7 @@ from pyod.models.ecod import ECOD
 from pyod.models.knn import KNN
 from pyod.utils.utility import standardizer
 
-from qms22.pyod import QMS22
+from qms22.pyod import QMS22, QMS22Ensemble
 
 Rows = tuple[np.ndarray, np.ndarray]
 
@@ -74,12 +74,23 @@ def test_ranks_and_rejection(fitted: QMS22, rows: Rows) -> None:
     assert set(np.unique(rejected)) <= {-2, 0, 1}
 
 
-def test_parameters_are_those_of_qms22() -> None:
-    theirs = inspect.signature(qms22.QMS22).parameters
-    ours = inspect.signature(QMS22).parameters
+def test_the_recommended_detector(rows: Rows) -> None:
+    normal, batch = rows
+    detector = QMS22Ensemble(contamination=5 / 80, random_state=0).fit(normal, unlabeled=batch)
+    own = qms22.QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch)
+    np.testing.assert_array_equal(detector.decision_scores_, own.unlabeled_scores_)
+    np.testing.assert_array_equal(detector.decision_function(normal), -own.score_samples(normal))
+    assert detector.labels_.tolist() == [1] * 5 + [0] * 75
+    assert clone(detector).get_params() == detector.get_params()
+
+
+@pytest.mark.parametrize("name", ["QMS22", "QMS22Ensemble"])
+def test_parameters_are_those_of_qms22(name: str) -> None:
+    theirs = inspect.signature(getattr(qms22, name)).parameters
+    ours = inspect.signature({"QMS22": QMS22, "QMS22Ensemble": QMS22Ensemble}[name]).parameters
     assert set(ours) == set(theirs)
-    for name in set(ours) - {"contamination"}:
-        assert ours[name].default == theirs[name].default
+    for each in set(ours) - {"contamination"}:
+        assert ours[each].default == theirs[each].default
 
 
 def test_parameters_pass_through(rows: Rows) -> None:

@@ -132,7 +132,7 @@ def true_positive_rate_at(is_outlier: ArrayLike, scores: ArrayLike, k: int) -> f
         raise ValueError(f"k={k} is more than the {len(values)} rows")
     n_outliers = int(truth.sum())
     if n_outliers == 0:
-        raise ValueError("is_outlier holds no outliers, so their share is undefined")
+        raise ValueError("is_outlier holds no outliers, so the rate is undefined")
     if k == 0:
         return 0.0
     last = np.partition(values, len(values) - k)[len(values) - k]

@@ -5,8 +5,8 @@ description of the objects made of them, and ``qms22.json`` with the format and 
 model. `skops <https://skops.readthedocs.io>`_ checks the description and builds the objects only if
 all of them are plain data or of scikit-learn's or `TRUSTED` types.
 
-The format is a whole number. Every version of qms22 loads the models of all earlier formats. The
-number rises only if earlier versions cannot load the new files; they then ask for an upgrade.
+The format is a whole number, 1 so far. It rises only if earlier versions cannot load the new files;
+they then ask for an upgrade. From the first release on, every version loads all earlier formats.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from qms22._runtime.validation import is_count
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.qms22 import QMS22
-from qms22.estimators.saved_ensemble import check_views, translate_splits
+from qms22.estimators.saved_ensemble import check_views
 
-FORMAT = 5
+FORMAT = 1
 
 # Names, not classes: a model without an encoder does not need the encoder's packages.
 TRUSTED = (
@@ -60,7 +60,6 @@ TRUSTED = (
     "qms22.estimators.qms22.QMS22",
     "qms22.estimators.relations.Design",
     "qms22.estimators.relations.Relations",
-    "qms22.estimators.saved_ensemble.Split",
     "qms22.estimators.surprise.LevelReference",
     "qms22.estimators.surprise.NumberReference",
     "qms22.estimators.views.CovarianceView",
@@ -72,21 +71,6 @@ TRUSTED = (
     "qms22.estimators.views.SimilarityView",
     "qms22.tables.encoder.TabularEncoder",
 )
-
-# A model file names types by module. Formats 1 and 2 have the modules before they became rooms, and
-# up to format 3 the parts of an ensemble were in its module.
-_MOVED = {
-    "qms22._detector": "qms22.estimators.qms22",
-    "qms22._ensemble": "qms22.estimators.ensemble",
-    "qms22._explain": "qms22.estimators.explain",
-    "qms22._members": "qms22._cpm.members",
-    "qms22._scaling": "qms22._cpm.scaling",
-    "qms22.tabular._encoder": "qms22.tables.encoder",
-}
-_MOVED_CLASSES = {
-    ("qms22.estimators.ensemble", "HeldOutScores"): "qms22.estimators.held_out",
-    ("qms22.estimators.ensemble", "Split"): "qms22.estimators.saved_ensemble",
-}
 
 _DETECTORS = (QMS22, QMS22Ensemble)
 
@@ -239,8 +223,6 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
     header = _read_header(data, path)
     with _damage_named(path):
         _check_sizes(data)
-        if header["format"] < FORMAT:
-            data = _with_current_modules(data)
     contents = _read_contents(skops_io, data, path)
     return SavedModel(
         contents["detector"], contents["encoder"], header["facts"], contents["checks"]
@@ -260,7 +242,7 @@ def _header(detector: BatchDetector, threshold: float, facts: dict[str, Any]) ->
     }
     taken = sorted(own.keys() & facts.keys())
     if taken:
-        raise ValueError(f"save_model writes the fact {taken[0]!r} itself; choose another name")
+        raise ValueError(f"save_model writes a fact {taken[0]!r} itself; choose another name")
     for name, value in facts.items():
         try:
             json.dumps(value)
@@ -319,35 +301,14 @@ def _check_sizes(data: bytes) -> None:
         raise ValueError("not written by save_model")
 
 
-def _with_current_modules(data: bytes) -> bytes:
-    """Return a model file of an earlier format with the current modules of its types."""
-    updated = BytesIO()
-    with ZipFile(BytesIO(data)) as old, ZipFile(updated, "w", ZIP_STORED) as new:
-        for entry in old.infolist():
-            content = old.read(entry)
-            if entry.filename == _SCHEMA:
-                content = json.dumps(json.loads(content, object_hook=_with_current_module)).encode()
-            new.writestr(entry, content)
-    return updated.getvalue()
-
-
-def _with_current_module(node: dict[str, Any]) -> dict[str, Any]:
-    module = node.get("__module__")
-    if isinstance(module, str):
-        module = _MOVED.get(module, module)
-        module = _MOVED_CLASSES.get((module, str(node.get("__class__"))), module)
-        return {**node, "__module__": module}
-    return node
-
-
 def _read_contents(skops_io: Any, data: bytes, path: Path) -> dict[str, Any]:
     """Check the types of a file, then build its detector, its encoder and its checks."""
     with _damage_named(path):
         foreign = _foreign_types(skops_io, data)
     if foreign:
         raise ValueError(
-            f"{str(path)!r} holds {foreign}, which a model of qms22 never does, so nothing was "
-            f"loaded from it; {_GIVE_ANOTHER}"
+            f"{str(path)!r} holds {foreign}, which is not part of a qms22 model, so nothing was "
+            f"loaded; {_GIVE_ANOTHER}"
         )
     with _damage_named(path):
         contents: dict[str, Any] = skops_io.loads(data, trusted=list(TRUSTED))
@@ -357,8 +318,7 @@ def _read_contents(skops_io: Any, data: bytes, path: Path) -> dict[str, Any]:
         encoder = contents["encoder"]
         if encoder is not None and not callable(getattr(encoder, "transform", None)):
             raise TypeError("the encoder cannot transform")
-        # Up to format 4 there were no checks.
-        if contents.setdefault("checks", None) is not None:
+        if contents["checks"] is not None:
             contents["checks"].try_out(encoder)
     return contents
 
@@ -375,8 +335,6 @@ def _try_out(detector: Any) -> None:
     if type(detector) not in _DETECTORS:
         raise TypeError("not a detector of qms22")
     if type(detector) is QMS22Ensemble:
-        if hasattr(detector, "splits_"):
-            translate_splits(detector)
         check_views(detector)
     row = np.zeros((1, detector.n_features_in_))
     score = detector._scores(LazyRows(row)) - detector.offset_

@@ -82,7 +82,7 @@ def list_command() -> None:
     "patterns",
     multiple=True,
     metavar="NAME",
-    help="A data set, or a pattern such as 'glass*'; may be repeated. The default is all.",
+    help="A data set, or a pattern such as 'glass*'; by default all. May be repeated.",
 )
 @click.option(
     "-m",
@@ -116,8 +116,8 @@ def list_command() -> None:
     "6,000 rows, half of the normal ones known. Sets with fewer than 5 outliers or more than 200 "
     "features are left out.",
 )
-@click.option("--label", help="With --folder: the label column. The default is the last.")
-@click.option("--outlier", help="With --folder: the label of outliers. Guessed by default.")
+@click.option("--label", help="With --folder: the label column; by default the last one.")
+@click.option("--outlier", help="With --folder: the label of outliers; guessed by default.")
 @store_option
 @click.option("--n-jobs", default=1, show_default=True, help="Parallel fits; -1 uses all cores.")
 @click.option(

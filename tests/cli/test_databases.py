@@ -75,7 +75,7 @@ def test_a_model_scores_a_table(files: Path) -> None:
         (("shop.db#old", "shop.db#SELECT x FROM new"), ("no such column: x",)),
         (("shop.db#old", "shop.db#new", "-o", "shop.db#New"), ("has a table 'New'",)),
         (("shop.db#old", "shop.db#new", "-o", "o.db"), ("names no table to write",)),
-        (("shop.db#old", "shop.db#new", "-o", "no/o.db#t"), ("there is no directory no",)),
+        (("shop.db#old", "shop.db#new", "-o", "no/o.db#t"), ("the directory no",)),
         (("postgresql://me:hush@127.0.0.1:1/x#t", "new.csv"), ("127.0.0.1", "port 1")),
         (("postgresql://me:hu#sh@host/x#t", "new.csv"), ("write them as",)),
     ],

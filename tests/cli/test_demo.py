@@ -13,6 +13,7 @@ from command_line import assert_coherent, assert_refused, run, run_process, word
 
 from qms22.cli.expenses import make_expenses
 
+README = Path(__file__).parents[2] / "README.md"
 FILES = {"expenses-checked.csv", "expenses-new.csv", "expenses.html"}
 
 
@@ -47,6 +48,18 @@ def test_the_command_that_it_shows_finds_the_same_rows(shown: Result, folder: Pa
     assert len(claims) == 22
     assert set(claims) >= hidden
     assert set(shown.stdout.split()) & hidden <= set(claims)
+
+
+@pytest.mark.skipif(not README.is_file(), reason="an installed package has no README")
+def test_the_readme_shows_what_its_commands_print(tmp_path: Path) -> None:
+    commands, sample = README.read_text(encoding="utf-8").split("```")[1:4:2]
+    demo, search = (line.split("#")[0].split() for line in commands.strip().splitlines())
+    assert demo == ["qms22", "demo"]
+    shown = run_process("demo", cwd=tmp_path, env={**os.environ, "COLUMNS": "100"})
+    printed = {line.rstrip() for line in (shown.stdout + shown.stderr).splitlines()}
+    assert {line for line in sample.splitlines() if "…" not in line} <= printed
+    found = run(*search[1:], cwd=tmp_path)
+    assert found.exit_code == 0, found.stderr
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
@@ -114,5 +127,5 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     assert_refused(run("demo", "--seed", -1, cwd=tmp_path), "-1 is not in the range")
     assert_refused(run("demo", "-o", "file", cwd=tmp_path), "'file' is a file")
-    assert_refused(run("demo", "-o", "file/x", cwd=tmp_path), "cannot make the directory file/x")
+    assert_refused(run("demo", "-o", "file/x", cwd=tmp_path), "cannot create the directory file/x")
     assert (tmp_path / "file").read_text() == "mine"

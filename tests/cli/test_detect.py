@@ -81,7 +81,7 @@ def test_quiet(files: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--fdr", "0.1", "-k", "5"], "--top and --fdr both say how many rows to flag"),
+        (["--fdr", "0.1", "-k", "5"], "--top and --fdr both set how many rows to flag"),
         (["--fdr", "1"], "'1' is not a share between 0 and 1; write 0.1 or 10%"),
         (["--fdr", "10"], "10 is not a share between 0 and 1; did you mean 10%?"),
         (["--fdr", "110%"], "'110%' is not a share between 0 and 1; write 0.1 or 10%"),
@@ -307,11 +307,17 @@ def test_wrong_files(files: Path, content: bytes, words: str) -> None:
         (["detect", "-", "-"], "standard input can be read only once"),
         (["detect", "-", "batch.csv"], "standard input is empty"),
         (["detect", "normal.csv"], "give a second file"),
-        (["detect", "normal.csv", "./normal.csv"], "normal.csv is both known-normal and searched"),
-        (["detect", "*.csv", "batch.csv"], "batch.csv is both known-normal and searched"),
+        (
+            ["detect", "normal.csv", "./normal.csv"],
+            "normal.csv is given both as known-normal and as the table to search",
+        ),
+        (
+            ["detect", "*.csv", "batch.csv"],
+            "batch.csv is given both as known-normal and as the table to search",
+        ),
         ([*EVERYDAY, "-k", "0"], "0 is not in the range x>=1"),
         ([*EVERYDAY, "-o", "out.xls"], "must end in .csv, .parquet, .json, .jsonl or .xlsx"),
-        ([*EVERYDAY, "-o", "no/out.csv"], "there is no directory no"),
+        ([*EVERYDAY, "-o", "no/out.csv"], "the directory no"),
         ([*EVERYDAY, "--report", "page.pdf"], "--report page.pdf must end in .html"),
         ([*EVERYDAY, "--save-model", "m.pkl"], "--save-model m.pkl must end in .skops"),
         (
@@ -321,13 +327,13 @@ def test_wrong_files(files: Path, content: bytes, words: str) -> None:
         ([*EVERYDAY[:3], "--ignore", "x"], "--ignore x: batch.csv has no such column"),
         ([*EVERYDAY[:3], "--label", "mean area"], "none is surely the outlier"),
         ([*EVERYDAY[:3], "--label", "truth"], "--label truth: batch.csv has no such"),
-        ([*EVERYDAY, "--marker", "x"], "--marker and --normal-value go with one file"),
-        ([*EVERYDAY[:3], "--outlier", "1"], "--outlier goes with --label"),
-        ([*EVERYDAY, "--only-flagged"], "--only-flagged goes with --output"),
+        ([*EVERYDAY, "--marker", "x"], "--marker and --normal-value are for one file"),
+        ([*EVERYDAY[:3], "--outlier", "1"], "--outlier needs --label"),
+        ([*EVERYDAY, "--only-flagged"], "--only-flagged needs --output"),
         ([*EVERYDAY, "--n-jobs", "0"], "--n-jobs must be a number of threads, or -1"),
         ([*EVERYDAY, "--device", "tpu"], "'tpu' is not one of 'cpu', 'cuda', 'auto'"),
         (["score", "nothing.skops", "batch.csv"], "nothing.skops"),
-        (["score", "m.skops", "batch.csv", "--only-flagged"], "--only-flagged goes with --output"),
+        (["score", "m.skops", "batch.csv", "--only-flagged"], "--only-flagged needs --output"),
     ],
 )
 def test_refusals(files: Path, arguments: list[str], words: str) -> None:

@@ -40,7 +40,7 @@ def test_command(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(whole["score"], found.scores)
     assert whole["flagged"].sum() == 8
     assert (whole["reasons"].notna() == whole["flagged"]).all()
-    assert "unlabeled rows learned from" in (files / "p.html").read_text()
+    assert "of these learned from" in (files / "p.html").read_text()
     result = run("score", "m.skops", "batch.csv", "--id", "visit", "-o", "s.parquet", cwd=files)
     assert result.exit_code == 0, result.stderr
     scored = pd.read_parquet(files / "s.parquet")
@@ -68,13 +68,13 @@ def test_large_files_are_read_part_by_part_by_themselves(
     result = run(*DETECT, *QUICK, *outputs, cwd=files)
     assert result.exit_code == 0, result.output
     words = words_of(result.stderr)
-    assert "note: normal.parquet and batch.parquet would take much of the memory" in words
-    assert "at most 1000 rows of each are drawn to learn from (--max-samples)" in words
+    assert "note: normal.parquet and batch.parquet are too large to hold in memory" in words
+    assert "at most 1,000 rows of each are drawn to learn from (--max-samples)" in words
     names = read_table(files / "batch.csv")["visit"].tolist()
     assert pd.read_csv(files / "o.csv")["visit"].tolist() == names
     result = run("score", "m.skops", "batch.csv", "--id", "visit", "-o", "s.csv", cwd=files)
     assert result.exit_code == 0, result.output
-    assert "note: batch.csv would take much of the memory" in words_of(result.stderr)
+    assert "note: batch.csv is too large to hold in memory" in words_of(result.stderr)
     assert pd.read_csv(files / "s.csv")["visit"].tolist() == names
 
 
@@ -100,7 +100,7 @@ def test_refusals(files: Path, more: list[str], words: str) -> None:
 
 def test_a_marker_needs_memory(files: Path) -> None:
     result = run("detect", "normal.csv", "--marker", "ward", "--max-samples", "9", cwd=files)
-    assert_refused(result, "--max-samples draws from two files")
+    assert_refused(result, "--max-samples needs two files")
 
 
 def test_full_disk(files: Path) -> None:
@@ -117,6 +117,6 @@ def test_full_disk(files: Path) -> None:
 def test_help_tells_of_order_and_memory(tmp_path: Path) -> None:
     words = words_of(run("detect", "--help", cwd=tmp_path).stdout)
     assert "they may be larger than memory" in words
-    assert "in the order of the file" in words
+    assert "keeps its order" in words
     words = words_of(run("score", "--help", cwd=tmp_path).stdout)
-    assert "in the order of the file" in words
+    assert "keeps its order" in words

@@ -100,14 +100,14 @@ def test_several_files(files: Path) -> None:
     result = run(*BY_NAME, "--marks", "one.csv", "--marks", "three.csv", cwd=files)
     assert_refused(result, "three.csv marks visit V1-00020 as normal, and another table of marks")
     result = run(*BY_NAME, "--marks", "one.csv", "--marks", "two.csv", "-o", "two.csv", cwd=files)
-    assert_refused(result, "--output two.csv is the input two.csv, which would be lost")
+    assert_refused(result, "--output two.csv would overwrite the input two.csv")
 
 
 def test_row_numbers_alone(files: Path) -> None:
     (files / "marks.csv").write_text("row,mark\n20,anomaly\n")
     result = run(*DETECT, "--ignore", "sick", "--marks", "marks.csv", cwd=files)
     assert result.exit_code == 0, result.stderr
-    note = "note: marks.csv names rows by number alone, and they are taken for rows of batch.csv"
+    note = "note: marks.csv names rows by number only, and they are taken for rows of batch.csv"
     assert note in words_of(result.stderr)
 
 
@@ -140,4 +140,4 @@ def test_refusals(files: Path, content: str | None, words: str) -> None:
 def test_marks_are_not_overwritten(files: Path) -> None:
     (files / "marks.csv").write_text("visit,mark\nV1-00001,ok\n")
     result = run(*BY_NAME, "--marks", "marks.csv", "-o", "marks.csv", cwd=files)
-    assert_refused(result, "--output marks.csv is the input marks.csv, which would be lost")
+    assert_refused(result, "--output marks.csv would overwrite the input marks.csv")

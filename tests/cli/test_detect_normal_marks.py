@@ -1,4 +1,4 @@
-"""`qms22 detect --suspicious-normal`, and `--marks` about known-normal rows."""
+"""`qms22 detect --normal-to-check`, and `--marks` about known-normal rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fill_in(source: Path, target: Path, key: str, anomalies: list[object]) -> pd
 @pytest.mark.parametrize("key", ["row", "visit"])
 def test_look_mark_and_run_again(files: Path, key: str) -> None:
     command = (*(BY_NAME if key == "visit" else (*DETECT, "--ignore", "visit")), "-k", "8")
-    result = run(*command, "--suspicious-normal", "check.csv", cwd=files)
+    result = run(*command, "--normal-to-check", "check.csv", cwd=files)
     assert result.exit_code == 0, result.stderr
     written = pd.read_csv(files / "check.csv")
     assert written.columns.tolist()[:5] == ["rank", key, "source", "score", "mark"]
@@ -47,7 +47,7 @@ def test_look_mark_and_run_again(files: Path, key: str) -> None:
     assert set(names) <= set(written[key])
 
     fill_in(files / "check.csv", files / "marks.csv", key, list(names))
-    more = ("--suspicious-normal", "again.parquet", "-o", "second.csv", "--report", "p.html")
+    more = ("--normal-to-check", "again.parquet", "-o", "second.csv", "--report", "p.html")
     result = run(*command, "--marks", "marks.csv", *more, cwd=files)
     assert result.exit_code == 0, result.stderr
     used = "6 marks used: 6 anomalies, 0 normal; 6 of the known-normal rows taken out"
@@ -80,7 +80,7 @@ def test_one_file_about_both_tables(files: Path) -> None:
 
 
 def test_marks_of_another_table(files: Path) -> None:
-    assert run(*DETECT, "--suspicious-normal", "check.csv", cwd=files).exit_code == 0
+    assert run(*DETECT, "--normal-to-check", "check.csv", cwd=files).exit_code == 0
     marks = pd.read_csv(files / "check.csv", dtype={"mark": object})
     marks["mark"] = marks["row"].isin(PLANTED).map({True: "anomaly", False: "normal"})
     marks.to_csv(files / "marks.csv", index=False)
@@ -108,7 +108,7 @@ def test_marks_of_another_table(files: Path) -> None:
 )
 def test_refusals(files: Path, content: str, words: str) -> None:
     (files / "marks.csv").write_text(content)
-    result = run(*BY_NAME, "--marks", "marks.csv", "--suspicious-normal", "c.csv", cwd=files)
+    result = run(*BY_NAME, "--marks", "marks.csv", "--normal-to-check", "c.csv", cwd=files)
     assert_refused(result, words)
     assert not (files / "c.csv").exists()
 
@@ -116,10 +116,10 @@ def test_refusals(files: Path, content: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("c.json",), "--suspicious-normal c.json must end in .csv, .parquet or .xlsx"),
-        (("normal.csv",), "--suspicious-normal normal.csv is the input normal.csv"),
-        (("c.csv", "--preset", "paper"), "--suspicious-normal needs the preset recommended"),
+        (("c.json",), "--normal-to-check c.json must end in .csv, .parquet or .xlsx"),
+        (("normal.csv",), "--normal-to-check normal.csv would overwrite the input normal.csv"),
+        (("c.csv", "--preset", "paper"), "--normal-to-check needs the preset recommended"),
     ],
 )
 def test_files_that_cannot_be_written(files: Path, options: tuple[str, ...], words: str) -> None:
-    assert_refused(run(*BY_NAME, "--suspicious-normal", *options, cwd=files), words)
+    assert_refused(run(*BY_NAME, "--normal-to-check", *options, cwd=files), words)

@@ -101,20 +101,22 @@ def test_marked_anomalies_are_told(
     assert (entry["verdict"], entry["marked"]) == ("fine", "10")
     monkeypatch.setenv("COLUMNS", "200")
     _print_on_terminal(BatchHistory(files / "h.sqlite").entries(), Path("h.sqlite"))
-    words = "fine apart from 10 rows marked as anomalies, accepted"
+    words = "fine (10 rows marked as anomalies), accepted"
     assert words in words_of(capsys.readouterr().out)
 
 
 def test_refusals(files: Path) -> None:
     refused = run("history", "none.sqlite", cwd=files)
-    assert_refused(refused, "there is no history none.sqlite")
-    assert_refused(run("history", "normal.csv", cwd=files), "normal.csv is no history of batches")
+    assert_refused(refused, "the history file none.sqlite does not exist")
+    assert_refused(
+        run("history", "normal.csv", cwd=files), "normal.csv is not a history of batches"
+    )
     refused = run(*DETECT, "clean.csv", "--accept", cwd=files)
-    assert_refused(refused, "--accept goes with --history")
+    assert_refused(refused, "--accept needs --history")
     refused = run(*DETECT, "clean.csv", *FAST, "--accept", "--top", "5", cwd=files)
-    assert_refused(refused, "--accept goes with --fdr")
+    assert_refused(refused, "--accept cannot be used with --top")
     refused = run(*DETECT, "clean.csv", "--history", "clean.csv", cwd=files)
-    assert_refused(refused, "--history clean.csv is the input clean.csv")
+    assert_refused(refused, "--history clean.csv would overwrite the input clean.csv")
     refused = run(*DETECT, "clean.csv", "--history", "h.csv", "-o", "h.csv", cwd=files)
     assert_refused(refused, "h.csv")
     run(*DETECT, "clean.csv", *FAST, cwd=files)

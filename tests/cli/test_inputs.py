@@ -17,8 +17,9 @@ from command_line import COMMAND, assert_refused, run
 from visits import write_visits
 
 from qms22._runtime import progress
-from qms22.cli import main, writers
-from qms22.cli.writers import write_tables
+from qms22.cli import main
+from qms22.detection import result_files
+from qms22.detection.result_files import write_tables
 from qms22.tables import open_table, read_table
 
 OPTIONS = ("--id", "visit", "--ignore", "sick", "--preset", "paper", "--n-jobs", "1", "-k", "5")
@@ -90,13 +91,13 @@ def test_score_takes_parts(files: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("normal", ["parts", "parts/*.csv", "parts/2.csv"])
 def test_no_part_is_overwritten(files: Path, normal: str) -> None:
     result = run("detect", normal, "batch.csv", *OPTIONS, "-o", "parts/2.csv", cwd=files)
-    assert_refused(result, "is the input parts/2.csv, which would be lost")
+    assert_refused(result, "would overwrite the input parts/2.csv")
 
 
 def test_a_sheet_has_few_rows(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writers, "MOST_SHEET_ROWS", 30)
+    monkeypatch.setattr(result_files, "MOST_SHEET_ROWS", 30)
     arguments = ("detect", "normal.csv", "batch.csv", *OPTIONS, "-q", "-o", "out.xlsx")
-    assert_refused(run(*arguments, cwd=files), "a sheet of Excel holds 30 rows below its header")
+    assert_refused(run(*arguments, cwd=files), "an Excel sheet holds 30 rows below its header")
     assert not (files / "out.xlsx").exists()
     assert run(*arguments, "--only-flagged", cwd=files).exit_code == 0
     assert len(read_table(files / "out.xlsx")) == 5

@@ -19,8 +19,8 @@ from page_data import read_page
 from visits import FAST, N_BATCH, write_visits
 
 from qms22 import Detection, detect
-from qms22.cli.writers import write_tables
 from qms22.detection import streaming
+from qms22.detection.result_files import write_tables
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

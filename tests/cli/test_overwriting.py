@@ -55,17 +55,25 @@ def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
 def test_an_output_that_is_an_input_is_refused(files: Path, output: str) -> None:
     before = contents(files)
     assert_refused(
-        run(*DETECT, "-o", output, cwd=files), "--output", "is the input", "name another"
+        run(*DETECT, "-o", output, cwd=files),
+        "--output",
+        "would overwrite the input",
+        "name another",
     )
-    assert_refused(run(*DETECT, "-o", (files / output).resolve(), cwd=files), "is the input")
+    assert_refused(
+        run(*DETECT, "-o", (files / output).resolve(), cwd=files), "would overwrite the input"
+    )
     assert contents(files) == before
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--report", "soft.html"], "--report soft.html is the input batch.csv"),
-        (["--save-model", "soft.skops"], "--save-model soft.skops is the input batch.csv"),
+        (["--report", "soft.html"], "--report soft.html would overwrite the input batch.csv"),
+        (
+            ["--save-model", "soft.skops"],
+            "--save-model soft.skops would overwrite the input batch.csv",
+        ),
     ],
 )
 def test_so_are_pages_and_models(files: Path, arguments: list[str], words: str) -> None:
@@ -77,10 +85,14 @@ def test_so_are_pages_and_models(files: Path, arguments: list[str], words: str) 
 def test_inputs_by_links_and_a_marker(files: Path) -> None:
     before = contents(files)
     command = ("detect", "soft-normal.csv", "hard-batch.csv")
-    assert_refused(run(*command, "-o", "normal.csv", cwd=files), "is the input soft-normal.csv")
-    assert_refused(run(*command, "-o", "batch.csv", cwd=files), "is the input hard-batch.csv")
+    assert_refused(
+        run(*command, "-o", "normal.csv", cwd=files), "would overwrite the input soft-normal.csv"
+    )
+    assert_refused(
+        run(*command, "-o", "batch.csv", cwd=files), "would overwrite the input hard-batch.csv"
+    )
     marked = ("detect", "batch.csv", "--marker", "ward", "-o", "soft-batch.csv")
-    assert_refused(run(*marked, cwd=files), "is the input batch.csv")
+    assert_refused(run(*marked, cwd=files), "would overwrite the input batch.csv")
     assert contents(files) == before
 
 
@@ -88,7 +100,7 @@ def test_a_home_directory(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(files))
     before = contents(files)
     result = run("detect", "normal.csv", "~/batch.csv", "-o", "batch.csv", cwd=files)
-    assert_refused(result, "is the input")
+    assert_refused(result, "would overwrite the input")
     assert contents(files) == before
 
 
@@ -97,10 +109,10 @@ def test_two_outputs_in_one_file_are_refused(files: Path) -> None:
     (files / "m.skops").symlink_to("page.html")
     before = contents(files)
     result = run(*DETECT, "--report", "./page.html", "--save-model", "m.skops", cwd=files)
-    assert_refused(result, "--save-model m.skops is the file of --report as well")
+    assert_refused(result, "--save-model m.skops is also the file of --report")
     (files / "o.csv").symlink_to("new.html")
     result = run(*DETECT, "-o", "o.csv", "--report", "deeper/../new.html", cwd=files)
-    assert_refused(result, "--report deeper/../new.html is the file of --output as well")
+    assert_refused(result, "--report deeper/../new.html is also the file of --output")
     assert contents(files) == before
     assert not (files / "new.html").exists()
 
@@ -113,7 +125,7 @@ def test_score(files: Path) -> None:
     before = contents(files)
     for output in ("batch.csv", "hard-batch.csv", "deeper/../soft-batch.csv", "m.csv"):
         result = run("score", "m.skops", "batch.csv", "-o", output, cwd=files)
-        assert_refused(result, f"--output {output} is the input")
+        assert_refused(result, f"--output {output} would overwrite the input")
     assert contents(files) == before
 
 
@@ -130,4 +142,4 @@ def test_a_link_into_no_directory_is_refused(tmp_path: Path) -> None:
     write_visits(tmp_path)
     (tmp_path / "o.csv").symlink_to(tmp_path / "gone" / "o.csv")
     result = run("detect", "normal.csv", "batch.csv", "-o", "o.csv", cwd=tmp_path)
-    assert_refused(result, "--output o.csv: there is no directory", "gone")
+    assert_refused(result, "--output o.csv: the directory", "gone")

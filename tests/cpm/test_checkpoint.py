@@ -318,7 +318,7 @@ def test_bad_paths(rows: Rows, tmp_path: Path) -> None:
 
 
 def test_a_fit_without_a_seed_cannot_go_on(rows: Rows, path: Path) -> None:
-    with pytest.raises(ValueError, match="with random_state=None a fit differs each time"):
+    with pytest.raises(ValueError, match="a checkpoint needs the same random numbers each time"):
         QMS22(checkpoint=path).fit(rows[0], unlabeled=rows[1])
 
 

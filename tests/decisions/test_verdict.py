@@ -48,10 +48,10 @@ def test_sentences() -> None:
         return str(judge_batch(columns, 2000, bound=bound))
 
     assert sentence([STILL]) == (
-        "No alarm: the rows and columns of the batch (2,000 rows) cannot be told from the "
+        "The batch looks fine: its rows and columns (2,000 rows) cannot be told from the "
         "known-normal ones (p = 1)."
     )
-    assert "the columns of the batch" in sentence([STILL], None)
+    assert "its columns (2,000 rows)" in sentence([STILL], None)
     assert sentence([STILL], SOME) == (
         "The batch contains anomalies: at least 12 of its 2,000 rows are unlike the known-normal "
         "rows (p < 0.001)."
@@ -68,6 +68,8 @@ def test_advice() -> None:
     assert judge_batch([STILL], 100, bound=SOME).advice == ()
     (leave_out,) = judge_batch([MONTH], 100).advice
     assert leave_out.startswith("leave out 'month' (1 to 2 → 3)")
+    (done,) = judge_batch([MONTH], 100, left_out=["month"]).advice
+    assert done.startswith("'month' was left out (1 to 2 → 3)")
     assert len(judge_batch([MONTH, LOST], 100).advice) == 2
     (renew,) = judge_batch([LOST], 100).advice
     assert "known-normal" in renew

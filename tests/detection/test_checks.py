@@ -13,6 +13,7 @@ from fuzzing import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from qms22.detection import detect
 from qms22.detection.checks import TableChecks
 from qms22.detection.checks.dates import IntervalCheck
 from qms22.detection.explaining import shower
@@ -109,6 +110,15 @@ def test_sentences(cells: dict[str, Any], expected: str) -> None:
     oddest, text = sentence(odd_batch(**cells))
     assert text == expected
     assert oddest == ODD
+
+
+def test_a_misspelt_boolean() -> None:
+    tables = (orders(N_NORMAL, 0), orders(N_BATCH, 1))
+    normal, batch = (table.assign(paid=[True, False] * (len(table) // 2)) for table in tables)
+    batch["paid"] = batch["paid"].astype(object)
+    batch.loc[ODD, "paid"] = "RTUE"
+    found = detect(normal, batch, k=1, kinds={"paid": "boolean"}, n_jobs=1)
+    assert "paid “RTUE”; normal rows have true or false" in map(str, found.reasons[ODD])
 
 
 def test_a_number_that_does_not_fit() -> None:

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from command_line import assert_coherent
 from page_data import read_page
+from sklearn.base import clone
 from visits import N_BATCH, PLAIN, SICK, visits, write_visits
 
 import qms22
@@ -20,7 +21,7 @@ from qms22 import Detection, QMS22Ensemble, TabularEncoder, detect
 from qms22.cli.terminal import print_found
 from qms22.detection import page, score
 from qms22.detection.checks import TableChecks
-from qms22.models import SavedModel
+from qms22.models import SavedModel, load_model
 from qms22.tables import read_table
 from qms22.tables.sources.table import FrameTable
 
@@ -100,6 +101,35 @@ def test_flags_are_the_first_rows(by_rate: Detection) -> None:
     assert summary.columns.tolist() == table.columns[:7].tolist()
     pd.testing.assert_frame_equal(summary, flagged.iloc[:, :7])
     assert set(by_rate.top) | set(by_rate.ranking[:10]) == set(by_rate.reasons)
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.parquet", "o.json", "o.xlsx", "o.db#found"])
+def test_results_are_written(name: str, by_rate: Detection, tmp_path: Path) -> None:
+    path = f"{tmp_path}/{name}"
+    by_rate.write(path)
+    written = read_table(path)
+    assert written["visit"].tolist() == by_rate.table()["visit"].tolist()
+    with pytest.raises(ValueError, match=r"o\.txt must end in \.csv, \.parquet, .* or \.xlsx"):
+        by_rate.write(tmp_path / "o.txt")
+    by_rate.write(tmp_path / "f.csv", only_flagged=True)
+    assert len(read_table(tmp_path / "f.csv")) == by_rate.n_flagged
+
+
+def test_a_result_is_saved_as_a_model(by_rate: Detection, tmp_path: Path) -> None:
+    by_rate.save(tmp_path / "m.skops")
+    model = load_model(tmp_path / "m.skops")
+    assert (model.facts["preset"], model.facts["id"]) == ("recommended", "visit")
+    np.testing.assert_allclose(score(model, by_rate.source).scores, by_rate.scores, rtol=1e-6)
+
+
+def test_flagged_rows_are_the_first_ones(by_rate: Detection) -> None:
+    np.testing.assert_array_equal(by_rate.top, by_rate.ranking[: by_rate.n_flagged])
+    assert by_rate.flagged[by_rate.top].all()
+
+
+def test_an_encoder_keeps_its_parameters(by_rate: Detection) -> None:
+    assert clone(by_rate.encoder).get_params() == by_rate.encoder.get_params()
+    assert {*by_rate.encoder.ignore} <= {*by_rate.encoder.ignored_}
 
 
 def test_all_outputs_flag_the_same_rows(by_rate: Detection, tmp_path: Path) -> None:
@@ -188,7 +218,7 @@ def test_it_is_what_the_steps_one_by_one_give(tables: tuple[pd.DataFrame, pd.Dat
 
 
 def test_a_short_text_for_terminals_and_notebooks(found: Detection, by_rate: Detection) -> None:
-    assert repr(found) == "Detection: 8 of 150 rows flagged; no alarm"
+    assert repr(found) == "Detection: 8 of 150 rows flagged; looks fine"
     n_flagged = len(by_rate.top)
     assert repr(by_rate).startswith(f"Detection: {n_flagged} of 150 rows flagged at fdr=0.3, ")
     assert f"at most {by_rate.false_at_most()} of them normal; contains anomalies" in repr(by_rate)
@@ -328,7 +358,7 @@ def test_later_dates_alone_are_no_reason() -> None:
         ({"fdr": 1.0}, r"fdr must be a share in \(0, 1\)"),
         ({"preset": "best"}, "preset must be one of"),
         ({"ignore": "sick"}, r"ignore must be a sequence of columns; write \['sick'\]"),
-        ({"id": "name"}, "no column 'name' to name rows"),
+        ({"id": "name"}, "no column 'name' for the names of rows"),
         ({"missing": "guess"}, "missing must be one of"),
     ],
 )

@@ -51,9 +51,9 @@ def test_rows_that_the_detector_leaves_out_are_reported(
 ) -> None:
     whole = detect(*tables, k=8)
     assert whole.n_drawn == N_BATCH
-    assert "unlabeled rows learned from" not in whole.facts()
+    assert "of these learned from" not in whole.facts()
     monkeypatch.setattr(ensemble, "AUTO_SAMPLES", 100)
     drawn = detect(*tables, k=8)
     assert drawn.n_scored == N_BATCH
-    assert drawn.facts()["unlabeled rows learned from"] == "100"
+    assert drawn.facts()["of these learned from"] == "100"
     assert detect(*tables, k=8, max_samples=120).n_drawn == 120

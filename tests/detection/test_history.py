@@ -64,7 +64,7 @@ def test_the_same_batch_again_replaces_its_entry(tmp_path: Path) -> None:
     normal = readings(300, 1)
     for seed in (2, 3):
         detect(normal, readings(150, seed), k=5, history=path, **FAST)
-    with pytest.warns(UserWarning, match="its entry 1 is replaced"):
+    with pytest.warns(UserWarning, match="entry 1 was replaced"):
         found = detect(normal, readings(150, 2), k=7, history=path, **FAST)
     assert [(entry.number, entry.n_flagged) for entry in found.history] == [(2, 5), (1, 7)]
     listed = BatchHistory(path).entries()
@@ -85,7 +85,7 @@ def test_accepted_batches_are_known_normal(tmp_path: Path) -> None:
     expected = detect(newest_first, batch, k=5, **FAST)
     np.testing.assert_array_equal(found.scores, expected.scores)
     BatchHistory(path).take_back(2)
-    with pytest.warns(UserWarning, match="entry 3 is replaced"):
+    with pytest.warns(UserWarning, match="entry 3 was replaced"):
         found = detect(normal, batch, k=5, history=path, **FAST)
     assert found.notes == ("known-normal: the normal frame + 1 accepted batch (150 rows)",)
 
@@ -95,7 +95,7 @@ def test_a_batch_is_never_known_normal_in_its_own_search(tmp_path: Path) -> None
     normal, batch = readings(200, 1), readings(100, 2)
     alone = detect(normal, batch, k=5, history=path, **FAST)
     BatchHistory(path).accept(1)
-    with pytest.warns(UserWarning, match="entry 1 is replaced"):
+    with pytest.warns(UserWarning, match="entry 1 was replaced"):
         again = detect(normal, batch, k=5, history=path, **FAST)
     np.testing.assert_array_equal(again.scores, alone.scores)
     assert again.history[-1].accepted is not None
@@ -118,7 +118,7 @@ def test_only_a_clean_batch_is_accepted(tmp_path: Path) -> None:
     found, told = searched(path, bad)
     assert found.history[-1].accepted is None
     assert "the batch was not accepted as known-normal: its verdict is not fine" in told
-    with pytest.raises(ValueError, match="by a history and a false discovery rate"):
+    with pytest.raises(ValueError, match="needs a history and a false discovery rate"):
         detect(readings(400, 1), bad, history=path, accept=True, **FAST)
 
 
@@ -147,7 +147,7 @@ def test_rows_wait_until_ten_others_have_come(tmp_path: Path) -> None:
     batches.accept(1)
     batches = filled(tmp_path / "h.sqlite", history.MOST_WAITING + 2)
     # Batch 1 is accepted, ten wait, and one is out.
-    with pytest.raises(ValueError, match=r"rows of batch 2 \(1.csv\) are not kept any more"):
+    with pytest.raises(ValueError, match=r"rows of batch 2 \(1.csv\) are no longer kept"):
         batches.accept(2)
     assert batches.accept(3).accepted is not None
     with pytest.raises(ValueError, match="has no batch 99; 'qms22 history"):
@@ -167,7 +167,7 @@ def test_batches_that_lack_columns_are_left_out(tmp_path: Path) -> None:
     # Names of columns may differ in case.
     batch = batch.rename(columns=str.upper)
     found = detect(normal, batch, k=5, history=path, **FAST)
-    assert "not all accepted batches have the columns; left out: 2" in found.notes
+    assert "accepted batches that lack columns are left out: 2" in found.notes
     assert found.history[-1].n_normal == 290
     assert found.normal is not None
     assert not found.normal.isna().to_numpy().any()

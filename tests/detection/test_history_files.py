@@ -40,8 +40,11 @@ def damaged(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda path: path.write_text("a,b\n1,2\n" * 99), "is no history of batches, or damaged"),
-        (other_database, "is a database of something else; name another file"),
+        (
+            lambda path: path.write_text("a,b\n1,2\n" * 99),
+            "is not a history of batches, or is damaged",
+        ),
+        (other_database, "is another kind of database; name another file"),
         (later_version, "was written by a later version"),
         (damaged, "damaged"),
     ],
@@ -79,7 +82,9 @@ def test_damaged_entries_are_named_in_one_sentence(damage: str, tmp_path: Path) 
         database.execute(damage)
     database.close()
     before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"h\.sqlite is no history of batches, or damaged \("):
+    with pytest.raises(
+        ValueError, match=r"h\.sqlite is not a history of batches, or is damaged \("
+    ):
         detect(readings(60, 1), readings(30, 2), k=5, history=path, **FAST)
     assert path.read_bytes() == before
 
@@ -92,7 +97,7 @@ def test_a_locked_history_is_named_before_the_search(
     filled(path, 2)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("begin exclusive")
-        with pytest.raises(ValueError, match="another program has locked it; try again when"):
+        with pytest.raises(ValueError, match="another program uses it; try again when"):
             detect(readings(60, 1), readings(30, 2), k=5, history=path, **FAST)
         other.execute("rollback")
     assert len(BatchHistory(path).entries()) == 2
@@ -112,7 +117,7 @@ def test_a_result_is_not_lost_if_the_history_is_locked_meanwhile(
             return judge(*arguments)
 
         monkeypatch.setattr(run, "judge_tables", lock_and_judge)
-        with pytest.warns(UserWarning, match="was not remembered: .* another program has locked"):
+        with pytest.warns(UserWarning, match="was not recorded: .* another program uses"):
             found = detect(readings(60, 1), readings(30, 2), k=5, history=path, **FAST)
     assert len(found.top) == 5
     assert len(BatchHistory(path).entries()) == 2
@@ -123,7 +128,7 @@ def test_what_may_only_be_read_is_listed_and_refused_before_the_search(
 ) -> None:
     path = tmp_path / "h.sqlite"
     filled(path, 2)
-    for protected, sentence in ((path, "may only be read"), (tmp_path, "cannot be written into")):
+    for protected, sentence in ((path, "is read-only"), (tmp_path, "cannot be written to")):
         with monkeypatch.context() as patch:
             # Root may write everywhere.
             patch.setattr(os, "access", lambda asked, _, p=protected: Path(asked) != p)
@@ -138,9 +143,9 @@ def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
         BatchHistory(tmp_path / "pipe")
     with pytest.raises(ValueError, match="is a directory; name a file"):
         BatchHistory(tmp_path)
-    with pytest.raises(ValueError, match="cannot be written into"):
+    with pytest.raises(ValueError, match="cannot be written to"):
         BatchHistory(tmp_path / "no" / "h.sqlite")
-    with pytest.raises(ValueError, match="there is no history"):
+    with pytest.raises(ValueError, match="does not exist; 'qms22 detect --history' creates it"):
         BatchHistory(tmp_path / "h.sqlite", must_exist=True)
 
 
@@ -183,7 +188,7 @@ def test_a_result_is_not_lost_if_it_cannot_be_remembered(
         raise ValueError("the disk is full")
 
     monkeypatch.setattr(BatchHistory, "remember", full)
-    with pytest.warns(UserWarning, match="the batch was not remembered: the disk is full"):
+    with pytest.warns(UserWarning, match="the batch was not recorded: the disk is full"):
         found = detect(readings(60, 1), readings(30, 2), k=5, history=tmp_path / "h", **FAST)
     assert found.history == ()
     assert len(found.top) == 5

@@ -168,7 +168,7 @@ def test_a_decision_counts_more_than_unsure() -> None:
 
 def test_row_numbers_alone_are_taken_with_a_warning(tmp_path: Path) -> None:
     (tmp_path / "marks.csv").write_text("row,mark\n1,ok\n")
-    with pytest.warns(UserWarning, match=r"marks\.csv names rows by number alone"):
+    with pytest.warns(UserWarning, match=r"marks\.csv names rows by number only"):
         found = read_marks(tmp_path / "marks.csv", *TABLES, None, [])
     assert found.decided.tolist() == [1]
 
@@ -181,9 +181,9 @@ def test_row_numbers_alone_are_taken_with_a_warning(tmp_path: Path) -> None:
         (marks_of(name=["a", "b"], mark=["", " "]), "has no marks in its column 'mark'"),
         (
             marks_of(name=["a", "b"], mark=["ok", "yes"]),
-            "marks name b as 'yes', which is not under",
+            "marks name b as 'yes', which is not a",
         ),
-        (marks_of(name=["a"], mark=[1]), "marks name a as '1', which is not understood"),
+        (marks_of(name=["a"], mark=[1]), "marks name a as '1', which is not a mark"),
         (marks_of(mark=["bad"]), "marks row 0 of the file as 'bad'"),
         (
             marks_of(name=["a", "z"], mark=["ok", "ok"]),
@@ -205,7 +205,7 @@ def test_row_numbers_alone_are_taken_with_a_warning(tmp_path: Path) -> None:
             pd.concat([SMALL.assign(size=9, mark="ok"), SMALL.assign(size=9, mark="anomaly")]),
             "marks name a both as anomaly and as normal",
         ),
-        (SMALL.assign(mark="ok"), "marks every row of the frame, which leaves none to search"),
+        (SMALL.assign(mark="ok"), "marks every row of the frame, so no row is left to search"),
         (marks_of(size=[1.0], mark=["ok"]), "it has neither a column 'row' nor one that id names"),
     ],
 )

@@ -29,7 +29,7 @@ def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
         ({"kinds": {"age": 3}}, "^column 'age' cannot be read as 3; give one of the kinds number"),
         ({"missing": "guess"}, "^missing must be one of"),
         ({"id": ["visit"]}, r"^id must be the name of one column; got \['visit'\]$"),
-        ({"id": 5}, "^the batch has no column 5 to name rows; its columns are 'visit'"),
+        ({"id": 5}, "^the batch has no column 5 for the names of rows; its columns are 'visit'"),
         ({"seed": "x"}, "^seed must be None or a whole number from 0 to 2³² − 1; got 'x'$"),
         ({"seed": -1}, "^seed must be None or a whole number .* got -1$"),
         ({"n_jobs": 1.5}, "^n_jobs must be a number of threads, or -1 for all cores; got 1.5$"),

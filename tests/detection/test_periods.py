@@ -45,7 +45,7 @@ def test_constants_of_another_period_are_left_out() -> None:
     normal["run"], batch["run"] = 7, 8
     batch.loc[:3, "fault"] = 7
     encoder = encode_frames(normal, batch).encoder
-    assert set(encoder.ignore) == {"month", "period", "day", "run"}
+    assert set(encoder.ignored_) == {"month", "period", "day", "run"}
     note = {column.name: column.note for column in encoder.columns_}["run"]
     assert note.startswith("nearly all of the batch is outside the normal range")
     assert TableChecks(encoder).names == ("x", "share", "ok", "fault")

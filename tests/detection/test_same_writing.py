@@ -82,7 +82,7 @@ def test_flags(of_normal: str) -> None:
     batch["amount"] = batch["amount"].map(WRITERS["dollar"])
     found = detect(normal.assign(amount=normal["amount"].map(WRITERS[of_normal])), batch, fdr=0.2)
     assert_same(found, expected)
-    assert "in another way" in found.notes[0]
+    assert "in another format" in found.notes[0]
     assert "98,765.25" in found.reasons[ODD][0].text
 
 

@@ -187,7 +187,7 @@ def test_models(files: Path) -> None:
     for k in (-1, 0, 2.5):
         with pytest.raises(ValueError, match=rf"k must be a whole number of at least 1; got {k}"):
             score(model, files / "batch.parquet", k=k)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="no column 'name' to name rows"):
+    with pytest.raises(ValueError, match="no column 'name' for the names of rows"):
         score(model, files / "batch.parquet", id="name")
     pd.DataFrame({"x": [1]}).to_csv(files / "x.csv", index=False)
     with pytest.raises(ValueError, match="no column in common"):
@@ -198,7 +198,7 @@ def test_a_large_file_is_scored_part_by_part(files: Path, monkeypatch: pytest.Mo
     found = detect(files / "normal.csv", files / "batch.csv", **FAST)
     save_model(files / "m.skops", found.detector, encoder=found.encoder, checks=found.checks)
     monkeypatch.setattr(streaming, "memory_left", lambda: 1000)
-    with pytest.warns(UserWarning, match=r"batch\.parquet would take much of the memory"):
+    with pytest.warns(UserWarning, match=r"batch\.parquet is too large to hold in memory"):
         scored = score(load_model(files / "m.skops"), files / "batch.parquet", id="visit")
     pd.testing.assert_frame_equal(scored.table(), found.table())
     parts = list(scored.tables())
@@ -267,7 +267,7 @@ import resource
 from pathlib import Path
 import numpy as np
 from qms22 import detect
-from qms22.cli.writers import write_tables
+from qms22.detection.result_files import write_tables
 
 def work(name):
     found = detect("n.parquet", name, max_samples=2000, preset="paper", n_jobs=1)

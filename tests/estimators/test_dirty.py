@@ -18,7 +18,7 @@ from qms22 import QMS22Ensemble
 from qms22.estimators import learning
 from qms22.estimators.batch_detector import ROWS_OF_FIT
 from qms22.estimators.held_out import HeldOutScores
-from qms22.estimators.suspicious_normals import score_known, stand_out
+from qms22.estimators.suspicious_normal import score_known, stand_out
 from qms22.estimators.views import KnownRows
 from qms22.models import load_model, save_model
 
@@ -108,23 +108,23 @@ def test_a_single_held_out_row() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_planted_rows_come_first(seed: int) -> None:
     detector = fit(*make_rows(seed, n_planted=5))
-    assert (detector.suspicious_normals(10) < 5).sum() >= 4
+    assert (detector.suspicious_normal(10) < 5).sum() >= 4
     assert np.array_equal(
-        detector.suspicious_normals(240), np.argsort(-detector.score_normals(), kind="stable")
+        detector.suspicious_normal(240), np.argsort(-detector.score_normals(), kind="stable")
     )
 
 
 def test_a_false_alarm_is_rare_and_planted_rows_cause_one() -> None:
-    clean = [fit(*make_rows(seed)).suspicious_normals() for seed in range(10)]
+    clean = [fit(*make_rows(seed)).suspicious_normal() for seed in range(10)]
     assert sum(len(rows) > 0 for rows in clean) <= 1
-    planted = [fit(*make_rows(seed, n_planted=5)).suspicious_normals() for seed in range(10)]
+    planted = [fit(*make_rows(seed, n_planted=5)).suspicious_normal() for seed in range(10)]
     assert sum(len(rows) > 0 for rows in planted) >= 5
     named = np.concatenate(planted)
     assert (named < 5).mean() > 0.8
 
 
 def test_without_outliers_in_the_batch_nothing_stands_out() -> None:
-    found = [fit(*make_rows(seed, n_outliers=0)).suspicious_normals() for seed in range(10)]
+    found = [fit(*make_rows(seed, n_outliers=0)).suspicious_normal() for seed in range(10)]
     assert sum(len(rows) > 0 for rows in found) <= 1
 
 
@@ -149,7 +149,7 @@ def test_rows_that_were_not_drawn_are_scored_as_new_ones() -> None:
     assert is_learned.sum() == 150
     np.testing.assert_array_equal(scores[~is_learned], -detector.score_samples(normal[~is_learned]))
     np.testing.assert_allclose(scores[is_learned], detector._of_learned)
-    standing_out = detector.suspicious_normals()
+    standing_out = detector.suspicious_normal()
     assert is_learned[standing_out].all()
     expected = stand_out(scores[is_learned], detector.unlabeled_scores_)
     assert set(standing_out) == set(np.flatnonzero(is_learned)[expected])
@@ -175,7 +175,7 @@ def test_marked_rows_teach() -> None:
     detector = QMS22Ensemble(random_state=0, contamination=1, **QUICK)
     detector.fit(normal, unlabeled=batch, outliers=marked[:5] + 3.5, marked_normal=marked[5:])
     assert {"similarity", "outlier_forest"} < detector.views_.keys()
-    assert (detector.suspicious_normals(6) < 4).sum() >= 3
+    assert (detector.suspicious_normal(6) < 4).sum() >= 3
     # On its own, a view has the held-out scores that it was compared with.
     for name in ("covariance", "similarity", "distances"):
         view: Any = detector.views_[name]
@@ -194,7 +194,7 @@ def test_equal_rows() -> None:
     normal[0], batch[:6] = 9.0, 9.0
     detector = fit(normal, batch)
     assert np.isfinite(detector.score_normals()).all()
-    assert detector.suspicious_normals(1).tolist() == [0]
+    assert detector.suspicious_normal(1).tolist() == [0]
 
 
 def test_the_order_of_the_batch_does_not_matter() -> None:
@@ -207,17 +207,17 @@ def test_the_order_of_the_batch_does_not_matter() -> None:
 def test_what_cannot_be_ranked() -> None:
     normal, batch = make_rows(0)
     with pytest.raises(NotFittedError):
-        QMS22Ensemble().suspicious_normals()
+        QMS22Ensemble().suspicious_normal()
     detector = fit(normal, batch)
     with pytest.raises(ValueError, match="k=241 is more than the 240 known-normal rows"):
-        detector.suspicious_normals(241)
+        detector.suspicious_normal(241)
     with pytest.raises(ValueError, match="k must be"):
-        detector.suspicious_normals(-1)
+        detector.suspicious_normal(-1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         alone = clone(detector).fit(normal)
     with pytest.raises(ValueError, match="no known-normal rows to score"):
-        alone.suspicious_normals()
+        alone.suspicious_normal()
 
 
 def test_model_files_hold_no_more_rows(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_model_files_hold_no_more_rows(tmp_path: Path) -> None:
     loaded = load_model(tmp_path / "model.skops").detector
     assert all(vars(loaded).get(name) is None for name in ROWS_OF_FIT)
     with pytest.raises(ValueError, match="comes from a file"):
-        loaded.suspicious_normals(3)
+        loaded.suspicious_normal(3)
 
 
 def false_shares(
@@ -243,7 +243,7 @@ def false_shares(
         normal, batch = make_rows(100 + seed, n_planted, n_outliers)
         outliers = None
         if drop is not None:
-            dropped = drop(fit(normal, batch).suspicious_normals(36))
+            dropped = drop(fit(normal, batch).suspicious_normal(36))
             outliers = normal[dropped] if learn else None
             normal = np.delete(normal, dropped, axis=0)
         with warnings.catch_warnings():

@@ -209,7 +209,7 @@ def test_bad_marks(detector: BatchDetector, name: str, normal: Rows, batch: Rows
             clone(detector).fit(normal, unlabeled=batch, **{name: wrong})
     with (
         warnings.catch_warnings(),
-        pytest.raises(ValueError, match=f"{name} helps to search a batch, and there is none"),
+        pytest.raises(ValueError, match=f"{name} needs a batch to search"),
     ):
         clone(detector).fit(normal, **{name: batch[:4]})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -195,8 +196,13 @@ def hostile() -> PageContent:
         ],
         findings=[PageFinding(HOSTILE, [0, 1], (HOSTILE,), 0.0, 0.5)],
         notes=[HOSTILE, TURNED],
-        verdict=VERDICT,
-        moved=[MovedColumn(HOSTILE, TURNED, 0.5, 0.0, 1.0), MovedColumn(TURNED, "", 0.5, 0.0, 1.0)],
+        verdict=replace(
+            VERDICT,
+            moved=(
+                MovedColumn(HOSTILE, TURNED, 0.5, 0.0, 1.0),
+                MovedColumn(TURNED, "", 0.5, 0.0, 1.0),
+            ),
+        ),
         history=[
             {
                 "when": HOSTILE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -171,7 +172,9 @@ def test_verdict_and_history_stand_at_the_top_and_notes_below_the_rows(open_repo
     moved = [MovedColumn("amount", "mean 20 → 45", 1e-6, 1.0, 0.3)]
     notes = ["a.csv: 2 lines above the header were skipped", "b", "c", "d"]
     answer = "40 of 1,000 rows are flagged."
-    run = plausible(verdict=VERDICT, answer=answer, moved=moved, history=HISTORY, notes=notes)
+    run = plausible(
+        verdict=replace(VERDICT, moved=tuple(moved)), answer=answer, history=HISTORY, notes=notes
+    )
     page = open_report(run)
     verdict, flagged = page.locator(".verdict > p").all_inner_texts()[:2]
     assert verdict.startswith("The batch contains anomalies: at least 31 of")
@@ -189,7 +192,7 @@ def test_verdict_and_history_stand_at_the_top_and_notes_below_the_rows(open_repo
     lines = page.locator("#section-history tbody tr").all_inner_texts()
     assert len(lines) == 4
     assert lines[0].split("\t") == [
-        *("2026-10-04 06:00", "payments-4.csv", "no alarm", "1\u2009000", "3", "")
+        *("2026-10-04 06:00", "payments-4.csv", "fine", "1,000", "3", "")
     ]
 
 

@@ -23,7 +23,7 @@ from report_browser import (
 )
 from report_runs import FORMULA, HOSTILE, TURNED, by_rate, content, hostile, plausible
 
-from qms22.cli.csv_text import csv_cell
+from qms22.detection.csv_text import csv_cell
 from qms22.metrics import roc, true_positive_rate_at
 from qms22.tables.texts.words import FORMULA_STARTS
 
@@ -38,7 +38,7 @@ def test_it_opens_with_the_rows_by_score(open_report: Any) -> None:
     first = ranks(page)
     assert first == list(range(1, len(first) + 1))
     assert n_listed(page) == 1000
-    assert page.inner_text("#shown") == "1\u2009000 rows"
+    assert page.inner_text("#shown") == "1,000 rows"
     assert column(page, "id") == run.results["id"].tolist()[: len(first)]
     assert column(page, "amount") == [f"{value:.15g}" for value in run.rows["amount"][: len(first)]]
     assert page.locator("#ranked th[aria-sort=ascending]").inner_text().startswith("rank")
@@ -57,13 +57,13 @@ def test_the_slider_moves_threshold_counts_and_rates(open_report: Any) -> None:
     page.wait_for_timeout(50)
     scores, truth = run.scores, run.truth
     assert truth is not None
-    words = page.inner_text("#counts").replace("\u2009", "").replace("\xa0", " ")
+    words = page.inner_text("#counts").replace("\xa0", " ")
     rate = true_positive_rate_at(truth, run.scores, 45)
-    assert f"45 of 1000 rows flagged (4.5 %), score ≥ {scores[44]:.6g}" in words
+    assert f"45 of 1,000 rows flagged (4.5 %), score ≥ {scores[44]:.6g}" in words
     assert f"TPR {100 * rate:.3g} %, precision {100 * rate * truth.sum() / 45:.3g} %" in words
     assert f"AUC {roc(truth, run.scores).auc:.4f}" in page.inner_text("#roc-words")
     assert f"true positive rate {rate:.3f}" in page.inner_text("#roc-words")
-    assert page.get_attribute("#k-slider", "aria-valuetext") == "45 of 1\u2009000 rows"
+    assert page.get_attribute("#k-slider", "aria-valuetext") == "45 of 1,000 rows"
     assert page.inner_text("#download") == "Download 45 flagged rows (CSV)"
     for name, pixels in before.items():
         assert picture(page, name) != pixels, name

@@ -57,7 +57,7 @@ class Checkpoint:
         self.states: list[FitState | None] = [None] * n_fits
         if not path.parent.is_dir():
             raise FileNotFoundError(
-                f"the folder {str(path.parent)!r} of the checkpoint does not exist; make it first"
+                f"the folder {str(path.parent)!r} of the checkpoint does not exist; create it first"
             )
         if path.exists():
             self._read()

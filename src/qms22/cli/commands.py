@@ -1,4 +1,4 @@
-"""What holds for all commands: messages are harmless, and standard output may fail."""
+"""Shared by all commands: escape control characters, and survive a closed standard output."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from qms22.detection import Detection
 
 
-@click.command(short_help="Try the detector on made-up tables that need no download.")
+@click.command(short_help="Try it on two made-up tables.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("qms22-demo"),
     show_default=True,
-    help="Directory for the tables and the page; it is made if there is none.",
+    help="Directory for the tables and the page; it is created if needed.",
 )
 @click.option(
     "--seed",
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 def demo(output: Path, seed: int) -> None:
     """Find the anomalies among new expense claims, given claims that were checked.
 
-    Writes two tables as offices have them: the checked claims of a quarter, and those of the week
-    after it, in which anomalies of seven kinds are hidden. Searches them as 'qms22 detect' does,
-    shows the result, writes the page, and tells how many of the anomalies were found.
+    It writes two tables: the checked claims of a quarter, and those of the next week, with hidden
+    anomalies of seven kinds. Then it searches them as 'qms22 detect' does, shows the result, writes
+    the page, and counts how many of the anomalies were found.
 
     \b
     Example:
@@ -75,7 +75,7 @@ def _write_tables(expenses: Expenses, paths: tuple[Path, Path]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OSError(
-            f"cannot make the directory {folder}: {error.strerror}; name another by --output"
+            f"cannot create the directory {folder}: {error.strerror}; name another with --output"
         ) from error
     for path, table in zip(paths, (expenses.checked, expenses.new), strict=True):
         with atomic_path(path) as temporary:

@@ -35,7 +35,7 @@ from qms22.cli.shared import (
     progress_shown,
     quiet_option,
 )
-from qms22.cli.writers import check_sheet_size, write_tables
+from qms22.detection.result_files import check_sheet_size, write_tables
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
@@ -43,29 +43,29 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Find the most suspicious rows of a table.")
-@click.argument("tables", nargs=-1, required=True, type=TABLE, metavar="NORMAL... UNLABELED")
+@click.argument("tables", nargs=-1, required=True, type=TABLE, metavar="NORMAL... BATCH")
 @click.option(
     "--marker",
     metavar="COLUMN",
     help="With one file: the column that marks the known-normal rows.",
 )
 @click.option(
-    "--normal-value", help="With --marker: the value that means normal, if it is not obvious."
+    "--normal-value", help="With --marker: the value of known-normal rows, if it is not obvious."
 )
 @click.option(
     "-k",
     "--top",
     "k",
     type=click.IntRange(min=1),
-    help="Instead of --fdr: how many rows to flag, or all if there are fewer. The preset paper, "
+    help="Flag this many rows instead of using --fdr, or all if there are fewer. The preset paper, "
     "which has no p-values, flags 50 by default.",
 )
 @click.option(
     "--fdr",
     type=SHARE,
     metavar="SHARE",
-    help="Flag the first rows of the ranking so that at most this share of them (such as 0.1 or "
-    "10%) is expected to be normal; by default 0.1.",
+    help="The false discovery rate, such as 0.1 or 10%: flag as many rows as possible while at "
+    "most this share of them is expected to be normal. The default is 0.1.",
 )
 @id_option
 @click.option(
@@ -74,25 +74,25 @@ if TYPE_CHECKING:
 @click.option(
     "--label",
     metavar="COLUMN",
-    help="The column with the true labels; used only to evaluate the result.",
+    help="The column with true labels, to evaluate the result; it is not learned from.",
 )
+@click.option("--outlier", help="With --label: the value of outliers, if it is not obvious.")
 @click.option(
     "--marks",
     type=TABLE,
     multiple=True,
-    help="Learn from what is known about rows: a table with a column 'mark' (anomaly, normal, "
-    "unsure or empty) and the column --id, or 'row' with row numbers from 0; for example a file of "
-    "--output with that column added, or one of --suspicious-normal. Rows of earlier batches need "
-    "their own columns. May be repeated.",
+    help="Learn from rows that someone has checked: a table with a column 'mark' (anomaly, normal, "
+    "unsure or empty) and the column of --id, or 'row' with row numbers from 0. A file of --output "
+    "with that column added is such a table, and so is one of --normal-to-check. For rows of "
+    "earlier batches it needs the columns of the batch. May be repeated.",
 )
-@click.option("--outlier", help="With --label: the value that means outlier, if it is not obvious.")
 @click.option(
     "--missing",
     type=click.Choice(["impute", "drop", "error"]),
     default="impute",
     show_default=True,
-    help="Missing values: replace them by the usual value and learn where they are usual, drop the "
-    "rows, or refuse them.",
+    help="Missing values: impute them, and learn where they are usual; drop the rows; or stop with "
+    "an error.",
 )
 @click.option(
     "--as",
@@ -114,43 +114,43 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     metavar="N",
     help="Learn from at most N rows of each file, drawn at random, and read the files part by "
-    "part: they may be larger than memory. By default the recommended preset learns from 7000, "
-    "the other one from all rows, or 100000 if a file is larger than memory.",
+    "part, so that they may be larger than memory. By default the preset recommended learns from "
+    "7,000 rows and paper from all, or from 100,000 if a file is larger than memory.",
 )
 @output_option
 @only_flagged_option
 @click.option(
-    "--suspicious-normal",
+    "--normal-to-check",
     type=FILE,
     help="Write the most suspicious known-normal rows (5 % of them, at most 100) to a .csv, .xlsx "
-    "or .parquet file. Look at them, write 'anomaly' into the column 'mark' of those that are not "
-    "normal, and give the file to --marks: these rows leave the known-normal ones.",
+    "or .parquet file. Check them, write 'anomaly' into the column 'mark' of those that are not "
+    "normal, and pass the file to --marks: these rows then no longer count as known-normal.",
 )
 @click.option("--report", type=FILE, help="Write a page to explore the result: an .html file.")
 @click.option(
     "--save-model",
     type=FILE,
-    help="Save the model for 'qms22 score': a .skops file. It contains known-normal rows, up to "
-    "2048 of them.",
+    help="Save the model for 'qms22 score': a .skops file. It contains up to 2,048 known-normal "
+    "rows.",
 )
 @click.option(
     "--history",
     type=FILE,
-    help="Remember what was found in this file, which is made if there is none ('qms22 history' "
-    "lists it), and learn from the batches that were accepted. It contains rows of batches.",
+    help="Record the result in this file, which is created if needed, and learn from the batches "
+    "in it that were accepted; 'qms22 history' lists it. The file contains rows of the batches.",
 )
 @click.option(
     "--accept",
     is_flag=True,
-    help="With --history: accept the batch as known-normal for later runs if its verdict is fine "
-    "and no row is flagged by --fdr.",
+    help="With --history: accept the batch as known-normal for later runs, if its verdict is fine "
+    "and no row is flagged.",
 )
 @click.option(
     "--seed",
     type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
     show_default=True,
-    help="Seed of draws and shuffles.",
+    help="Seed of the random numbers.",
 )
 @click.option(
     "--n-jobs", default=-1, show_default=True, help="Number of threads; -1 means all cores."
@@ -171,30 +171,31 @@ def detect(
     outlier: str | None,
     output: Path | DatabasePlace | None,
     only_flagged: bool,
-    suspicious_normal: Path | None,
+    normal_to_check: Path | None,
     report: Path | None,
     save_model: Path | None,
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Find the most suspicious rows of UNLABELED, given the known-normal rows of NORMAL.
+    """Find the most suspicious rows of BATCH, given the known-normal rows of NORMAL.
 
     Both are tables: CSV with any delimiter, Excel, Parquet, Arrow, JSON, ARFF or KEEL, compressed
-    or not. Of several files the last is UNLABELED, all others are NORMAL. Each may also be a
+    or not. Of several files the last is BATCH, all others are NORMAL. Each may also be a
     directory, a quoted pattern such as 'data/2024-??.csv', a sheet such as 'book.xlsx#March', all
     sheets ('book.xlsx#*'), '-' for standard input, or a table or a SELECT of a database:
     'shop.db#orders' for a file of SQLite or DuckDB, 'postgresql://user@host/shop#orders' for a
-    server. Columns are matched by name, in which case, blanks and underscores do not count; columns
-    of only one table, titles and footers are left out, with a note on standard error. Or give one
-    file with a column --marker that marks the known-normal rows. Numbers, truth values, categories
-    and dates are used; identifiers, free text and columns with one value are left out.
+    server. Columns are matched by name; case, blanks and underscores are ignored. Columns of only
+    one table, titles and footers are left out, with a note on standard error. If one file holds
+    both kinds of rows, name the column that marks the known-normal ones (--marker). Numbers,
+    booleans, categories and dates are used; identifiers, free text and constant columns are left
+    out.
 
     The answer comes first, on standard error: whether the batch is fine, contains anomalies or has
-    drifted as a whole; how many rows are flagged, and how many of these are normal at most; which
-    columns moved, and what to do. Then the flagged rows with their reasons: tables on a terminal,
-    CSV in a pipe. On a terminal the most suspicious of the other rows follow, up to ten rows in
-    all; they are not certain. Known-normal rows that clearly look like the anomalies found are
-    named after them, and then comes how the tables were read.
+    drifted as a whole; how many rows are flagged, and how many of these may be normal; which
+    columns moved, and what to do. Then come the flagged rows with their reasons: tables on a
+    terminal, CSV in a pipe. If fewer than ten rows are flagged, a terminal also shows the next
+    ones, as not certain. Last come known-normal rows that look like the anomalies, if there are
+    any, and how the tables were read.
 
     \b
     Example:
@@ -202,18 +203,18 @@ def detect(
         qms22 detect january.csv february.csv march.csv --fdr 0.2
         qms22 detect last-month.csv today.csv --top 50
         qms22 detect last-month.csv today.csv --id order --marks looked-at.csv
-        qms22 detect last-month.csv today.csv --suspicious-normal to-check.csv
+        qms22 detect last-month.csv today.csv --normal-to-check to-check.csv
         qms22 detect last-month.csv today.csv --history orders.sqlite --accept
         qms22 detect last-year.parquet this-year.parquet --max-samples 50000 -o scores.parquet
         qms22 detect "shop.db#orders" "shop.db#SELECT * FROM new WHERE day = '2024-03-05'"
     """
     _check_files(tables, marker, normal_value, options)
-    _check_preset(suspicious_normal, options["preset"])
+    _check_preset(normal_to_check, options["preset"])
     check_goes_with("--outlier", outlier, "--label", label)
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     outputs: dict[str, Path | DatabasePlace | None] = {
         "--output": output,
-        "--suspicious-normal": suspicious_normal,
+        "--normal-to-check": normal_to_check,
     }
     outputs |= {"--report": report, "--save-model": save_model}
     files = input_files([*tables, *options["marks"]])
@@ -224,7 +225,6 @@ def detect(
     began = time.perf_counter()
     with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
-        from qms22.models import save_model as write_model
         from qms22.tables import open_table, read_mixed
         from qms22.tables.sources.table import FrameTable
 
@@ -243,7 +243,7 @@ def detect(
         if label is not None:
             options["ignore"] = (*options["ignore"], label)
         found = detection.detect(normal, batch, **options, verbose=int(is_shown))
-        _write_output(found, output, only_flagged, suspicious_normal)
+        _write_output(found, output, only_flagged, normal_to_check)
         if report is not None:
             begin_stage(f"writing {report}")
             facts = {"files": ", ".join(titles), "preset": options["preset"]}
@@ -251,9 +251,7 @@ def detect(
             title = f"Suspicious rows of {titles[-1]}"
             found.report(report, title=title, truth=truth, facts=facts)
         if save_model is not None:
-            about = {name: options[name] for name in ("preset", "id")}
-            fitted = {"encoder": found.encoder, "checks": found.checks}
-            write_model(save_model, found.detector, **fitted, **about)
+            found.save(save_model)
     print_answer(found, quiet=quiet)
     print_flagged(found)
     if truth is not None:
@@ -265,7 +263,7 @@ def detect(
     print_written(outputs.values(), quiet=quiet)
 
 
-@click.command(short_help="Score new rows by a saved model.")
+@click.command(short_help="Score new rows with a saved model.")
 @click.argument("model", type=FILE)
 @click.argument("new", nargs=-1, required=True, type=TABLE)
 @click.option(
@@ -273,7 +271,7 @@ def detect(
     "--top",
     "k",
     type=click.IntRange(min=1),
-    help="How many rows to flag; by default those beyond the threshold of the model.",
+    help="Flag this many rows; by default those beyond the threshold of the model.",
 )
 @id_option
 @output_option
@@ -287,11 +285,11 @@ def score(
     quiet: bool,
     **options: Any,
 ) -> None:
-    """Score the rows of NEW by a model that 'qms22 detect --save-model' has saved.
+    """Score the rows of NEW with a model that 'qms22 detect --save-model' has saved.
 
-    Several files are parts of one table. Each may be of any form that 'qms22 detect' takes.
-    Without --top it flags the rows beyond the threshold that was set when the model was made.
-    The model has learned from another batch: it may miss kinds of anomalies that were not in it.
+    Several files are parts of one table, in any format that 'qms22 detect' reads. Without --top,
+    rows beyond the threshold of the model are flagged. The model has learned from another batch:
+    it may miss kinds of anomalies that were not in it.
     Loading a model never runs code from its file.
 
     \b
@@ -322,26 +320,28 @@ def _check_files(
     options: dict[str, Any],
 ) -> None:
     if options["k"] is not None and options["fdr"] is not None:
-        raise click.UsageError("--top and --fdr both say how many rows to flag; give one of them")
+        raise click.UsageError("--top and --fdr both set how many rows to flag; give one of them")
     is_single = len(tables) == 1
     if is_single and marker is None:
         raise click.UsageError(
-            "give a second file with the rows to search, or name by --marker the column that "
+            "give a second file with the rows to search, or use --marker to name the column that "
             f"marks the known-normal rows of {tables[0]}"
         )
     if is_single and options["max_samples"] is not None:
         raise click.UsageError(
-            "--max-samples draws from two files; write the known-normal rows into one of their own"
+            "--max-samples needs two files; write the known-normal rows into a file of their own"
         )
     if not is_single and (marker is not None or normal_value is not None):
-        raise click.UsageError("--marker and --normal-value go with one file, not with two")
-
-
-def _check_preset(suspicious_normal: Path | None, preset: str) -> None:
-    if suspicious_normal is not None and preset != "recommended":
         raise click.UsageError(
-            "--suspicious-normal needs the preset recommended, which can rank known-normal rows; "
-            f"got {preset}"
+            "--marker and --normal-value are for one file; leave them out, or give one file"
+        )
+
+
+def _check_preset(normal_to_check: Path | None, preset: str) -> None:
+    if normal_to_check is not None and preset != "recommended":
+        raise click.UsageError(
+            "--normal-to-check needs the preset recommended, which ranks known-normal rows; got "
+            f"{preset}"
         )
 
 
@@ -350,17 +350,19 @@ def _check_history(options: dict[str, Any], others: Sequence[Path | DatabasePlac
     check_goes_with("--accept", options["accept"], "--history", options["history"])
     check_overwriting(others, {"--history": options["history"]})
     if options["accept"] and options["k"] is not None:
-        raise click.UsageError("--accept goes with --fdr, which tests the rows, not with --top")
+        raise click.UsageError(
+            "--accept cannot be used with --top, which flags rows in any batch; leave one out"
+        )
 
 
 def _write_output(
     found: Detection,
     path: Path | DatabasePlace | None,
     only_flagged: bool,
-    suspicious_normal: Path | None = None,
+    normal_to_check: Path | None = None,
 ) -> None:
     if path is not None:
         begin_stage(f"writing {path}")
-        write_tables([found.table(only_flagged=True)] if only_flagged else found.tables(), path)
-    if suspicious_normal is not None:
-        write_tables([found.normal_to_check()], suspicious_normal)
+        found.write(path, only_flagged=only_flagged)
+    if normal_to_check is not None:
+        write_tables([found.normal_to_check()], normal_to_check)

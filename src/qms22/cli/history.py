@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qms22.cli.csv_text import csv_lines
 from qms22.cli.shared import FILE, explained, say
 from qms22.cli.terminal import NARROW, plain_table, safe
+from qms22.detection.csv_text import csv_lines
 
 if TYPE_CHECKING:
     from qms22.detection import HistoryEntry
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     type=int,
     multiple=True,
     metavar="NUMBER",
-    help="Accept a batch no more; may be repeated.",
+    help="Withdraw the acceptance of a batch. May be repeated.",
 )
 def history(file: Path, accepted: tuple[int, ...], taken_back: tuple[int, ...]) -> None:
     """List what 'qms22 detect --history FILE' has found in each batch, the newest last.
 
-    On a terminal this is a table; in a pipe it is CSV, with more columns. Flagged rows are counted
-    unless --top has flagged them. FILE contains the rows of the accepted batches and of the last
-    ten: treat it like the tables themselves.
+    On a terminal this is a table; in a pipe it is CSV, with more columns. The number of flagged
+    rows is left out for batches searched with --top. FILE contains the rows of the accepted
+    batches and of the last ten: treat it like the tables themselves.
 
     \b
     Example:
@@ -124,13 +124,8 @@ def _verdict(entry: HistoryEntry) -> str:
     """Return the verdict on a batch in a few words."""
     words: str = entry.decision
     if entry.n_marked:
-        is_one = entry.n_marked == 1
-        rows = (
-            "1 row marked as an anomaly"
-            if is_one
-            else f"{entry.n_marked:,} rows marked as anomalies"
-        )
-        words += f" apart from {rows}"
+        words += f" ({entry.n_marked:,} row{'s' * (entry.n_marked > 1)} marked as anomal"
+        words += "ies)" if entry.n_marked > 1 else "y)"
     words += ", accepted" if entry.accepted else ""
     return words + (f": {_moved(entry)}" if entry.moved else "")
 

@@ -22,7 +22,7 @@ def input_files(places: Iterable[str | DatabasePlace | None]) -> list[Path | Non
 
     named = [place for place in places if isinstance(place, str)]
     if named.count(STANDARD_INPUT) > 1:
-        raise click.UsageError("standard input can be read only once; give '-' for one table")
+        raise click.UsageError("standard input can be read only once; give '-' for one table only")
     files: list[Path | None] = []
     with explained():
         for place in named:
@@ -41,8 +41,8 @@ def check_roles(tables: Sequence[str | DatabasePlace]) -> None:
     for place in normal:
         if both := sorted(map(str, _contents(place) & searched)):
             raise click.UsageError(
-                f"{both[0]} is both known-normal and searched, so that nothing in it can be unlike "
-                "the known-normal rows; give other rows as known-normal"
+                f"{both[0]} is given both as known-normal and as the table to search; give two "
+                "different tables"
             )
 
 

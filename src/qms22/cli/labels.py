@@ -39,8 +39,8 @@ def read_truth(source: Table, label: str | None, outlier: str | None) -> NDArray
         found = [numbers.setdefault(value, len(numbers)) for value in values.tolist()]
         rows.append(np.array(found, dtype=np.int32)[places])
     if n_missing:
-        raise click.UsageError(f"--label {label}: {n_missing} rows have no label; fill them in")
-    remedy = "name another column, or the value of outliers by --outlier"
+        raise click.UsageError(f"--label {label}: {n_missing:,} rows have no label; fill them in")
+    remedy = "name another column, or give the value of outliers with --outlier"
     where = f"--label {label}: the column"
     is_outlier = outlier_labels(np.array(list(numbers)), outlier, where, remedy)
     return is_outlier[np.concatenate(rows)]
@@ -63,6 +63,6 @@ def print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
     else:  # the flagged rows need not be the first ones
         rate = n_hits / int(labels.sum())
     say(
-        f"by the labels: {n_hits} of the {n_flagged} flagged rows are outliers, "
+        f"by the labels: {n_hits:,} of the {n_flagged:,} flagged rows are outliers, "
         f"TPR {rate:.4f}, AUC {area_under_curve(labels, scores):.4f}",
     )

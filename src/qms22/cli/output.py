@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qms22.cli.csv_text import csv_lines
 from qms22.cli.shared import in_options, print_notes, say
 from qms22.cli.terminal import print_found
+from qms22.detection.csv_text import csv_lines
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ def print_answer(found: Detection, *, quiet: bool = False) -> None:
 
     A quiet run prints the verdict, and only if a note refers to it.
     """
-    from qms22.detection.verdict import unnamed_moves
-
     is_noted = found.fdr is not None and found.is_drift_scored and found.n_flagged
     if quiet and not is_noted:
         return
@@ -57,7 +55,7 @@ def print_answer(found: Detection, *, quiet: bool = False) -> None:
     if not quiet:
         lines += [found.answer, in_options(found.remark)]
     if verdict is not None:
-        moved = unnamed_moves(verdict)
+        moved = verdict.unnamed
         lines += [f"  moved: {column.name}: {column.change}" for column in moved[:_MOST_MOVED]]
         if n_more := len(moved[_MOST_MOVED:]):
             lines.append(f"  moved: {n_more} more")
@@ -123,8 +121,8 @@ def print_suspicious_normal(found: Detection) -> None:
         named += f" and {len(rows) - _MOST_NAMED} more"
     how = "" if has_names else " (counted from 0)"
     say(
-        f"known-normal rows {named}{how} look like the most suspicious rows: look at them "
-        "(--suspicious-normal), and mark those that are not normal",
+        f"known-normal rows {named}{how} look like the most suspicious rows: check them "
+        "(--normal-to-check), and mark those that are not normal",
     )
 
 

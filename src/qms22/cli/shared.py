@@ -22,7 +22,7 @@ from qms22.tables.databases.database_place import DatabasePlace, find_database
 
 _SUFFIXES = {
     "--output": (".csv", ".parquet", ".json", ".jsonl", ".xlsx"),
-    "--suspicious-normal": (".csv", ".parquet", ".xlsx"),
+    "--normal-to-check": (".csv", ".parquet", ".xlsx"),
     "--report": (".html",),
     "--save-model": (".skops",),
 }
@@ -97,21 +97,20 @@ class ShareType(click.ParamType):  # type: ignore[type-arg]  # old versions take
 TABLE = TableType()
 SHARE = ShareType()
 
-id_option = click.option("--id", metavar="COLUMN", help="The column that names the rows.")
+id_option = click.option("--id", metavar="COLUMN", help="The column with the names of the rows.")
 output_option = click.option(
     "-o",
     "--output",
     type=TableType(new=True),
     help="Write all rows with rank, score, flag, reasons and p-value to a .csv, .xlsx, .parquet, "
-    ".json or .jsonl file, or into a new table of a database, such as results.db#scores. The most "
-    "suspicious rows come first; if files are read part by part, rows are in the order of the "
-    "file.",
+    ".json or .jsonl file, or to a new table of a database, such as results.db#scores. The most "
+    "suspicious rows come first; a file that is read part by part keeps its order.",
 )
 only_flagged_option = click.option(
     "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."
 )
 quiet_option = click.option(
-    "-q", "--quiet", is_flag=True, help="No progress, no verdict and no list of columns."
+    "-q", "--quiet", is_flag=True, help="Print no progress, no verdict and no list of columns."
 )
 
 
@@ -175,7 +174,7 @@ def in_options(text: str) -> str:
 def check_goes_with(option: str, value: object, other: str, other_value: object) -> None:
     """Raise UsageError if an option is given without the one that it needs."""
     if value and other_value is None:
-        raise click.UsageError(f"{option} goes with {other}; give both or neither")
+        raise click.UsageError(f"{option} needs {other}; give both or neither")
 
 
 def check_output(path: Path | DatabasePlace | None, suffixes: tuple[str, ...], option: str) -> None:
@@ -195,7 +194,9 @@ def check_output(path: Path | DatabasePlace | None, suffixes: tuple[str, ...], o
     # Of a link, the file that it names is written.
     folder = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not folder.is_dir():
-        raise click.UsageError(f"{option} {path}: there is no directory {folder}")
+        raise click.UsageError(
+            f"{option} {path}: the directory {folder} does not exist; create it or name another"
+        )
     if path.is_dir():
         raise click.UsageError(f"{option} {path} is a directory; name a file")
 
@@ -220,12 +221,12 @@ def check_overwriting(
         for other in read:
             if _is_same_file(path, other):
                 raise click.UsageError(
-                    f"{option} {path} is the input {other}, which would be lost; name another file"
+                    f"{option} {path} would overwrite the input {other}; name another file"
                 )
         for other_option, other in written.items():
             if _is_same_file(path, other):
                 raise click.UsageError(
-                    f"{option} {path} is the file of {other_option} as well; name another file"
+                    f"{option} {path} is also the file of {other_option}; name another file"
                 )
         written[option] = path
 

@@ -41,7 +41,7 @@ class OutlierBound(NamedTuple):
     Parameters
     ----------
     fewest : int
-        There are at least so many, with the confidence asked for.
+        There are at least this many, with the given confidence.
     p_value : float
         Of the hypothesis that there are none.
     """
@@ -59,11 +59,11 @@ class Curve:
     ranks : ndarray of int
         Ascending ranks with a limit.
     limits : ndarray of int
-        At most so many normal rows have at most this rank.
+        At most this many normal rows have at most this rank.
     n_within : ndarray of int
         So many rows have at most this rank.
     most_normal : int
-        At most so many rows of the batch are normal.
+        At most this many rows of the batch are normal.
     n_rows : int
         Rows of the batch.
     confidence : float
@@ -79,7 +79,7 @@ class Curve:
 
     @property
     def fewest_outliers(self) -> int:
-        """At least so many rows of the batch are outliers."""
+        """At least this many rows of the batch are outliers."""
         return self.n_rows - self.most_normal
 
     def of_first(self, k: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -20,8 +20,9 @@ _OF_MOVED = 0.2
 
 _NO_OUTLIERS = OutlierBound(0, 1.0)
 
-# How many columns a sentence names.
+# How many columns a sentence names, and how many the few words for a notebook do.
 _MOST_NAMED = 3
+_MOST_SHORT = 5
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Verdict:
     p_value : float
         Of the hypothesis that the batch is drawn as the known-normal rows were.
     fewest_outliers : int or None
-        At least so many rows of the batch are unlike the known-normal rows, with the confidence
-        asked for, even if none of them can be named. None if only columns and extreme values were
+        At least this many rows of the batch are unlike the known-normal rows, with the given
+        confidence, even if none of them can be named. None if only columns and extreme values were
         looked at, and there was nothing to see.
     confidence : float
         If the batch is drawn as the known-normal rows were, the decision is "fine" with at least
@@ -46,8 +47,8 @@ class Verdict:
         Rows of the batch.
     moved : tuple of MovedColumn
         Columns that differ between the batch and the known-normal rows, strongest first.
-    advice : tuple of str
-        What to do, one sentence each.
+    left_out : tuple of str
+        Columns that the detector has not used.
     """
 
     decision: Decision
@@ -56,10 +57,37 @@ class Verdict:
     confidence: float
     n_rows: int
     moved: tuple[MovedColumn, ...] = ()
-    advice: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return _SENTENCES[self.decision](self)
+
+    @property
+    def short(self) -> str:
+        """The verdict in a few words."""
+        if self.decision == "drift":
+            names = list(dict.fromkeys(column.name for column in self.moved))
+            more = f" and {len(names) - _MOST_SHORT} more" if len(names) > _MOST_SHORT else ""
+            return f"drifted: {', '.join(names[:_MOST_SHORT])}{more}" if names else "drifted"
+        return "contains anomalies" if self.decision == "anomalies" else "looks fine"
+
+    @property
+    def unnamed(self) -> tuple[MovedColumn, ...]:
+        """The columns that moved and that the sentence does not name."""
+        return self.moved[_MOST_NAMED:] if self.decision == "drift" else self.moved
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do about the batch, one sentence each."""
+        if self.decision != "drift":
+            return ()
+        periods = [column for column in self.moved if column.is_period]
+        advice = [_leave_out(column, column.name in self.left_out) for column in periods]
+        if len(periods) < len(self.moved) or not self.moved:
+            advice.append(
+                "add recent rows to the known-normal ones, or replace these by recent ones"
+            )
+        return tuple(advice)
 
 
 def outlier_confidence(confidence: float) -> float:
@@ -77,6 +105,7 @@ def judge_batch(
     *,
     bound: OutlierBound | None = None,
     confidence: float = 0.95,
+    left_out: Sequence[str] = (),
 ) -> Verdict:
     """Decide whether a batch is fine, contains anomalies, or has drifted as a whole.
 
@@ -95,6 +124,8 @@ def judge_batch(
     bound : OutlierBound, optional
         From `bound_outliers`, with `outlier_confidence`; without it only columns are compared.
     confidence : float, default=0.95
+    left_out : sequence of str
+        Columns that the detector has not used.
 
     Returns
     -------
@@ -121,7 +152,7 @@ def judge_batch(
         confidence,
         n_rows,
         moved,
-        _advice(decision, moved),
+        tuple(left_out),
     )
 
 
@@ -134,27 +165,19 @@ def lost_columns(columns: Sequence[MovedColumn], level: float = 0.01) -> list[Mo
     return [column for column in columns if column.p_lost <= level]
 
 
-def _advice(decision: Decision, moved: Sequence[MovedColumn]) -> tuple[str, ...]:
-    """Return what to do about a batch."""
-    if decision != "drift":
-        return ()
-    periods = [column for column in moved if column.is_period]
-    advice = [
-        f"leave out {column.name!r} ({column.change}): it looks like a period or a counter, which "
-        "says when or where a row was made and not whether it is normal"
-        for column in periods
-    ]
-    if len(periods) < len(moved) or not moved:
-        advice.append(
-            "add recent rows that are known to be normal to the known-normal ones, or renew these"
-        )
-    return tuple(advice)
+def _leave_out(column: MovedColumn, is_done: bool) -> str:
+    """Return the advice to leave out a column, or that it was left out."""
+    what = f"{column.name!r} was left out" if is_done else f"leave out {column.name!r}"
+    return (
+        f"{what} ({column.change}): it looks like a period or a counter, which says when or where "
+        "a row was made, not whether it is normal"
+    )
 
 
 def _show_fine(verdict: Verdict) -> str:
     tested = "rows and columns" if verdict.fewest_outliers is not None else "columns"
     return (
-        f"No alarm: the {tested} of the batch ({_rows(verdict.n_rows)}) cannot be told from the "
+        f"The batch looks fine: its {tested} ({_rows(verdict.n_rows)}) cannot be told from the "
         f"known-normal ones ({_chance(verdict.p_value)})."
     )
 
@@ -170,11 +193,10 @@ def _show_anomalies(verdict: Verdict) -> str:
 
 def _show_drift(verdict: Verdict) -> str:
     shown = [f"{column.name} ({column.change})" for column in verdict.moved[:_MOST_NAMED]]
-    n_more = len(verdict.moved) - len(shown)
-    if n_more:
+    if n_more := len(verdict.unnamed):
         shown.append(f"{n_more} more column{'s' * (n_more > 1)}")
     if not shown:
-        shown = ["too many rows are unlike the known-normal ones, though no single column moved"]
+        shown = ["too many rows are unlike the known-normal ones, but no single column moved"]
     where = ", ".join(shown[:-1]) + " and " * (len(shown) > 1) + shown[-1]
     return f"The batch has drifted as a whole: {where} ({_chance(verdict.p_value)})."
 

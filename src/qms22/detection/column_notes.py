@@ -86,7 +86,7 @@ def _left_out(encoded: EncodedTables, ignored: Collection[str]) -> str:
         column
         for column in encoder.columns_
         if not column.outputs
-        and (column.kind != "constant" or column.name in encoder.ignore)
+        and (column.kind != "constant" or column.name in encoder.ignored_)
         and column.name not in asked
     ]
     columns.sort(key=lambda column: column.kind == "identifier")

@@ -38,7 +38,7 @@ _VERSION = 1
 # Wait up to a minute for another writer's lock.
 _LOCK_SECONDS = 60.0
 
-# Rows of so many batches are kept until somebody accepts them.
+# The rows of this many batches are kept until somebody accepts them.
 MOST_WAITING = 10
 
 _SCHEMA = f"""
@@ -90,8 +90,8 @@ class HistoryEntry:
     moved : tuple of (str, str)
         Columns that moved, and how.
     settings : dict
-        Options of the search, the number of rows marked as anomalies, and that of the outliers that
-        there are at least.
+        Options of the search, the number of rows marked as anomalies, and the least number of
+        outliers.
     version : str
         Of this package.
     accepted : str or None
@@ -122,7 +122,7 @@ class HistoryEntry:
 
     @property
     def fewest_outliers(self) -> int | None:
-        """At least so many rows are outliers, by the verdict; None if it was not remembered."""
+        """How many outliers there are at least, by the verdict; None if it was not recorded."""
         fewest: int | None = self.settings.get("fewest_outliers")
         return fewest
 
@@ -154,7 +154,9 @@ class BatchHistory:
     def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
         self.path = Path(path).expanduser()
         if must_exist and not self.path.is_file():
-            raise ValueError(f"there is no history {path}; a search that names it begins one")
+            raise ValueError(
+                f"the history file {path} does not exist; 'qms22 detect --history' creates it"
+            )
         if self.path.exists() and not self.path.is_file():
             what = "a directory" if self.path.is_dir() else "no regular file"
             raise ValueError(f"the history {path} is {what}; name a file")
@@ -168,12 +170,12 @@ class BatchHistory:
         # SQLite writes a second file beside it.
         if not (folder.is_dir() and os.access(folder, os.W_OK)):
             raise ValueError(
-                f"the history {self.path} cannot be written into {folder}; name another file, or "
-                "change the rights of that folder"
+                f"the history {self.path} cannot be written to {folder}; name another file, or "
+                "change the permissions of that folder"
             )
         if self.path.exists() and not os.access(self.path, os.W_OK):
             raise ValueError(
-                f"the history {self.path} may only be read; name another file, or change its rights"
+                f"the history {self.path} is read-only; name another file or change its rights"
             )
 
     def entries(self) -> tuple[HistoryEntry, ...]:
@@ -260,8 +262,8 @@ class BatchHistory:
             kept = database.execute("select 1 from kept_rows where number = ?", (number,))
             if kept.fetchone() is None:
                 raise ValueError(
-                    f"the rows of batch {number} ({entry.batch}) are not kept any more, only those "
-                    f"of the last {MOST_WAITING} batches; search it again, then accept it"
+                    f"the rows of batch {number} ({entry.batch}) are no longer kept: only the last "
+                    f"{MOST_WAITING} batches are; search it again, then accept it"
                 )
             entry = replace(entry, accepted=entry.accepted or now())
             database.execute(
@@ -270,7 +272,7 @@ class BatchHistory:
         return entry
 
     def take_back(self, number: int) -> HistoryEntry:
-        """Accept a batch no more; raise ValueError if there is no such batch."""
+        """Withdraw the acceptance of a batch; raise ValueError if there is no such batch."""
         with self._writing() as database:
             entry = _find(database, number, self.path)
             database.execute("update batches set accepted = null where number = ?", (number,))
@@ -335,9 +337,9 @@ class BatchHistory:
         except sqlite3.DatabaseError as error:
             name = getattr(error, "sqlite_errorname", "")
             if name.startswith("SQLITE_BUSY"):
-                what = "another program has locked it; try again when that has ended"
+                what = "another program uses it; try again when that has ended"
             elif isinstance(error, sqlite3.OperationalError) and name != "SQLITE_ERROR":
-                what = "see that the disk has space and the file may be written, or name another"
+                what = "check that the disk has space and the file can be written, or name another"
             else:  # also if a table or a column is lacking
                 raise ValueError(self._damaged(error)) from error
             raise ValueError(f"the history {self.path} cannot be used now ({error}); {what}") from (
@@ -346,8 +348,8 @@ class BatchHistory:
 
     def _damaged(self, error: Exception) -> str:
         return (
-            f"{self.path} is no history of batches, or damaged ({error}); it was left as it is: "
-            "name another file, or put back a copy"
+            f"{self.path} is not a history of batches, or is damaged ({error}); it is unchanged: "
+            "name another file, or restore a copy"
         )
 
 
@@ -366,9 +368,9 @@ def _check_kind(database: sqlite3.Connection, path: Path) -> None:
     [(application,)] = database.execute("pragma application_id").fetchall()
     [(version,)] = database.execute("pragma user_version").fetchall()
     if application != _APPLICATION:
-        raise ValueError(f"{path} is a database of something else; name another file")
+        raise ValueError(f"{path} is another kind of database; name another file")
     if version > _VERSION:
-        raise ValueError(f"{path} was written by a later version; install a new qms22 to use it")
+        raise ValueError(f"{path} was written by a later version; upgrade qms22 to use it")
 
 
 def _find(database: sqlite3.Connection, number: int, path: Path) -> HistoryEntry:

@@ -61,8 +61,8 @@ def open_tables(normal: TableLike, batch: TableLike, max_samples: int | None) ->
     if max_samples is None and is_large(*tables[:2]):
         max_samples = rows_to_draw(len(tables.batch.names))
         warn_user(
-            f"{tables.normal.name} and {tables.batch.name} would take much of the memory there is, "
-            f"and are read part by part; at most {max_samples} rows of each are drawn to learn "
+            f"{tables.normal.name} and {tables.batch.name} are too large to hold in memory, "
+            f"and are read part by part; at most {max_samples:,} rows of each are drawn to learn "
             "from (max_samples)",
         )
         tables = tables._replace(max_samples=max_samples)

@@ -119,8 +119,8 @@ def read_mark_table(
     for row, word in enumerate(map(_word, frame[MARK])):
         if word.lower() not in _MEANINGS:
             raise ValueError(
-                f"{source.name} marks {marked.title(row)} as {word!r}, which is not understood; "
-                "write anomaly, normal or unsure, or nothing"
+                f"{source.name} marks {marked.title(row)} as {word!r}, which is not a mark; "
+                "write anomaly, normal or unsure, or leave it empty"
             )
         marked.marks.append(_MEANINGS[word.lower()])
     return marked

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 # A mark is stored as its place here: a batch may have many rows.
 _WORDS = ("", UNSURE, ANOMALY, NORMAL)
 
-# Of a table with more anomalies than this nobody can say that its rows are known to be normal.
+# With a larger share of anomalies than this, the known-normal table is refused.
 _MOST_REMOVED = 0.2
 
 
@@ -177,14 +177,14 @@ def read_marks(
     named = ", ".join(source.name for source in sources)
     if len(found.decided) == batch.n_rows:
         raise ValueError(
-            f"{named} marks every row of {batch.name}, which leaves none to search; give a "
-            "batch with other rows"
+            f"{named} marks every row of {batch.name}, so no row is left to search; give a batch "
+            "with other rows"
         )
     if len(removed) > _MOST_REMOVED * normal.n_rows:
         raise ValueError(
-            f"{named} marks {len(removed)} of the {normal.n_rows} known-normal rows of "
-            f"{normal.name} as anomalies, more than {_MOST_REMOVED:.0%}, so that the others can "
-            "hardly be called known to be normal; give a table that has been checked"
+            f"{named} marks {len(removed):,} of the {normal.n_rows:,} known-normal rows of "
+            f"{normal.name} as anomalies, more than {_MOST_REMOVED:.0%}; give a table of rows that "
+            "have been checked"
         )
     return found
 
@@ -204,8 +204,8 @@ def _add_marks(
     """
     if MARK in table.names:
         raise ValueError(
-            f"{table.name} has a column {MARK!r} of its own, which cannot be told from that of the "
-            "marks; rename it"
+            f"{table.name} has a column {MARK!r} of its own, which would be confused with that of "
+            "the marks; rename it"
         )
     marked = read_mark_table(frame, source, table, id_name)
     positions, reasons = find_rows(marked, table)
@@ -283,6 +283,6 @@ def _warn_unchecked(source: Table, batch: Table) -> None:
     """Warn that row numbers alone do not tell whether marks are about this batch."""
     if not isinstance(source, FrameTable):
         warn_user(
-            f"{source.name} names rows by number alone, and they are taken for rows of "
+            f"{source.name} names rows by number only, and they are taken for rows of "
             f"{batch.name}; keep another column of that table beside, by which they can be checked",
         )

@@ -25,6 +25,11 @@ from qms22.tables.columns.encoder_options import check_ignore, check_way_of_miss
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
 
+def preset_of(detector: BatchDetector) -> str:
+    """Return the name of the preset that a detector is of."""
+    return next(name for name, kind in PRESETS.items() if type(detector) is kind)
+
+
 @dataclass(frozen=True)
 class SearchOptions:
     """Options of `detect`, which describes them; raises ValueError if one is not valid.
@@ -51,15 +56,15 @@ class SearchOptions:
     def __post_init__(self) -> None:
         check_choice("preset", self.preset, tuple(PRESETS))
         if self.k is not None and self.fdr is not None:
-            raise ValueError("k and fdr both say how many rows to flag; give one of them")
+            raise ValueError("k and fdr both set how many rows to flag; give one of them")
         if self.k is not None:
             check_count("k", self.k)
         if self.fdr is not None:
             check_share("fdr", self.fdr)
             if self.preset == "paper":
                 raise ValueError(
-                    "the preset 'paper' ranks rows and has no p-values; leave the false discovery "
-                    "rate out"
+                    "the preset 'paper' ranks rows and has no p-values; leave fdr out, or use the "
+                    "preset 'recommended'"
                 )
         check_ignore(self.ignore)
         check_way_of_missing(self.missing)
@@ -74,7 +79,7 @@ class SearchOptions:
         check_path("history", self.history)
         if self.accept and (self.history is None or self.fdr is None):
             raise ValueError(
-                "a batch is accepted by a history and a false discovery rate; give both"
+                "accept needs a history and a false discovery rate; give both history and fdr"
             )
         resolve_device(self.device)  # raises an error if there is no such device
 

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from qms22.detection.explaining import shower
 from qms22.detection.mark_table import MARK
 from qms22.detection.reasons import RowReason, cell_reasons
-from qms22.detection.verdict import unnamed_moves
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.report import PageContent, PageReason
 from qms22.report.content import NAME, PageFinding
@@ -70,7 +69,6 @@ def page_content(
         columns=encoder.describe(),
         facts=facts,
         verdict=found.verdict,
-        moved=() if found.verdict is None else unnamed_moves(found.verdict),
         answer=found.answer,
         remark=found.remark,
         notes=tuple(join_notes(found.notes)),

@@ -52,7 +52,7 @@ class PastBatches:
         normal = tables.normal
         accepted = self._history.accepted_rows(other_than=self._digest)
         if accepted and is_large(normal):
-            note = f"{normal.name} is larger than memory, and accepted batches are left out"
+            note = f"{normal.name} is larger than memory, so accepted batches are not used"
             return tables._replace(notes=(*tables.notes, note))
         used = {*self._columns}.difference(ignore)
         for number, rows in accepted.items():
@@ -60,7 +60,7 @@ class PastBatches:
         usable = {number: rows for number, rows in accepted.items() if used <= {*rows.columns}}
         notes = list(tables.notes)
         if other := [str(number) for number in accepted if number not in usable]:
-            notes.append(f"not all accepted batches have the columns; left out: {list_some(other)}")
+            notes.append(f"accepted batches that lack columns are left out: {list_some(other)}")
         if chosen := list(_newest(usable)):
             n_rows = sum(len(rows) for rows in chosen)
             batches = f"{len(chosen)} accepted {'batch' if len(chosen) == 1 else 'batches'}"
@@ -105,10 +105,10 @@ class PastBatches:
             before = self._history.number_of(self._digest)
             entries = self._history.remember(entry, self._digest, to_parquet(rows), len(rows))
         except ValueError as error:
-            warn_user(f"the batch was not remembered: {error}")
+            warn_user(f"the batch was not recorded: {error}")
             return found
         if before is not None:
-            warn_user(f"the batch was in the history already; its entry {before} is replaced")
+            warn_user(f"the batch was in the history already; entry {before} was replaced")
         return replace(found, history=entries)
 
 

@@ -36,8 +36,8 @@ _NUMBER_NOTE = (
 _LEVEL_NOTE = (
     "nearly all of the batch has levels that no normal row has: looks like a period; ignored"
 )
-_CALENDAR_NOTE = "says when a row was made, and the batch is of another time; ignored"
-_WORD_NOTE = "nearly all of the batch has texts that are of another kind; ignored"
+_CALENDAR_NOTE = "says when a row was made, and the batch is from another time; ignored"
+_WORD_NOTE = "nearly all of the batch has texts of another kind; ignored"
 
 
 def find_periods(

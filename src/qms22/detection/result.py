@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,20 +21,19 @@ from qms22.detection.findings import Finding
 from qms22.detection.history import HistoryEntry
 from qms22.detection.marks import TableMarks
 from qms22.detection.normal_rows import rows_to_check
+from qms22.detection.options import preset_of
 from qms22.detection.reasons import RowReason
 from qms22.detection.result_columns import shown_ranks, without_clashes
-from qms22.detection.result_text import (
-    flags_text,
-    notebook_text,
-    remark,
-    short_text,
-)
+from qms22.detection.result_files import write_tables
+from qms22.detection.result_text import flags_text, notebook_text, remark
 from qms22.detection.streaming import rows_per_chunk
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.decisions import why_none
 from qms22.estimators.ensemble import QMS22Ensemble
+from qms22.models import save_model
 from qms22.tables import Table, TabularEncoder
 from qms22.tables.columns.cells import Columns
+from qms22.tables.databases.database_place import DatabasePlace, find_database
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,8 +86,7 @@ class Detection:
     findings : tuple of Finding
         Flagged rows that are anomalous in the same way, the largest group first.
     notes : tuple of str
-        What to know about how the tables were read and used: what was guessed, missing cells,
-        columns that were left out.
+        How the tables were read and used: guesses, missing cells, columns that were left out.
     history : tuple of HistoryEntry
         What was found in the batches of the history, if there is one: this batch is the last.
     columns : tuple of dict from str to Cells, or None
@@ -156,7 +155,7 @@ class Detection:
     @property
     def top(self) -> NDArray[np.intp]:
         """Positions of the flagged rows, most suspicious first."""
-        return self._ranked_flagged()[0]
+        return self.ranking[: self.n_flagged]
 
     @property
     def n_flagged(self) -> int:
@@ -228,21 +227,21 @@ class Detection:
     def suspicious_normal(self) -> pd.DataFrame | None:
         """Known-normal rows that clearly look like the anomalies found, most suspicious first.
 
-        Most often there are none; see `QMS22Ensemble.suspicious_normals`. The index is that of the
+        Most often there are none; see `QMS22Ensemble.suspicious_normal`. The index is that of the
         known-normal table: positions in a file count from 0. It is None for a saved model and for
         `QMS22`. Known-normal rows are scored on first use.
         """
         table, positions = self.normal_table, self.normal_positions
         if table is None or positions is None or not isinstance(self.detector, QMS22Ensemble):
             return None
-        return table.take(positions[self.detector.suspicious_normals()])
+        return table.take(positions[self.detector.suspicious_normal()])
 
     def normal_to_check(self, k: int | None = None) -> pd.DataFrame:
         """Return known-normal rows to look at, most suspicious first, as a table for marks.
 
         Write "anomaly" into the column "mark" of rows that are not normal, and pass the table to
         `detect` as `marks`: these rows leave the known-normal ones and become known anomalies. No
-        row leaves for its score alone; see `QMS22Ensemble.suspicious_normals`.
+        row leaves for its score alone; see `QMS22Ensemble.suspicious_normal`.
 
         Parameters
         ----------
@@ -259,7 +258,7 @@ class Detection:
         normal, positions = self.normal, self.normal_positions
         if normal is None or positions is None or not isinstance(self.detector, QMS22Ensemble):
             raise ValueError(
-                "known-normal rows are ranked only by detect with the preset 'recommended'; use it"
+                "known-normal rows are ranked only by detect with the preset 'recommended'"
             )
         scores = self.detector.score_normals()
         return rows_to_check(normal, positions, scores, self.marks, self.id, k)
@@ -315,6 +314,37 @@ class Detection:
             rows = rows[is_listed]
             yield self._with_results(chunk[is_listed], rows, ranks[rows].astype(np.intp))
 
+    def write(
+        self, path: str | PathLike[str] | DatabasePlace, *, only_flagged: bool = False
+    ) -> None:
+        """Write what `table` returns to a file, or to a new table of a database.
+
+        Parameters
+        ----------
+        path : path
+            A .csv, .xlsx, .parquet, .json or .jsonl file, or a table of a database such as
+            ``results.db#scores``. A file is written completely or not at all; an existing one is
+            replaced. A batch that is read part by part keeps its order.
+        only_flagged : bool
+            Whether to write the flagged rows alone, in order of rank.
+        """
+        parts = [self.table(only_flagged=True)] if only_flagged else self.tables()
+        place = path if isinstance(path, DatabasePlace) else find_database(path, new=True) or path
+        write_tables(parts, place if isinstance(place, DatabasePlace) else Path(place))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Save the encoder, the detector and the checks as a model file for `qms22.score`.
+
+        The file contains data; see `qms22.models.save_model`.
+
+        Parameters
+        ----------
+        path : path
+            The file, usually ``….skops``. It is written completely or not at all.
+        """
+        facts = {"preset": preset_of(self.detector), "id": self.id}
+        save_model(path, self.detector, encoder=self.encoder, checks=self.checks, **facts)
+
     def summary(self) -> pd.DataFrame:
         """Return the flagged rows without the columns of the batch, except `id`."""
         return self._summary(*self._ranked_flagged())
@@ -332,9 +362,9 @@ class Detection:
         parameters = self.detector.get_params()
         names = ("n_splits", "n_members", "n_components", "max_iter", "scaling", "n_restarts")
         facts = {} if self.normal_table is None else {"known-normal rows": str(self.n_normal)}
-        facts["unlabeled rows"] = str(self.n_scored)
+        facts["rows of the batch"] = str(self.n_scored)
         if 0 < self.n_drawn < self.n_scored:
-            facts["unlabeled rows learned from"] = str(self.n_drawn)
+            facts["of these learned from"] = str(self.n_drawn)
         if self.marks is not None:
             facts["marks"] = str(self.marks)
         if self.verdict is not None:
@@ -435,7 +465,7 @@ class Detection:
         false = ""
         if self.n_flagged and self.comparison is not None:
             false = f", at most {self.false_at_most():,} of them normal"
-        verdict = "" if self.verdict is None else f"; {short_text(self.verdict)}"
+        verdict = "" if self.verdict is None else f"; {self.verdict.short}"
         flagged = f"{self.n_flagged:,} of {self.n_scored:,} rows flagged"
         return f"Detection: {flagged}{rate}{false}{verdict}"
 

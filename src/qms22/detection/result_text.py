@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from qms22._runtime.visible_text import visible
 from qms22.decisions.verdict import Verdict
-from qms22.tables.texts.words import list_some, number_text
+from qms22.tables.texts.words import number_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,16 +18,16 @@ def remark(verdict: Verdict | None, fdr: float | None, *, is_drift_scored: bool)
     if verdict is None:
         return ""
     if verdict.decision == "drift" and not is_drift_scored:
-        return "The columns that moved were left out: the flagged rows do not rest on them."
+        return "The columns that moved were left out, so the flags do not depend on them."
     if verdict.decision == "drift":
         return (
-            "The flagged rows may only show that the batch has drifted; follow the advice of "
-            "the verdict before you look at them."
+            "The rows may be flagged only because the batch has drifted; follow the advice before "
+            "you look at them."
         )
     if verdict.decision == "fine" and fdr is not None:
         return (
-            "The flagged rows are weaker evidence than the verdict asks for: they are worth a "
-            "look, but may all be normal."
+            "The evidence of the flagged rows is too weak for an alarm: they are worth a look, but "
+            "may all be normal."
         )
     return ""
 
@@ -63,14 +63,6 @@ def _false_text(n_flagged: int, n_false: int) -> str:
     if not n_false:
         return f"{'it is not' if n_flagged == 1 else 'none of them is'} normal (90 % sure)"
     return f"at most {n_false:,} of them {'is' if n_false == 1 else 'are'} normal (90 % sure)"
-
-
-def short_text(verdict: Verdict) -> str:
-    """Return a verdict in a few words."""
-    if verdict.decision == "drift":
-        names = dict.fromkeys(column.name for column in verdict.moved)
-        return f"drifted: {list_some(list(names))}" if names else "drifted"
-    return "contains anomalies" if verdict.decision == "anomalies" else "no alarm"
 
 
 def notebook_text(title: str, shown: pd.DataFrame) -> str:

@@ -27,7 +27,9 @@ def check_id(source: Table, id: str | int | None) -> str | None:  # noqa: A002
     if id is None or (name := find_column(str(id), source.names)) is not None:
         return None if id is None else name
     there = list_some([repr(name) for name in source.names])
-    raise ValueError(f"{source.name} has no column {id!r} to name rows; its columns are {there}")
+    raise ValueError(
+        f"{source.name} has no column {id!r} for the names of rows; its columns are {there}"
+    )
 
 
 def note_repeated(source: Table, id_name: str | None) -> list[str]:

@@ -92,21 +92,22 @@ def detect(
     normal, batch : path, list of paths, Table or data frame
         The known-normal rows and the rows to search: files, directories and patterns that
         `qms22.tables.open_table` opens, or frames of pandas, polars or another library that
-        narwhals supports. Columns may be of any
-        kind (see `TabularEncoder`) and are matched by their names, in which case, blanks and
-        underscores do not count; those of only one table are left out, with a note.
+        narwhals supports. Columns may be of any kind (see `TabularEncoder`). They are matched by
+        name; case, blanks and underscores are ignored. Columns of only one table are left out,
+        with a note.
     fdr : float, optional
-        Flag the first rows of the ranking so that at most this share of them is expected to be
-        normal; by default 0.1.
+        The false discovery rate: flag as many rows as possible while at most this share of them
+        is expected to be normal. The default is 0.1.
     k : int, optional
-        Instead of `fdr`: how many rows to flag, or all if there are fewer. The preset "paper" has
-        no p-values, and flags 50 rows by default.
+        Flag this many rows instead of using `fdr`, or all if there are fewer. The preset "paper"
+        has no p-values, and flags 50 rows by default.
     id : str or int, optional
-        A column of the batch that names the rows; it is not learned from.
+        A column of the batch with the names of the rows; it is not learned from.
     marks : path, Table or data frame, or a list of these, optional
-        What is known about rows: a table with a column "mark" ("anomaly", "normal", "unsure" or
-        empty) and the column `id`, or "row" with positions in the batch. Rows marked as anomalies
-        or as normal are learned from and not searched. Rows of other tables need all columns.
+        Rows that someone has checked: a table with a column "mark" ("anomaly", "normal", "unsure"
+        or empty) and the column `id`, or "row" with positions in the batch. Rows marked as
+        anomalies or as normal are learned from and not searched. Rows of other tables need all
+        columns.
         A column "source" says which table a row is in: "batch" (or empty) or "normal". Known-normal
         rows marked as anomalies are learned from as such; see `Detection.normal_to_check`.
     ignore : sequence of str or int
@@ -116,8 +117,8 @@ def detect(
         What to do with missing values: impute the usual value and learn where values are missing,
         drop the rows, or raise an error.
     kinds : mapping of str to str, optional
-        What columns are, where they are to be read in another way: "number", "category", "date",
-        "boolean", "text" or "ignore" by name, such as ``{"zip": "category"}``.
+        How to read columns, by name, where the guess would be wrong: "number", "category", "date",
+        "boolean", "text" or "ignore", such as ``{"zip": "category"}``.
     preset : {"recommended", "paper"}
         `QMS22Ensemble`, or `QMS22` with the settings of the paper.
     max_samples : int, optional
@@ -133,11 +134,11 @@ def detect(
     verbose : int
         Above 0 a progress bar is shown on standard error.
     history : path, optional
-        A file that remembers what was found in each batch (see `BatchHistory`); it is made if there
-        is none. Batches that were accepted are known-normal rows too. It holds rows.
+        A file that records what was found in each batch (see `BatchHistory`); it is created if
+        needed. Rows of accepted batches are known-normal rows too. The file contains rows.
     accept : bool
         Whether to accept the batch as known-normal for later searches if its verdict is fine and no
-        row is flagged. It needs `history` and `fdr`.
+        row is flagged. It needs `history`, and cannot be used with `k`.
 
     Returns
     -------

@@ -141,7 +141,7 @@ def _truth_words(known: Cells, new: Cells) -> dict[float, str]:
 
 def _note(changes: Collection[str], table: str, other: str) -> str:
     names = list_some([repr(name) for name in changes])
-    return f"{table} writes {names} in another way than {other}; the values are compared"
+    return f"{table} writes {names} in another format than {other}; the values are compared"
 
 
 def _sample(table: Table, columns: list[str]) -> dict[str, Cells]:

@@ -58,7 +58,9 @@ def score(
     model = _load(model)
     encoder, detector = model.encoder, model.detector
     if encoder is None:
-        raise ValueError("the model has no encoder for tables; save one by 'qms22 detect'")
+        raise ValueError(
+            "the model has no encoder for tables; save one with 'qms22 detect --save-model'"
+        )
     if not isinstance(encoder, TabularEncoder):
         raise ValueError(
             f"the encoder of the model is a {type(encoder).__name__}, which cannot read tables; "
@@ -73,14 +75,14 @@ def score(
     source = open_table(table)
     if is_large(source):
         warn_user(
-            f"{source.name} would take much of the memory there is, and is read part by part",
+            f"{source.name} is too large to hold in memory, and is read part by part",
         )
     else:
         source = source.load()
     source.check()
     known = [column.name for column in encoder.columns_]
     id_name = check_id(source, id)
-    aligned = align_table(source, known, "the model", [*encoder.ignore, str(id_name)])
+    aligned = align_table(source, known, "the model", [*encoder.ignored_, str(id_name)])
     if id_name is not None:
         id_name = aligned.renamed.get(id_name, id_name)
     source, rewritten = match_model(aligned.table, encoder)

@@ -75,5 +75,5 @@ def score_rows(
             odd.put(first + usable, of_chunk)
             show(end, f"{end / (time.perf_counter() - began):,.0f} rows/s")
     if np.isnan(scores).all():
-        raise ValueError("every unlabeled row has missing values; impute them instead")
+        raise ValueError("every row to search has missing values; impute them instead")
     return scores, odd

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
 from qms22.decisions.curve import OutlierBound
-from qms22.decisions.moved_columns import MOST_COMPARED, ColumnPair, MovedColumn, compare_columns
+from qms22.decisions.moved_columns import MOST_COMPARED, ColumnPair, compare_columns
 from qms22.decisions.verdict import Verdict, judge_batch
 from qms22.detection.calendar_columns import is_counter, says_when
 from qms22.tables import TabularEncoder
@@ -49,13 +48,13 @@ def judge_tables(
         only columns are compared.
     """
     pairs = pair_columns(encoder, normal, batch, ignore)
-    verdict = judge_batch(compare_columns(pairs), n_scored, bound=bound, confidence=CONFIDENCE)
-    advice = verdict.advice
-    for name in encoder.ignore:
-        # The encoder has done so.
-        done = f"{name!r} was left out "
-        advice = tuple(text.replace(f"leave out {name!r} ", done) for text in advice)
-    return replace(verdict, advice=advice)
+    return judge_batch(
+        compare_columns(pairs),
+        n_scored,
+        bound=bound,
+        confidence=CONFIDENCE,
+        left_out=encoder.ignored_,
+    )
 
 
 def pair_columns(
@@ -79,7 +78,7 @@ def pair_columns(
     pairs = (
         _pair(cells[0][name], cells[1][name])
         for name in names
-        if name in asked or not _is_about_time(cells[0][name], cells[1][name], encoder.ignore)
+        if name in asked or not _is_about_time(cells[0][name], cells[1][name], encoder.ignored_)
     )
     return [pair for pair in pairs if pair is not None]
 
@@ -90,14 +89,6 @@ def _is_about_time(normal: Cells, batch: Cells, left_out: Collection[str]) -> bo
         return True
     is_left_out = normal.name in left_out and normal.form == batch.form == "number"
     return is_left_out and is_counter(normal.values) and is_counter(batch.values)
-
-
-def unnamed_moves(verdict: Verdict) -> tuple[MovedColumn, ...]:
-    """Return the columns that moved and that the sentence of a verdict does not name."""
-    sentence = str(verdict)
-    return tuple(
-        column for column in verdict.moved if f"{column.name} ({column.change})" not in sentence
-    )
 
 
 def _pair(normal: Cells, batch: Cells) -> ColumnPair | None:

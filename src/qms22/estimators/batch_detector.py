@@ -262,8 +262,7 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         check_path("checkpoint", self.checkpoint)
         if self.checkpoint is not None and self.random_state is None:
             raise ValueError(
-                "with random_state=None a fit differs each time and cannot go on from a "
-                "checkpoint; give an int"
+                "a checkpoint needs the same random numbers each time; give random_state an int"
             )
         return options
 

@@ -176,8 +176,8 @@ class DecisionsMixin:
         self._check_batch()
         if self._ruler is None:
             raise ValueError(
-                f"{type(self).__name__} ranks rows and has no p-values and flags; use "
-                "QMS22Ensemble, which scores known-normal rows as it scores the batch"
+                f"{type(self).__name__} ranks rows and has neither p-values nor flags; "
+                "use QMS22Ensemble"
             )
         return self._ruler
 

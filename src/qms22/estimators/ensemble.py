@@ -40,7 +40,7 @@ from qms22.estimators.learning import (
     learn_similarity,
 )
 from qms22.estimators.marks import NO_MARKS, Marks
-from qms22.estimators.suspicious_normals import SuspiciousNormalsMixin
+from qms22.estimators.suspicious_normal import SuspiciousNormalsMixin
 from qms22.estimators.views import (
     DistanceView,
     ForestView,

@@ -70,7 +70,7 @@ class Marks:
         for name, rows in checked.items():
             if len(rows) and not has_batch:
                 raise ValueError(
-                    f"{name} helps to search a batch, and there is none; pass the batch as "
+                    f"{name} needs a batch to search; pass it as "
                     f"fit(X, unlabeled=batch, {name}=rows)"
                 )
         return cls(*checked.values())

@@ -1,4 +1,4 @@
-"""Ensembles from model files: the translation of earlier formats, and checks of their arrays.
+"""Ensembles from model files: checks of their arrays.
 
 A model file can hold any numbers, and compiled code follows those of a forest from node to node:
 they are checked before a row is scored.
@@ -7,13 +7,11 @@ they are checked before a row is scored.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._cpm.members import MemberFunctions
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.forest import MOST_BINS, Forest
 from qms22.estimators.held_out import HeldOutScores
@@ -23,43 +21,11 @@ from qms22.estimators.views import (
     DistancePart,
     DistanceView,
     ForestView,
-    MembersPart,
     MembersView,
     SimilarityView,
 )
 
 _LAST_BIN = MOST_BINS - 1
-
-
-@dataclass(frozen=True)
-class Split:
-    """What an ensemble of the formats 1 to 3 learned with one part of T held out.
-
-    Parameters
-    ----------
-    members : MemberFunctions
-    of_members : HeldOutScores
-    references : ndarray of shape (n_references, p)
-    of_distances : HeldOutScores
-    """
-
-    members: MemberFunctions
-    of_members: HeldOutScores
-    references: NDArray[Any]
-    of_distances: HeldOutScores
-
-
-def translate_splits(detector: QMS22Ensemble) -> None:
-    """Replace the splits of an ensemble of the formats 1 to 3 by views that score alike."""
-    parts = detector.__dict__
-    splits, weight = parts.pop("splits_"), parts.pop("weight_")
-    members = tuple(MembersPart(split.members, split.of_members) for split in splits)
-    distances = tuple(DistancePart(split.references, split.of_distances) for split in splits)
-    detector.views_ = {
-        "members": MembersView(parts.pop("_scaler"), members),
-        "distances": DistanceView(parts.pop("_distance_scaler"), distances),
-    }
-    detector.weights_ = {"members": weight, "distances": 1.0 - weight}
 
 
 def check_views(detector: QMS22Ensemble) -> None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from qms22.decisions.curve import Curve
-    from qms22.decisions.moved_columns import MovedColumn
     from qms22.decisions.verdict import Verdict
 
 # Positions of the columns of `PageContent.results`; their names may differ.
@@ -102,8 +101,6 @@ class PageContent:
         How the scores were made.
     verdict : Verdict, optional
         On the batch as a whole.
-    moved : sequence of MovedColumn
-        Columns that moved and that the sentence of the verdict does not name.
     answer : str
         How many rows are flagged: a sentence.
     remark : str
@@ -141,7 +138,6 @@ class PageContent:
     columns: Sequence[Mapping[str, str]] = ()
     facts: Mapping[str, str] = field(default_factory=dict)
     verdict: Verdict | None = None
-    moved: Sequence[MovedColumn] = ()
     answer: str = ""
     remark: str = ""
     findings: Sequence[PageFinding] = ()

@@ -12,7 +12,7 @@ _MOST_BATCHES = 40
 _STEP = 22
 _HIGHEST = 48.0
 
-_WORDS = {"fine": "no alarm", "anomalies": "anomalies", "drift": "drift"}
+_DECISIONS = ("fine", "anomalies", "drift")
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class HistoryBar:
     def decision(self) -> str:
         """The verdict: "fine", "anomalies", "drift" or "none"."""
         decision = str(self.entry["decision"])
-        return decision if decision in _WORDS else "none"
+        return decision if decision in _DECISIONS else "none"
 
     @property
     def words(self) -> str:
         """The verdict in words."""
-        return _WORDS.get(self.decision, "no verdict")
+        return "no verdict" if self.decision == "none" else self.decision
 
     @property
     def title(self) -> str:

@@ -42,7 +42,7 @@ def _html(content: PageContent) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["visible"] = visible
-    environment.filters["count"] = lambda number: f"{number:,}".replace(",", "\N{THIN SPACE}")
+    environment.filters["count"] = "{:,}".format
     environment.filters["certainty"] = certainty
     environment.filters["rarity"] = rarity
     # uPlot has 50 kB, Chart.js 200 kB and Plotly 4 MB. It is fast enough to redraw at every step of

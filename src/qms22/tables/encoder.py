@@ -69,6 +69,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     columns_ : tuple of ColumnInfo
         Name, kind, note and outputs of every column.
+    ignored_ : tuple of str
+        Columns that were left out: those of `ignore`, and in a search those that only say when a
+        row was made.
     groups_ : dict from str to tuple of int
         For each column that is used, its columns in the matrix.
     typical_ : dict from str to str
@@ -91,8 +94,6 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> encoder.transform(pd.DataFrame({"color": ["green"], "size": [2.0]}))
     array([[2., 0., 0., 1.]])
     """
-
-    kinds: Mapping[str, str] | None = None  # of encoders in earlier model files
 
     def __init__(
         self,
@@ -146,6 +147,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_any_used([plan for plan, _ in planned], len(columns[0].values))
         if self.missing == "error":
             self._check_cells([typed for plan, typed in planned if plan.outputs])
+        self.ignored_ = tuple(self.ignore)
         # Plain values, so that model files need no classes of this package.
         self._plans = tuple(asdict(plan) for plan, _ in planned)
         return {typed.name: typed for _, typed in planned}
@@ -159,7 +161,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             The reasons by column, or by part of a date: "sold (days)", "sold (hour)" or "sold
             (weekday)".
         """
-        self.ignore = (*self.ignore, *notes)
+        self.ignored_ = (*self.ignored_, *notes)
         self._plans = tuple(asdict(plan.leave_out(notes)) for plan in self._all_plans())
         if not self.groups_:
             note = next(iter(notes.values()))

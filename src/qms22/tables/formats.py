@@ -184,7 +184,7 @@ def _join(tables: list[Table]) -> Table:
     if len(tables) == 1:
         return tables[0]
     if any(isinstance(table, FrameTable) for table in tables):
-        raise ValueError("a list of tables may not hold data frames; join them by pandas.concat")
+        raise ValueError("a list of tables cannot hold data frames; join them with pandas.concat")
     return join_tables(tables)
 
 

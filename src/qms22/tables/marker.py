@@ -98,7 +98,7 @@ def split_marked(
     if is_normal.all():
         raise ValueError(
             f"column {marker!r} of {name} marks all {len(table)} rows as normal "
-            f"({_quoted(sorted(wanted))}), which leaves none to search; give it another value, or "
+            f"({_quoted(sorted(wanted))}), so no row is left to search; use another value, or "
             "none, in the rows to search"
         )
     rest = table.drop(columns=marker)

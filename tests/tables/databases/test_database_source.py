@@ -273,7 +273,7 @@ def test_places_that_cannot_be_written(tmp_path: Path, parts: list[pd.DataFrame]
     for place, message in (
         (DatabasePlace("sqlite", str(tmp_path / "o.db")), "names no table to write; add #"),
         (DatabasePlace("sqlite", str(tmp_path / "o.db"), "SELECT 1"), "names no table to write"),
-        (DatabasePlace("sqlite", str(tmp_path / "no" / "o.db"), "t"), "there is no directory"),
+        (DatabasePlace("sqlite", str(tmp_path / "no" / "o.db"), "t"), "the directory"),
     ):
         with pytest.raises(ValueError, match=message):
             write_database(place, parts)

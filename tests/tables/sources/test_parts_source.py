@@ -190,7 +190,7 @@ def test_faults(tmp_path: Path) -> None:
         r"holds tables of several formats \(0\.csv, a\.parquet\); name": tmp_path,
         r"other\.csv has no column in common with .*0\.csv": [*paths, other],
         "a list of tables is empty": [],
-        "may not hold data frames; join them": [open_table(people()), paths[0]],
+        "cannot hold data frames; join them": [open_table(people()), paths[0]],
         r"0\.csv is neither a workbook nor an archive; leave out '#x'": f"{paths[0]}#x",
         "there is no file": f"{tmp_path / 'none.xlsx'}#x",
     }

@@ -221,7 +221,7 @@ class PresenceCheck(ColumnCheck):
         cells = rows[self.columns[0]]
         codes = self.codes(cells)[places].tolist()
         counts, n = self.reference.counts, self.reference.n
-        kind = "a date" if cells.form == "date" else "a number"
+        kind = {"date": "a date", "boolean": "true or false"}.get(cells.form, "a number")
         kind = kind if counts[0] else "no value"
         return [
             f"{begin}; normal rows have {kind}"

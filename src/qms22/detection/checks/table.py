@@ -142,7 +142,7 @@ class TableChecks:
         self.names = tuple(
             column.name
             for column in encoder.columns_
-            if column.outputs or (column.kind == "constant" and column.name not in encoder.ignore)
+            if column.outputs or (column.kind == "constant" and column.name not in encoder.ignored_)
         )
         outputs = set(encoder.get_feature_names_out())
         self._dates = tuple(name for name in self.names if f"{name} (days)" in outputs)

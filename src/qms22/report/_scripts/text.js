@@ -17,7 +17,7 @@ function shortened(text, length) {
 }
 
 function countText(number) {
-  return number.toLocaleString("en").replaceAll(",", "\u2009");
+  return number.toLocaleString("en");
 }
 
 function plural(number, noun) {
@@ -42,7 +42,7 @@ function dateText(seconds) {
   return text.slice(0, 16).replace("T", " ");
 }
 
-// A text that a spreadsheet would run as a formula gets an apostrophe, as in `cli/csv_text.py`.
+// A text that a spreadsheet would run as a formula gets an apostrophe, as in `detection/csv_text.py`.
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const PLAIN_NUMBER = /^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i;
 

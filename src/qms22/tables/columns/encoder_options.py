@@ -38,6 +38,6 @@ def check_array_like(table: Any) -> None:
     """Raise ValueError for a list of dicts, all of which scikit-learn's message would print."""
     if isinstance(table, list | tuple) and any(isinstance(row, Mapping) for row in table[:1]):
         raise ValueError(
-            "a table must be a data frame or an array; got a list of dicts, so make one by "
+            "a table must be a data frame or an array; got a list of dicts; make one with "
             "pandas.DataFrame"
         )

@@ -136,7 +136,9 @@ def _plan_levels(
     n_missing = int(np.count_nonzero(typed.missing)) if gaps else 0
     most = MISSING if n_missing > max(counts.values()) else _first(counts)
     note = f"{len(counts)} level{'s' if len(counts) > 1 else ''}"
-    note += f", of which {len(pooled)} are pooled" if pooled else ""
+    note += (
+        f", of which {len(pooled)} {'is' if len(pooled) == 1 else 'are'} pooled" if pooled else ""
+    )
     note += ", with new ones" if bare.is_open else ""
     return replace(
         bare,

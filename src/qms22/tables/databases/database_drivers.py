@@ -183,7 +183,7 @@ def opened(place: DatabasePlace, *, new: bool = False) -> Iterator[Database]:
         raise
     except ModuleNotFoundError as error:
         raise ImportError(
-            f"{place.database} needs a driver that is not installed ({error}); install it by pip"
+            f"{place.database} needs a driver that is not installed ({error}); install it with pip"
         ) from error
     except ImportError:
         raise

@@ -90,7 +90,7 @@ def check_new_table(place: DatabasePlace) -> None:
         raise ValueError(f"{place.name} names no table to write; add #, then a new table's name")
     if place.path is not None and not place.path.exists():
         if not place.path.parent.is_dir():
-            raise ValueError(f"{place.name}: there is no directory {place.path.parent}")
+            raise ValueError(f"{place.name}: the directory {place.path.parent} does not exist")
         return
     with opened(place) as database:
         if place.what.lower() in _without_case(database.tables()):

@@ -17,15 +17,15 @@ _SUMMARY = re.compile(
     re.IGNORECASE,
 )
 _MOST_FOOTER_LINES = 20
-# Of a file with more such rows nobody can say what they mean.
+# With a larger share of irregular rows than this the file is ambiguous, and is refused.
 _MOST_SHORT, _MOST_LONG = 0.5, 0.2
 
 
 def find_footer(tail: str, dialect: Dialect) -> str:
-    """Return the end of a text that is no part of the table; empty if there is none.
+    """Return the footer of a text, which is no part of the table; empty if there is none.
 
-    That are rows without any text, sums ("Total,,,123") and remarks ("Exported on 1 May"), which
-    have one cell with words.
+    A footer has empty rows, sums ("Total,,,123") and remarks ("Exported on 1 May"), which have one
+    cell with words.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Repair:
         Raises
         ------
         ValueError
-            At the end, if so many rows are of another width that their sense is not clear.
+            At the end, if too many rows have another width than the header.
         """
         width = len(self._dialect.names)
         for line, row in rows:

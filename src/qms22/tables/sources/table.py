@@ -421,7 +421,7 @@ class FrameTable(Table):
 
         supported = as_narwhals(frame, name)
         if supported is None:
-            remedy = "make one by pandas.DataFrame" if isinstance(frame, Iterable) else "give one"
+            remedy = "make one with pandas.DataFrame" if isinstance(frame, Iterable) else "give one"
             raise ValueError(
                 f"a table must be a path or a data frame; got {type(frame).__name__}, so {remedy}"
             )

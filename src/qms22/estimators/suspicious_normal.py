@@ -74,7 +74,7 @@ class SuspiciousNormalsMixin:
             scores[others] = as_host(self._scores(SelectedRows(normal, others)))
         return scores
 
-    def suspicious_normals(self, k: int | None = None) -> NDArray[np.intp]:
+    def suspicious_normal(self, k: int | None = None) -> NDArray[np.intp]:
         """Return positions of known-normal rows that may not be normal, most suspicious first.
 
         Outliers among the known-normal rows hide outliers like them: with 5 % of them `flag` finds
@@ -122,7 +122,7 @@ class SuspiciousNormalsMixin:
         >>> S[:10] += 6
         >>> T[[7, 17, 77]] += 6
         >>> detector = QMS22Ensemble(random_state=0).fit(T, unlabeled=S)
-        >>> sorted(detector.suspicious_normals().tolist())
+        >>> sorted(detector.suspicious_normal().tolist())
         [7, 17, 77]
         """
         if k is None:

@@ -1,4 +1,4 @@
-"""Results of commands in files (CSV, Parquet, JSON, JSON Lines, Excel) and databases."""
+"""Results in files (CSV, Parquet, JSON, JSON Lines, Excel) and databases."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qms22.cli.csv_text import csv_lines
+from qms22.detection.csv_text import csv_lines
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
@@ -41,13 +41,17 @@ def write_tables(tables: Iterable[pd.DataFrame], path: Path | DatabasePlace) -> 
 
         return write_database(path, tables)
     writers = {
+        ".csv": _write_csv,
         ".parquet": _write_parquet,
         ".json": _write_json,
         ".jsonl": _write_json_lines,
         ".xlsx": _write_excel,
     }
+    write = writers.get(path.suffix.lower())
+    if write is None:
+        raise ValueError(f"{path} must end in {', '.join(list(writers)[:-1])} or .xlsx")
     with atomic_path(path) as temporary:
-        writers.get(path.suffix.lower(), _write_csv)(tables, temporary)
+        write(tables, temporary)
 
 
 def check_sheet_size(path: Path | DatabasePlace | None, source: Table) -> None:
@@ -60,7 +64,7 @@ def check_sheet_size(path: Path | DatabasePlace | None, source: Table) -> None:
 def _check_sheet_rows(n_rows: int) -> None:
     if n_rows > MOST_SHEET_ROWS:
         raise ValueError(
-            f"a sheet of Excel holds {MOST_SHEET_ROWS} rows below its header, not {n_rows}; "
+            f"an Excel sheet holds {MOST_SHEET_ROWS:,} rows below its header, not {n_rows:,}; "
             "write a .csv or .parquet file, or only the flagged rows"
         )
 
@@ -135,8 +139,8 @@ def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame]) -> None:
         if not n_rows:
             if table.shape[1] > _MOST_SHEET_COLUMNS:
                 raise ValueError(
-                    f"a sheet of Excel holds {_MOST_SHEET_COLUMNS} columns, and there are "
-                    f"{table.shape[1]}; write a .csv or .parquet file"
+                    f"an Excel sheet holds {_MOST_SHEET_COLUMNS:,} columns, and there are "
+                    f"{table.shape[1]:,}; write a .csv or .parquet file"
                 )
             for at, name in enumerate(table.columns):
                 sheet.write_string(0, at, str(name), bold)
