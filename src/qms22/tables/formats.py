@@ -18,7 +18,15 @@ from qms22.tables.databases.database_source import read_query
 from qms22.tables.sources.archive import ZIP_START, archived_tables, is_workbook
 from qms22.tables.sources.compressed import TableFile
 from qms22.tables.sources.csv_file import read_csv
-from qms22.tables.sources.found_files import find_files
+from qms22.tables.sources.found_files import (
+    ARROW,
+    JSON,
+    JSON_LINES,
+    PARQUET,
+    TEXT,
+    find_files,
+    split_suffix,
+)
 from qms22.tables.sources.json_file import read_json, read_json_lines
 from qms22.tables.sources.keel_file import read_keel
 from qms22.tables.sources.parts import join_tables
@@ -30,7 +38,6 @@ from qms22.tables.sources.rows import (
     Rows,
     StreamRows,
 )
-from qms22.tables.sources.suffixes import ARROW, JSON, JSON_LINES, PARQUET, TEXT, split_suffix
 from qms22.tables.sources.table import FrameTable, Table
 from qms22.tables.sources.text_encoding import SAMPLE, looks_binary
 from qms22.tables.sources.workbook import RATIO, read_sheet, visible_sheets

@@ -89,10 +89,8 @@ class ColumnPlan:
 
     @classmethod
     def load(cls, saved: Mapping[str, Any]) -> ColumnPlan:
-        """Return a plan from what `dataclasses.asdict` made of it, also in earlier versions."""
-        dates, numbers = saved["date_format"], saved.get("number_format")
-        if isinstance(dates, str):  # what comes first, or "iso"; up to model format 4
-            dates = {"month_first": "-./" if dates == "month" else ""} if dates else None
+        """Return a plan from what `dataclasses.asdict` made of it."""
+        dates, numbers = saved["date_format"], saved["number_format"]
         return cls(
             **{
                 **saved,

@@ -63,7 +63,7 @@ def to_numbers(cells: Cells, form: Form, read: Reader) -> Cells:
 
 def are_truths(levels: Sequence[str]) -> bool:
     """Return whether there are levels, and all of them are true or false in words."""
-    return bool(levels) and {text.strip().lower() for text in levels} <= BOOLEANS.keys()
+    return bool(levels) and all(text.strip().lower() in BOOLEANS for text in levels)
 
 
 def read_booleans(texts: Sequence[str]) -> NDArray[np.float64]:

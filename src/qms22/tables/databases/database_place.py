@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from qms22.tables.sources.suffixes import TEXT
+from qms22.tables.sources.found_files import TEXT
 
 # Suffixes of database files that do not exist yet; of others the first bytes decide.
 _SUFFIXES = {

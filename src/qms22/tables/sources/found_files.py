@@ -1,4 +1,4 @@
-"""The files that a path, a pattern or a directory stands for."""
+"""The files that a path, a pattern or a directory stands for, and the suffixes of tables."""
 
 from __future__ import annotations
 
@@ -8,8 +8,30 @@ from glob import glob, has_magic
 from pathlib import Path
 from urllib.parse import unquote
 
-from qms22.tables.sources.suffixes import FORMATS, split_suffix
 from qms22.tables.texts.words import list_some
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+PARQUET = (".parquet", ".pq", ".parq")
+ARROW = (".arrow", ".feather", ".ipc", ".arrows")
+TEXT = (".csv", ".tsv", ".tab", ".txt", ".psv")
+KEEL = (".arff", ".dat")
+EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+JSON_LINES = (".jsonl", ".ndjson")
+JSON = (".json", *JSON_LINES)
+
+# The format that a suffix stands for.
+FORMATS = {
+    suffix: name
+    for name, suffixes in {
+        "Parquet": PARQUET,
+        "Arrow": ARROW,
+        "text": TEXT,
+        "KEEL": KEEL,
+        "Excel": EXCEL,
+        "JSON": JSON,
+    }.items()
+    for suffix in suffixes
+}
 
 
 @dataclass(frozen=True)
@@ -107,3 +129,11 @@ def _keys(path: Path, folder: Path) -> dict[str, str]:
     """Return the columns that the directories between a folder and a file name."""
     parts = [part.partition("=") for part in path.relative_to(folder).parts[:-1]]
     return {unquote(key): unquote(value) for key, mark, value in parts if key and mark}
+
+
+def split_suffix(path: Path) -> tuple[str, str]:
+    """Return a file's name without suffix, and its suffix, both without that of a compression."""
+    name = Path(path.name)
+    if name.suffix.lower() in COMPRESSED:
+        name = Path(name.stem)
+    return name.stem, name.suffix.lower()
