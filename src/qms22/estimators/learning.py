@@ -42,7 +42,7 @@ _FARTHEST = 1024.0
 
 # Trees of a forest: as many as make this number of rows in all, between the two limits. With many
 # rows fewer trees are as good, and the time of a fit stays bounded.
-_ROWS_OF_ALL_TREES = 1_400_000
+_ROWS_OF_ALL_TREES = 1_000_000
 _FEWEST_TREES, _MOST_TREES = 100, 200
 
 
