@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.arrays import as_host
-from qms22._runtime.chunks import row_chunks
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_top
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
@@ -63,10 +62,9 @@ class SuspiciousNormalsMixin:
         suspicious, and none of them stands above the others by chance.
         """
         learned = LearnedRows.of(self._known, self._of_learned)
-        scores: NDArray[np.float64] = as_host(self._scores(normal))
-        for part in row_chunks(normal.shape):
-            rows = as_host(normal.read(part))
-            scores[part] = self._of_batch.replace(learned.replace(scores[part], rows), rows)
+        keys = _keys(normal)
+        of_learned = learned.replace_keyed(as_host(self._scores(normal)), keys)
+        scores: NDArray[np.float64] = self._of_batch.replace_keyed(of_learned, keys)
         return scores
 
     def suspicious_normals(self, k: int | None = None) -> NDArray[np.intp]:
@@ -134,9 +132,7 @@ class SuspiciousNormalsMixin:
         if len(scores) < len(normal) and chosen.size:
             # The places of the rows in T, by their values.
             learned = LearnedRows.of(self._known[chosen], scores[chosen])
-            scores = np.full(len(normal), -np.inf)
-            for part in row_chunks(normal.shape):
-                scores[part] = learned.replace(scores[part], as_host(normal.read(part)))
+            scores = learned.replace_keyed(np.full(len(normal), -np.inf), _keys(normal))
             chosen = np.flatnonzero(np.isfinite(scores))
         return chosen[np.argsort(-scores[chosen], kind="stable")]
 
@@ -155,14 +151,18 @@ class SuspiciousNormalsMixin:
         """Scores of the rows of the batch, by their values."""
         batch = self._batch
         assert batch is not None
-        keys = [hash_rows(as_host(batch.read(part))) for part in row_chunks(batch.shape)]
-        return LearnedRows.of_equal(np.concatenate(keys), as_host(self.unlabeled_scores_))
+        return LearnedRows.of_equal(_keys(batch), as_host(self.unlabeled_scores_))
 
     @cached_property
     def _of_learned(self) -> NDArray[np.float64]:
         """Scores of the rows that were learned from, in the order in which they were."""
         known = KnownRows(self._known, self._held_out, self._n_marked)
         return score_known(self.views_, self.weights_, known)
+
+
+def _keys(rows: LazyRows) -> NDArray[np.uint64]:
+    """Compute the hashes of rows, where they are."""
+    return np.concatenate(rows.map(hash_rows))
 
 
 def score_known(
