@@ -149,6 +149,7 @@ def measure(make: MakeTable, n_rows: int, n_normal: int, max_samples: int | str)
 )
 @click.option("--workers", default=2, show_default=True, help="Worker processes, of one thread.")
 @click.option("--rows", multiple=True, type=int, default=(1_000_000, 10_000_000))
+@click.option("--normal", default=1_000_000, show_default=True, help="Known-normal rows.")
 @click.option(
     "--draw", type=int, help="Rows of each table to learn from; by default the detector's."
 )

@@ -107,6 +107,13 @@ def test_scores_do_not_depend_on_the_parts() -> None:
     np.testing.assert_array_equal(one, many)
 
 
+def test_repeated_rows_count_if_all_rows_are_drawn() -> None:
+    normal, batch = (table.drop(columns="id") for table in make_tables())
+    batch = pd.concat([batch, batch.iloc[[50] * 5]], ignore_index=True)
+    found = check(normal, batch)
+    assert "6 times" in str(found.reasons[50]) or found.scores[50] > found.scores[51:100].max()
+
+
 def test_how_often_a_normal_row_is_there_does_not_count() -> None:
     """Or else repeated normal rows would score higher than the same rows of the batch."""
     normal, batch = make_tables(n_normal=200)

@@ -55,8 +55,7 @@ class ClusterDetection(Detection):
         -------
         dask.dataframe.DataFrame, ray.data.Dataset or pyspark.sql.DataFrame
             The values are those of this object. The workers score the rows again when the table is
-            computed, so that no row goes through this process. "p_value" is missing for the preset
-            "paper".
+            computed, unless all rows were drawn. "p_value" is missing for the preset "paper".
         """
         source = self.source
         changes: list[Callable[[pd.DataFrame], pd.DataFrame]] = []
@@ -72,6 +71,7 @@ class ClusterDetection(Detection):
         assert self.checks is not None
         results = _Results(
             TableScorer(self.encoder, self.detector, self.checks),
+            self.scores if source.is_drawn_whole else None,
             None if self.comparison is None else self.comparison.ruler,
             np.flatnonzero(self.flagged),
             self._marked,
@@ -119,13 +119,14 @@ def detect(
                 "process; use qms22.detect with a file"
             )
     is_auto = max_samples == "auto"
+    drawn: Any = None if is_auto else max_samples
+    most_drawn = DEFAULT_DRAW if is_auto else _ALL if drawn is None else drawn
     tables = [
-        open_cluster_table(table, name, DEFAULT_DRAW if is_auto else _ALL)
+        open_cluster_table(table, name, most_drawn)
         for table, name in ((normal, "the normal frame"), (batch, "the batch"))
     ]
     if max_samples is None:
         _warn_of_all(*tables)
-    drawn: Any = None if is_auto else max_samples
     found = qms22.detection.detect(*tables, max_samples=drawn, **options)
     return ClusterDetection(**{each.name: getattr(found, each.name) for each in fields(found)})
 
@@ -236,6 +237,8 @@ class _Results:
     Parameters
     ----------
     scorer : TableScorer
+    scores : ndarray or None
+        Those of the whole batch, if it was drawn whole: scores of repeated rows depend on all.
     ruler : Ruler or None
     flagged, marked : ndarray of int
         Positions of the flagged rows, ascending, and of those that are not searched.
@@ -246,6 +249,7 @@ class _Results:
     """
 
     scorer: TableScorer
+    scores: NDArray[np.float64] | None
     ruler: Ruler | None
     flagged: NDArray[np.intp]
     marked: NDArray[np.intp]
@@ -255,7 +259,7 @@ class _Results:
     def add(self, number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Yield the chunks of a part with their results."""
         for chunk in numbered(number, chunks, self.starts):
-            scores = self._scores(chunk)
+            scores = self._score(chunk) if self.scores is None else self.scores[chunk.index]
             scores[np.isin(chunk.index, self.marked)] = np.nan
             p_values = np.full(len(chunk), np.nan)
             if self.ruler is not None:
@@ -263,7 +267,7 @@ class _Results:
             flagged = np.isin(chunk.index, self.flagged)
             yield chunk.assign(score=scores, p_value=p_values, flagged=flagged)
 
-    def _scores(self, chunk: pd.DataFrame) -> NDArray[np.float64]:
+    def _score(self, chunk: pd.DataFrame) -> NDArray[np.float64]:
         """Score rows, some at a time; NaN for those that are dropped."""
         n_rows = rows_per_chunk(len(self.scorer.encoder.typical_row_))
         parts = [np.empty(0)]

@@ -79,6 +79,11 @@ class ClusterTable(TableSource):
         return sum(self._sizes.values())
 
     @property
+    def is_drawn_whole(self) -> bool:
+        """Whether all rows are brought to this process to learn from."""
+        return self.most_drawn is not None and self.n_rows <= self.most_drawn
+
+    @property
     def n_bytes(self) -> int:
         """Approximate size of the values."""
         return 8 * self.n_rows * len(self.names)
