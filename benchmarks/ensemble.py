@@ -26,13 +26,19 @@ from sklearn.ensemble import IsolationForest
 from qms22 import QMS22, QMS22Ensemble
 from qms22.datasets import list_keel, load_keel
 
+# Rows and features.
+SIZES = (
+    *((n, 10) for n in (2_000, 10_000, 60_000, 300_000, 1_000_000, 4_000_000)),
+    *((10_000, p) for p in (50, 200)),
+)
+
 Work = Callable[[np.ndarray, np.ndarray], Any]
 Row = tuple[str, str, int, int, str, float]
 
-# Fits and scores of the batch.
+# Fits and scores of the batch; flags where there are any.
 DETECTORS: dict[str, Work] = {
-    "QMS22Ensemble": lambda normal, batch: QMS22Ensemble(random_state=0).fit(
-        normal, unlabeled=batch
+    "QMS22Ensemble": lambda normal, batch: (
+        QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch).flag()
     ),
     "QMS22": lambda normal, batch: QMS22(random_state=0).fit(normal, unlabeled=batch),
     "IsolationForest": lambda normal, batch: (
@@ -68,17 +74,17 @@ def keel() -> list[Row]:
     return rows
 
 
-def growth(sizes: list[int], repeats: int) -> list[Row]:
-    """Fit and score Gaussian rows of ten features, a fifth of them unlabeled, 1 % outliers."""
+def growth(sizes: list[tuple[int, int]], repeats: int) -> list[Row]:
+    """Fit and score Gaussian rows and features, a fifth of them unlabeled, 1 % outliers."""
     rows: list[Row] = []
-    for n in track(sizes, "growth with n", console=Console(stderr=True)):
+    for n, p in track(sizes, "growth with n", console=Console(stderr=True)):
         rng = np.random.default_rng(0)
-        normal, batch = rng.normal(size=(n - n // 5, 10)), rng.normal(size=(n // 5, 10))
+        normal, batch = rng.normal(size=(n - n // 5, p)), rng.normal(size=(n // 5, p))
         batch[: n // 100] *= 2
         best = compare(normal, batch, ["IsolationForest", "QMS22Ensemble"], repeats)
-        rows += [("growth", "gaussian", n, 10, *measured) for measured in best.items()]
+        rows += [("growth", "gaussian", n, p, *measured) for measured in best.items()]
         console.print(
-            f"{n:>9,} rows: Isolation Forest {best['IsolationForest']:6.2f} s, ensemble "
+            f"{n:>9,} rows of {p:>3}: Isolation Forest {best['IsolationForest']:6.2f} s, ensemble "
             f"{best['QMS22Ensemble']:6.2f} s, "
             f"{best['QMS22Ensemble'] / best['IsolationForest']:.2f} times"
         )
@@ -88,11 +94,10 @@ def growth(sizes: list[int], repeats: int) -> list[Row]:
 @click.command()
 @output_option("ensemble.csv")
 @click.option("--repeats", default=3, show_default=True, help="Of the growth; the best counts.")
-@click.option("--largest", default=1_000_000, show_default=True, help="Rows, at most.")
+@click.option("--largest", default=4_000_000, show_default=True, help="Rows, at most.")
 def main(output: Path, repeats: int, largest: int) -> None:
     """Measure, print and write."""
-    sizes = [n for n in (2_000, 60_000, 300_000, 1_000_000) if n <= largest]
-    rows = growth(sizes, repeats)
+    rows = growth([size for size in SIZES if size[0] <= largest], repeats)
     if "QMS22_KEEL" in os.environ:
         rows += keel()
         totals = {

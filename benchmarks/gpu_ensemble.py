@@ -75,12 +75,11 @@ def measure_views(n: int, repeats: int) -> dict[str, float]:
     references = rng.normal(size=(N_REFERENCES, N_FEATURES))
     draw = rng.normal(size=(2 * N_DRAWN, N_FEATURES))
     forest = fit_forest(draw, (np.arange(2 * N_DRAWN) < N_DRAWN).astype(float), n_threads=8)
-    loaded = forest.load("cuda")
     held_out = HeldOutScores.of(rng.normal(size=4_096))
     works: dict[str, Callable[[], object]] = {
         "distances float64": lambda: mean_log_distances(double, references),
         "distances float32": lambda: mean_log_distances(single, references.astype(np.float32)),
-        "forest of 200 trees": lambda: loaded.score(double),
+        "forest of 200 trees": lambda: forest.score(double),
         "p-values": lambda: held_out.log_p_values(double[:, 0]),
     }
     return {name: seconds(work, repeats + 1) for name, work in works.items()}

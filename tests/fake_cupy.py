@@ -9,6 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qms22._cpm import scaling
+from qms22._cpm.scaling import FeatureScaler
+
 # Functions that work on its arrays as NumPy's do.
 _NAMES = "zeros empty full sort searchsorted where asfortranarray ascontiguousarray"
 
@@ -57,15 +60,17 @@ def fake_cupy(monkeypatch: pytest.MonkeyPatch) -> Any:
     def concatenate(arrays: list[Any]) -> FakeArray:
         return asarray(np.concatenate([array.get() for array in arrays]))
 
+    def scale_rows(X: Any, columns: tuple[Any, ...], limit: float, scaled: Any) -> None:
+        peak, center, factor = columns
+        np.asarray(scaled)[...] = FeatureScaler(peak, center, factor, limit).transform(X.get())
+
+    monkeypatch.setattr(scaling, "scale_rows", scale_rows)
     runtime = SimpleNamespace(getDeviceCount=lambda: 1, CUDARuntimeError=RuntimeError)
     fake = SimpleNamespace(
         ndarray=FakeArray,
         asarray=asarray,
         concatenate=concatenate,
         **{name: of_numpy(name) for name in _NAMES.split()},
-        divide=np.divide,
-        clip=np.clip,
-        minimum=np.minimum,
         cuda=SimpleNamespace(runtime=runtime),
     )
     monkeypatch.setitem(sys.modules, "cupy", fake)

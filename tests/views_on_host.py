@@ -41,11 +41,12 @@ def launch_on_host(
 ) -> None:
     """Stand in for `views._launch`: the same kernels and memory layout, without a GPU."""
     assert 0 <= shared_bytes <= 32 * 1024  # what views_on_host.cpp has
-    assert len(arguments[-1]) == n_rows
+    assert arguments[-1].shape[-1] == n_rows
+    kept = [np.asarray(argument) for argument in arguments]  # also numbers have an address
     passed = [
         ctypes.c_longlong(int(argument))
         if isinstance(argument, np.integer)
-        else ctypes.c_void_p(argument.ctypes.data)
-        for argument in arguments
+        else ctypes.c_void_p(array.ctypes.data)
+        for argument, array in zip(arguments, kept, strict=True)
     ]
     getattr(library(), f"run_{name}")(ctypes.c_longlong(n_rows), *passed)

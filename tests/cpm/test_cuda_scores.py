@@ -73,9 +73,10 @@ def test_gpu_scores_in_any_chunks(n_free: int, monkeypatch: pytest.MonkeyPatch) 
 
 @on_gpu
 @pytest.mark.parametrize("scaling", ["maxabs", "standard", None])
-def test_gpu_scales_to_the_same_bits(scaling: str | None) -> None:
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_gpu_scales_to_the_same_bits(scaling: str | None, order: Literal["C", "F"]) -> None:
     rows = np.random.RandomState(0).normal(3, 1, size=(70_000, 4)) * [1.0, 1e9, 1e-9, 0.0]
-    there = need_cupy().asarray(rows)
+    there = need_cupy().asarray(rows, order=order)
     found, expected = FeatureScaler.learn(there, scaling), FeatureScaler.learn(rows, scaling)
     np.testing.assert_array_equal(found.center, expected.center)
     np.testing.assert_array_equal(found.factor, expected.factor)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from qms22._runtime.arrays import as_host, is_on_gpu
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
 
 TABLES = arrays(
@@ -63,15 +60,6 @@ def test_narrow_rows_are_known_by_their_values() -> None:
     rows = np.random.RandomState(0).normal(size=(50, 2)).astype(np.float32)
     np.testing.assert_array_equal(hash_rows(rows), hash_rows(rows.astype(np.float64)))
     np.testing.assert_array_equal(hash_rows(np.asfortranarray(rows)), hash_rows(rows))
-
-
-def test_rows_on_a_gpu(fake_cupy: Any) -> None:
-    rng = np.random.RandomState(0)
-    rows, scores = rng.normal(size=(60, 3)), rng.uniform(size=60)
-    learned = LearnedRows.of(rows[:40], scores[:40] + 1)
-    there = learned.replace(fake_cupy.asarray(scores), fake_cupy.asarray(rows))
-    assert is_on_gpu(there)
-    np.testing.assert_array_equal(as_host(there), learned.replace(scores, rows))
 
 
 @pytest.mark.parametrize("n_features", [1, 40])

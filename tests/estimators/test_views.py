@@ -20,10 +20,12 @@ from qms22.estimators.cuda.views import (
     nearest_products,
     pack_nodes,
     pack_references,
+    rows_record,
     trees_record,
 )
 from qms22.estimators.forest import fit_forest
-from qms22.estimators.held_out import HeldOutScores
+from qms22.estimators.held_out import HeldOutScores, log_mean
+from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.nearest import mean_log_distances
 
 NEIGHBORS = 16
@@ -63,6 +65,7 @@ def test_records_are_laid_out_as_the_structs() -> None:
     record = trees_record(nodes, np.zeros(4, dtype=np.float32), np.array([0, 4]))
     assert library().size_of(2) == record.itemsize
     assert library().size_of(3) == nodes.itemsize * nodes.shape[1]
+    assert library().size_of(4) == rows_record(np.zeros((3, 2))).itemsize
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -104,13 +107,24 @@ def test_host_forest(gpu_on_host: Any, dtype: str, n_features: int) -> None:
     forest = fit_forest(rows, labels, n_trees=20, seed=3)
     rows = (2 * rows[:77]).astype(dtype)
     expected = forest.score(rows)
-    loaded = forest.load("cuda")
-    assert is_on_gpu(loaded.child)
+    for order in ("C", "F"):
+        found = forest.score(gpu_on_host.asarray(np.asarray(rows, order=order)))
+        assert is_on_gpu(found)
+        assert as_host(found).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("n_features", [1, 5])
+def test_host_learned_rows(gpu_on_host: Any, n_features: int) -> None:
+    rng = np.random.RandomState(0)
+    rows, scores = np.rint(3 * rng.normal(size=(90, n_features))), rng.uniform(size=90)
+    rows[:20] *= -1.0  # among them are negative zeros
+    learned = LearnedRows.of(rows[:40], scores[:40] + 1)
     for order in ("C", "F"):
         there = gpu_on_host.asarray(np.asarray(rows, order=order))
-        for found in (forest.score(there), loaded.score(there)):
-            assert is_on_gpu(found)
-            assert as_host(found).tobytes() == expected.tobytes()
+        np.testing.assert_array_equal(as_host(hash_rows(there)), hash_rows(rows))
+        replaced = learned.replace(gpu_on_host.asarray(scores), there)
+        assert is_on_gpu(replaced)
+        np.testing.assert_array_equal(as_host(replaced), learned.replace(scores, rows))
 
 
 def test_p_values_stay_where_the_scores_are(gpu_on_host: Any) -> None:
@@ -120,7 +134,18 @@ def test_p_values_stay_where_the_scores_are(gpu_on_host: Any) -> None:
     assert type(ruler.ascending) is np.ndarray
     there = ruler.log_p_values(gpu_on_host.asarray(scores))
     assert is_on_gpu(there)
-    np.testing.assert_array_equal(as_host(there), ruler.log_p_values(scores))
+    np.testing.assert_allclose(as_host(there), ruler.log_p_values(scores), rtol=1e-14)
+
+
+def test_means_and_sums_on_a_gpu(gpu_on_host: Any) -> None:
+    rng = np.random.RandomState(0)
+    logarithms = [-rng.exponential(9, size=50) for _ in range(3)]
+    logarithms[1][:9] = logarithms[0][:9]
+    there = log_mean([gpu_on_host.asarray(terms) for terms in logarithms])
+    assert is_on_gpu(there)
+    np.testing.assert_allclose(as_host(there), log_mean(logarithms), rtol=1e-14)
+    total = views.add_weighted(gpu_on_host.asarray(logarithms[0]), 0.3, there)
+    np.testing.assert_array_equal(as_host(total), logarithms[0] + 0.3 * as_host(there))
 
 
 def test_ranks_of_scores_on_a_gpu(gpu_on_host: Any) -> None:
@@ -165,11 +190,22 @@ def test_gpu_forest(dtype: str, n_features: int) -> None:
     forest = fit_forest(rows, labels, n_trees=50, seed=3)
     rows = (2 * rows[:777]).astype(dtype)
     expected = forest.score(rows)
-    loaded = forest.load("cuda")
     for order in ("C", "F"):
-        there = need_cupy().asarray(rows, order=order)
-        for found in (forest.score(there), loaded.score(there)):
-            assert as_host(found).tobytes() == expected.tobytes()
+        found = forest.score(need_cupy().asarray(rows, order=order))
+        assert as_host(found).tobytes() == expected.tobytes()
+
+
+@on_gpu
+@pytest.mark.parametrize("n_features", [1, 12])
+def test_gpu_learned_rows(n_features: int) -> None:
+    cupy, rng = need_cupy(), np.random.RandomState(0)
+    rows, scores = np.rint(9 * rng.normal(size=(900, n_features))), rng.uniform(size=900)
+    learned = LearnedRows.of(rows[:300], scores[:300] + 1)
+    for order in ("C", "F"):
+        there = cupy.asarray(rows, order=order)
+        np.testing.assert_array_equal(as_host(hash_rows(there)), hash_rows(rows))
+        replaced = learned.replace(cupy.asarray(scores), there)
+        np.testing.assert_array_equal(as_host(replaced), learned.replace(scores, rows))
 
 
 @on_gpu

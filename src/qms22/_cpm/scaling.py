@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from qms22._runtime.arrays import array_module, as_host, to_device_of
+from qms22._cpm.cuda.scores import scale_rows
+from qms22._runtime.arrays import array_module, as_host, is_on_gpu, to_device_of
 from qms22._runtime.devices import to_device
 
 # The paper's unit: the largest absolute value among the known-normal rows becomes 255. A standard
@@ -166,12 +167,15 @@ class FeatureScaler:
         self, X: NDArray[np.float64], out: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
         """Scale rows of NumPy or CuPy, into `out` if given."""
-        xp = array_module(X)
+        if is_on_gpu(X):
+            scaled = array_module(X).empty(X.shape) if out is None else out
+            scale_rows(X, (self.peak, self.center, self.factor), self.limit, scaled)
+            return scaled
         with np.errstate(over="ignore"):
-            scaled: NDArray[np.float64] = xp.divide(X, to_device_of(self.peak, X), out=out)
-            scaled -= to_device_of(self.center, X)
-            scaled *= to_device_of(self.factor, X)
-        xp.clip(scaled, -self.limit, self.limit, out=scaled)
+            scaled = np.divide(X, self.peak, out=out)
+            scaled -= self.center
+            scaled *= self.factor
+        np.clip(scaled, -self.limit, self.limit, out=scaled)
         return scaled
 
 

@@ -34,12 +34,13 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator that solves QMS tasks, with parameters named as those of `SolverOptions`."""
 
     def _solver_options(self, n_threads: int) -> SolverOptions:
-        """Check the parameters and return those of the solver."""
+        """Check the parameters and return those of the solver, with its defaults for "auto"."""
         parameters = self.get_params(deep=False)
         parameters["device"] = resolve_device(self.device)
         check_choice("scaling", parameters.get("scaling"), ("maxabs", "standard", None))
         names = parameters.keys() & {field.name for field in fields(SolverOptions)}
-        return SolverOptions(**{name: parameters[name] for name in names}, n_threads=n_threads)
+        given = {name: parameters[name] for name in names if parameters[name] != "auto"}
+        return SolverOptions(**given, n_threads=n_threads)
 
     @abstractmethod
     def _scorer(self, backend: Backend) -> Callable[[Any], Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from os import PathLike
@@ -25,6 +26,7 @@ from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count
 from qms22.decisions.ruler import Ruler
 from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.cuda.views import add_weighted
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
 from qms22.estimators.learned_rows import hash_rows
 from qms22.estimators.learning import (
@@ -56,6 +58,11 @@ from qms22.estimators.weights import (
 
 # What max_samples="auto" means.
 AUTO_SAMPLES = 7_000
+
+# What max_iter="auto" means: so many sweeps; beyond so many features fewer, so that all sweeps
+# together make no more steps, but not below the least. On the 15 sets of ADBench with 27 to 166
+# features 10, 5 and 3 sweeps have a mean AUC of 0.896, 0.897 and 0.898.
+_SWEEPS, _FEATURES_OF_ALL_SWEEPS, _LEAST_SWEEPS = 10, 20, 3
 
 # Known-normal rows that the batch is compared with: so many per row of the batch, between two
 # limits. With two for each, a false discovery rate of 0.1 can flag five rows; with the most, 50 of
@@ -110,8 +117,9 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         As of `QMS22`.
     n_components : int, default=10
         As of `QMS22`.
-    max_iter : int, default=10
-        Sweeps, at most. More of them fit the noise of the batch.
+    max_iter : "auto" or int, default="auto"
+        Sweeps, at most. More of them fit the noise of the batch. "auto" is 10 for up to 20
+        features, and for more so many fewer that the time grows little, but at least 3.
     dtype : {"float32", "float64"}, default="float32"
         Precision of QMS22 and of distances. Scores in float32 are as accurate and take less time.
     device : {"cpu", "cuda", "auto"}, default="cpu"
@@ -171,7 +179,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         n_splits: int = 8,
         n_members: int = 7,
         n_components: int = 10,
-        max_iter: int = 10,
+        max_iter: str | int = "auto",
         dtype: str = "float32",
         device: str = "cpu",
         contamination: str | float | int = "auto",
@@ -225,19 +233,22 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         marks: Marks = NO_MARKS,
     ) -> None:
         n_threads = effective_n_jobs(self.n_jobs)
+        if self.max_iter == "auto":
+            options = replace(options, max_iter=_auto_sweeps(batch.shape[1]))
+        # On the host: a GPU sweeps and scores, and would compile all the rest first.
+        known, n_unlabeled = as_host(normal), len(batch)
         # Marked outliers are rows of the batch with a certain label.
-        batch, n_unlabeled = marks.add_outliers(batch), len(batch)
+        batch = marks.add_outliers(as_host(batch))
         # Forests draw rows by their places. In an order that depends on values alone, what is
         # learned does not depend on the order in which the batch is given.
         order = hash_rows(batch).argsort(kind="stable")
-        batch, is_marked = batch[order], as_host(order) >= n_unlabeled
-        scaler, rows = fit_scaler_and_stack(normal, batch, "standard", options.device)
+        batch, is_marked = batch[order], order >= n_unlabeled
+        scaler, rows = fit_scaler_and_stack(known, batch, "standard", "cpu")
         rows, n_marked = marks.add_normal(rows, scaler.transform), len(marks.normal)
         self.views_: dict[str, View] = {}
         self.views_["members"], correlation = self._learn_members(
             scaler, rows, len(batch), rng, options, n_marked
         )
-        known, searched = as_host(normal), as_host(batch)
         self._known, self._n_marked = known, n_marked
         near = distance_scaler(scaler, known, groups)
         self.views_["distances"] = learn_distances(
@@ -246,9 +257,9 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng, n_marked)
         # Both are drawn in any case: later draws must not depend on the rows.
         seeds = rng.randint(2**31 - 1, size=2).tolist()
-        forest = partial(_learn_forest, known, searched, marks, n_threads)
+        forest = partial(_learn_forest, known, batch, marks, n_threads)
         self.views_["forest"] = forest(np.ones(len(batch)), seeds[0])
-        between_forests = forest_agreement(known, searched, rng, n_threads)
+        between_forests = forest_agreement(known, batch, rng, n_threads)
         # Squared, as a correlation is: the share of the variance that two splits have in common.
         weight = max(0.0, correlation) ** 2
         trust = {
@@ -299,7 +310,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     def _learn_members(
         self,
         scaler: FeatureScaler,
-        rows: Any,
+        rows: NDArray[np.float64],
         n_unlabeled: int,
         rng: np.random.RandomState,
         options: SolverOptions,
@@ -325,12 +336,14 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         self._held_out = held_out
         self.n_iter_ = max(solution.n_iter for solution in solutions)
         backend = choose_backend(options.device)
+        batch = to_device(rows[:n_unlabeled], options.device)
         parts, of_batch = [], []
         for solution, out in zip(solutions, held_out, strict=True):
             members = backend.load(solution.members)
-            compared = members.outlier_scores(rows[n_unlabeled + out[:MOST_COMPARED]])
-            parts.append(MembersPart(solution.members, HeldOutScores.of(np.log1p(compared))))
-            of_batch.append(as_host(members.outlier_scores(rows[:n_unlabeled])))
+            held = to_device(rows[n_unlabeled + out[:MOST_COMPARED]], options.device)
+            compared = np.log1p(as_host(members.outlier_scores(held)))
+            parts.append(MembersPart(solution.members, HeldOutScores.of(compared)))
+            of_batch.append(as_host(members.outlier_scores(batch)))
         return MembersView(scaler, tuple(parts)), rank_correlation(np.array(of_batch))
 
     def _scores_by_view(self, batch: Any, device: str) -> dict[str, NDArray[np.float64]]:
@@ -348,14 +361,28 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             if weight > 0.0
         ]
 
+        add = add_weighted if backend.device == "cuda" else _add_weighted
+
         def score(rows: Any) -> Any:
             rows = to_device(rows, backend.device)
             total = array_module(rows).zeros(len(rows))
             for weight, score_view in weighted:
-                total += weight * score_view(rows)
+                total = add(total, weight, score_view(rows))
             return total
 
         return score
+
+
+def _add_weighted(
+    total: NDArray[np.float64], weight: float, scores: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    total += weight * scores
+    return total
+
+
+def _auto_sweeps(n_features: int) -> int:
+    wide = _SWEEPS * _FEATURES_OF_ALL_SWEEPS // n_features
+    return min(_SWEEPS, max(_LEAST_SWEEPS, wide))
 
 
 def rows_to_compare(n_batch: int) -> int:

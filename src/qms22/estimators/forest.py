@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22 import _core
-from qms22._runtime.arrays import array_module, is_on_gpu, to_device_of
-from qms22._runtime.devices import to_device
+from qms22._runtime.arrays import is_on_gpu
 from qms22.estimators.cuda import views
 
 MOST_BINS = 256
@@ -53,11 +52,6 @@ class Forest:
     child: NDArray[np.int32]
     value: NDArray[np.float32]
     oob_scores: NDArray[np.float64]
-
-    def load(self, device: str) -> Forest:
-        """Return the forest in the memory of a device, to score many chunks of rows there."""
-        arrays = (getattr(self, field.name) for field in fields(self))
-        return Forest(*(to_device(array, device) for array in arrays))
 
     def score(self, rows: Any, n_threads: int = 1) -> NDArray[np.float64]:
         """Compute the mean value of new rows (n, p), of NumPy or CuPy, over all trees."""
@@ -150,9 +144,9 @@ def _bin_edges(column: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _bins(rows: Any, edges: NDArray[np.float64]) -> Any:
     """Return the bins of rows (n, p), one column after the other: an array of shape (p, n)."""
-    xp = array_module(rows)
-    edges = to_device_of(edges, rows)
-    bins = xp.empty(rows.T.shape, dtype=np.uint8)
+    if is_on_gpu(rows):
+        return views.find_bins(rows, edges)
+    bins = np.empty(rows.T.shape, dtype=np.uint8)
     for number in range(len(bins)):
-        bins[number] = xp.searchsorted(edges[number], rows[:, number])
+        bins[number] = np.searchsorted(edges[number], rows[:, number])
     return bins

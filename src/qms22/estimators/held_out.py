@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.arrays import array_module, as_host, to_device_of
+from qms22._runtime.arrays import as_host, is_on_gpu
+from qms22.estimators.cuda import views
 
 # Held-out rows that others are compared with, in each part of a view.
 MOST_COMPARED = 4096
@@ -42,10 +43,11 @@ class HeldOutScores:
         Ties count half, and a share is at least 1 / (2n + 2). Above the highest held-out score the
         value decreases exponentially, so that the most suspicious rows keep their order.
         """
-        xp, n = array_module(scores), len(self.ascending)
-        ascending = to_device_of(self.ascending, scores)
-        n_lower = xp.searchsorted(ascending, scores, side="left")
-        n_not_higher = xp.searchsorted(ascending, scores, side="right")
+        if is_on_gpu(scores):
+            return views.log_p_values(scores, self.ascending, self.deviation)
+        n = len(self.ascending)
+        n_lower = np.searchsorted(self.ascending, scores, side="left")
+        n_not_higher = np.searchsorted(self.ascending, scores, side="right")
         shares = (1 + 2 * n - n_lower - n_not_higher) / (2 * n + 2)
         beyond = np.maximum(scores - float(self.ascending[-1]), 0.0) / self.deviation
         return np.log(shares) - beyond
@@ -72,4 +74,5 @@ class HeldOutScores:
 def log_mean(logarithms: list[Any]) -> Any:
     """Compute the logarithm of the mean of values from their logarithms."""
     # One after the other: a sum along an axis would add in an order that depends on n.
-    return reduce(np.logaddexp, logarithms) - math.log(len(logarithms))
+    add = views.add_logarithms if is_on_gpu(logarithms[0]) else np.logaddexp
+    return reduce(add, logarithms) - math.log(len(logarithms))

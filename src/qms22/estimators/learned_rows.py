@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.arrays import array_module, to_device_of
+from qms22._runtime.arrays import is_on_gpu
+from qms22.estimators.cuda import views
 
 # Odd constants of a known mixer of 64-bit numbers (SplitMix64).
 _FIRST, _SECOND, _THIRD = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
@@ -51,16 +52,17 @@ class LearnedRows:
 
     def replace_keyed(self, scores: Any, keys: Any) -> Any:
         """Return scores of rows given by their hashes, with the kept ones where a row is known."""
-        xp = array_module(keys)
-        known, kept = to_device_of(self.keys, keys), to_device_of(self.scores, keys)
-        place = xp.minimum(xp.searchsorted(known, keys), len(known) - 1)
-        return xp.where(known[place] == keys, kept[place], scores)
+        if is_on_gpu(keys):
+            return views.replace_known(scores, keys, self.keys, self.scores)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.scores[place], scores)
 
 
 def hash_rows(rows: Any) -> Any:
     """Compute a 64-bit hash of the values of every row of NumPy or CuPy."""
-    xp = array_module(rows)
-    keys = xp.zeros(len(rows), dtype=np.uint64)
+    if is_on_gpu(rows):
+        return views.hash_rows(rows)
+    keys = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:
         # 0.0 is added because -0.0 equals 0.0 and has other bits.
         bits = (column.astype(np.float64) + 0.0).view(np.uint64)

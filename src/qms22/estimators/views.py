@@ -250,10 +250,9 @@ class ForestView:
 
     def scorer(self, backend: Backend) -> RowScorer:
         """Load the view on a device; return a function from rows there to −log p."""
-        forest = self.forest.load(backend.device)
 
         def score(rows: Any) -> Any:
-            scores = self.learned.replace(forest.score(rows), rows)
+            scores = self.learned.replace(self.forest.score(rows), rows)
             return -self.held_out.log_p_values(scores)
 
         return score

@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 from qms22._cpm.native import in_unit, unit_of
 from qms22._cpm.options import SolverOptions, cpm_rules
 from qms22._cpm.sweeps import Fit
-from qms22._runtime.arrays import address
+from qms22._runtime.arrays import address, array_module
 
 # A thread loads up to 16 bytes of a column at once.
 _PACK_BYTES = 16
-
-# Rows that are copied to the GPU at once.
-_ROWS_PER_CHUNK = 1 << 20
 
 
 def rows_per_pack(precision: str) -> int:
@@ -42,20 +39,18 @@ def bytes_of_fits(fits: Sequence[Fit], precision: str) -> int:
         needed += padded(len(task.X), precision) * (n_columns * itemsize + 4)
     for X in {id(fit.task.X): fit.task.X for fit in fits}.values():
         needed += padded(len(X), precision) * (X.shape[1] + 1) * itemsize
-        if isinstance(X, np.ndarray):  # a chunk on its way to the GPU
-            needed += min(len(X), _ROWS_PER_CHUNK) * X.shape[1] * 8
     return needed
 
 
 def columns_of(X: Any, precision: str, xp: Any) -> Any:
     """Return rows as columns, padded with copies of the last row, and a last column of -1."""
     n_rows, n_features = X.shape
-    columns = xp.full((n_features + 1, padded(n_rows, precision)), -1, dtype=precision)
-    for first in range(0, n_rows, _ROWS_PER_CHUNK):
-        rows = slice(first, min(first + _ROWS_PER_CHUNK, n_rows))
-        columns[:-1, rows] = xp.asarray(X[rows]).T
+    shape = (n_features + 1, padded(n_rows, precision))
+    # Rows of the host are laid out there: CuPy would compile that first.
+    columns = array_module(X).full(shape, -1, dtype=precision)
+    columns[:-1, :n_rows] = X.T
     columns[:, n_rows:] = columns[:, n_rows - 1 : n_rows]
-    return columns
+    return xp.asarray(columns)
 
 
 # struct Fit of rows.hpp, field by field.

@@ -1,4 +1,4 @@
-// Member values and outlier scores, one thread per row, rounded as on the CPU.
+// Scaled rows, member values and outlier scores, one thread per row, rounded as on the CPU.
 #include "rows.hpp"
 
 namespace qms22 {
@@ -56,4 +56,18 @@ extern "C" __global__ void outlier_scores(qms22::Scored scored, double* scores) 
         score += qms22::larger((value - first) / first, 0.0);
     }
     scores[row] = score;
+}
+
+// (x / peak - center) * factor, cut off at +-limit, into rows in C order.
+extern "C" __global__ void scale_rows(const double* x, long long n_rows, long long row_stride,
+                                      long long column_stride, int n_features, const double* peak,
+                                      const double* center, const double* factor, double limit,
+                                      double* scaled) {
+    const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= n_rows) return;
+    for (int c = 0; c < n_features; ++c) {
+        const double value = x[row * row_stride + c * column_stride];
+        const double result = (value / peak[c] - center[c]) * factor[c];
+        scaled[row * n_features + c] = result < -limit ? -limit : (result > limit ? limit : result);
+    }
 }

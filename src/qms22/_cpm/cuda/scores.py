@@ -1,10 +1,11 @@
-"""Member values and outlier scores of rows on the GPU."""
+"""Scaled rows, member values and outlier scores on the GPU."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qms22._cpm.members import MemberFunctions
 from qms22._runtime.devices import need_cupy
@@ -63,8 +64,30 @@ class CudaMembers:
         record = self._record.copy()
         record["x"], record["n_rows"] = X.data.ptr, len(X)
         record["row_stride"], record["column_stride"] = (n // X.itemsize for n in X.strides)
-        source = source_text("qms22._cpm.cuda", "rows.hpp", "scores.cu")
-        device = self._cupy.cuda.Device().id
-        kernel = compile_kernel(source, name, ("--fmad=false",), False, device)
-        kernel((-(-len(X) // _THREADS),), (_THREADS,), (record, result))
+        _launch(name, len(X), (record, result))
         return result
+
+
+def scale_rows(X: Any, columns: tuple[NDArray[np.float64], ...], limit: float, scaled: Any) -> None:
+    """Compute what ``FeatureScaler.transform`` does, to the same bits, of CuPy rows.
+
+    Parameters
+    ----------
+    X : CuPy array of shape (n, p)
+    columns : tuple of ndarray of shape (p,)
+        Peak, center and factor.
+    limit : float
+    scaled : CuPy array of shape (n, p)
+        In C order; it may be X.
+    """
+    cupy = need_cupy()
+    strides = (np.int64(n // X.itemsize) for n in X.strides)
+    rows = (X, np.int64(len(X)), *strides, np.int32(X.shape[1]))
+    _launch("scale_rows", len(X), (*rows, *map(cupy.asarray, columns), np.float64(limit), scaled))
+
+
+def _launch(name: str, n_rows: int, arguments: tuple[Any, ...]) -> None:
+    source = source_text("qms22._cpm.cuda", "rows.hpp", "scores.cu")
+    # Results are rounded as on the CPU: no fused multiply-add.
+    kernel = compile_kernel(source, name, ("--fmad=false",), False, need_cupy().cuda.Device().id)
+    kernel((-(-n_rows // _THREADS),), (_THREADS,), arguments)

@@ -1,50 +1,53 @@
 // Views of the ensemble, one thread per row, rounded as on the CPU.
 #include "views.hpp"
 
-namespace qms22 {
-
-// References pass through shared memory, `groups_per_tile` groups at a time. With so many columns
-// that not even one group fits they are read where they are.
-template <class Real>
-__device__ void compare(const Comparison<Real>& task, Real* tile, double* products) {
-    const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    const bool is_row = row < task.n_rows;
-    const long long skipped = is_row && task.skip ? task.skip[row] : -1;
-    const long long group_size = (long long)task.n_features * kGroup;
-    const int step = task.groups_per_tile > 0 ? task.groups_per_tile : task.n_groups;
-    Nearest<Real> nearest;
-    nearest.clear();
-    for (int first = 0; first < task.n_groups; first += step) {
-        const int left = task.n_groups - first, n_groups = left < step ? left : step;
-        const Real* groups = task.references + first * group_size;
-        if (task.groups_per_tile > 0) {
-            __syncthreads();
-            for (int i = threadIdx.x; i < n_groups * group_size; i += blockDim.x)
-                tile[i] = groups[i];
-            __syncthreads();
-            groups = tile;
-        }
-        if (!is_row) continue;
-        for (int group = 0; group < n_groups; ++group, groups += group_size)
-            add_group(task, row, groups, (first + group) * kGroup, skipped, nearest);
-    }
-    if (is_row) products[row] = product(task, nearest, skipped);
-}
-
-}  // namespace qms22
-
-extern "C" __global__ void nearest_float64(qms22::Comparison<double> task, double* products) {
-    extern __shared__ double tile64[];
-    qms22::compare(task, tile64, products);
-}
-
-extern "C" __global__ void nearest_float32(qms22::Comparison<float> task, double* products) {
-    extern __shared__ float tile32[];
-    qms22::compare(task, tile32, products);
-}
-
 extern "C" __global__ void forest_scores(qms22::Trees trees, const unsigned char* bins,
                                          long long n_rows, double* scores) {
     const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (row < n_rows) scores[row] = qms22::forest_score(trees, bins, n_rows, row);
+}
+
+extern "C" __global__ void log_p_values(const double* scores, long long n_rows,
+                                        const double* ascending, long long n, double deviation,
+                                        double* logarithms) {
+    const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < n_rows) logarithms[row] = qms22::log_p_value(ascending, n, deviation, scores[row]);
+}
+
+extern "C" __global__ void hash_rows(qms22::Rows rows, unsigned long long* keys) {
+    const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < rows.n_rows) keys[row] = qms22::hash_row(rows, row);
+}
+
+extern "C" __global__ void replace_known(const unsigned long long* keys, long long n_rows,
+                                         const unsigned long long* known, const double* kept,
+                                         long long n_known, const double* scores,
+                                         double* replaced) {
+    const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= n_rows) return;
+    const long long place = qms22::count_below(known, n_known, keys[row], false);
+    const bool is_known = place < n_known && known[place] == keys[row];
+    replaced[row] = is_known ? kept[place] : scores[row];
+}
+
+extern "C" __global__ void find_bins(qms22::Rows rows, const double* edges, int n_edges,
+                                     unsigned char* bins) {
+    const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows.n_rows) return;
+    for (int c = 0; c < rows.n_features; ++c) {
+        const double value = rows.values[row * rows.row_stride + c * rows.column_stride];
+        bins[c * rows.n_rows + row] = (unsigned char)qms22::count_below(
+            edges + (long long)c * n_edges, n_edges, value, false);
+    }
+}
+
+extern "C" __global__ void add_logarithms(const double* terms, long long n_rows, double* totals) {
+    const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < n_rows) totals[row] = qms22::add_logarithms(totals[row], terms[row]);
+}
+
+extern "C" __global__ void add_weighted(const double* terms, double weight, long long n_rows,
+                                        double* totals) {
+    const long long row = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row < n_rows) totals[row] += weight * terms[row];
 }

@@ -126,4 +126,56 @@ QMS22_INLINE double forest_score(const Trees& trees, const unsigned char* bins, 
     return sum / trees.n_trees;
 }
 
+// The number of ascending values below x or, if `equal` counts, at most x.
+template <class Value>
+QMS22_INLINE long long count_below(const Value* ascending, long long n, Value x, bool equal) {
+    long long low = 0, high = n;
+    while (low < high) {
+        const long long middle = low + (high - low) / 2;
+        const bool is_below = equal ? ascending[middle] <= x : ascending[middle] < x;
+        (is_below ? low : high) = is_below ? middle + 1 : middle;
+    }
+    return low;
+}
+
+// See `HeldOutScores.log_p_values` in held_out.py.
+QMS22_INLINE double log_p_value(const double* ascending, long long n, double deviation,
+                                double score) {
+    const long long not_counted =
+        count_below(ascending, n, score, false) + count_below(ascending, n, score, true);
+    const double beyond = score - ascending[n - 1];
+    return log(double(1 + 2 * n - not_counted) / double(2 * n + 2)) -
+           (beyond > 0 ? beyond : 0) / deviation;
+}
+
+// log(exp(a) + exp(b)) as NumPy's logaddexp computes it.
+QMS22_INLINE double add_logarithms(double a, double b) {
+    if (a == b) return a + 0.693147180559945309417232121458;
+    return (a > b ? a : b) + log1p(exp(a > b ? b - a : a - b));
+}
+
+// Rows of numbers in any memory order. Strides count elements.
+struct Rows {
+    const double* values;
+    long long n_rows, row_stride, column_stride;
+    int n_features;
+};
+
+// The hash of a row by SplitMix64; see `hash_rows` in learned_rows.py.
+QMS22_INLINE unsigned long long hash_row(const Rows& rows, long long row) {
+    unsigned long long key = 0;
+    for (int c = 0; c < rows.n_features; ++c) {
+        union {
+            double value;
+            unsigned long long bits;
+        } cell;
+        cell.value = rows.values[row * rows.row_stride + c * rows.column_stride] + 0.0;
+        key = key * 0x9E3779B97F4A7C15ULL + cell.bits;
+        key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9ULL;
+        key = (key ^ (key >> 27)) * 0x94D049BB133111EBULL;
+        key ^= key >> 31;
+    }
+    return key;
+}
+
 }  // namespace qms22

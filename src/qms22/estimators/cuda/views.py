@@ -1,4 +1,7 @@
-"""Distances to references and scores of forests, of CuPy rows."""
+"""What views compute of CuPy rows: distances to references, scores of forests, shares, hashes.
+
+Each is one kernel of one source: on a new machine, a compiler has little to do.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.arrays import address, array_module, to_device_of
+from qms22._runtime.arrays import address, array_module
 from qms22._runtime.devices import need_cupy
 from qms22._runtime.kernels import compile_kernel, source_text
 
 _THREADS = 128
 
-# Shared memory for references: more would leave room for fewer blocks.
+# Shared memory for references : more would leave room for fewer blocks.
 _TILE_BYTES = 32 * 1024
 
 # kGroup of views.hpp.
@@ -25,21 +28,20 @@ def nearest_products(rows: Any, references: Any, *, skip: Any = None, floor: flo
 
     Parameters
     ----------
-    rows : CuPy array of shape (n, p)
-        In float64 or float32.
-    references : array of shape (n_references, p)
-        Of NumPy or CuPy, in the precision of the rows.
-    skip : array of shape (n,) or None
-        For every row a reference that does not count, or -1.
-    floor : float
-        Added to distances.
+        rows : CuPy array of shape (n, p)
+    In float64 or float32.references : array of shape(n_references, p)
+            Of NumPy or CuPy, in the precision of the rows.
+        skip : array of shape (n,) or None
+            For every row a reference that does not count, or -1.
+        floor : float
+            Added to distances.
 
     Returns
     -------
-    CuPy array of shape (n,)
+        CuPy array of shape (n,)
     """
     cupy = need_cupy()
-    # Threads read neighboring rows at the same time: column by column they are side by side.
+    # Threads read neighboring rows at the same time : column by column they are side by side.
     rows = cupy.asfortranarray(rows)
     packed = cupy.asarray(pack_references(references))
     skip = None if skip is None else cupy.asarray(skip, dtype=np.int64)
@@ -55,16 +57,65 @@ def forest_scores(
 ) -> Any:
     """Compute what ``_core.forest_scores`` does, to the same bits, of CuPy bins (p, n).
 
-    Nodes are copied to the GPU if they are not there; see `qms22.estimators.forest.Forest`.
+    See `qms22.estimators.forest.Forest`.
     """
     cupy = need_cupy()
-    nodes = pack_nodes(*(to_device_of(array, bins) for array in (feature, threshold, child)))
-    value, first_node = to_device_of(value, bins), to_device_of(first_node, bins)
+    nodes = cupy.asarray(pack_nodes(feature, threshold, child))
+    value, first_node = cupy.asarray(value), cupy.asarray(first_node)
     n_rows = bins.shape[1]
     scores = cupy.empty(n_rows)
     record = trees_record(nodes, value, first_node)
     _launch("forest_scores", n_rows, (record, bins, np.int64(n_rows), scores))
     return scores
+
+
+def find_bins(rows: Any, edges: Any) -> Any:
+    """Return the bins (p, n) of CuPy rows: how many edges (p, n_edges) of its column are below."""
+    cupy = need_cupy()
+    rows, edges = rows.astype(np.float64, copy=False), cupy.asarray(edges)
+    bins = cupy.empty(rows.T.shape, dtype=np.uint8)
+    arguments = (rows_record(rows), edges, np.int32(edges.shape[1]), bins)
+    _launch("find_bins", len(rows), arguments)
+    return bins
+
+
+def log_p_values(scores: Any, ascending: NDArray[np.float64], deviation: float) -> Any:
+    """Compute what ``HeldOutScores.log_p_values`` does, of CuPy scores."""
+    cupy = need_cupy()
+    scores, ascending = cupy.ascontiguousarray(scores), cupy.asarray(ascending)
+    logarithms, n = cupy.empty(len(scores)), len(scores)
+    known = (ascending, np.int64(len(ascending)), np.float64(deviation))
+    _launch("log_p_values", n, (scores, np.int64(n), *known, logarithms))
+    return logarithms
+
+
+def hash_rows(rows: Any) -> Any:
+    """Compute what ``qms22.estimators.learned_rows.hash_rows`` does, of CuPy rows."""
+    rows = rows.astype(np.float64, copy=False)
+    keys = need_cupy().empty(len(rows), dtype=np.uint64)
+    _launch("hash_rows", len(rows), (rows_record(rows), keys))
+    return keys
+
+
+def replace_known(scores: Any, keys: Any, known: Any, kept: Any) -> Any:
+    """Return CuPy scores, with kept ones where a key is among the known ones, which ascend."""
+    cupy = need_cupy()
+    replaced, n = cupy.empty(len(scores)), np.int64(len(scores))
+    learned = (cupy.asarray(known), cupy.asarray(kept), np.int64(len(known)))
+    _launch("replace_known", len(scores), (keys, n, *learned, scores, replaced))
+    return replaced
+
+
+def add_logarithms(totals: Any, terms: Any) -> Any:
+    """Set CuPy totals to log(exp(totals) + exp(terms)), and return them."""
+    _launch("add_logarithms", len(terms), (terms, np.int64(len(terms)), totals))
+    return totals
+
+
+def add_weighted(totals: Any, weight: float, terms: Any) -> Any:
+    """Add CuPy terms with a weight to totals, and return them."""
+    _launch("add_weighted", len(terms), (terms, np.float64(weight), np.int64(len(terms)), totals))
+    return totals
 
 
 def pack_references(references: Any) -> Any:
@@ -109,6 +160,21 @@ def comparison_record(
     )
 
 
+def rows_record(rows: Any) -> NDArray[np.void]:
+    """Return the ``struct Rows`` of views.hpp."""
+    integers = ("n_rows", "row_stride", "column_stride")
+    layout = np.dtype(
+        [
+            ("values", np.uint64),
+            *((name, np.int64) for name in integers),
+            ("n_features", np.int32),
+        ],
+        align=True,
+    )
+    strides = (n // rows.itemsize for n in rows.strides)
+    return np.array((address(rows), len(rows), *strides, rows.shape[1]), dtype=layout)
+
+
 def pack_nodes(feature: Any, threshold: Any, child: Any) -> Any:
     """Return nodes as pairs of int32: what one load of 8 bytes brings."""
     nodes = array_module(child).empty((len(child), 2), dtype=np.int32)
@@ -128,7 +194,10 @@ def trees_record(nodes: Any, value: Any, first_node: Any) -> NDArray[np.void]:
 
 
 def _launch(name: str, n_rows: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
-    source = source_text("qms22.estimators.cuda", "views.hpp", "views.cu")
     # Results are rounded as on the CPU: no fused multiply-add.
-    kernel = compile_kernel(source, name, ("--fmad=false",), False, need_cupy().cuda.Device().id)
+    file, options = "views.cu", ["--fmad=false"]
+    if name.startswith("nearest_float"):
+        file, options = "nearest.cu", [*options, f"-DQMS22_BITS={name[-2:]}"]
+    source = source_text("qms22.estimators.cuda", "views.hpp", file)
+    kernel = compile_kernel(source, name, tuple(options), False, need_cupy().cuda.Device().id)
     kernel((-(-n_rows // _THREADS),), (_THREADS,), arguments, shared_mem=shared_bytes)
