@@ -6,11 +6,11 @@ import zlib
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-import cloudpickle  # type: ignore[import-untyped, unused-ignore]
 import dask
 import dask.dataframe as dd
 import pandas as pd
 from dask.delayed import Delayed, delayed
+from distributed.protocol import pickle
 
 from qms22.cluster.table import ClusterTable, PartTask
 
@@ -61,11 +61,11 @@ def _share(task: PartTask) -> Delayed:
     The graph keeps it, so that no lost worker can lose it. Models compress to a third; Dask warns
     of graphs above ten megabytes.
     """
-    return delayed(_unpack)(zlib.compress(cloudpickle.dumps(task), level=1))
+    return delayed(_unpack)(zlib.compress(pickle.dumps(task), level=1))
 
 
 def _unpack(packed: bytes) -> Any:
-    return cloudpickle.loads(zlib.decompress(packed))
+    return pickle.loads(zlib.decompress(packed))
 
 
 def _call(task: PartTask, number: int, part: pd.DataFrame) -> list[Any]:
