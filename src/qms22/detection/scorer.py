@@ -16,6 +16,7 @@ from qms22.detection.checks import OddCells, OwnOddness, TableChecks
 from qms22.detection.checks.base import Columns
 from qms22.detection.checks.joint import row_hashes
 from qms22.detection.encoding import EncodedTables
+from qms22.estimators.base import for_workers
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
 from qms22.estimators.learned_rows import LearnedRows
@@ -54,6 +55,10 @@ class TableScorer:
     encoder: TabularEncoder
     detector: BatchDetector
     checks: TableChecks
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what the workers of a cluster get: no rows of the fit."""
+        return {**vars(self), "detector": for_workers(self.detector)}
 
     def score(self, table: Any, *, is_part: bool = False) -> ScoredRows:
         """Score some rows of a table.

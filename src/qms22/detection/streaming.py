@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +13,12 @@ from qms22._runtime.memory import memory_left
 from qms22._runtime.progress import progress_bar
 from qms22._runtime.stages import begin_stage
 from qms22.detection.checks import OddCells
-from qms22.detection.scorer import TableScorer
+from qms22.detection.scorer import ScoredRows, TableScorer
 from qms22.tables import TableSource
 from qms22.tables.sources.frame_source import FrameSource
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Rows of each file to learn from. More of them hardly change the result, but take time.
 DEFAULT_DRAW = 100_000
@@ -61,6 +66,35 @@ def rows_per_chunk(n_columns: int) -> int:
     return int(np.clip(_CELLS_PER_CHUNK // max(n_columns, 1), 1, _MOST_ROWS_PER_CHUNK))
 
 
+@dataclass(frozen=True)
+class ChunkScorer:
+    """Scores chunks of a table.
+
+    Parameters
+    ----------
+    scorer : TableScorer
+    name : str
+        The name of the table in messages.
+    is_long : bool
+        Whether messages say which rows a chunk has.
+    is_part : bool
+        Whether how often a row is in its chunk says nothing; see `TableChecks.read`.
+    """
+
+    scorer: TableScorer
+    name: str
+    is_long: bool
+    is_part: bool
+
+    def __call__(self, chunk: pd.DataFrame) -> tuple[int, ScoredRows]:
+        """Return the number of rows, and their scores."""
+        try:
+            return len(chunk), self.scorer.score(chunk, is_part=self.is_part)
+        except ValueError as error:
+            part = f", rows {chunk.index[0]} to {chunk.index[-1]}" if self.is_long else ""
+            raise ValueError(f"{self.name}{part}: {error}") from error
+
+
 def score_rows(
     source: TableSource, scorer: TableScorer, verbose: int
 ) -> tuple[NDArray[np.float64], OddCells]:
@@ -77,17 +111,12 @@ def score_rows(
     is_long = source.n_rows > n_rows
     with progress_bar("scoring", source.n_rows, enabled=verbose > 0 and is_long) as show:
         columns = [name for name in checks.names if name in source.names]
-        for chunk in source.chunks(columns, n_rows):
-            end = first + len(chunk)
-            try:
-                usable, found, of_chunk = scorer.score(chunk)
-            except ValueError as error:
-                part = f", rows {first} to {end - 1}" if is_long else ""
-                raise ValueError(f"{source.name}{part}: {error}") from error
+        score = ChunkScorer(scorer, source.name, is_long, source.is_distributed)
+        for n_chunk, (usable, found, of_chunk) in source.map(score, columns, n_rows):
             scores[first + usable] = found
             odd.put(first + usable, of_chunk)
-            show(end, f"{end / (time.perf_counter() - began):,.0f} rows/s")
-            first = end
+            first += n_chunk
+            show(first, f"{first / (time.perf_counter() - began):,.0f} rows/s")
     if np.isnan(scores).all():
         raise ValueError("every row to search has missing values; impute them instead")
     return scores, odd

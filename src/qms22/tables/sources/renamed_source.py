@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
+from operator import methodcaller
 from typing import Any
 
 from qms22.tables.sources.frame_source import FrameSource
@@ -55,59 +56,70 @@ class RenamedSource(TableSource):
 
     def __init__(self, source: TableSource, names: Mapping[str, str]) -> None:
         super().__init__(source.name)
-        self._source = source
+        self.source = source
+        self.change: Callable[[Any], Any] = methodcaller("rename", columns=dict(names))
         self._names = dict(names)
+        self.is_distributed = source.is_distributed
 
     @property
     def names(self) -> list[str]:
         """The columns."""
-        return [self._names.get(name, name) for name in self._source.names]
+        return [self._names.get(name, name) for name in self.source.names]
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self._source.n_rows
+        return self.source.n_rows
 
     @property
     def n_bytes(self) -> int:
         """Approximate size of the values."""
-        return self._source.n_bytes
+        return self.source.n_bytes
 
     @property
     def label(self) -> str | None:
         """The class column, if the file declares one."""
-        label = self._source.label
+        label = self.source.label
         return None if label is None else self._names.get(label, label)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was guessed or left out to read the table."""
-        return self._source.notes
+        return self.source.notes
 
     def chunks(
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
     ) -> Iterator[Any]:
         """Read the table in chunks."""
-        for chunk in self._source.chunks(self._old(columns), n_rows, exact=exact):
-            yield chunk.rename(columns=self._names)
+        yield from map(self.change, self.source.chunks(self._old(columns), n_rows, exact=exact))
+
+    def map(
+        self,
+        function: Callable[[Any], Any],
+        columns: Sequence[str] | None = None,
+        n_rows: int = BATCH,
+    ) -> Iterator[Any]:
+        """Apply a function to the chunks of the table."""
+        change = self.change
+        return self.source.map(lambda rows: function(change(rows)), self._old(columns), n_rows)
 
     def take(self, positions: Any, columns: Sequence[str] | None = None) -> Any:
         """Read some rows, in one pass."""
-        return self._source.take(positions, self._old(columns)).rename(columns=self._names)
+        return self.change(self.source.take(positions, self._old(columns)))
 
     def read(self) -> Any:
         """Read the whole table."""
-        return self._source.read().rename(columns=self._names)
+        return self.change(self.source.read())
 
     def with_texts(self, columns: Collection[str]) -> TableSource:
         """Return the table with some columns as texts."""
         source = copy(self)
-        source._source = self._source.with_texts(self._old(list(columns)) or ())
+        source.source = self.source.with_texts(self._old(list(columns)) or ())
         return source
 
     def place(self, row: int) -> str:
         """Return where a row is, for messages."""
-        return self._source.place(row)
+        return self.source.place(row)
 
     def _old(self, columns: Sequence[str] | None) -> list[str] | None:
         if columns is None:
@@ -128,18 +140,4 @@ class ChangedSource(RenamedSource):
 
     def __init__(self, source: TableSource, change: Callable[[Any], Any]) -> None:
         super().__init__(source, {})
-        self._change = change
-
-    def chunks(
-        self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
-    ) -> Iterator[Any]:
-        """Read the table in chunks."""
-        yield from map(self._change, super().chunks(columns, n_rows, exact=exact))
-
-    def take(self, positions: Any, columns: Sequence[str] | None = None) -> Any:
-        """Read some rows, in one pass."""
-        return self._change(super().take(positions, columns))
-
-    def read(self) -> Any:
-        """Read the whole table."""
-        return self._change(super().read())
+        self.change = change

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from typing import Any
@@ -27,6 +27,12 @@ class TableSource(ABC):
     name : str
         The name of the table in messages: the path of its file, or "the frame".
     """
+
+    # Whether the rows are on other machines, which work on them by `map`.
+    is_distributed: bool = False
+
+    # How many rows to draw at most, to learn from; None where all may be read.
+    most_drawn: int | None = None
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -82,6 +88,15 @@ class TableSource(ABC):
         pandas.DataFrame
             Its index counts the rows of the table from 0.
         """
+
+    def map(
+        self,
+        function: Callable[[Any], Any],
+        columns: Sequence[str] | None = None,
+        n_rows: int = BATCH,
+    ) -> Iterator[Any]:
+        """Apply a function to the chunks of the table, in their order and where they are."""
+        return map(function, self.chunks(columns, n_rows))
 
     @abstractmethod
     def take(self, positions: Any, columns: Sequence[str] | None = None) -> Any:
