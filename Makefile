@@ -45,8 +45,8 @@ browser:
 # The tests of the compiled core in builds by GCC that find races, bad memory accesses and undefined
 # behaviour. Left out are tests that use up the memory, which a sanitizer does not survive.
 SANITIZED_TESTS := tests/core/test_limits.py tests/cpm/test_bits.py tests/cpm/test_bundles.py \
-	tests/cluster/test_shards.py tests/estimators/test_nearest.py \
-	tests/estimators/test_forest.py -k "not memory and not fewer_threads and not scikit_learn"
+	tests/estimators/test_nearest.py tests/estimators/test_forest.py \
+	-k "not memory and not fewer_threads and not scikit_learn"
 
 sanitize: sanitize-thread sanitize-address
 

@@ -1,165 +1,178 @@
-"""Fit and score on local Dask workers: equal bits, round trips, a lost worker, memory.
+"""Detection on local workers of Dask, Ray and Spark: time, and the memory of a worker.
 
-python benchmarks/cluster.py --output benchmarks/results
+python benchmarks/cluster.py --engine dask --rows 10000000 --output benchmarks/results
+
+Workers make the rows part by part, as if they read files. With Dask and Spark no worker holds a
+table; Ray keeps the parts in its object store. Memory is that of the Python processes, of which
+Spark's have a JVM beside them.
 """
 
 from __future__ import annotations
 
-import csv
 import os
 import resource
-import signal
-import threading
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import click
-import dask.array as da
 import numpy as np
-from distributed import Client, LocalCluster
-from reporting import console, machine
-from sklearn.utils import check_random_state
+import pandas as pd
+from reporting import console, output_option, write_csv
 
-from qms22 import QMS22
-from qms22.cluster.dask_solver import DaskSolver
-from qms22.dask import DaskQMS22, score_samples
+from qms22.cluster.search import detect, open_cluster_table
 
 N_FEATURES = 10
+ROWS_PER_PART = 100_000
+OUTLIERS_PER_PART = 100
+
+# Returns a table of so many rows, and so many outliers in each part.
+MakeTable = Callable[[int, int, int], Any]
+
+
+def make_part(number: int, n_outliers: int, seed: int) -> pd.DataFrame:
+    """Make the rows of a part, outliers first; one column in ten is a category."""
+    rng = np.random.default_rng([seed, number])
+    rows = rng.normal(size=(ROWS_PER_PART, N_FEATURES - 1))
+    rows[:n_outliers] += 4
+    table = pd.DataFrame(rows, columns=[f"x{column}" for column in range(N_FEATURES - 1)])
+    return table.assign(kind=rng.choice(["a", "b", "c"], ROWS_PER_PART, p=[0.7, 0.2, 0.1]))
 
 
 @contextmanager
-def local_workers(n_workers: int) -> Iterator[Client]:
+def dask_workers(n_workers: int) -> Iterator[MakeTable]:
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    def make(n_rows: int, n_outliers: int, seed: int) -> Any:
+        numbers = range(n_rows // ROWS_PER_PART)
+        meta = make_part(0, 0, 0).iloc[:0]
+        return dd.from_map(make_part, numbers, n_outliers=n_outliers, seed=seed, meta=meta)
+
     cluster = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
-    with cluster, Client(cluster) as client:
-        yield client
-
-
-def make_tables(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Make Gaussian rows: four fifths are normal, one in a hundred of the rest is not."""
-    rng = check_random_state(0)
-    normal = rng.normal(size=(n_rows * 4 // 5, N_FEATURES))
-    batch = rng.normal(size=(n_rows // 5, N_FEATURES))
-    batch[: len(batch) // 100] += 3
-    return normal, batch
+    with cluster, Client(cluster):
+        yield make
 
 
 @contextmanager
-def watched_sweeps(victim: int | None) -> Iterator[list[float]]:
-    """Record the seconds of every sweep; kill a worker in the middle of the sixth."""
-    seconds: list[float] = []
-    sweep = DaskSolver.sweep
+def ray_workers(n_workers: int) -> Iterator[MakeTable]:
+    import ray
 
-    def watched(solver: DaskSolver) -> tuple[float, int]:
-        if len(seconds) == 5 and victim is not None:
-            threading.Timer(0.05, os.kill, [victim, signal.SIGKILL]).start()
-        begin = time.perf_counter()
-        result = sweep(solver)
-        seconds.append(time.perf_counter() - begin)
-        return result
+    def make(n_rows: int, n_outliers: int, seed: int) -> Any:
+        n_parts = n_rows // ROWS_PER_PART
+        numbers = ray.data.range(n_parts, override_num_blocks=n_parts)
+        return numbers.map_batches(
+            lambda batch: make_part(int(batch["id"].iloc[0]), n_outliers, seed),
+            batch_size=1,
+            batch_format="pandas",
+        )
 
-    with mock.patch.object(DaskSolver, "sweep", watched):
-        yield seconds
-
-
-def time_in_memory(detector: QMS22, normal: np.ndarray, batch: np.ndarray) -> float:
-    """Fit on one core; return the seconds of the whole fit per sweep."""
-    begin = time.perf_counter()
-    detector.fit(normal, unlabeled=batch)
-    return (time.perf_counter() - begin) / detector.n_iter_
+    ray.init(num_cpus=n_workers, include_dashboard=False, logging_level="ERROR")
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.execution_options.preserve_order = True
+    try:
+        yield make
+    finally:
+        ray.shutdown()
 
 
-def time_fit(
-    expected: QMS22, tables: tuple[np.ndarray, np.ndarray], victim: int | None
-) -> dict[str, Any]:
-    normal, batch = (da.from_array(table, (len(table) // 7, N_FEATURES)) for table in tables)
-    begin = time.perf_counter()
-    with watched_sweeps(victim) as seconds:
-        found = DaskQMS22(**expected.get_params()).fit(normal, unlabeled=batch)
-    seconds_of_fit = time.perf_counter() - begin
-    same = all(
-        getattr(found, name).tobytes() == getattr(expected, name).tobytes()
-        for name in ("A_", "b_", "unlabeled_scores_")
+@contextmanager
+def spark_workers(n_workers: int) -> Iterator[MakeTable]:
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = (
+        SparkSession.builder.master(f"local[{n_workers}]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
     )
-    trips, typical = found.n_round_trips_ / found.n_iter_, float(np.median(seconds))
+    session.sparkContext.setLogLevel("ERROR")
+
+    def make(n_rows: int, n_outliers: int, seed: int) -> Any:
+        def parts(chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            for chunk in chunks:
+                for number in chunk["id"].tolist():
+                    yield make_part(number, n_outliers, seed)
+
+        schema = session.createDataFrame(make_part(0, 0, 0).iloc[:1]).schema
+        n_parts = n_rows // ROWS_PER_PART
+        return session.range(0, n_parts, 1, n_parts).mapInPandas(parts, schema)
+
+    try:
+        yield make
+    finally:
+        session.stop()
+
+
+ENGINES = {"dask": dask_workers, "ray": ray_workers, "spark": spark_workers}
+
+
+def peak_megabytes(rows: pd.DataFrame | None = None) -> tuple[int, float]:
+    """Return this process and the most memory that it has used."""
+    return os.getpid(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+def measure(make: MakeTable, n_rows: int, n_normal: int, max_samples: int | str) -> dict[str, Any]:
+    """Search a batch, and count the flags of its lazy table on the workers."""
+    normal, batch = make(n_normal, 0, 0), make(n_rows, OUTLIERS_PER_PART, 1)
+    begin = time.perf_counter()
+    found = detect(normal, batch, max_samples=max_samples)
+    searched = time.perf_counter()
+    scored = open_cluster_table(found.scored_batch(), "the result")
+    assert scored.n_rows == n_rows  # computes the table once, which is not timed
+    counting = time.perf_counter()
+    n_flagged = sum(scored.map_frames(lambda rows: int(rows["flagged"].sum())))
+    counted = time.perf_counter()
+    assert n_flagged == found.n_flagged
+    peaks = dict(scored.map_frames(peak_megabytes))
+    of_driver = peak_megabytes()[1]
+    is_outlier = np.arange(n_rows) % ROWS_PER_PART < OUTLIERS_PER_PART
     return {
-        "same_bits": same,
-        "seconds_of_fit": f"{seconds_of_fit:.1f}",
-        "seconds_per_sweep": f"{typical:.3f}",
-        "longest_sweep": f"{max(seconds):.3f}",
-        "trials_per_sweep": found.A_[..., 0].size * (N_FEATURES + 1),
-        "round_trips_per_sweep": f"{trips:.0f}",
-        "ms_per_round_trip": f"{1e3 * typical / trips:.2f}",
-    }
-
-
-def peak_megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-
-
-def time_scoring(n_workers: int, n_rows: int, chunk: int) -> dict[str, Any]:
-    """Score rows that are made chunk by chunk; workers keep only the sum of the scores."""
-    detector = QMS22(max_iter=20, random_state=0)
-    normal, batch = make_tables(20_000)
-    detector.fit(normal, unlabeled=batch)
-    with local_workers(n_workers) as client:
-        rows = da.random.default_rng(0).normal(size=(n_rows, N_FEATURES), chunks=(chunk, -1))
-        begin = time.perf_counter()
-        score_samples(detector, rows).sum().compute()
-        seconds = time.perf_counter() - begin
-        peaks = client.run(peak_megabytes).values()
-    return {
-        "seconds_of_scoring": f"{seconds:.1f}",
-        "peak_megabytes_per_worker": f"{max(peaks):.0f}",
+        "rows": n_rows,
+        "seconds_of_detect": f"{searched - begin:.1f}",
+        "seconds_of_lazy_table": f"{counted - counting:.1f}",
+        "peak_megabytes_of_a_worker": f"{max(peaks.values()):.0f}",
+        "peak_megabytes_of_the_driver": f"{of_driver:.0f}",
+        "outliers": int(is_outlier.sum()),
+        "flagged": found.n_flagged,
+        "flagged_outliers": int((found.flagged & is_outlier).sum()),
+        "verdict": found.verdict.decision if found.verdict else "",
     }
 
 
 @click.command()
-@click.option("--workers", default=4, show_default=True, help="Worker processes, of one thread.")
-@click.option("--rows", multiple=True, type=int, default=(20_000, 200_000, 1_000_000))
-@click.option("--score-rows", default=10_000_000, show_default=True)
-@click.option("--sweeps", default=20, show_default=True)
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("benchmarks/results"),
-    show_default=True,
-    help="Directory for cluster.csv.",
+    "--engine", "engines", multiple=True, type=click.Choice([*ENGINES]), default=[*ENGINES]
 )
-def main(workers: int, rows: tuple[int, ...], score_rows: int, sweeps: int, output: Path) -> None:
-    """Time fits and scoring on local workers; takes a few minutes."""
+@click.option("--workers", default=2, show_default=True, help="Worker processes, of one thread.")
+@click.option("--rows", multiple=True, type=int, default=(1_000_000, 10_000_000))
+@click.option("--normal", default=1_000_000, show_default=True, help="Known-normal rows.")
+@click.option(
+    "--draw", type=int, help="Rows of each table to learn from; by default the detector's."
+)
+@output_option("cluster.csv")
+def main(
+    engines: tuple[str, ...],
+    workers: int,
+    rows: tuple[int, ...],
+    normal: int,
+    draw: int | None,
+    output: Path,
+) -> None:
+    """Search batches on local workers."""
     found: list[dict[str, Any]] = []
-    for n_rows in rows:
-        tables = make_tables(n_rows)
-        for dtype in ("float64", "float32"):
-            expected = QMS22(max_iter=sweeps, dtype=dtype, random_state=0)
-            alone = time_in_memory(expected, *tables)
-            about = {"rows": n_rows, "dtype": dtype, "workers": workers, "sweeps": expected.n_iter_}
-            with local_workers(workers) as client:
-                client.run(__import__, "qms22.dask")  # before the first fit is timed
-                pids = client.run(os.getpid)
-                for what, victim in (
-                    ("fit", None),
-                    ("fit, a worker killed", next(iter(pids.values()))),
-                ):
-                    timing = time_fit(expected, tables, victim)
-                    in_memory = {"in_memory_seconds_per_sweep": f"{alone:.3f}"}
-                    found.append({"what": what, **about, **timing, **in_memory})
-                    console.print(found[-1])
-    scoring = time_scoring(workers, score_rows, 250_000)
-    found.append({"what": "score", "rows": score_rows, "workers": workers, **scoring})
-    console.print(found[-1])
-    output.mkdir(parents=True, exist_ok=True)
-    with (output / "cluster.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(["machine", key, text] for key, text in machine().items())
-        columns = list(dict.fromkeys(key for line in found for key in line))
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(found)
+    for engine in engines:
+        for n_rows in rows:
+            with ENGINES[engine](workers) as make:
+                line = measure(make, n_rows, normal, draw or "auto")
+            found.append({"engine": engine, "workers": workers, **line})
+            console.print(found[-1])
+    write_csv(output / "cluster.csv", found[0], [line.values() for line in found])
 
 
 if __name__ == "__main__":

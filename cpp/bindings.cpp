@@ -7,7 +7,6 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -22,7 +21,6 @@
 #include "dispatch.hpp"
 #include "forest.hpp"
 #include "nearest.hpp"
-#include "shard.hpp"
 #include "solver.hpp"
 
 namespace nb = nanobind;
@@ -30,7 +28,6 @@ using namespace nb::literals;
 
 namespace {
 
-using qms22::Shard;
 using qms22::Solver;
 
 using Input = nb::ndarray<const double, nb::ndim<2>, nb::device::cpu>;
@@ -125,47 +122,6 @@ std::unique_ptr<Solver> build_solver(const Input& x, const Groups& group,
     const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
     nb::gil_scoped_release release;
     return qms22::make_solver(task, std::move(coefficients), single_precision, n_threads, set);
-}
-
-std::unique_ptr<Shard> build_shard(const Input& x, const Groups& group,
-                                   const Doubles2& group_weight, std::size_t n_components,
-                                   double alpha, double floor, double step_a, double step_b,
-                                   bool single_precision, std::size_t n_threads,
-                                   const std::string& isa) {
-    const std::vector<std::int32_t> groups = copy_groups(group, group_weight.shape(1));
-    const qms22::Task task = as_task(x, groups, group_weight, std::nullopt, n_components, alpha,
-                                     floor, 0.0, step_a, step_b);
-    const qms22::InstructionSet& set = qms22::choose_instruction_set(isa);
-    nb::gil_scoped_release release;
-    return qms22::make_shard(task, single_precision, n_threads, set);
-}
-
-void restart(Shard& shard, const Doubles3& a, const Doubles2& b) {
-    require(shard.shape() == std::array{a.shape(0), a.shape(1), a.shape(2)},
-            "A has another shape than the shard");
-    std::vector<double> coefficients = join(a, b);
-    nb::gil_scoped_release release;
-    shard.restart(std::move(coefficients));
-}
-
-std::vector<qms22::Decision> as_decisions(const nb::bytes& decisions) {
-    const auto* data = static_cast<const qms22::Decision*>(decisions.data());
-    return {data, data + decisions.size()};
-}
-
-// Changes (trials, blocks, 2) of the loss for the plus and the minus direction.
-nb::ndarray<nb::numpy, double> visit(Shard& shard, std::size_t member, const nb::bytes& settled,
-                                     const nb::bytes& presumed) {
-    const std::vector<qms22::Decision> past = as_decisions(settled), ahead = as_decisions(presumed);
-    std::vector<double> changes;
-    {
-        nb::gil_scoped_release release;
-        for (const qms22::Change& change : shard.visit(member, past, ahead)) {
-            changes.push_back(change.plus);
-            changes.push_back(change.minus);
-        }
-    }
-    return to_numpy(std::move(changes), {ahead.size() + 1, shard.n_blocks(), 2});
 }
 
 nb::ndarray<nb::numpy, double> member_values(const Input& x, const Doubles3& a, const Doubles2& b,
@@ -321,21 +277,6 @@ NB_MODULE(_core, module) {
         .def_prop_ro("row_trials", &Solver::row_trials, "Trials so far, counted once per row.")
         .def_prop_ro("slow_row_trials", &Solver::slow_row_trials,
                      "Those of row_trials that crossed a breakpoint and took the O(m) path.");
-    nb::class_<Shard>(module, "Shard",
-                      "Whole blocks of a task's rows, for a driver that adds up the sums of many\n"
-                      "shards and decides; see cpp/shard.hpp.")
-        .def(nb::new_(&build_shard), "x"_a, "group"_a, "group_weight"_a, "n_components"_a,
-             nb::kw_only(), "alpha"_a, "floor"_a, "step_a"_a, "step_b"_a,
-             "single_precision"_a = false, "n_threads"_a = 1, "isa"_a = "",
-             "Copy the rows x (n, p) with their group (n) and its weights (m, n_groups).\n\n"
-             "The rows must be in the order of the whole task sorted by group, and every block\n"
-             "except the task's last must be full.")
-        .def("restart", &restart, "a"_a, "b"_a, "Start a sweep from A (m, q, p) and b (m, q).")
-        .def("visit", &visit, "member"_a, "settled"_a, "presumed"_a,
-             "Apply the settled decisions on trials of the last visit and try the next entries.\n\n"
-             "Decisions are bytes: 1, 0 or -1. One entry is tried on the settled state, then\n"
-             "one per presumed decision on the state to which it leads. Returns the changes\n"
-             "of the loss, (trials, blocks, 2), for a step up and a step down.");
     module.attr("BLOCK_ROWS") = qms22::kBlockRows;
     module.def("member_values", &member_values, "x"_a, "a"_a, "b"_a, nb::kw_only(), "floor"_a,
                "isa"_a = "",

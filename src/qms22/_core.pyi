@@ -50,30 +50,6 @@ class Solver:
     def slow_row_trials(self) -> int:
         """Those of `row_trials` that crossed a breakpoint and took the O(m) path."""
 
-class Shard:
-    """Whole blocks of a task's rows, for a driver that adds up sums of many shards and decides."""
-
-    def __new__(
-        cls,
-        x: NDArray[np.float64],
-        group: NDArray[np.int32],
-        group_weight: NDArray[np.float64],
-        n_components: int,
-        *,
-        alpha: float,
-        floor: float,
-        step_a: float,
-        step_b: float,
-        single_precision: bool = False,
-        n_threads: int = 1,
-        isa: str = "",
-    ) -> Shard: ...
-    def restart(self, a: NDArray[np.float64], b: NDArray[np.float64]) -> None:
-        """Start a sweep from A (m, q, p) and b (m, q)."""
-
-    def visit(self, member: int, settled: bytes, presumed: bytes) -> NDArray[np.float64]:
-        """Apply settled decisions, try the next entries; return changes (trials, blocks, 2)."""
-
 BLOCK_ROWS: int
 
 def member_values(

@@ -1,22 +1,16 @@
 """Detection on Ray datasets (``pip install "qms22[ray]"``).
 
-Find the suspicious rows of a dataset with columns of any kind::
+The functions are those of `qms22.dask`::
 
     import ray
     from qms22.ray import detect
 
     normal, batch = map(ray.data.read_parquet, ("s3://bucket/normal", "s3://bucket/rows"))
-    found = detect(normal, batch, fdr=0.1)  # the batch with score, p_value and flagged
-    found.write_parquet("s3://bucket/found")
+    found = detect(normal, batch, fdr=0.1)  # a Detection, as in memory
+    found.scored_batch().write_parquet("s3://bucket/found")  # lazy: score, p_value and flagged
 
-Score a dataset with a fitted detector::
-
-    from qms22 import QMS22
-    from qms22.ray import score_samples
-
-    detector = QMS22(random_state=0).fit(normal, unlabeled=sample)
-    scored = score_samples(detector, ray.data.read_parquet("s3://bucket/rows"))
-    scored.write_parquet("s3://bucket/scores")  # reads and scores the rows
+Blocks are read once and stay in Ray's object store, which spills to disk. Ray keeps the order of
+rows if its execution option ``preserve_order`` is set.
 
 Restarts of a fit can also run on a Ray cluster, through joblib::
 
@@ -31,6 +25,6 @@ from qms22._runtime.packages import need
 
 need("ray.data", "qms22.ray", "ray")
 
-from qms22.cluster.ray import detect, score_samples
+from qms22.cluster.search import ClusterDetection, detect, fit, score_samples
 
-__all__ = ["detect", "score_samples"]
+__all__ = ["ClusterDetection", "detect", "fit", "score_samples"]

@@ -13,7 +13,6 @@
 #include "dispatch.hpp"
 #include "forest.hpp"
 #include "nearest.hpp"
-#include "shard.hpp"
 #include "solver.hpp"
 
 namespace {
@@ -94,18 +93,6 @@ std::vector<double> solve(const Data& data, bool single_precision) {
     return found;
 }
 
-std::vector<double> visit(const Data& data) {
-    const auto shard =
-        qms22::make_shard(data.task(), false, kThreads, qms22::choose_instruction_set());
-    shard->restart(data.start());
-    std::vector<double> found;
-    for (const std::vector<qms22::Decision>& settled :
-         {std::vector<qms22::Decision>{}, std::vector<qms22::Decision>{1, 1}})
-        for (const qms22::Change& change : shard->visit(0, settled, {1, -1}))
-            found.push_back(change.plus);
-    return found;
-}
-
 std::vector<double> grow(const Data& data) {
     const qms22::BinnedRows rows = {data.bins.data(), kRows, kFeatures};
     const qms22::Forest forest =
@@ -152,7 +139,6 @@ long fail_each_allocation(const Job& job) {
 int main() {
     const Data data;
     const Job jobs[] = {[&] { return solve(data, false); }, [&] { return solve(data, true); },
-                        [&] { return visit(data); }, [&] { return grow(data); },
-                        [&] { return measure(data); }};
+                        [&] { return grow(data); }, [&] { return measure(data); }};
     for (const Job& job : jobs) std::printf("%ld\n", fail_each_allocation(job));
 }

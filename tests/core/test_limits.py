@@ -17,34 +17,10 @@ from qms22 import _core
 RULES: dict[str, Any] = {"alpha": 0.5, "floor": 1e-12, "step_a": 1e-3, "step_b": 1e-2}
 
 
-def shard(n_rows: int = 100, n_components: int = 2) -> _core.Shard:
-    group = np.zeros(n_rows, dtype=np.int32)
-    return _core.Shard(np.ones((n_rows, 3)), group, np.ones((2, 1)), n_components, **RULES)
-
-
 def solver(group: np.ndarray, n_members: int = 2, n_components: int = 2) -> _core.Solver:
     a = np.zeros((n_members, n_components, 3))
     rows, weights = np.ones((len(group), 3)), np.ones((n_members, 1))
     return _core.Solver(rows, group, weights, None, a, np.ones(a.shape[:2]), tolerance=0.0, **RULES)
-
-
-@pytest.mark.parametrize(
-    "shape", [(1, 2, 3), (2, 1, 3), (2, 2, 2), (2, 3, 3), (3, 2, 2), (0, 0, 0)]
-)
-def test_shard_restarts_only_from_its_shape(shape: tuple[int, int, int]) -> None:
-    with pytest.raises(ValueError, match="A has another shape than the shard"):
-        shard().restart(np.zeros(shape), np.zeros(shape[:2]))
-
-
-@pytest.mark.parametrize("n_components", [0, 2**31, 2**57, 2**63, 2**64 - 1])
-def test_number_of_components_is_bounded(n_components: int) -> None:
-    with pytest.raises(ValueError, match="n_components must be at least 1 and below"):
-        shard(n_components=n_components)
-
-
-def test_too_many_components_for_the_memory() -> None:
-    with pytest.raises(MemoryError):
-        shard(n_rows=100_000, n_components=2**31 - 1)
 
 
 def test_solver_needs_members_and_components() -> None:

@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from qms22 import QMS22Ensemble
 from qms22.estimators import learning
-from qms22.estimators.batch_detector import ROWS_OF_FIT
+from qms22.estimators.base import ROWS_OF_FIT
 from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.suspicious_normal import score_known, stand_out
 from qms22.estimators.views import KnownRows

@@ -37,29 +37,10 @@ RowFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Extent:
-    """The smallest and largest values of columns; extents of parts add up to that of all rows."""
-
-    n_rows: int
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, rows: NDArray[np.float64]) -> Extent:
-        """Compute the extent of at least one row."""
-        return cls(len(rows), as_host(rows.min(axis=0)), as_host(rows.max(axis=0)))
-
-    def __add__(self, other: Extent) -> Extent:
-        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        return Extent(self.n_rows + other.n_rows, low, high)
-
-
-@dataclass(frozen=True)
 class Mean:
     """A weighted mean of columns in exact arithmetic.
 
-    Means of parts add up to that of all rows, to the same bits for any parts in any order, so that
-    scaling is the same on one machine and on many.
+    Means of parts add up to that of all rows, to the same bits for any parts in any order.
 
     Parameters
     ----------
@@ -158,44 +139,25 @@ class FeatureScaler:
         weights : ndarray of shape (n,), optional
             Positive weights of the rows in mean and deviation.
         """
-        extent = Extent.of(normal)
+        low, high = as_host(normal.min(axis=0)), as_host(normal.max(axis=0))
         shares = None if weights is None else weights / weights.max()
-        return cls.learn_from(extent, scaling, lambda values: Mean.over(normal, values, shares))
-
-    @classmethod
-    def learn_from(
-        cls,
-        extent: Extent,
-        scaling: str | None,
-        mean: Callable[[RowFunction], Mean],
-    ) -> FeatureScaler:
-        """Learn the scaling of rows that may be on several machines.
-
-        Parameters
-        ----------
-        extent : Extent
-            Of the known-normal rows.
-        scaling : {"maxabs", "standard", None}
-        mean : callable
-            Computes the `Mean` of a function over the known-normal rows.
-        """
-        n_features = len(extent.low)
+        n_features = len(low)
         ones, zeros = np.ones(n_features), np.zeros(n_features)
         if scaling is None:
             return cls(ones, zeros, ones, UNSCALED_LIMIT)
-        peak = np.maximum(extent.high, -extent.low)
+        peak = np.maximum(high, -low)
         peak[peak == 0.0] = 1.0
         if scaling == "maxabs":
             return cls(peak, zeros, np.full(n_features, LARGEST), LIMIT)
-        constant = extent.high == extent.low
+        constant = high == low
         peak[constant & (peak < _TINY)] = 1.0
-        center = mean(partial(_in_peaks, peak=peak)).value
-        center[constant] = extent.low[constant] / peak[constant]
+        center = Mean.over(normal, partial(_in_peaks, peak=peak), shares).value
+        center[constant] = low[constant] / peak[constant]
         # In units of the largest distance from the center, so that no square is too small to count.
-        spread = np.maximum(extent.high / peak - center, center - extent.low / peak)
+        spread = np.maximum(high / peak - center, center - low / peak)
         spread[spread <= 0.0] = 1.0
-        squares = mean(partial(_squared_distances, peak=peak, center=center, spread=spread))
-        deviation = spread * np.sqrt(squares.value)
+        away = partial(_squared_distances, peak=peak, center=center, spread=spread)
+        deviation = spread * np.sqrt(Mean.over(normal, away, shares).value)
         with np.errstate(over="ignore", divide="ignore"):
             deviation[constant] = DEVIATION / LARGEST / peak[constant]
             factor = np.minimum(DEVIATION / deviation, _HUGE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from qms22._runtime.arrays import array_module, is_on_gpu
-from qms22._runtime.chunks import draw_rows
+from qms22._runtime.arrays import array_module, as_host, is_on_gpu
+from qms22._runtime.chunks import draw_rows, row_chunks
 from qms22._runtime.devices import to_device
 from qms22._runtime.validation import all_finite, check_finite, check_rows
 
@@ -26,6 +27,9 @@ class LazyRows:
         The name of these rows in error messages.
     """
 
+    # Whether the rows are on other machines, which work on them by `map`.
+    is_distributed = False
+
     def __init__(self, rows: Any, name: str = "X") -> None:
         self._rows = rows
         self._name = name
@@ -34,8 +38,12 @@ class LazyRows:
     def of(cls, estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False) -> Self:
         """Wrap user input; see `check_rows` for the parameters.
 
-        NumPy arrays of numbers are kept; other tables are checked and converted at once.
+        NumPy arrays of numbers are kept, as are rows on other machines; other tables are checked
+        and converted at once.
         """
+        if isinstance(X, cls) and X.is_distributed:
+            validate_data(estimator, X.header, reset=reset, skip_check_array=True)
+            return X
         if not _is_array_of_numbers(X):
             return cls(check_rows(estimator, X, name=name, reset=reset), name)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -79,6 +87,19 @@ class LazyRows:
         """Return rows drawn without replacement; see `draw_rows`."""
         positions = draw_rows(len(self), max_samples, rng)
         return self.read(slice(None) if len(positions) == len(self) else positions)
+
+    @property
+    def header(self) -> Any:
+        """No rows, for the number and the names of the columns."""
+        return self._rows[:0]
+
+    def select(self, positions: NDArray[np.intp]) -> LazyRows:
+        """Return some rows, to be read when they are needed."""
+        return SelectedRows(self, positions)
+
+    def map(self, function: Callable[[NDArray[np.float64]], Any]) -> list[Any]:
+        """Apply a function to all rows, chunk by chunk, in the memory of the host."""
+        return [function(as_host(self.read(part))) for part in row_chunks(self.shape)]
 
 
 class SelectedRows(LazyRows):

@@ -1,7 +1,6 @@
-"""One fit over rows on many machines, to the bit the fit over all of them on one.
+"""Tables on the workers of Dask, Ray and Spark.
 
-The kernel sorts the rows of a task by group and adds up blocks of `BLOCK_ROWS` rows, in order.
-Shards hold whole blocks (`layout`) and send the sums of their blocks (`shard`); a driver adds all
-sums in the kernel's order and decides (`sweep`). So neither the number of shards nor the place of a
-block changes the result.
+A `ClusterTable` is a table whose rows stay where they are: rows are picked from it, and functions
+are applied to its parts by the workers. With it `qms22.detect` and the detectors do on a cluster
+what they do in memory. Sending, scheduling and recomputing are the engine's.
 """

@@ -1,122 +1,66 @@
-"""Lazy scores of a Ray dataset, and detection on two of them."""
+"""Ray datasets."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Mapping
+from functools import cached_property
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+import ray
 from ray.data import Dataset
-from sklearn.base import BaseEstimator
 
-from qms22._runtime.chunks import draw_rows
-from qms22.cluster.scoring import scorer
-from qms22.cluster.table_search import (
-    BatchResults,
-    SearchOptions,
-    TableModel,
-    refuse,
-    search_table,
-    share_to_draw,
-    sparse_counts,
-    sum_counts,
-)
-from qms22.estimators.ensemble import AUTO_SAMPLES
+from qms22.cluster.table import ClusterTable, PartTask
 
 
-def score_samples(
-    detector: BaseEstimator,
-    dataset: Dataset,
-    *,
-    method: str = "score_samples",
-    output: str = "score",
-) -> Dataset:
-    """Add a column of scores to a dataset, lazily.
+class RayTable(ClusterTable):
+    """A Ray dataset; its parts are its blocks.
 
     Parameters
     ----------
-    detector : fitted detector
-        A `QMS22` or any other detector with its methods. Fitted on a data frame, it takes the
-        columns of those names and leaves others, such as an identifier, alone; fitted on an array,
-        it takes all columns in their order.
-    dataset : ray.data.Dataset
-    method : {"score_samples", "decision_function", "predict"}
-        The method that computes the scores.
-    output : str
-        The name of the new column.
-
-    Returns
-    -------
-    ray.data.Dataset
+    table : ray.data.Dataset
+    name, most_drawn
+        As of `ClusterTable`.
     """
-    add_scores = scorer(detector, dataset.columns() or [], method, output)
-    return dataset.map_batches(add_scores, batch_format="pandas")
+
+    def __init__(self, table: Dataset, name: str, most_drawn: int | None = None) -> None:
+        super().__init__(name, most_drawn)
+        self._table = table
+
+    @cached_property
+    def own_names(self) -> list[str]:
+        """The columns, as the engine's table calls them."""
+        return list(self._table.columns() or [])
+
+    @cached_property
+    def _parts(self) -> list[Any]:
+        """References to the blocks as Arrow tables.
+
+        They are read once and stay in Ray's object store: blocks have no number before.
+        """
+        parts: list[Any] = self._table.to_arrow_refs()
+        return parts
+
+    def _run(self, task: PartTask, numbers: Collection[int] | None) -> Iterator[tuple[int, Any]]:
+        shared, call = ray.put(task), ray.remote(_call)
+        chosen = range(len(self._parts)) if numbers is None else sorted(numbers)
+        of_parts = [call.remote(shared, number, self._parts[number]) for number in chosen]
+        for number, results in zip(chosen, of_parts, strict=True):
+            for result in ray.get(results):
+                yield number, result
+
+    def extend(self, task: PartTask, kinds: Mapping[str, type]) -> Dataset:
+        """Return the dataset with more columns, lazily."""
+        shared, parts = ray.put(task), self._parts
+
+        def extend(batch: pd.DataFrame) -> pd.DataFrame:
+            (number,) = batch["id"].tolist()
+            (extended,) = _call(ray.get(shared), number, ray.get(parts[number]))
+            return extended.reset_index(drop=True)
+
+        numbers = ray.data.range(len(parts), override_num_blocks=len(parts))
+        return numbers.map_batches(extend, batch_size=1, batch_format="pandas")
 
 
-def detect(
-    normal: Dataset,
-    batch: Dataset,
-    *,
-    fdr: float = 0.1,
-    ignore: Sequence[str] = (),
-    missing: str = "impute",
-    kinds: Mapping[str, str] | None = None,
-    max_samples: int = AUTO_SAMPLES,
-    seed: int | None = 0,
-    n_jobs: int | None = None,
-    **others: object,
-) -> Dataset:
-    """Find the suspicious rows of a dataset, given one of known-normal rows.
-
-    Rows drawn at random are brought to the driver, which learns from them; tasks score all rows.
-
-    Parameters
-    ----------
-    normal, batch : ray.data.Dataset
-        The known-normal rows and the rows to search, with the same columns, of any kind.
-    fdr, ignore, missing, kinds, max_samples, seed, n_jobs, **others
-        As of `qms22.dask.detect`. A seed makes the result repeatable if Ray reads the rows in the
-        same order each time (``preserve_order``).
-
-    Returns
-    -------
-    ray.data.Dataset
-        The batch with the columns "score" (higher is more suspicious), "p_value" and "flagged".
-        The rows are scored twice: now, to count them, and when the result is read.
-    """
-    refuse(others)
-    options = SearchOptions(fdr, ignore, missing, kinds, max_samples, seed, n_jobs)
-    return search_table(_RayEngine(), normal, batch, options)
-
-
-class _RayEngine:
-    """What Ray does with datasets; see `TableEngine`."""
-
-    def columns(self, table: Dataset) -> list[str]:
-        return list(table.columns() or [])
-
-    def count_rows(self, table: Dataset) -> int:
-        return int(table.count())
-
-    def draw(
-        self, table: Dataset, n_rows: int, n_drawn: int, rng: np.random.RandomState
-    ) -> pd.DataFrame:
-        share = share_to_draw(n_drawn, n_rows)
-        if share is not None:
-            table = table.random_sample(share, seed=int(rng.randint(2**31 - 1)))
-        rows = table.to_pandas(limit=n_rows)
-        return rows.iloc[draw_rows(len(rows), n_drawn, rng)]
-
-    def count_ranks(self, table: Dataset, model: TableModel) -> NDArray[np.int64]:
-        counted = table.map_batches(partial(_count_ranks, model=model), batch_format="pandas")
-        parts = counted.iter_batches(batch_size=None, batch_format="pandas")
-        return sum_counts(parts, model.ruler)
-
-    def add_results(self, table: Dataset, results: BatchResults) -> Dataset:
-        return table.map_batches(results.add_to, batch_format="pandas")
-
-
-def _count_ranks(part: pd.DataFrame, model: TableModel) -> pd.DataFrame:
-    return sparse_counts(model.count_ranks(part))
+def _call(task: PartTask, number: int, part: Any) -> list[Any]:
+    return list(task(number, iter([part.to_pandas()])))

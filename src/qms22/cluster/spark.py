@@ -1,135 +1,63 @@
-"""Lazy scores of a Spark data frame, and detection on two of them."""
+"""Spark data frames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from pyspark import TaskContext, cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StructField, StructType
-from sklearn.base import BaseEstimator
 
-from qms22._runtime.chunks import draw_rows
-from qms22.cluster.scoring import scorer
-from qms22.cluster.table_search import (
-    RESULTS,
-    BatchResults,
-    SearchOptions,
-    TableModel,
-    refuse,
-    search_table,
-    share_to_draw,
-    sparse_counts,
-    sum_counts,
-)
-from qms22.estimators.ensemble import AUTO_SAMPLES
+from qms22.cluster.table import ClusterTable, PartTask
+
+_KINDS = {float: DoubleType(), int: LongType(), bool: BooleanType()}
 
 
-def score_samples(
-    detector: BaseEstimator,
-    frame: DataFrame,
-    *,
-    method: str = "score_samples",
-    output: str = "score",
-) -> DataFrame:
-    """Add a column of scores to a data frame, lazily.
+class SparkTable(ClusterTable):
+    """A Spark data frame; its parts are its partitions.
 
     Parameters
     ----------
-    detector : fitted detector
-        A `QMS22` or any other detector with its methods. Fitted on a data frame, it takes the
-        columns of those names and leaves others, such as an identifier, alone; fitted on an array,
-        it takes all columns in their order.
-    frame : pyspark.sql.DataFrame
-    method : {"score_samples", "decision_function", "predict"}
-        The method that computes the scores.
-    output : str
-        The name of the new column.
-
-    Returns
-    -------
-    pyspark.sql.DataFrame
+    table : pyspark.sql.DataFrame
+    name, most_drawn
+        As of `ClusterTable`.
     """
-    add_scores = scorer(detector, frame.columns, method, output)
-    kind = LongType() if method == "predict" else DoubleType()
-    schema = StructType([*frame.schema.fields, StructField(output, kind)])
 
-    def add_to_all(tables: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        return map(add_scores, tables)
+    def __init__(self, table: DataFrame, name: str, most_drawn: int | None = None) -> None:
+        super().__init__(name, most_drawn)
+        self._table = table
 
-    return frame.mapInPandas(add_to_all, schema)
+    @property
+    def own_names(self) -> list[str]:
+        """The columns, as the engine's table calls them."""
+        return list(self._table.columns)
 
+    def _run(self, task: PartTask, numbers: Collection[int] | None) -> Iterator[tuple[int, Any]]:
+        def call(chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            number = _number()
+            if numbers is None or number in numbers:
+                for at, result in enumerate(task(number, chunks)):
+                    packed = cloudpickle.dumps(result)
+                    yield pd.DataFrame({"part": [number], "at": [at], "result": [packed]})
 
-def detect(
-    normal: DataFrame,
-    batch: DataFrame,
-    *,
-    fdr: float = 0.1,
-    ignore: Sequence[str] = (),
-    missing: str = "impute",
-    kinds: Mapping[str, str] | None = None,
-    max_samples: int = AUTO_SAMPLES,
-    seed: int | None = 0,
-    n_jobs: int | None = None,
-    **others: object,
-) -> DataFrame:
-    """Find the suspicious rows of a data frame, given one of known-normal rows.
+        rows = self._table.mapInPandas(call, "part int, at int, result binary").collect()
+        for row in sorted(rows, key=lambda row: (row.part, row.at)):
+            yield row.part, cloudpickle.loads(row.result)
 
-    Rows drawn at random are brought to the driver, which learns from them; executors score all
-    rows.
+    def extend(self, task: PartTask, kinds: Mapping[str, type]) -> DataFrame:
+        """Return the data frame with more columns, lazily."""
 
-    Parameters
-    ----------
-    normal, batch : pyspark.sql.DataFrame
-        The known-normal rows and the rows to search, with the same columns, of any kind.
-    fdr, ignore, missing, kinds, max_samples, seed, n_jobs, **others
-        As of `qms22.dask.detect`. A seed makes the result repeatable if Spark reads the rows in the
-        same order each time.
+        def extend(chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            return task(_number(), chunks)
 
-    Returns
-    -------
-    pyspark.sql.DataFrame
-        The batch with the columns "score" (higher is more suspicious), "p_value" and "flagged".
-        The rows are scored twice: now, to count them, and when the result is computed.
-    """
-    refuse(others)
-    options = SearchOptions(fdr, ignore, missing, kinds, max_samples, seed, n_jobs)
-    return search_table(_SparkEngine(), normal, batch, options)
+        new = [StructField(name, _KINDS[kind]) for name, kind in kinds.items()]
+        return self._table.mapInPandas(extend, StructType([*self._table.schema.fields, *new]))
 
 
-class _SparkEngine:
-    """What Spark does with data frames; see `TableEngine`."""
-
-    def columns(self, table: DataFrame) -> list[str]:
-        return list(table.columns)
-
-    def count_rows(self, table: DataFrame) -> int:
-        return int(table.count())
-
-    def draw(
-        self, table: DataFrame, n_rows: int, n_drawn: int, rng: np.random.RandomState
-    ) -> pd.DataFrame:
-        share = share_to_draw(n_drawn, n_rows)
-        if share is not None:
-            table = table.sample(fraction=share, seed=int(rng.randint(2**31 - 1)))
-        rows = table.toPandas()
-        return rows.iloc[draw_rows(len(rows), n_drawn, rng)]
-
-    def count_ranks(self, table: DataFrame, model: TableModel) -> NDArray[np.int64]:
-        def count(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-            return (sparse_counts(model.count_ranks(part)) for part in parts)
-
-        counted = table.mapInPandas(count, "rank long, n_rows long")
-        # Executors add, so that the driver gets one row per rank.
-        added = counted.groupBy("rank").sum("n_rows").toDF("rank", "n_rows")
-        return sum_counts([added.toPandas()], model.ruler)
-
-    def add_results(self, table: DataFrame, results: BatchResults) -> DataFrame:
-        def add(parts: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-            return map(results.add_to, parts)
-
-        kinds = (DoubleType(), DoubleType(), BooleanType())
-        added = [StructField(*pair) for pair in zip(RESULTS, kinds, strict=True)]
-        return table.mapInPandas(add, StructType([*table.schema.fields, *added]))
+def _number() -> int:
+    """Return the number of the partition that this executor works on."""
+    context = TaskContext.get()
+    assert context is not None
+    return int(context.partitionId())

@@ -47,6 +47,11 @@ class InputTables(NamedTuple):
         """Whether every row of both tables is drawn."""
         return self._is_whole(self.normal) and self._is_whole(self.batch)
 
+    @property
+    def is_scattered(self) -> bool:
+        """Whether the batch is scored in parts on other machines; each may have copies of a row."""
+        return self.batch.is_distributed and not self.is_batch_whole
+
     def _is_whole(self, table: Table) -> bool:
         return self.max_samples is None or table.n_rows <= self.max_samples
 
@@ -58,7 +63,10 @@ def open_tables(normal: TableLike, batch: TableLike, max_samples: int | None) ->
         open_table(batch, name="the batch"),
         max_samples,
     )
-    if max_samples is None and is_large(*tables[:2]):
+    most_drawn = [table.most_drawn for table in tables[:2] if table.most_drawn is not None]
+    if max_samples is None and most_drawn:
+        tables = tables._replace(max_samples=min(most_drawn))
+    elif max_samples is None and is_large(*tables[:2]):
         max_samples = rows_to_draw(len(tables.batch.names))
         warn_user(
             f"{tables.normal.name} and {tables.batch.name} are too large to hold in memory, "

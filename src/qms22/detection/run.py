@@ -200,7 +200,9 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
     begin_stage("learning")
     fit_detector(detector, encoded, options.max_samples)
     begin_stage("checking")
-    learned = learn_checks(encoded, seed, is_scored=options.is_recommended)
+    learned = learn_checks(
+        encoded, seed, is_scored=options.is_recommended, is_part=tables.is_scattered
+    )
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
     scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
@@ -280,7 +282,7 @@ def _score_batch(
 ) -> tuple[NDArray[np.float64], OddCells]:
     """Return the score of every row of the batch, NaN where one is dropped, and odd cells."""
     begin_stage("scoring")
-    positions, scores, odd = scorer.score_batch(encoded)
+    positions, scores, odd = scorer.score_batch(encoded, is_part=tables.is_scattered)
     n_rows = tables.batch.n_rows
     if tables.is_batch_whole:
         found = OddCells.empty(n_rows)

@@ -15,6 +15,7 @@ from qms22.decisions.ruler import Ruler
 from qms22.detection.checks import OddCells, OwnOddness, TableChecks
 from qms22.detection.checks.joint import row_hashes
 from qms22.detection.encoding import EncodedTables
+from qms22.estimators.base import for_workers
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
 from qms22.estimators.learned_rows import LearnedRows
@@ -55,8 +56,12 @@ class TableScorer:
     detector: BatchDetector
     checks: TableChecks
 
-    def score(self, table: Any, *, is_part: bool = False) -> ScoredRows:
-        """Score some rows of a table: its columns, or a data frame.
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what the workers of a cluster get: no rows of the fit."""
+        return {**vars(self), "detector": for_workers(self.detector)}
+
+    def score(self, table: Columns, *, is_part: bool = False) -> ScoredRows:
+        """Score some rows of a table.
 
         With `is_part` the score of a row does not depend on the others; see `TableChecks.read`.
         """

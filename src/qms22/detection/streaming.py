@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 from qms22._runtime.memory import memory_left
 from qms22._runtime.progress import progress_bar
 from qms22.detection.checks import OddCells
-from qms22.detection.scorer import TableScorer
+from qms22.detection.scorer import ScoredRows, TableScorer
 from qms22.tables import Table
+from qms22.tables.columns.cells import Columns
 from qms22.tables.sources.compressed import SHARE_OF_MEMORY
 
 # Rows of each file to learn from. More of them hardly change the result, but take time.
@@ -49,6 +51,37 @@ def rows_per_chunk(n_columns: int) -> int:
     return int(np.clip(_CELLS_PER_CHUNK // max(n_columns, 1), 1, _MOST_ROWS_PER_CHUNK))
 
 
+@dataclass(frozen=True)
+class ChunkScorer:
+    """Scores chunks of a table.
+
+    Parameters
+    ----------
+    scorer : TableScorer
+    name : str
+        The name of the table in messages.
+    is_long : bool
+        Whether messages say which rows a chunk has.
+    is_part : bool
+        Whether how often a row is in its chunk says nothing; see `TableChecks.read`.
+    """
+
+    scorer: TableScorer
+    name: str
+    is_long: bool
+    is_part: bool
+
+    def __call__(self, first: int, chunk: Columns) -> tuple[int, ScoredRows]:
+        """Return where a chunk ends in the table, and the scores of rows of the table."""
+        end = first + len(next(iter(chunk.values())).values)
+        try:
+            scored = self.scorer.score(chunk, is_part=self.is_part)
+        except ValueError as error:
+            part = f", rows {first} to {end - 1}" if self.is_long else ""
+            raise ValueError(f"{self.name}{part}: {error}") from error
+        return end, scored._replace(positions=first + scored.positions)
+
+
 def score_rows(
     source: Table, scorer: TableScorer, verbose: int
 ) -> tuple[NDArray[np.float64], OddCells]:
@@ -64,15 +97,10 @@ def score_rows(
     is_long = source.n_rows > n_rows
     with progress_bar("scoring", source.n_rows, enabled=verbose > 0 and is_long) as show:
         columns = [name for name in checks.names if name in source.names]
-        for first, chunk in source.column_chunks(columns, n_rows):
-            end = min(first + n_rows, source.n_rows)
-            try:
-                usable, found, of_chunk = scorer.score(chunk)
-            except ValueError as error:
-                part = f", rows {first} to {end - 1}" if is_long else ""
-                raise ValueError(f"{source.name}{part}: {error}") from error
-            scores[first + usable] = found
-            odd.put(first + usable, of_chunk)
+        score = ChunkScorer(scorer, source.name, is_long, source.is_distributed)
+        for end, (positions, found, of_chunk) in source.map(score, columns, n_rows):
+            scores[positions] = found
+            odd.put(positions, of_chunk)
             show(end, f"{end / (time.perf_counter() - began):,.0f} rows/s")
     if np.isnan(scores).all():
         raise ValueError("every row to search has missing values; impute them instead")

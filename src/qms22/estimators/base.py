@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from copy import copy
 from dataclasses import fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,15 @@ from qms22._runtime.devices import resolve_device
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.threads import in_threads
 from qms22._runtime.validation import check_choice
+
+# What a fitted detector computes from its rows on first use.
+COMPUTED = ("_ruler", "_ranks", "_of_learned", "_of_batch")
+
+# What it keeps of its rows: the columns of both tables, T, the batch, the rows of T that were
+# learned from, and which of those each part of an ensemble has held out.
+ROWS_OF_FIT = ("_columns", "_normal", "_batch", "_known", "_held_out", *COMPUTED)
+
+EstimatorT = TypeVar("EstimatorT", bound=BaseEstimator)
 
 
 class QMSEstimator(BaseEstimator):  # type: ignore[misc]
@@ -39,8 +49,12 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
     def _scores(self, table: LazyRows, device: str | None = None) -> NDArray[np.float64]:
         """Score all rows of a table; scores are where the rows are.
 
-        `device` is the resolved one, where the caller knows it.
+        `device` is the resolved one, where the caller knows it. Workers of a cluster score their
+        own rows, on their own devices.
         """
+        if table.is_distributed:
+            light = for_workers(self)
+            return np.concatenate(table.map(lambda rows: light._scores(LazyRows(rows))))
         scores = self._scores_on(device or resolve_device(self.device), table)
         return scores if table.is_on_gpu else as_host(scores)
 
@@ -64,6 +78,19 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
         parts = in_threads(score_chunk, chunks, self.n_jobs if backend.uses_threads else 1)
         scores: NDArray[np.float64] = array_module(parts[0]).concatenate(parts)
         return scores
+
+
+def for_workers(detector: EstimatorT) -> EstimatorT:
+    """Copy a fitted detector, to be sent to workers that score the parts of a table.
+
+    The copy has no rows and scores of the fit, and the cluster decides about threads.
+    """
+    light = copy(detector)
+    for name in ("unlabeled_scores_", *ROWS_OF_FIT):
+        vars(light).pop(name, None)
+    if hasattr(light, "n_jobs"):
+        light.n_jobs = None
+    return light
 
 
 class ThresholdMixin(OutlierMixin):  # type: ignore[misc]

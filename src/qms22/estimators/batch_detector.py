@@ -23,7 +23,7 @@ from qms22._runtime.validation import check_count, check_path, check_rows, check
 from qms22._runtime.warn import warn_user
 from qms22.decisions.batch_columns import BatchColumns
 from qms22.decisions.ruler import highest_flagged_rank, least_to_flag
-from qms22.estimators.base import QMSEstimator, ThresholdMixin
+from qms22.estimators.base import COMPUTED, ROWS_OF_FIT, QMSEstimator, ThresholdMixin
 from qms22.estimators.decisions import DecisionsMixin
 from qms22.estimators.explain import (
     Explanation,
@@ -41,13 +41,6 @@ from qms22.estimators.thresholds import count_flagged, threshold
 # known-normal rows is beyond the threshold.
 AUTO_FDR = 0.1
 AUTO_SHARE = 0.05
-
-# What a fitted detector computes from its rows on first use.
-_COMPUTED = ("_ruler", "_ranks", "_of_learned", "_of_batch")
-
-# What it keeps of its rows: the columns of both tables, T, the batch, the rows of T that were
-# learned from, and which of those each part of an ensemble has held out.
-ROWS_OF_FIT = ("_columns", "_normal", "_batch", "_known", "_held_out", *_COMPUTED)
 
 
 class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
@@ -135,7 +128,7 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         self._learn(known, searched, rng, options, columns, marks)
         self.unlabeled_scores_ = self._scores(batch, options.device)
         self._normal = self._columns = self._batch = None
-        for computed in _COMPUTED:
+        for computed in COMPUTED:
             self.__dict__.pop(computed, None)
         self._seed_of_ruler = rng.randint(2**31 - 1)
         if unlabeled is not None:

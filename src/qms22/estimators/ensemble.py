@@ -22,7 +22,7 @@ from qms22._cpm.scaling import FeatureScaler, fit_scaler_and_stack
 from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.devices import to_device
-from qms22._runtime.lazy_rows import LazyRows, SelectedRows
+from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count
 from qms22.decisions.ruler import Ruler
 from qms22.estimators.batch_detector import BatchDetector
@@ -287,7 +287,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     def _measure(self, n_batch: int, rng: np.random.RandomState) -> Ruler:
         normal = self._known_normal()
         places = draw_rows(len(normal), rows_to_compare(n_batch), rng)
-        return Ruler.of(self.score_normal(SelectedRows(normal, places)))
+        return Ruler.of(self.score_normal(normal.select(places)))
 
     def _learn_marks(
         self,

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._runtime.arrays import as_host
-from qms22._runtime.chunks import row_chunks
-from qms22._runtime.lazy_rows import LazyRows, SelectedRows
+from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_top
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.views import KnownRows, View
@@ -63,15 +62,16 @@ class SuspiciousNormalsMixin:
         suspicious, and none of them stands above the others by chance.
         """
         learned = LearnedRows.of(self._known, self._of_learned)
-        scores = np.full(len(normal), np.nan)
-        for part in row_chunks(normal.shape):
-            keys = hash_rows(as_host(normal.read(part)))
-            scores[part] = self._of_batch.replace_keyed(
-                learned.replace_keyed(scores[part], keys), keys
-            )
+        keys = _keys(normal)
+        unknown = np.full(len(keys), np.nan)
+        scores: NDArray[np.float64] = self._of_batch.replace_keyed(
+            learned.replace_keyed(unknown, keys), keys
+        )
         others = np.flatnonzero(np.isnan(scores))
-        if others.size:
-            scores[others] = as_host(self._scores(SelectedRows(normal, others)))
+        if normal.is_distributed:
+            scores[others] = as_host(self._scores(normal))[others]
+        elif others.size:
+            scores[others] = as_host(self._scores(normal.select(others)))
         return scores
 
     def suspicious_normal(self, k: int | None = None) -> NDArray[np.intp]:
@@ -139,9 +139,7 @@ class SuspiciousNormalsMixin:
         if len(scores) < len(normal) and chosen.size:
             # The places of the rows in T, by their values.
             learned = LearnedRows.of(self._known[chosen], scores[chosen])
-            scores = np.full(len(normal), -np.inf)
-            for part in row_chunks(normal.shape):
-                scores[part] = learned.replace(scores[part], as_host(normal.read(part)))
+            scores = learned.replace_keyed(np.full(len(normal), -np.inf), _keys(normal))
             chosen = np.flatnonzero(np.isfinite(scores))
         return chosen[np.argsort(-scores[chosen], kind="stable")]
 
@@ -160,14 +158,18 @@ class SuspiciousNormalsMixin:
         """Scores of the rows of the batch, by their values."""
         batch = self._batch
         assert batch is not None
-        keys = [hash_rows(as_host(batch.read(part))) for part in row_chunks(batch.shape)]
-        return LearnedRows.of_equal(np.concatenate(keys), as_host(self.unlabeled_scores_))
+        return LearnedRows.of_equal(_keys(batch), as_host(self.unlabeled_scores_))
 
     @cached_property
     def _of_learned(self) -> NDArray[np.float64]:
         """Scores of the rows that were learned from, in the order in which they were."""
         known = KnownRows(self._known, self._held_out, self._n_marked)
         return score_known(self.views_, self.weights_, known)
+
+
+def _keys(rows: LazyRows) -> NDArray[np.uint64]:
+    """Compute the hashes of rows, where they are."""
+    return np.concatenate(rows.map(hash_rows))
 
 
 def score_known(

@@ -91,7 +91,7 @@ class _Part:
     @property
     def rows(self) -> Rows:
         """The rows."""
-        return self.table.content.rows
+        return self.table.rows
 
     @property
     def names(self) -> list[str]:

@@ -102,7 +102,8 @@ class Content:
 
     Parameters
     ----------
-    rows : Rows
+    rows : Rows or None
+        None where the table itself has them.
     notes : tuple of str
         What was guessed or left out, in sentences that name the file.
     label : str or None
@@ -111,7 +112,7 @@ class Content:
         Returns where a row is in the file, such as "line 7"; by default its position.
     """
 
-    rows: Rows
+    rows: Rows | None
     notes: tuple[str, ...] = ()
     label: str | None = None
     place: Callable[[int], str] | None = None

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.stages import begin_stage
-from qms22.tables.columns.cells import Cells, arrow_cells, as_narwhals, frame_cells
+from qms22.tables.columns.cells import Cells, Columns, arrow_cells, as_narwhals, frame_cells
 from qms22.tables.sources.compressed import shorten_error
 from qms22.tables.sources.rows import BATCH, Content, MemoryRows, Rows, Wanted, check_count
 
@@ -42,6 +42,12 @@ class Table:
     # Whether all rows are in memory because all of them are needed.
     is_loaded = False
 
+    # Whether the rows are on other machines, which work on them by `map`.
+    is_distributed = False
+
+    # How many rows to draw at most, to learn from; None where all may be read.
+    most_drawn: int | None = None
+
     def __init__(
         self,
         name: str,
@@ -66,18 +72,20 @@ class Table:
         return self._read()
 
     @property
-    def _rows(self) -> Rows:
+    def rows(self) -> Rows:
+        """The rows, as the file has them."""
+        assert self.content.rows is not None
         return self.content.rows
 
     @property
     def names(self) -> list[str]:
         """The columns."""
-        return [self._names.get(name, name) for name in self._rows.names]
+        return [self._names.get(name, name) for name in self.rows.names]
 
     @property
     def n_rows(self) -> int:
         """Number of rows; a text file or a stream is read once to count them."""
-        return self._rows.n_rows
+        return self.rows.n_rows
 
     @property
     def n_bytes(self) -> int:
@@ -113,7 +121,7 @@ class Table:
         if not self.is_loaded:
             begin_stage(f"reading {self.title}")
             self.check()
-            self.content = replace(self.content, rows=self._rows.load(self.name))
+            self.content = replace(self.content, rows=self.rows.load(self.name))
             self.is_loaded = True
         return self
 
@@ -184,17 +192,28 @@ class Table:
             for name, cells in whole.items()
         }
 
-    def column_chunks(
-        self, names: Sequence[str], n_rows: int
-    ) -> Iterator[tuple[int, dict[str, Cells]]]:
-        """Yield columns in chunks of rows, each with the position of its first row."""
+    def map(
+        self, function: Callable[[int, Columns], Any], names: Sequence[str], n_rows: int
+    ) -> Iterator[Any]:
+        """Apply a function to chunks of rows, in their order and where they are.
+
+        Parameters
+        ----------
+        function : callable
+            Gets the position of the first row of a chunk, and its columns.
+        names : sequence of str
+            These columns.
+        n_rows : int
+            Number of rows of a chunk; some may have fewer.
+        """
         if self.is_loaded:
             for first in range(0, self.n_rows, n_rows):
                 rows = np.arange(first, min(first + n_rows, self.n_rows))
-                yield first, self.columns(names, rows)
+                yield function(first, self.columns(names, rows))
             return
         for first, table in self._chunks(names, n_rows):
-            yield first, self._cells(table, np.arange(first, first + table.num_rows))
+            rows = np.arange(first, first + table.num_rows)
+            yield function(first, self._cells(table, rows))
 
     def moments(self) -> dict[str, str]:
         """Return the columns that hold moments, with their time zones; "" for local time."""
@@ -268,7 +287,7 @@ class Table:
         import pyarrow as pa
 
         self.check()
-        rows = self._rows.load(self.name)
+        rows = self.rows.load(self.name)
         batches = [batch for _, batch in self._batches(self.names, source=rows)]
         return self._frame(pa.Table.from_batches(batches), pd.RangeIndex(self.n_rows))
 
@@ -305,7 +324,7 @@ class Table:
         """Read record batches with the new names."""
         texts = self._own([*self._texts.intersection(columns)])
         wanted = Wanted(self._own(columns), positions, texts)
-        for first, batch in (source or self._rows).batches(wanted):
+        for first, batch in (source or self.rows).batches(wanted):
             yield first, self._as_asked(batch, columns)
 
     def _as_asked(
@@ -331,7 +350,7 @@ class Table:
     def _take(self, rows: NDArray[np.intp], columns: Sequence[str]) -> pa.Table:
         import pyarrow as pa
 
-        source = self._rows
+        source = self.rows
         if isinstance(source, MemoryRows):
             texts = self._own([*self._texts.intersection(columns)])
             return self._as_asked(source.take(self._own(columns), rows, texts), columns)
@@ -372,7 +391,7 @@ class Table:
         import pandas as pd
         import pyarrow as pa
 
-        rows = self._rows
+        rows = self.rows
         # The metadata are notes of pandas, which may be damaged or out of date.
         table = table.replace_schema_metadata(None)
         as_objects = []
@@ -429,11 +448,7 @@ class FrameTable(Table):
             frame if isinstance(frame, pd.DataFrame) else supported.to_pandas()
         )
         size = int(self._whole.memory_usage(index=False).sum())
-        super().__init__(name, self._no_content, lambda: size)
-        self._frame_notes = tuple(notes)
-
-    def _no_content(self) -> Content:
-        raise AssertionError("a frame is its own content")
+        super().__init__(name, lambda: Content(None, tuple(notes)), lambda: size)
 
     @property
     def names(self) -> list[str]:
@@ -444,20 +459,6 @@ class FrameTable(Table):
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self._whole)
-
-    @property
-    def label(self) -> str | None:
-        """None: a frame declares no class column."""
-        return None
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was guessed or left out when the frame was read."""
-        return self._frame_notes
-
-    def place(self, row: int) -> str:
-        """Return where a row is, for messages."""
-        return f"{self.name}, row {row}"
 
     def renamed(self, names: Mapping[str, str]) -> Table:
         """Return the table with other names for some columns: new names by old ones."""
