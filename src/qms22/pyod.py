@@ -193,7 +193,7 @@ verbose, log, checkpoint
         n_splits: int = 8,
         n_members: int = 7,
         n_components: int = 10,
-        max_iter: int = 10,
+        max_iter: str | int = "auto",
         dtype: str = "float32",
         device: str = "cpu",
         max_samples: str | int | None = "auto",

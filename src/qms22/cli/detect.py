@@ -115,7 +115,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Learn from at most N rows of each file, drawn at random, and read the files part by "
     "part, so that they may be larger than memory. By default the preset recommended learns from "
-    "7,000 rows and paper from all, or from 100,000 if a file is larger than memory.",
+    "6,000 rows and paper from all, or from 100,000 if a file is larger than memory.",
 )
 @output_option
 @only_flagged_option

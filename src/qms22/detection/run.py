@@ -123,7 +123,7 @@ def detect(
         `QMS22Ensemble`, or `QMS22` with the settings of the paper.
     max_samples : int, optional
         Learn from at most this many rows of each table, drawn at random, and score the batch chunk
-        by chunk. By default the detector decides: `QMS22Ensemble` learns from 7,000, `QMS22` from
+        by chunk. By default the detector decides: `QMS22Ensemble` learns from 6,000, `QMS22` from
         all. Of files too large for memory at most 100,000 rows are drawn.
     seed : int or None
         Seed of draws and shuffles; with None the result changes from run to run.

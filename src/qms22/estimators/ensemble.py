@@ -58,7 +58,7 @@ from qms22.estimators.weights import (
 )
 
 # What max_samples="auto" means.
-AUTO_SAMPLES = 7_000
+AUTO_SAMPLES = 6_000
 
 # What max_iter="auto" means: so many sweeps; beyond so many features fewer, so that all sweeps
 # together make no more steps, but not below the least. On the 15 sets of ADBench with 27 to 166
@@ -130,7 +130,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         enough known-normal rows for that, about 200.
     max_samples : "auto", int or None, default="auto"
         Learn from at most this many rows of T and of the batch, drawn at random, and score all.
-        "auto" is 7,000; None takes all rows.
+        "auto" is 6,000; None takes all rows.
     n_jobs : int or None, default=None
         Splits that run side by side or, with many rows, threads of one; -1 means all cores. It
         does not change the result.

@@ -47,7 +47,10 @@ class HeldOutScores:
             return views.log_p_values(scores, self.ascending, self.deviation)
         n = len(self.ascending)
         n_lower = np.searchsorted(self.ascending, scores, side="left")
-        n_not_higher = np.searchsorted(self.ascending, scores, side="right")
+        n_not_higher = n_lower.copy()
+        ties = self.ascending.take(n_lower, mode="clip") == scores
+        if ties.any():
+            n_not_higher[ties] = np.searchsorted(self.ascending, scores[ties], side="right")
         shares = (1 + 2 * n - n_lower - n_not_higher) / (2 * n + 2)
         beyond = np.maximum(scores - float(self.ascending[-1]), 0.0) / self.deviation
         return np.log(shares) - beyond
