@@ -99,8 +99,8 @@ class ClusterTable(Table, ABC):
         self, columns: Sequence[str] | None = None
     ) -> Callable[[pd.DataFrame], pd.DataFrame]:
         """Return what makes rows of the engine's table, at least one, rows of this one."""
-        changes = {"names": self._names, "zones": self._zones, "changes": self._changes}
-        return partial(_read, columns=columns, **changes)
+        changed = self._names, self._zones, self._changes
+        return partial(_read, columns=columns, changed=changed)
 
     def columns(
         self, names: Sequence[str] | None = None, rows: NDArray[np.intp] | None = None
@@ -237,10 +237,9 @@ def numbered(
 def _read(
     rows: pd.DataFrame,
     columns: Sequence[str] | None,
-    names: Mapping[str, str],
-    zones: Mapping[str, str],
-    changes: Mapping[str, Change],
+    changed: tuple[Mapping[str, str], Mapping[str, str], Mapping[str, Change]],
 ) -> pd.DataFrame:
+    names, zones, changes = changed
     frame = FrameTable(rows).renamed(names).in_zones(zones).with_changes(changes).read()
     return frame if columns is None else frame[list(columns)]
 
