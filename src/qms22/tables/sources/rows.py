@@ -156,35 +156,22 @@ class MemoryRows(Rows):
         """Return the rows."""
         return self
 
-    def column(self, name: str, *, as_text: bool = False) -> pa.ChunkedArray:
-        """Return a column."""
-        return self._select([name], [name] if as_text else ()).column(0)
-
     def has_gaps(self, name: str) -> bool:
         """Return whether any cell of a column is missing."""
         return bool(self.table.column(name).null_count)
 
-    def take(
-        self, columns: list[str], positions: NDArray[np.intp], texts: Collection[str] = ()
-    ) -> pa.Table:
-        """Return some rows, in the order of their positions."""
-        return self._select(columns, texts, positions)
-
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Return record batches."""
         first = 0
-        for batch in self._select(wanted.columns, wanted.texts).to_batches(max_chunksize=BATCH):
+        for batch in self.select(wanted._replace(positions=None)).to_batches(max_chunksize=BATCH):
             yield first, batch
             first += batch.num_rows
 
-    def _select(
-        self,
-        columns: list[str],
-        texts: Collection[str],
-        positions: NDArray[np.intp] | None = None,
-    ) -> pa.Table:
+    def select(self, wanted: Wanted) -> pa.Table:
+        """Return some columns and rows, in the order of their positions."""
         import pyarrow as pa
 
+        columns, positions, texts = wanted
         table = self.table.select(columns)
         if self._original is not None and not set(columns).isdisjoint(texts):
             parts = [batch for _, batch in self._original.batches(Wanted(columns, None, texts))]

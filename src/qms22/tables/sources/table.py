@@ -12,7 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.stages import begin_stage
-from qms22.tables.columns.cells import Cells, Columns, arrow_cells, as_narwhals, frame_cells
+from qms22.tables.columns.cells import (
+    Cells,
+    Columns,
+    arrow_cells,
+    as_narwhals,
+    frame_cells,
+    part_of_rows,
+)
 from qms22.tables.sources.compressed import shorten_error
 from qms22.tables.sources.rows import BATCH, Content, MemoryRows, Rows, Wanted, check_count
 
@@ -187,9 +194,11 @@ class Table:
         whole = {name: self._parse(name) for name in names}
         if rows is None or (len(rows) == self.n_rows and (np.diff(rows) == 1).all()):
             return whole
+        parts = part_of_rows(whole, rows)
+        # Those of a frame may have the numbers of its index.
         return {
-            name: replace(cells.part(rows), numbers=self._numbers(rows))
-            for name, cells in whole.items()
+            name: replace(part, numbers=rows) if part.numbers is None else part
+            for name, part in parts.items()
         }
 
     def map(
@@ -308,12 +317,8 @@ class Table:
         for name in table.column_names:
             cells = arrow_cells(name, table.column(name))
             cells = self._changes[name](cells) if name in self._changes else cells
-            found[name] = cells if rows is None else replace(cells, numbers=self._numbers(rows))
+            found[name] = replace(cells, numbers=rows)
         return found
-
-    def _numbers(self, rows: NDArray[np.intp]) -> NDArray[np.integer[Any]]:
-        """Return what messages call rows."""
-        return rows
 
     def _batches(
         self,
@@ -322,10 +327,12 @@ class Table:
         source: Rows | None = None,
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches with the new names."""
-        texts = self._own([*self._texts.intersection(columns)])
-        wanted = Wanted(self._own(columns), positions, texts)
-        for first, batch in (source or self.rows).batches(wanted):
+        for first, batch in (source or self.rows).batches(self._wanted(columns, positions)):
             yield first, self._as_asked(batch, columns)
+
+    def _wanted(self, columns: Sequence[str], positions: NDArray[np.intp] | None) -> Wanted:
+        texts = self._own([*self._texts.intersection(columns)])
+        return Wanted(self._own(columns), positions, texts)
 
     def _as_asked(
         self, batch: pa.RecordBatch | pa.Table, columns: Sequence[str]
@@ -352,8 +359,7 @@ class Table:
 
         source = self.rows
         if isinstance(source, MemoryRows):
-            texts = self._own([*self._texts.intersection(columns)])
-            return self._as_asked(source.take(self._own(columns), rows, texts), columns)
+            return self._as_asked(source.select(self._wanted(columns, rows)), columns)
         order = np.argsort(rows, kind="stable")
         ascending = rows[order]
         pieces, n_found = [], 0
@@ -519,10 +525,6 @@ class FrameTable(Table):
             columns = frame_cells(self._select([name])) or []
             self._parsed[name] = columns[0]
         return self._parsed[name]
-
-    def _numbers(self, rows: NDArray[np.intp]) -> NDArray[np.integer[Any]]:
-        index = self._whole.index
-        return index.to_numpy()[rows] if index.dtype.kind in "iu" else np.arange(len(rows))
 
     def _with_frame(self, frame: pd.DataFrame) -> FrameTable:
         return FrameTable(frame, self.name, self.notes)
