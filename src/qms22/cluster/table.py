@@ -109,10 +109,6 @@ class ClusterTable(Table, ABC):
         positions = np.arange(self.n_rows) if rows is None else rows
         return FrameTable(self.take(positions, names)).columns()
 
-    def moments(self) -> dict[str, str]:
-        """Return the columns that hold moments, with their time zones; "" for local time."""
-        return FrameTable(self.take([0])).moments()
-
     def chunks(
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
     ) -> Iterator[pd.DataFrame]:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import hypergeom  # type: ignore[import-untyped, unused-ignore]
 
 from qms22.tables import Table, TabularEncoder
-from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.columns.kinds import level_counts
 from qms22.tables.columns.rewriting import Rewriting, find_writing, write_truths, writing_of
 from qms22.tables.columns.typed import are_truths, read_booleans
@@ -56,9 +56,9 @@ def match_writing(
         for one, other in ((known, new), (new, known))
     ]
     normal, batch = normal.with_texts(texts[0]), batch.with_texts(texts[1])
-    zones, notes = _find_zones(normal, batch, columns)
     if any(texts):
         known, new = _sample(normal, columns), _sample(batch, columns)
+    zones, notes = _find_zones(known, new, (normal.name, batch.name))
     if zones:
         batch = batch.in_zones(zones)
     changes = {}
@@ -150,26 +150,24 @@ def _sample(table: Table, columns: list[str]) -> dict[str, Cells]:
 
 
 def _find_zones(
-    normal: Table, batch: Table, columns: Collection[str]
+    known: Columns, new: Columns, tables: tuple[str, str]
 ) -> tuple[dict[str, str], list[str]]:
     """Return the zones to convert columns of the batch to, and notes."""
     zones, local = {}, []
-    known, new = normal.moments(), batch.moments()
-    for name in columns:
-        if name not in known or name not in new:
-            continue
-        if known[name] and new[name] and known[name] != new[name]:
-            zones[name] = known[name]
-        elif bool(known[name]) != bool(new[name]):
+    for name in known:
+        zone, other = known[name].zone, new[name].zone
+        if zone and other and zone != other:
+            zones[name] = zone
+        elif {zone, other} > {""} and None not in (zone, other):
             local.append(name)
     notes = [
-        f"{batch.name}: {name!r} is converted to the time zone of {normal.name}, {zone}"
+        f"{tables[1]}: {name!r} is converted to the time zone of {tables[0]}, {zone}"
         for name, zone in zones.items()
     ]
     if local:
         listed = list_some([repr(name) for name in local])
         notes.append(
-            f"only one of {normal.name} and {batch.name} has a time zone in {listed}; local times "
-            "are compared"
+            f"only one of {tables[0]} and {tables[1]} has a time zone in {listed}; local times are "
+            "compared"
         )
     return zones, notes

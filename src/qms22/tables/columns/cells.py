@@ -87,6 +87,8 @@ class Cells:
     words : ndarray of shape (n,), optional
         In a column of numbers, booleans or dates: the positions in `levels` of cells with a text
         that is none ("-", "unknown", "inf"), whose values are NaN; -1 elsewhere.
+    zone : str, optional
+        The time zone of moments, "" for local time.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Cells:
     levels: tuple[str, ...] = ()
     numbers: NDArray[np.integer[Any]] | None = None
     words: NDArray[np.intp] | None = None
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", Levels.of(self.levels))
@@ -292,10 +295,12 @@ def _from_series(name: str, series: Any) -> Cells:
     if dtype.is_numeric() or dtype == nw.Boolean:
         form: Form = "boolean" if dtype == nw.Boolean else "number"
         return Cells(name, form, _floats(series))
-    if dtype in (nw.Datetime, nw.Date):
-        if getattr(dtype, "time_zone", None):
-            series = series.dt.replace_time_zone(None)
+    if dtype == nw.Date:
         return Cells(name, "date", _floats(series.dt.timestamp("us")))
+    if dtype == nw.Datetime:
+        zone = dtype.time_zone or ""
+        local = series.dt.replace_time_zone(None) if zone else series
+        return Cells(name, "date", _floats(local.dt.timestamp("us")), zone=zone)
     if dtype == nw.Duration:
         return Cells(name, "number", _floats(series.dt.total_microseconds()) / 1e6)
     if dtype == nw.String:
@@ -415,7 +420,7 @@ def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
     if of.is_boolean(kind):
         return Cells(name, "boolean", _arrow_floats(column.cast(pa.int8())))
     if of.is_timestamp(kind):
-        return Cells(name, "date", _arrow_microseconds(column, kind.unit))
+        return Cells(name, "date", _arrow_microseconds(column, kind.unit), zone=kind.tz or "")
     if of.is_date(kind):
         return Cells(name, "date", _arrow_floats(column.cast(pa.date32()).cast(pa.int32())) * _DAY)
     if of.is_duration(kind):

@@ -224,17 +224,6 @@ class Table:
             rows = np.arange(first, first + table.num_rows)
             yield function(first, self._cells(table, rows))
 
-    def moments(self) -> dict[str, str]:
-        """Return the columns that hold moments, with their time zones; "" for local time."""
-        import pyarrow as pa
-
-        _, first = next(iter(self._batches(self.names)))
-        return {
-            field.name: field.type.tz or ""
-            for field in first.schema
-            if pa.types.is_timestamp(field.type)
-        }
-
     def chunks(
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
     ) -> Iterator[pd.DataFrame]:
@@ -491,14 +480,6 @@ class FrameTable(Table):
                 cells = changes[str(name)](self._parse(str(name)))
                 frame[name] = cells.to_series().set_axis(frame.index)
         return self._with_frame(frame)
-
-    def moments(self) -> dict[str, str]:
-        """Return the columns that hold moments, with their time zones; "" for local time."""
-        return {
-            str(name): str(getattr(dtype, "tz", None) or "")
-            for name, dtype in self._whole.dtypes.items()
-            if dtype.kind == "M"
-        }
 
     def chunks(
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
