@@ -14,8 +14,15 @@ from qms22.detection.marks import MarkedRows
 from qms22.detection.periods import find_periods
 from qms22.estimators.marks import Marks
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells, Columns, join_cells, missing_cells, take_rows
-from qms22.tables.columns.plans import NoColumnError, complete_rows
+from qms22.tables.columns.cells import (
+    Cells,
+    Columns,
+    count_rows,
+    join_cells,
+    missing_cells,
+    take_rows,
+)
+from qms22.tables.columns.plans import NoColumnError
 
 
 class EncodedTables(NamedTuple):
@@ -82,7 +89,7 @@ def encode_tables(
         rare one, where there are rare ones: else known-normal rows, which the encoder has seen,
         would have an advantage over the other rows of the batch.
     """
-    n_normal, n_batch = _n_rows(normal), _n_rows(batch)
+    n_normal, n_batch = count_rows(normal), count_rows(batch)
     places, positions = np.arange(n_normal), np.arange(n_batch)
     encoder, cells = _fit_both(encoder, normal, batch, names)
     if not is_whole:
@@ -116,10 +123,6 @@ def encode_tables(
     )
 
 
-def _n_rows(columns: Columns) -> int:
-    return len(next(iter(columns.values())).values) if columns else 0
-
-
 def _fit_both(
     encoder: TabularEncoder, normal: Columns, batch: Columns, names: tuple[str, str]
 ) -> tuple[TabularEncoder, dict[str, Cells]]:
@@ -128,7 +131,7 @@ def _fit_both(
     Only if no column would be left, columns are what they are in the known-normal table: levels
     that recur there may be too many for both tables.
     """
-    lacking = missing_cells(_n_rows(normal)), missing_cells(_n_rows(batch))
+    lacking = missing_cells(count_rows(normal)), missing_cells(count_rows(batch))
     everything = {
         name: join_cells(name, normal.get(name, lacking[0]), batch.get(name, lacking[1]))
         for name in dict.fromkeys([*normal, *batch])
@@ -182,8 +185,7 @@ def errors_named(table: str) -> Iterator[None]:
 
 def _complete_rows(encoder: TabularEncoder, cells: Columns) -> NDArray[np.intp]:
     """Return the positions of the rows without missing values; raise ValueError if none is left."""
-    encoder.check_columns(cells)
-    usable = complete_rows(cells[name] for name in encoder.groups_)
+    usable = encoder.usable_rows(cells)
     if not len(usable):
         raise ValueError("every row has missing values; impute them instead")
     return usable

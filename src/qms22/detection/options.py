@@ -88,11 +88,6 @@ class SearchOptions:
         """The columns that are not learned from."""
         return tuple(map(str, self.ignore))
 
-    @property
-    def is_recommended(self) -> bool:
-        """Whether rows are compared with known-normal ones, and checks raise scores."""
-        return self.preset == "recommended"
-
     def new_encoder(self) -> TabularEncoder:
         """Return an encoder that has learned nothing yet."""
         return TabularEncoder(ignore=self.ignored, missing=self.missing, kinds=self.kinds)

@@ -201,7 +201,7 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
     fit_detector(detector, encoded, options.max_samples)
     begin_stage("checking")
     learned = learn_checks(
-        encoded, seed, is_scored=options.is_recommended, is_part=tables.is_scattered
+        encoded, seed, is_scored=options.preset == "recommended", is_part=tables.is_scattered
     )
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
     scores, odd = _score_batch(tables, encoded, scorer)

@@ -13,7 +13,7 @@ from qms22._runtime.progress import progress_bar
 from qms22.detection.checks import OddCells
 from qms22.detection.scorer import ScoredRows, TableScorer
 from qms22.tables import Table
-from qms22.tables.columns.cells import Columns
+from qms22.tables.columns.cells import Columns, count_rows
 from qms22.tables.sources.compressed import SHARE_OF_MEMORY
 
 # Rows of each file to learn from. More of them hardly change the result, but take time.
@@ -73,7 +73,7 @@ class ChunkScorer:
 
     def __call__(self, first: int, chunk: Columns) -> tuple[int, ScoredRows]:
         """Return where a chunk ends in the table, and the scores of rows of the table."""
-        end = first + len(next(iter(chunk.values())).values)
+        end = first + count_rows(chunk)
         try:
             scored = self.scorer.score(chunk, is_part=self.is_part)
         except ValueError as error:

@@ -13,7 +13,7 @@ from qms22.decisions.moved_columns import MOST_COMPARED, ColumnPair, compare_col
 from qms22.decisions.verdict import Verdict, judge_batch
 from qms22.detection.calendar_columns import is_counter, says_when
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells, Columns, part_of_rows, show_value
+from qms22.tables.columns.cells import Cells, Columns, count_rows, part_of_rows, show_value
 from qms22.tables.columns.kinds import Kind
 from qms22.tables.texts.words import number_text
 
@@ -71,8 +71,7 @@ def pair_columns(
     rng = np.random.RandomState(0)
     cells = []
     for table in (normal, batch):
-        n_rows = len(next(iter(table.values())).values)
-        rows = draw_rows(n_rows, MOST_COMPARED, rng)
+        rows = draw_rows(count_rows(table), MOST_COMPARED, rng)
         cells.append(part_of_rows({name: table[name] for name in names}, rows))
     asked = encoder.kinds or {}
     pairs = (

@@ -189,6 +189,11 @@ class Cells:
 Columns: TypeAlias = Mapping[str, Cells]
 
 
+def count_rows(columns: Columns) -> int:
+    """Return the number of rows of a table."""
+    return len(next(iter(columns.values())).values) if columns else 0
+
+
 def take_rows(columns: Columns, rows: NDArray[np.intp]) -> dict[str, Cells]:
     """Return some rows of a table."""
     return {name: cells.take(rows) for name, cells in columns.items()}

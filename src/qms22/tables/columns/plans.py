@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.cells import Cells, count_rows
 from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
 from qms22.tables.texts.words import list_some
 
@@ -29,7 +29,7 @@ def encode_columns(
     rows : ndarray of int, optional
         Rows to encode; all by default.
     """
-    n_rows = len(next(iter(cells.values())).values) if rows is None else len(rows)
+    n_rows = count_rows(cells) if rows is None else len(rows)
     matrix = np.empty((n_rows, sum(len(plan.outputs) for plan in plans)))
     for plan, out in _blocks(plans, matrix):
         if plan.name in cells:
