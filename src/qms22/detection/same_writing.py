@@ -158,7 +158,7 @@ def _find_zones(
         zone, other = known[name].zone, new[name].zone
         if zone and other and zone != other:
             zones[name] = zone
-        elif {zone, other} > {""} and None not in (zone, other):
+        elif None not in (zone, other) and bool(zone) != bool(other):
             local.append(name)
     notes = [
         f"{tables[1]}: {name!r} is converted to the time zone of {tables[0]}, {zone}"

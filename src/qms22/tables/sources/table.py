@@ -282,12 +282,10 @@ class Table:
             the table was made from.
         """
         import pandas as pd
-        import pyarrow as pa
 
         self.check()
-        rows = self.rows.load(self.name)
-        batches = [batch for _, batch in self._batches(self.names, source=rows)]
-        return self._frame(pa.Table.from_batches(batches), pd.RangeIndex(self.n_rows))
+        rows = self.rows.load(self.name).select(self._wanted(self.names))
+        return self._frame(self._as_asked(rows, self.names), pd.RangeIndex(self.n_rows))
 
     def _parse(self, name: str) -> Cells:
         """Return a whole column."""
@@ -310,16 +308,13 @@ class Table:
         return found
 
     def _batches(
-        self,
-        columns: Sequence[str],
-        positions: NDArray[np.intp] | None = None,
-        source: Rows | None = None,
+        self, columns: Sequence[str], positions: NDArray[np.intp] | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches with the new names."""
-        for first, batch in (source or self.rows).batches(self._wanted(columns, positions)):
+        for first, batch in self.rows.batches(self._wanted(columns, positions)):
             yield first, self._as_asked(batch, columns)
 
-    def _wanted(self, columns: Sequence[str], positions: NDArray[np.intp] | None) -> Wanted:
+    def _wanted(self, columns: Sequence[str], positions: NDArray[np.intp] | None = None) -> Wanted:
         texts = self._own([*self._texts.intersection(columns)])
         return Wanted(self._own(columns), positions, texts)
 
