@@ -141,7 +141,7 @@ class Cells:
             return pd.Series(self.to_array())
         return pd.Series(pd.to_datetime(self.values, unit="us"))
 
-    def take(self, rows: NDArray[np.intp]) -> Cells:
+    def take(self, rows: slice | NDArray[np.intp]) -> Cells:
         """Return some of the rows."""
         numbers = None if self.numbers is None else self.numbers[rows]
         words = None if self.words is None else self.words[rows]
@@ -149,13 +149,10 @@ class Cells:
 
     def part(self, rows: slice | NDArray[np.intp]) -> Cells:
         """Return some of the rows as a table of their own: with the levels that occur in them."""
-        part = replace(self, values=self.values[rows])
-        if self.numbers is not None:
-            part = replace(part, numbers=self.numbers[rows])
-        codes = self.values if self.is_text else self.words
+        part = self.take(rows)
+        codes = part.values if self.is_text else part.words
         if codes is None:
             return part
-        codes = codes[rows]
         present = np.flatnonzero(codes >= 0)[::-1]
         first = np.full(len(self.levels), -1, dtype=np.intp)
         first[codes[present]] = present  # the last one stays, which is the first row
@@ -498,11 +495,8 @@ def join_cells(name: str, first: Cells, second: Cells) -> Cells:
         levels = (*first.levels, *compress(second.levels, is_new.tolist()))
         both = np.concatenate([first.values, codes.astype(first.values.dtype)])
         # The two may write true in different ways.
-        return (
-            _from_codes(name, form, both, levels)
-            if _one_spelling(levels)
-            else (Cells(name, form, both, levels))
-        )
+        make = _from_codes if _one_spelling(levels) else Cells
+        return make(name, form, both, levels)
     for one, other in ((first, second), (second, first)):
         # A column without values is of any form.
         if one.form == other.form or not (other.is_text or other.has_value.any()):
