@@ -40,7 +40,7 @@ from qms22.tables.columns.date_parts import DAY
 from qms22.tables.columns.plan import ColumnPlan
 
 # Known-normal rows that relations are learned from, and that others are compared with.
-_MOST_LEARNED = 6000
+_MOST_LEARNED = 7000
 
 # Columns whose pairs are looked at; more have too many pairs.
 _MOST_IN_PAIRS = 12
@@ -174,7 +174,7 @@ class TableChecks:
         return replace(cells, values=cells.values % DAY)
 
     def learn(self, normal: Columns, seed: int) -> OwnOddness:
-        """Learn from known-normal rows; return how odd up to 6,000 of them are, held out.
+        """Learn from known-normal rows; return how odd up to 7,000 of them are, held out.
 
         Parameters
         ----------
