@@ -44,7 +44,7 @@ from reporting import console, output_option
 from sklearn.ensemble import IsolationForest
 
 from qms22 import QMS22Ensemble
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.suspicious_normal import score_known
 from qms22.estimators.views import KnownRows

@@ -31,7 +31,7 @@ from rich.table import Table
 from sklearn.tree import DecisionTreeClassifier
 
 from qms22 import TabularEncoder
-from qms22.detection.findings import find_findings
+from qms22.detection.findings.finding import find_findings
 
 # Reasons name these; conditions do not.
 BY_REASON = ("broken product", "repeated rows")

@@ -24,7 +24,7 @@ from rich.table import Table
 import qms22
 from qms22._cpm.cuda.backend import CudaBackend
 from qms22._cpm.cuda.solver import CudaFits
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task, detection_task
 from qms22._runtime.devices import need_cupy

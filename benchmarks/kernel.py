@@ -26,7 +26,7 @@ from rich.table import Table
 
 from qms22._cpm.backends import start_native, start_reference
 from qms22._cpm.native import NativeSolver
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task, detection_task
 

@@ -9,7 +9,7 @@ from compiled import load
 from numpy.typing import NDArray
 
 from qms22._cpm.native import power_of_two_near
-from qms22._cpm.options import RELATIVE_TOLERANCE, SolverOptions
+from qms22._cpm.solver_options import RELATIVE_TOLERANCE, SolverOptions
 from qms22._cpm.task import Task
 
 

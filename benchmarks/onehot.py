@@ -22,7 +22,7 @@ from rich.table import Table
 
 from qms22._cpm.backends import solve
 from qms22._cpm.members import MemberFunctions
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.task import Task
 from qms22_bench.datasets import list_keel, load_keel
 

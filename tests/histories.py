@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from qms22 import BatchHistory, HistoryEntry
-from qms22.detection.history_rows import to_parquet
+from qms22.detection.history.history_rows import to_parquet
 
 FAST: dict[str, Any] = {"preset": "paper", "n_jobs": 1}
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from qms22._cpm.backends import solve
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Solution
 from qms22._cpm.task import Task, classification_task, detection_task
 

@@ -56,7 +56,7 @@ def test_a_callback_can_end_a_fit() -> None:
     from tasks import random_task
 
     from qms22._cpm.backends import solve
-    from qms22._cpm.options import SolverOptions
+    from qms22._cpm.solver_options import SolverOptions
     from qms22._cpm.sweeps import FitState
 
     seen: list[tuple[int, float]] = []

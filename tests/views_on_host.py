@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qms22.estimators.cuda import views
+from qms22.estimators.cuda import view_kernels as views
 
 SOURCE = Path(__file__).with_name("views_on_host.cpp")
 

@@ -42,10 +42,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BatchHistory": "qms22.detection.history",
+    "BatchHistory": "qms22.detection.history.history_file",
     "Detection": "qms22.detection.result",
     "Explanation": "qms22.estimators.explain",
-    "HistoryEntry": "qms22.detection.history",
+    "HistoryEntry": "qms22.detection.history.history_file",
     "MovedColumn": "qms22.decisions.moved_columns",
     "OutOfBagForest": "qms22.estimators.out_of_bag_forest",
     "QMS22": "qms22.estimators.qms22",

@@ -21,7 +21,7 @@ from qms22 import Detection, detect
 from qms22.cli.shared import in_options, say
 from qms22.cli.terminal import columns_that_matter, flagged_to_show, print_found
 from qms22.detection import RowReason
-from qms22.detection.findings import Finding
+from qms22.detection.findings.finding import Finding
 
 WIDTHS = (60, 80, 120)
 LONG = "a very long note that nobody wants to read on a terminal [bold]x[/bold]\x1b[2J"

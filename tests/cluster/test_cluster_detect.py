@@ -16,9 +16,9 @@ from promise import CASES, Case
 
 import qms22
 from qms22 import QMS22, QMS22Ensemble
-from qms22.detection.checks.joint import RepeatCheck
-from qms22.detection.options import PRESETS
+from qms22.checks.joint import RepeatCheck
 from qms22.detection.scorer import TableScorer
+from qms22.detection.search_options import PRESETS
 
 pytest.importorskip("distributed", reason="Dask is not installed; pip install 'qms22[dask]'")
 

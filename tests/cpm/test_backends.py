@@ -17,11 +17,11 @@ from qms22 import QMS22, QMS22Ensemble, QMSClassifier
 from qms22._cpm.backends import BACKENDS, choose_backend, solve, solve_all
 from qms22._cpm.cuda import backend as cuda_backend
 from qms22._cpm.members import MemberFunctions
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState
 from qms22._cpm.task import Task, classification_task
 from qms22._runtime.arrays import as_host, is_on_gpu
-from qms22.estimators.cuda import views
+from qms22.estimators.cuda import view_kernels as views
 
 OPTIONS = SolverOptions(n_components=2, max_iter=9)
 

@@ -10,7 +10,7 @@ from tasks import random_task, task_with_exact_hits
 
 import qms22
 from qms22._cpm.backends import solve
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Solution
 from qms22._cpm.task import Task, detection_task
 

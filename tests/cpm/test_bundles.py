@@ -13,7 +13,7 @@ from tasks import assert_same_members, by_reference, random_task
 
 import qms22
 from qms22._cpm.backends import solve
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Solution
 from qms22._cpm.task import Task
 

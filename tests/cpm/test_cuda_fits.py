@@ -15,8 +15,8 @@ from tasks import KINDS, random_task
 from qms22 import QMS22
 from qms22._cpm.backends import solve, solve_all
 from qms22._cpm.cuda import solver as cuda_solver
-from qms22._cpm.options import SolverOptions
 from qms22._cpm.scaling import FeatureScaler
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState, Solution
 from qms22._cpm.task import Task, classification_task, detection_task
 from qms22._runtime import devices

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tasks import random_task
 
+from qms22._cpm.cuda.fit_memory import bytes_of_fits, columns_of, rows_per_pack
 from qms22._cpm.cuda.kernel import MOST_THREADS, choose_shape, kernel_source
-from qms22._cpm.cuda.memory import bytes_of_fits, columns_of, rows_per_pack
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._runtime.devices import Gpu
 from qms22._runtime.kernels import source_text

@@ -12,8 +12,8 @@ from rows_on_host import library, sweep_on_host
 from tasks import KINDS, random_task, task_with_exact_hits, tasks_and_options
 
 from qms22._cpm.backends import solve
-from qms22._cpm.cuda.memory import record_type
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.cuda.fit_memory import record_type
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.task import Task, classification_task
 
 

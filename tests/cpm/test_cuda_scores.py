@@ -15,8 +15,8 @@ from qms22._cpm.backends import BACKENDS, solve
 from qms22._cpm.cuda import backend as cuda_backend
 from qms22._cpm.cuda.scores import CudaMembers
 from qms22._cpm.members import MemberFunctions
-from qms22._cpm.options import SolverOptions
 from qms22._cpm.scaling import FeatureScaler
+from qms22._cpm.solver_options import SolverOptions
 from qms22._runtime.arrays import as_host, is_on_gpu
 from qms22._runtime.devices import need_cupy
 

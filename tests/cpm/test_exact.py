@@ -14,8 +14,8 @@ from tasks import KINDS, assert_same_members, by_reference, random_task, tasks_a
 
 from qms22._cpm.backends import solve
 from qms22._cpm.native import NativeSolver
-from qms22._cpm.options import SolverOptions
 from qms22._cpm.reference import ReferenceSolver, dense_weights, loss, member_value
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.task import CpmRules, Task, classification_task
 
 

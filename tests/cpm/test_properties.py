@@ -14,8 +14,8 @@ from tasks import random_task, tasks_and_options
 from qms22 import QMS22
 from qms22._cpm.backends import solve
 from qms22._cpm.native import NativeSolver
-from qms22._cpm.options import SolverOptions
 from qms22._cpm.reference import ReferenceSolver, dense_weights, loss
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.task import CpmRules, Task, classification_task
 
 RULES = CpmRules(alpha=0.5, floor=1e-3, tolerance=1e-9, step_a=1.0, step_b=255.0)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from qms22 import detect
 from qms22.detection import score
-from qms22.detection.align import align_table
+from qms22.detection.aligning.align import align_table
 from qms22.models import load_model, save_model
 from qms22.tables import open_table
 from qms22.tables.columns.column_names import match_names

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from qms22 import TabularEncoder
-from qms22.detection.checks import TableChecks
-from qms22.detection.explaining import shower
-from qms22.detection.reasons import RowReason, blamed_reasons
-from qms22.estimators.relations import RelationInputs, Relations
+from qms22.checks import TableChecks
+from qms22.checks.relations import RelationInputs, Relations
+from qms22.detection.reasons.explaining import shower
+from qms22.detection.reasons.row_reasons import RowReason, blamed_reasons
 
 TAXES = {"AT": 20.0, "BE": 21.0, "DE": 19.0, "FR": 20.0, "NL": 21.0}
 

@@ -13,10 +13,10 @@ from fuzzing import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from qms22.checks import TableChecks
+from qms22.checks.dates import IntervalCheck
 from qms22.detection import detect
-from qms22.detection.checks import TableChecks
-from qms22.detection.checks.dates import IntervalCheck
-from qms22.detection.explaining import shower
+from qms22.detection.reasons.explaining import shower
 from qms22.detection.scorer import learn_checks
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, Columns, show_value

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from promise import CASES, Case
 
 from qms22 import QMS22, QMS22Ensemble, TabularEncoder
+from qms22.checks.single import LevelCheck, ValueCheck
 from qms22.decisions.ruler import Ruler
-from qms22.detection.checks.single import LevelCheck, ValueCheck
 from qms22.detection.comparison import Comparison
 from qms22.detection.scorer import TableScorer, learn_checks, measure_normal
 from qms22.tables.columns.cells import Cells, text_cells
@@ -179,7 +179,7 @@ def test_a_known_normal_row_is_checked_as_if_it_were_new(
 def test_of_many_rows_some_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Relations learn from some known-normal rows; the others are new to them."""
     expected = compare(*odd_tables(0, 0)).ruler
-    monkeypatch.setattr("qms22.detection.checks.table._MOST_LEARNED", 150)
+    monkeypatch.setattr("qms22.checks.table_checks._MOST_LEARNED", 150)
     found = compare(*odd_tables(0, 0)).ruler
     assert found.n_known == expected.n_known == 200
     assert np.corrcoef(found.ascending, expected.ascending)[0, 1] > 0.9

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from qms22.detection.finding_columns import DAY, _hour_range, attributes_of
-from qms22.detection.finding_numbers import round_between
-from qms22.detection.findings import Finding, find_findings
-from qms22.detection.subgroups import SubgroupSearch
+from qms22.detection.findings.finding import Finding, find_findings
+from qms22.detection.findings.finding_columns import DAY, _hour_range, attributes_of
+from qms22.detection.findings.finding_numbers import round_between
+from qms22.detection.findings.subgroups import SubgroupSearch
 from qms22.tables.columns.cells import Cells, text_cells
 
 N_NORMAL, N_BATCH = 2000, 500

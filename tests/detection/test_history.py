@@ -13,8 +13,10 @@ import pytest
 from histories import ENTRY, FAST, ROWS, filled, readings
 
 from qms22 import BatchHistory, Detection, detect
-from qms22.detection import history, history_rows, past_batches
-from qms22.detection.history_rows import digest, from_parquet, to_parquet
+from qms22.detection import past_batches
+from qms22.detection.history import history_file as history
+from qms22.detection.history import history_rows
+from qms22.detection.history.history_rows import digest, from_parquet, to_parquet
 from qms22.tables import open_table
 
 

@@ -14,7 +14,9 @@ import pytest
 from histories import ENTRY, FAST, ROWS, filled, readings
 
 from qms22 import BatchHistory, detect
-from qms22.detection import history, run, verdict
+from qms22.detection import compared_columns as verdict
+from qms22.detection import run
+from qms22.detection.history import history_file as history
 
 
 def other_database(path: Path) -> None:

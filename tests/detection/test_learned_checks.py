@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from qms22.detection.checks.dates import TimeOfDayCheck
-from qms22.detection.checks.joint import COPIES, PairCheck, RepeatCheck, count_copies
-from qms22.detection.checks.single import LevelCheck
-from qms22.estimators.surprise import NumberReference, gaps_on_circle
+from qms22.checks.dates import TimeOfDayCheck
+from qms22.checks.joint import COPIES, PairCheck, RepeatCheck, count_copies
+from qms22.checks.single import LevelCheck
+from qms22.checks.surprise import NumberReference, gaps_on_circle
 from qms22.tables.columns.cells import Cells, text_cells
 
 _MINUTE = 60e6

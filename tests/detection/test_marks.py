@@ -14,7 +14,7 @@ from visits import FAST, LEFT_OUT, N_BATCH, SICK, visits
 
 from qms22 import Detection, detect
 from qms22.detection import score, streaming
-from qms22.detection.marks import TableMarks, read_marks
+from qms22.detection.marks.table_marks import TableMarks, read_marks
 from qms22.metrics import area_under_curve
 from qms22.models import load_model, save_model
 from qms22.tables import open_table

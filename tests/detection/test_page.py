@@ -10,8 +10,8 @@ import pytest
 from page_data import read_page
 
 from qms22.detection import Detection, detect
-from qms22.detection import page as pages
-from qms22.detection.page import page_content
+from qms22.detection import page_content as pages
+from qms22.detection.page_content import page_content
 
 ODD = [3, 50, 77]
 

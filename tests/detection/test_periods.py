@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from frames import encode_frames
 
-from qms22.detection.checks import TableChecks
+from qms22.checks import TableChecks
 
 
 def rows(n_rows: int, seed: int = 0, **columns: object) -> pd.DataFrame:

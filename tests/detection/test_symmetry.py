@@ -18,7 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 import qms22
-from qms22.detection.checks import TableChecks
+from qms22.checks import TableChecks
 from qms22.detection.inputs import align_tables, draw, open_tables
 
 N_LINES = 240

@@ -15,7 +15,7 @@ from qms22 import Detection, TabularEncoder, detect
 from qms22.decisions.moved_columns import ColumnPair, MovedColumn, compare_columns
 from qms22.decisions.verdict import Verdict
 from qms22.detection import score
-from qms22.detection.verdict import pair_columns
+from qms22.detection.compared_columns import pair_columns
 from qms22.models import SavedModel
 
 QUICK: dict[str, Any] = {"preset": "paper", "n_jobs": 1}
@@ -144,7 +144,7 @@ def test_tables_may_store_a_column_in_different_ways() -> None:
 
 
 def test_long_tables_are_compared_by_drawn_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qms22.detection.verdict.MOST_COMPARED", 100)
+    monkeypatch.setattr("qms22.detection.compared_columns.MOST_COMPARED", 100)
     normal, batch = orders(300, 1), orders(200, 2).assign(series=3)
     encoder = TabularEncoder(missing="impute").fit(normal)
     pairs = pairs_of(encoder, normal, batch)

@@ -11,8 +11,8 @@ from tasks import assert_same_members
 
 from qms22 import QMS22
 from qms22._cpm.backends import solve
-from qms22._cpm.options import SolverOptions
 from qms22._cpm.scaling import FeatureScaler
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.task import detection_task
 from qms22.metrics import roc
 from qms22_bench.datasets import load_keel, paper_table1

@@ -14,8 +14,8 @@ from qms22 import _core
 from qms22._runtime.arrays import as_host, is_on_gpu
 from qms22._runtime.devices import need_cupy
 from qms22.decisions.ruler import Ruler
-from qms22.estimators.cuda import views
-from qms22.estimators.cuda.views import (
+from qms22.estimators.cuda import view_kernels as views
+from qms22.estimators.cuda.view_kernels import (
     comparison_record,
     nearest_products,
     pack_nodes,

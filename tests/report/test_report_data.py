@@ -17,11 +17,11 @@ from qms22._runtime.visible_text import visible
 from qms22.metrics import true_positive_rate_at
 from qms22.report import PageFinding, PageReason, write_page
 from qms22.report.bins import MISSING, Bins, bin_feature, bin_scores
-from qms22.report.columns import alphabetical, as_levels, as_numbers, pack_column
-from qms22.report.history import history_bars
+from qms22.report.history_strip import history_bars
+from qms22.report.packed_columns import alphabetical, as_levels, as_numbers, pack_column
+from qms22.report.packed_reasons import UNKNOWN, order_columns, pack_reasons
 from qms22.report.payload import Payload, shorten
 from qms22.report.prepare import pack_content
-from qms22.report.reasons import UNKNOWN, order_columns, pack_reasons
 from qms22.report.text import certainty, rarity
 from qms22.report.truth import outliers_found, roc_points, rows_reached
 from qms22.tables.columns.cells import Cells, frame_cells

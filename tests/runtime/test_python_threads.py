@@ -15,7 +15,7 @@ from tasks import random_task
 
 from qms22 import _core
 from qms22._cpm.backends import solve
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22.estimators.forest import fit_forest
 from qms22.estimators.nearest import mean_log_distances
 

@@ -12,8 +12,8 @@ from qms22._cpm.cuda.backend import CudaBackend
 from qms22._cpm.cuda.scores import CudaMembers
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.native import NativeSolver
-from qms22._cpm.options import SolverOptions, check_range, cpm_rules
 from qms22._cpm.reference import ReferenceSolver
+from qms22._cpm.solver_options import SolverOptions, check_range, cpm_rules
 from qms22._cpm.sweeps import (
     CoordinatePerturbation,
     Fit,

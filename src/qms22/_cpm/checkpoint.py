@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from qms22 import __version__
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import FitState
 from qms22._runtime.files import atomic_path
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from qms22._cpm.backends import ROWS_PER_THREAD, choose_backend, solve_all
 from qms22._cpm.checkpoint import parameters_of
 from qms22._cpm.fit_log import FitPlan, FitReporter, FitReporting
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState, Solution, SweepListener
 from qms22._cpm.task import detection_task
 from qms22._runtime.arrays import as_host

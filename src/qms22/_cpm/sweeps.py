@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._cpm.members import MemberFunctions
-from qms22._cpm.options import SolverOptions, starting_point
+from qms22._cpm.solver_options import SolverOptions, starting_point
 from qms22._cpm.task import Task
 
 

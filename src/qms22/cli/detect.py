@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qms22._runtime.stages import begin_stage
-from qms22.cli.columns import match_columns, parse_kinds
-from qms22.cli.inputs import check_roles, input_files, show_roles
-from qms22.cli.labels import print_evaluation, read_truth
+from qms22.cli.arguments import check_roles, input_files, show_roles
+from qms22.cli.column_command import match_columns, parse_kinds
+from qms22.cli.label_options import print_evaluation, read_truth
 from qms22.cli.output import (
     print_acceptance,
     print_answer,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from qms22.detection import Detection, RowReason
-    from qms22.detection.findings import Finding
+    from qms22.detection.findings.finding import Finding
 
 # More rows are for a file or the page. Those of a finding are much alike.
 _MOST_ROWS = 20

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 import qms22.detection
 from qms22._runtime.validation import check_choice
 from qms22._runtime.warn import warn_user
-from qms22.cluster.rows import ClusterRows
-from qms22.cluster.table import ClusterTable, numbered
+from qms22.cluster.cluster_rows import ClusterRows
+from qms22.cluster.cluster_table import ClusterTable, numbered
 from qms22.decisions.ruler import Ruler
 from qms22.detection.comparison import Comparison
 from qms22.detection.result import Detection
@@ -36,9 +36,9 @@ _ALL = 2**62
 
 # The class for the tables of each engine, by the package that these come from.
 _ENGINES = {
-    "dask": ("qms22.cluster.dask", "DaskTable", "a Dask data frame"),
-    "ray": ("qms22.cluster.ray", "RayTable", "a Ray dataset"),
-    "pyspark": ("qms22.cluster.spark", "SparkTable", "a Spark data frame"),
+    "dask": ("qms22.cluster.dask_table", "DaskTable", "a Dask data frame"),
+    "ray": ("qms22.cluster.ray_table", "RayTable", "a Ray dataset"),
+    "pyspark": ("qms22.cluster.spark_table", "SparkTable", "a Spark data frame"),
 }
 
 DetectorT = TypeVar("DetectorT", bound=BatchDetector)

@@ -2,4 +2,9 @@
 
 Nothing here learns. Scores come from a detector that has scored every known-normal row as if it had
 not learned from it, on the scale of the batch.
+
+- `ruler`: p-values and flags. `curve`, `beta_binomial`: how many of the first rows may be
+  normal.
+- `verdict`: fine, anomalies or drift. `batch_columns`, `moved_columns`, `change_text`: columns
+  that have moved, and words for it.
 """

@@ -1,4 +1,17 @@
-"""Detection on two tables: encode, fit, rank, flag, explain."""
+"""Detection on two tables: encode, fit, rank, flag, explain.
+
+- `run`: `detect`. `search_options`: its parameters. `inputs`: opens the tables and draws rows.
+  `scoring`: `score`.
+- `encoding`: the matrix. `aligning`: columns that belong together, values written in another
+  way, columns that only say when. `column_notes`: what to know about columns.
+- `scorer`, `comparison`, `streaming`: scores of detector and checks, p-values and flags, files
+  larger than memory.
+- `reasons`: why a row is suspicious, and which cell is to blame. `findings`, `history`,
+  `marks`: rooms of their own.
+- `compared_columns`: columns for the verdict. `past_batches`: a search with a history.
+- `result`, `result_text`, `result_columns`, `result_files`, `csv_text`, `rows`, `page_content`:
+  `Detection`, its words, files and page.
+"""
 
 # Names are imported on first use: pandas and scikit-learn take a second to import.
 from __future__ import annotations
@@ -9,10 +22,10 @@ from qms22._runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
     from qms22.detection.comparison import Comparison
-    from qms22.detection.findings import Finding
-    from qms22.detection.history import BatchHistory, HistoryEntry
-    from qms22.detection.marks import TableMarks
-    from qms22.detection.reasons import RowReason
+    from qms22.detection.findings.finding import Finding
+    from qms22.detection.history.history_file import BatchHistory, HistoryEntry
+    from qms22.detection.marks.table_marks import TableMarks
+    from qms22.detection.reasons.row_reasons import RowReason
     from qms22.detection.result import Detection
     from qms22.detection.run import detect
     from qms22.detection.scoring import score
@@ -30,13 +43,13 @@ __all__ = [
 ]
 
 _HOMES = {
-    "BatchHistory": "qms22.detection.history",
+    "BatchHistory": "qms22.detection.history.history_file",
     "Comparison": "qms22.detection.comparison",
     "Detection": "qms22.detection.result",
-    "Finding": "qms22.detection.findings",
-    "HistoryEntry": "qms22.detection.history",
-    "RowReason": "qms22.detection.reasons",
-    "TableMarks": "qms22.detection.marks",
+    "Finding": "qms22.detection.findings.finding",
+    "HistoryEntry": "qms22.detection.history.history_file",
+    "RowReason": "qms22.detection.reasons.row_reasons",
+    "TableMarks": "qms22.detection.marks.table_marks",
     "detect": "qms22.detection.run",
     "score": "qms22.detection.scoring",
 }

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.warn import warn_user
-from qms22.detection.marks import MarkedRows
-from qms22.detection.periods import find_periods
+from qms22.detection.aligning.periods import find_periods
+from qms22.detection.marks.table_marks import MarkedRows
 from qms22.estimators.marks import Marks
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import (

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.warn import warn_user
-from qms22.detection.align import align_table, left_out
-from qms22.detection.marks import TableMarks
+from qms22.detection.aligning.align import align_table, left_out
+from qms22.detection.aligning.same_writing import match_writing
+from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.rows import TableLike
-from qms22.detection.same_writing import match_writing
 from qms22.detection.streaming import is_large, rows_to_draw
 from qms22.tables import Table, open_table
 from qms22.tables.columns.cells import Cells

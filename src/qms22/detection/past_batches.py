@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from qms22 import __version__
 from qms22._runtime.visible_text import visible
 from qms22._runtime.warn import warn_user
-from qms22.detection.history import BatchHistory, HistoryEntry, now
-from qms22.detection.history_rows import digest, rows_to_keep, to_parquet
+from qms22.detection.history.history_file import BatchHistory, HistoryEntry, now
+from qms22.detection.history.history_rows import digest, rows_to_keep, to_parquet
 from qms22.detection.inputs import InputTables
-from qms22.detection.options import SearchOptions
 from qms22.detection.result import Detection
+from qms22.detection.search_options import SearchOptions
 from qms22.detection.streaming import is_large
 from qms22.tables.columns.column_names import match_names
 from qms22.tables.sources.table import FrameTable

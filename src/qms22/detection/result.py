@@ -14,18 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22 import __version__
 from qms22._runtime.validation import check_count
+from qms22.checks import OddCells, TableChecks
 from qms22.decisions.verdict import Verdict
-from qms22.detection.checks import OddCells, TableChecks
 from qms22.detection.comparison import Comparison
-from qms22.detection.findings import Finding
-from qms22.detection.history import HistoryEntry
-from qms22.detection.marks import TableMarks
-from qms22.detection.normal_rows import rows_to_check
-from qms22.detection.options import preset_of
-from qms22.detection.reasons import RowReason
+from qms22.detection.findings.finding import Finding
+from qms22.detection.history.history_file import HistoryEntry
+from qms22.detection.marks.normal_rows import rows_to_check
+from qms22.detection.marks.table_marks import TableMarks
+from qms22.detection.reasons.row_reasons import RowReason
 from qms22.detection.result_columns import shown_ranks, without_clashes
 from qms22.detection.result_files import write_tables
 from qms22.detection.result_text import flags_text, notebook_text, remark
+from qms22.detection.search_options import preset_of
 from qms22.detection.streaming import rows_per_chunk
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.decisions import why_none
@@ -410,7 +410,7 @@ class Detection:
             # The path of a table, given by mistake, must not lose the table.
             raise ValueError(f"a report is an .html file; got {str(path)!r}")
         # Imported here: it needs jinja2, which is optional.
-        from qms22.detection.page import page_content
+        from qms22.detection.page_content import page_content
         from qms22.report import write_page
 
         title = title or f"Suspicious rows of {self.source.title}"

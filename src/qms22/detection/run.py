@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.warn import warn_user
+from qms22.checks import OddCells
 from qms22.decisions.verdict import outlier_confidence
-from qms22.detection.checks import OddCells
 from qms22.detection.column_notes import column_notes, note_dropped
+from qms22.detection.compared_columns import CONFIDENCE, judge_tables
 from qms22.detection.comparison import Comparison
 from qms22.detection.encoding import EncodedTables, encode_tables
-from qms22.detection.explaining import explain_batch, group_rows, rows_to_explain
 from qms22.detection.inputs import (
     DrawnRows,
     InputTables,
@@ -38,9 +38,9 @@ from qms22.detection.inputs import (
     find_ignored,
     open_tables,
 )
-from qms22.detection.marks import read_marks
-from qms22.detection.options import SearchOptions
+from qms22.detection.marks.table_marks import read_marks
 from qms22.detection.past_batches import PastBatches
+from qms22.detection.reasons.explaining import explain_batch, group_rows, rows_to_explain
 from qms22.detection.result import Detection
 from qms22.detection.rows import (
     TableLike,
@@ -52,8 +52,8 @@ from qms22.detection.rows import (
     placed,
 )
 from qms22.detection.scorer import TableScorer, fit_detector, learn_checks, measure_normal
+from qms22.detection.search_options import SearchOptions
 from qms22.detection.streaming import score_rows
-from qms22.detection.verdict import CONFIDENCE, judge_tables
 from qms22.estimators.thresholds import threshold
 
 # How many rows the preset of the paper flags, which has no p-values.

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.lazy_rows import LazyRows, SelectedRows
+from qms22.checks import OddCells, OwnOddness, TableChecks
+from qms22.checks.joint import row_hashes
 from qms22.decisions.ruler import Ruler
-from qms22.detection.checks import OddCells, OwnOddness, TableChecks
-from qms22.detection.checks.joint import row_hashes
 from qms22.detection.encoding import EncodedTables
 from qms22.estimators.base import for_workers
 from qms22.estimators.batch_detector import BatchDetector

@@ -6,14 +6,14 @@ from os import PathLike
 
 from qms22._runtime.validation import check_count
 from qms22._runtime.warn import warn_user
-from qms22.detection.align import align_table, left_out
-from qms22.detection.checks import TableChecks
+from qms22.checks import TableChecks
+from qms22.detection.aligning.align import align_table, left_out
+from qms22.detection.aligning.same_writing import match_model
 from qms22.detection.column_notes import note_dropped
 from qms22.detection.encoding import errors_named
-from qms22.detection.explaining import explain_rows, rows_to_explain
+from qms22.detection.reasons.explaining import explain_rows, rows_to_explain
 from qms22.detection.result import Detection
 from qms22.detection.rows import TableLike, check_id, count_scored, flag_top
-from qms22.detection.same_writing import match_model
 from qms22.detection.scorer import TableScorer
 from qms22.detection.streaming import is_large, score_rows
 from qms22.models import SavedModel, load_model

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qms22._runtime.memory import memory_left
 from qms22._runtime.progress import progress_bar
-from qms22.detection.checks import OddCells
+from qms22.checks import OddCells
 from qms22.detection.scorer import ScoredRows, TableScorer
 from qms22.tables import Table
 from qms22.tables.columns.cells import Columns, count_rows

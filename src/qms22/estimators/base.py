@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 
 from qms22._cpm.backends import Backend, choose_backend
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.lazy_rows import LazyRows

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from qms22._cpm.fit_log import FitReporting
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count, check_path, check_rows, check_seed, check_top

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
 from qms22._cpm.backends import Backend, choose_backend
-from qms22._cpm.options import SolverOptions
 from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.scaling import FeatureScaler, fit_scaler_and_stack
+from qms22._cpm.solver_options import SolverOptions
 from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.devices import to_device
@@ -26,7 +26,7 @@ from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count
 from qms22.decisions.ruler import Ruler
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.cuda.views import add_weighted
+from qms22.estimators.cuda.view_kernels import add_weighted
 from qms22.estimators.forest import BinnedRows
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
 from qms22.estimators.learned_rows import hash_rows

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qms22 import _core
 from qms22._runtime.arrays import is_on_gpu
-from qms22.estimators.cuda import views
+from qms22.estimators.cuda import view_kernels as views
 
 MOST_BINS = 256
 

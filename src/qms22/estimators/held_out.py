@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.arrays import as_host, is_on_gpu
-from qms22.estimators.cuda import views
+from qms22.estimators.cuda import view_kernels as views
 
 # Held-out rows that others are compared with, in each part of a view.
 MOST_COMPARED = 4096

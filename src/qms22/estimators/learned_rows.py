@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.arrays import is_on_gpu
-from qms22.estimators.cuda import views
+from qms22.estimators.cuda import view_kernels as views
 
 # Odd constants of a known mixer of 64-bit numbers (SplitMix64).
 _FIRST, _SECOND, _THIRD = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB

@@ -11,9 +11,9 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from qms22._cpm.backends import Backend
-from qms22._cpm.options import SolverOptions
 from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.scaling import fit_scaler_and_stack
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Solution
 from qms22._runtime.arrays import array_module
 from qms22._runtime.devices import to_device

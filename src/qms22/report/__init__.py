@@ -1,4 +1,9 @@
-"""The page of a detection: one self-contained HTML file that opens offline."""
+"""The page of a detection: one self-contained HTML file that opens offline.
+
+- `content`: what the page shows. `prepare`, `payload`: collect and pack it. `page`: the file.
+- `bins`, `packed_columns`, `packed_reasons`, `history_strip`, `text`, `truth`: parts of it.
+- `_scripts`: draw, filter, mark; `_report.css`, `_template.html`: how it looks.
+"""
 
 # Names are imported on first use: the page needs jinja2, which is optional.
 from __future__ import annotations

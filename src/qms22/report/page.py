@@ -13,7 +13,7 @@ from markupsafe import Markup
 from qms22._runtime.files import atomic_write
 from qms22._runtime.visible_text import visible
 from qms22.report.content import PageContent
-from qms22.report.history import history_bars
+from qms22.report.history_strip import history_bars
 from qms22.report.prepare import pack_content
 from qms22.report.text import certainty, rarity, share_text
 

@@ -10,10 +10,10 @@ import pandas as pd
 
 from qms22.decisions.curve import Curve
 from qms22.report.bins import bin_feature, bin_scores
-from qms22.report.columns import pack_column
 from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent, PageFinding
+from qms22.report.packed_columns import pack_column
+from qms22.report.packed_reasons import order_columns, pack_reasons
 from qms22.report.payload import Payload
-from qms22.report.reasons import order_columns, pack_reasons
 from qms22.report.truth import outliers_found, roc_points, rows_reached
 
 

@@ -1,4 +1,11 @@
-"""Tables of any kind, from the file to the matrix that a detector takes."""
+"""Tables of any kind, from the file to the matrix that a detector takes.
+
+- `formats`: which format a file has, and opens it. `encoder`: the matrix. `labels`, `marker`: known
+  labels, and both tables in one.
+- `sources`: bytes to rows, one function per format; `table` has the `Table` that all others use.
+- `databases`: rows of queries. `columns`: cells, what columns are, and how they become a matrix.
+- `texts`: numbers, units, dates and words as people write them.
+"""
 
 # Names are imported on first use: pandas, pyarrow and scikit-learn take a second to import, which
 # `qms22 --help` does not need.

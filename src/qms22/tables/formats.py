@@ -30,7 +30,7 @@ from qms22.tables.sources.found_files import (
 from qms22.tables.sources.json_file import read_json, read_json_lines
 from qms22.tables.sources.keel_file import read_keel
 from qms22.tables.sources.parts import join_tables
-from qms22.tables.sources.rows import (
+from qms22.tables.sources.stored_rows import (
     ArrowRows,
     Content,
     EmptyTableError,

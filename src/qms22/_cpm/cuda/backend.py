@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
+from qms22._cpm.cuda.fit_memory import bytes_of_fits
 from qms22._cpm.cuda.kernel import ROWS_OF_CLUSTER
-from qms22._cpm.cuda.memory import bytes_of_fits
 from qms22._cpm.cuda.scores import CudaMembers
 from qms22._cpm.cuda.solver import CudaFits
 from qms22._cpm.members import MemberFunctions
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState, Solution
 from qms22._runtime.chunks import VALUES_ON_GPU, row_chunks
 from qms22._runtime.devices import free_bytes

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from qms22._cpm.cuda.memory import rows_per_pack
+from qms22._cpm.cuda.fit_memory import rows_per_pack
 from qms22._runtime.devices import Gpu, need_cupy
 from qms22._runtime.kernels import compile_kernel, source_text
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._cpm.cuda.fit_memory import FitMemory, allocate_fits, bytes_of_fits
 from qms22._cpm.cuda.kernel import SLOTS, Shape, choose_shape, kernel_of
-from qms22._cpm.cuda.memory import FitMemory, allocate_fits, bytes_of_fits
-from qms22._cpm.options import SolverOptions
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._runtime.devices import describe_gpu, need_cupy, require_memory
 

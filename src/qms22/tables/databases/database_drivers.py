@@ -20,7 +20,7 @@ from qms22.tables.databases.database import (
 from qms22.tables.databases.database_place import DatabasePlace
 from qms22.tables.databases.sqlite_database import Sqlite
 from qms22.tables.sources.compressed import shorten_error
-from qms22.tables.sources.rows import BATCH
+from qms22.tables.sources.stored_rows import BATCH
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,9 +17,9 @@ import numpy as np
 from qms22.tables.sources.compressed import Buffer, TableFile
 from qms22.tables.sources.csv_dialect import Dialect, detect_dialect
 from qms22.tables.sources.csv_repair import Repair, find_footer, footer_note
-from qms22.tables.sources.rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.spool import SpooledRows
 from qms22.tables.sources.storage_types import CellTraits, name_columns, resolve_types
+from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.summary_rows import sum_rows, sums_note
 from qms22.tables.sources.text_encoding import SAMPLE, detect_encoding
 from qms22.tables.texts.words import CSV_MISSING

@@ -11,7 +11,7 @@ import numpy as np
 from qms22.tables.columns.cells import Cells, check_names, text_cells
 from qms22.tables.columns.typed import read_plain_numbers, to_numbers
 from qms22.tables.sources.compressed import TableFile
-from qms22.tables.sources.rows import Content, MemoryRows
+from qms22.tables.sources.stored_rows import Content, MemoryRows
 from qms22.tables.sources.text_encoding import decode_text
 from qms22.tables.texts.words import keel_text
 

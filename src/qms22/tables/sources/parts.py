@@ -13,8 +13,8 @@ import numpy as np
 
 from qms22.tables.columns.column_names import match_names
 from qms22.tables.sources.column_types import cast_column, common_type, is_text
-from qms22.tables.sources.rows import Content, EmptyTableError, Rows, Wanted, has_any
 from qms22.tables.sources.storage_types import CellTraits, convert
+from qms22.tables.sources.stored_rows import Content, EmptyTableError, Rows, Wanted, has_any
 from qms22.tables.sources.table import Table
 from qms22.tables.texts.words import list_some
 

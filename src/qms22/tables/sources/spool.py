@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from qms22.tables.sources.column_types import common_type, force_cast
 from qms22.tables.sources.compressed import TableFile
-from qms22.tables.sources.rows import ArrowRows
 from qms22.tables.sources.storage_types import StorageType
+from qms22.tables.sources.stored_rows import ArrowRows
 
 if TYPE_CHECKING:
     import pyarrow as pa

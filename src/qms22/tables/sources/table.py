@@ -21,7 +21,7 @@ from qms22.tables.columns.cells import (
     part_of_rows,
 )
 from qms22.tables.sources.compressed import shorten_error
-from qms22.tables.sources.rows import BATCH, Content, MemoryRows, Rows, Wanted, check_count
+from qms22.tables.sources.stored_rows import BATCH, Content, MemoryRows, Rows, Wanted, check_count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from qms22.tables.sources.column_types import arrow_column, arrow_type, text_of,
 from qms22.tables.sources.compressed import TableFile, shorten_error
 from qms22.tables.sources.csv_repair import is_footer
 from qms22.tables.sources.header import find_header, unique_names
-from qms22.tables.sources.rows import Content, EmptyTableError, MemoryRows
+from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.summary_rows import few_cells, is_sum, sums_note
 from qms22.tables.texts.words import list_some
 

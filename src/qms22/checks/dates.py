@@ -1,0 +1,235 @@
+"""Checks of dates: time of day, weekday, days between two of them, and dates that cannot be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
+from qms22.checks.single import ColumnCheck
+from qms22.checks.surprise import LevelReference, NumberReference, gaps_on_circle
+from qms22.tables.columns.cells import Cells, Columns, show_value
+
+_DAY = 86_400e6  # microseconds
+_MINUTE = 60e6
+# Fewer days than this are shown as hours.
+_FEW_DAYS = 2.0
+# Minutes from a time to those that are near to it.
+_NEAR = 30.0
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# A normal table of fewer days may lack a weekday by chance.
+_LEAST_DAYS = 28
+
+# A batch may be of another time than the normal rows. So many times what these cover, and so many
+# days, may lie between them.
+_MOST_SPANS = 5.0
+_LEAST_SPAN = 366 * _DAY
+
+
+@dataclass(frozen=True)
+class TimeOfDayCheck(ColumnCheck):
+    """A time of day at which nothing happens among normal rows."""
+
+    minutes: NDArray[np.float64]
+    counts: NDArray[np.intp]
+    reference: NumberReference
+
+    @classmethod
+    def learn(cls, cells: Cells) -> TimeOfDayCheck | None:
+        """Learn from the known-normal rows; return None if all have the same time."""
+        ascending = np.sort(_minutes(cells.values))
+        ascending = ascending[~np.isnan(ascending)]
+        minutes, counts = np.unique(ascending, return_counts=True)
+        if len(minutes) < 3:
+            return None
+        gaps = gaps_on_circle(minutes, ascending, 1440.0, own=True)
+        reference = NumberReference.learn(np.repeat(gaps, counts))
+        if reference is None:
+            return None
+        return cls((cells.name,), minutes, counts, reference)
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how far the times are from those of normal rows."""
+        times = np.repeat(self.minutes, self.counts)
+        values = rows[self.columns[0]].values
+        gaps = gaps_on_circle(_minutes(values), times, 1440.0, own=own)
+        # Only far from others is odd, not near to them. Midnight to the microsecond is a date whose
+        # time nobody has written down.
+        is_far = (gaps > np.median(self.reference.ascending)) & (values % _DAY != 0)
+        return np.where(is_far, self.reference.surprise(gaps, own=own), 0.0)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say between which times no normal row is."""
+        cells = rows[self.columns[0]]
+        minutes = _minutes(cells.values[places]).tolist()
+        return [
+            begin if math.isnan(minute) else f"{begin}; {self._comparison(minute)}"
+            for begin, minute in zip(shown_cells(cells, places, show), minutes, strict=True)
+        ]
+
+    def _comparison(self, minute: float) -> str:
+        n = int(self.counts.sum())
+        distance = np.abs(self.minutes - minute)
+        is_near = np.minimum(distance, 1440.0 - distance) <= _NEAR
+        if n_near := int(self.counts[is_near].sum()):
+            return f"{share_of_rows(n_near, n)} are within half an hour of that time of day"
+        after = int(np.searchsorted(self.minutes, minute)) % len(self.minutes)
+        before, later = _clock(self.minutes[after - 1]), _clock(self.minutes[after])
+        return f"none of {count_text(n)} normal rows is between {before} and {later}"
+
+
+@dataclass(frozen=True)
+class WeekdayCheck(ColumnCheck):
+    """A weekday on which nothing happens among normal rows."""
+
+    reference: LevelReference
+
+    @classmethod
+    def learn(cls, cells: Cells) -> WeekdayCheck | None:
+        """Learn from the known-normal rows; return None if they are of too few days."""
+        present = cells.values[~np.isnan(cells.values)]
+        if not len(present) or np.ptp(present) < _LEAST_DAYS * _DAY:
+            return None
+        counts = np.bincount(_weekdays(present), minlength=7)
+        return cls((cells.name,), LevelReference(counts))
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd the weekdays are."""
+        values = rows[self.columns[0]].values
+        found = self.reference.surprise(_weekdays(np.nan_to_num(values)), own=own)
+        return np.where(np.isnan(values), 0.0, found)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how many normal rows are of these weekdays."""
+        cells = rows[self.columns[0]]
+        gaps = np.isnan(cells.values[places]).tolist()
+        days = _weekdays(np.nan_to_num(cells.values[places])).tolist()
+        counts, n = self.reference.counts, self.reference.n
+        return [
+            begin
+            if is_missing
+            else f"{begin} is a {_WEEKDAYS[day]}, as in {share_of_rows(int(counts[day]), n)}"
+            for begin, day, is_missing in zip(
+                shown_cells(cells, places, show), days, gaps, strict=True
+            )
+        ]
+
+
+@dataclass(frozen=True)
+class AbsurdDateCheck(ColumnCheck):
+    """A date of another age, where the batch is of another time than the normal rows.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    first, last : float
+        The ends of the dates that may be.
+    n : int
+        How many normal rows have a date.
+    """
+
+    first: float
+    last: float
+    n: int
+
+    @classmethod
+    def learn(cls, cells: Cells) -> AbsurdDateCheck | None:
+        """Learn from the known-normal rows; return None if none has a date."""
+        present = cells.values[~np.isnan(cells.values)]
+        if not len(present):
+            return None
+        low, high = float(present.min()), float(present.max())
+        reach = max(_MOST_SPANS * (high - low), _LEAST_SPAN)
+        return cls((cells.name,), low - reach, high + reach, len(present))
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how far dates are outside."""
+        values = rows[self.columns[0]].values
+        beyond = np.maximum(self.first - values, values - self.last) / _LEAST_SPAN
+        # As odd as a level that no normal row has, in a column with one level.
+        return np.where(beyond > 0, 2.0 * math.log(self.n + 1.0), 0.0)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say that the dates are of another age."""
+        cells = rows[self.columns[0]]
+        return [
+            f"{begin} is years away from all {count_text(self.n)} normal rows"
+            for begin in shown_cells(cells, places, show)
+        ]
+
+
+@dataclass(frozen=True)
+class IntervalCheck(ColumnCheck):
+    """Days between two dates of a row that are too many, too few, or of the wrong sign.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The later date, then the earlier one, in the order of the table.
+    reference : NumberReference
+        Days from the earlier column to the later one.
+    low, high : float
+        The ends between which 98 % of the normal rows are.
+    """
+
+    reference: NumberReference
+    low: float
+    high: float
+
+    @classmethod
+    def learn(cls, earlier: Cells, later: Cells) -> IntervalCheck | None:
+        """Learn from the known-normal rows; return None if there are too few with both dates."""
+        days = (later.values - earlier.values) / _DAY
+        reference = NumberReference.learn(days, least_unit=1.0)
+        if reference is None:
+            return None
+        low, high = np.quantile(days[~np.isnan(days)], [0.01, 0.99])
+        return cls((later.name, earlier.name), reference, float(low), float(high))
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd the numbers of days are."""
+        return self.reference.surprise(self._days(rows), own=own)
+
+    def _days(self, rows: Columns) -> NDArray[np.float64]:
+        later, earlier = (rows[name].values for name in self.columns)
+        days: NDArray[np.float64] = (later - earlier) / _DAY
+        return days
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how many days are between the dates, or hours if they are few; and what is usual."""
+        later, earlier = (shown_cells(rows[name], places, show) for name in self.columns)
+        days = self._days(rows)[places].tolist()
+        return [
+            f"{one} is {self._compared(between)[0]} {'before' if between < 0 else 'after'} "
+            f"{other}; 98 % of normal rows have {self._compared(between)[1]}"
+            for one, other, between in zip(later, earlier, days, strict=True)
+        ]
+
+    def _compared(self, between: float) -> tuple[str, str]:
+        """Return a number of days as text, and the usual ones."""
+        are_hours = max(abs(between), abs(self.low), abs(self.high)) < _FEW_DAYS
+        unit, factor = ("hours", 24.0) if are_hours else ("days", 1.0)
+        texts = [_short(factor * value) for value in (abs(between), self.low, self.high)]
+        return f"{texts[0]} {unit}", f"{texts[1]} to {texts[2]}"
+
+
+def _short(number: float) -> str:
+    return f"{number:,.0f}" if abs(number) >= 10 else f"{number:.1f}".removesuffix(".0")
+
+
+def _minutes(stamps: NDArray[np.float64]) -> NDArray[np.float64]:
+    minutes: NDArray[np.float64] = np.floor(stamps % _DAY / _MINUTE)
+    return minutes
+
+
+def _weekdays(stamps: NDArray[np.float64]) -> NDArray[np.intp]:
+    # 1970 began on a Thursday.
+    days: NDArray[np.intp] = ((stamps // _DAY + 3) % 7).astype(np.intp)
+    return days
+
+
+def _clock(minute: float) -> str:
+    return show_value("date", float(minute) * _MINUTE)[11:16] or "00:00"

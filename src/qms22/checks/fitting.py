@@ -1,0 +1,208 @@
+"""A value that does not fit the others of its row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, listed, shown_cells
+from qms22.checks.relations import Prediction, RelationInputs, Relations
+from qms22.checks.single import LevelCheck
+from qms22.checks.surprise import NumberReference
+from qms22.tables.columns.cells import Columns
+
+# Levels in a smaller share of the normal rows say little about other columns.
+_LEAST_SHARE = 0.005
+_MOST_LEVELS = 60
+
+# Columns that are named as what suggests a value.
+_MOST_NAMED = 3
+
+# Smaller errors, in units of the usual one, are not odd. Those of an exact relation come from
+# rounding, however they compare; and next to a value beyond all usual ones, which counts as the
+# end of these, an error of one unit says nothing.
+_LEAST_ERROR = 1.5
+
+# Surprises from here on count when the cell to blame is looked for.
+_ODD = 6.0
+
+
+class FittingChecks:
+    """Checks of all numbers against the other columns.
+
+    Parameters
+    ----------
+    numbers : sequence of str
+        Columns of numbers.
+    levels : sequence of LevelCheck
+        Columns of categories.
+    """
+
+    def __init__(self, numbers: Sequence[str], levels: Sequence[LevelCheck]) -> None:
+        self.numbers = tuple(numbers)
+        self._levels = tuple(levels)
+        self._codes: tuple[tuple[int, ...], ...] = ()
+
+    def learn(self, rows: Columns, seed: int) -> NDArray[np.float64]:
+        """Learn from known-normal rows; return how odd their own numbers are, held out."""
+        codes = []
+        for check in self._levels:
+            counts = check.reference.counts
+            frequent = np.flatnonzero(counts >= _LEAST_SHARE * check.reference.n).tolist()
+            # By name where counts are equal: the order of rows must not decide.
+            names = ("", *check.levels)
+            order = sorted(frequent, key=lambda code: (-counts[code], names[code]))
+            # The others say whether a row has the most frequent one: with it, each level would be
+            # known from the rest, and none would say anything by itself.
+            codes.append(tuple(order[1 : _MOST_LEVELS + 1]))
+        self._codes = tuple(codes)
+        self._relations = Relations()
+        own = self._relations.learn(self._inputs(rows), seed)
+        self.sources = [self._sources(at) for at in range(len(self.numbers))]
+        # Where no column says anything about a number, its own range says more.
+        self._references = [
+            NumberReference.learn(errors, least_unit=1.0) if sources else None
+            for errors, sources in zip(own.errors.T, self.sources, strict=True)
+        ]
+        return self._surprises(own, own=True)
+
+    def surprises(self, rows: Columns) -> NDArray[np.float64]:
+        """Compute how odd the numbers of rows are next to the other columns."""
+        return self._surprises(self._relations.predict(self._inputs(rows)))
+
+    def blame(
+        self, rows: Columns
+    ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+        """Ask of each column how odd all numbers are without it.
+
+        One wrong cell makes all columns odd that are predicted from it.
+
+        Returns
+        -------
+        blamed : dict from str to ndarray of shape (n_rows,)
+            How much less odd all numbers together are.
+        without : dict from str to ndarray of shape (n_rows, n_numbers)
+            The surprises that are left.
+        """
+        inputs = self._inputs(rows)
+        whole = _oddness(self._clear_surprises(self._relations.predict(inputs)))
+        positions = {name: [at] for at, name in enumerate(self.numbers)}
+        first = len(self.numbers)
+        for check, codes in zip(self._levels, self._codes, strict=True):
+            # A number with few values is both.
+            positions.setdefault(check.columns[0], []).extend(range(first, first + len(codes)))
+            first += len(codes)
+        without = {
+            name: self._clear_surprises(self._relations.predict_without(inputs, places))
+            for name, places in positions.items()
+        }
+        return {name: whole - _oddness(left) for name, left in without.items()}, without
+
+    def describe(
+        self, rows: Columns, places: NDArray[np.intp], column: int, show: Shower
+    ) -> list[str]:
+        """Say what the other columns suggest."""
+        name, sources = self.numbers[column], self.sources[column][:_MOST_NAMED]
+        who = listed(sources) if sources else "the other columns"
+        suggest = "suggests" if len(sources) == 1 else "suggest"
+        return [
+            f"{begin} where {who} {suggest} {value}"
+            for begin, value in zip(
+                shown_cells(rows[name], places, show),
+                self._suggested(rows, places, column, show),
+                strict=True,
+            )
+        ]
+
+    def describe_contradiction(
+        self, rows: Columns, places: NDArray[np.intp], column: int, category: str, show: Shower
+    ) -> list[str]:
+        """Say that a category does not fit a number, and which number would."""
+        return [
+            f"{begin} does not fit {number}; {value} would"
+            for begin, number, value in zip(
+                shown_cells(rows[category], places, show),
+                shown_cells(rows[self.numbers[column]], places, show),
+                self._suggested(rows, places, column, show),
+                strict=True,
+            )
+        ]
+
+    def _suggested(
+        self, rows: Columns, places: NDArray[np.intp], column: int, show: Shower
+    ) -> list[str]:
+        """Return what the other columns suggest, as the table writes it."""
+        some = {name: cells.take(places) for name, cells in rows.items()}
+        found = self._relations.predict(self._inputs(some))
+        values, scales = found.values[:, column].tolist(), found.scales[:, column].tolist()
+        name = self.numbers[column]
+        return [
+            show(name, _rounded(value, scale)) for value, scale in zip(values, scales, strict=True)
+        ]
+
+    def _surprises(self, found: Prediction, *, own: bool = False) -> NDArray[np.float64]:
+        columns = [
+            np.zeros(len(errors)) if reference is None else reference.surprise(errors, own=own)
+            for errors, reference in zip(found.errors.T, self._references, strict=True)
+        ]
+        surprises = np.array(columns).T.reshape(len(found.errors), len(self.numbers))
+        # Rounding makes the largest errors among small numbers.
+        is_usual = found.is_rounding | (np.abs(found.errors) < _LEAST_ERROR)
+        return np.where(is_usual, 0.0, surprises)
+
+    def _clear_surprises(self, found: Prediction) -> NDArray[np.float64]:
+        """Compute how odd numbers are, at most as odd as a normal deviate of that size.
+
+        Of an exact relation all errors of normal rows are far below their unit. Without one of its
+        columns an error of one unit is nothing odd.
+        """
+        deviates = np.nan_to_num(found.errors) ** 2 / 2
+        return np.minimum(self._surprises(found), deviates)
+
+    def _inputs(self, rows: Columns) -> RelationInputs:
+        n_rows = len(next(iter(rows.values())).values)
+        numbers = [
+            rows[name].values
+            if name in rows and not rows[name].is_text
+            else np.full(n_rows, np.nan)
+            for name in self.numbers
+        ]
+        levels = []
+        for check, codes in zip(self._levels, self._codes, strict=True):
+            name = check.columns[0]
+            # Of a column that a table lacks nothing is known.
+            of_rows = check.codes(rows[name]) if codes and name in rows else None
+            shares = check.reference.counts / max(check.reference.n, 1)
+            levels += [
+                np.full(n_rows, shares[code])
+                if of_rows is None
+                else (of_rows == code).astype(np.float64)
+                for code in codes
+            ]
+        return RelationInputs(
+            np.array(numbers).T.reshape(n_rows, len(numbers)),
+            np.array(levels).T.reshape(n_rows, len(levels)),
+        )
+
+    def _sources(self, column: int) -> tuple[str, ...]:
+        """Return the columns that say most about one, the strongest first."""
+        names = list(self.numbers)
+        for check, codes in zip(self._levels, self._codes, strict=True):
+            names += [check.columns[0]] * len(codes)
+        return tuple(dict.fromkeys(names[at] for at in self._relations.sources[column]))
+
+
+def _rounded(value: float, scale: float) -> float:
+    """Round a suggestion to the digits that can be trusted."""
+    if not 0 < scale < math.inf:
+        return value
+    return round(value, -math.floor(math.log10(2.0 * scale)))
+
+
+def _oddness(surprises: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add up what is odd about rows."""
+    total: NDArray[np.float64] = np.maximum(surprises - _ODD, 0.0).sum(axis=1)
+    return total

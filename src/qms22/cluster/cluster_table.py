@@ -1,0 +1,248 @@
+"""A table on the workers of a cluster."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import accumulate
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from qms22.tables import Table
+from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.sources.stored_rows import BATCH, Content
+from qms22.tables.sources.table import Change, FrameTable
+
+# What a worker does with a part of a table: from its number and its rows, in one or more chunks, to
+# results.
+PartTask: TypeAlias = Callable[[int, Iterator[pd.DataFrame]], Iterator[Any]]
+
+
+class ClusterTable(Table, ABC):
+    """A table whose rows stay on workers.
+
+    It has numbered parts. Every pass over it must find the same rows in the same order.
+
+    Parameters
+    ----------
+    name : str
+        The name of the table in messages.
+    most_drawn : int, optional
+        How many rows to bring to this process at most, to learn from.
+    """
+
+    is_distributed = True
+
+    def __init__(self, name: str, most_drawn: int | None = None) -> None:
+        super().__init__(name, lambda: Content(None), lambda: 8 * self.n_rows * len(self.own_names))
+        self.most_drawn = most_drawn
+
+    @property
+    @abstractmethod
+    def own_names(self) -> list[str]:
+        """The columns, as the engine's table calls them."""
+
+    @abstractmethod
+    def _run(self, task: PartTask, numbers: Collection[int] | None) -> Iterator[tuple[int, Any]]:
+        """Run a task on all parts, or on those with some numbers.
+
+        Yields
+        ------
+        int, Any
+            The number of a part and a result, in the order of the rows. A part without rows may be
+            left out.
+        """
+
+    @abstractmethod
+    def extend(self, task: PartTask, kinds: Mapping[str, type]) -> Any:
+        """Return the engine's table with more columns, lazily.
+
+        Parameters
+        ----------
+        task : PartTask
+            Its results are the rows with the new columns after the others.
+        kinds : mapping from str to type
+            The new columns: float, int or bool.
+        """
+
+    @cached_property
+    def starts(self) -> dict[int, int]:
+        """The position of the first row of each part; rows are counted on first use."""
+        return dict(zip(self._sizes, accumulate(self._sizes.values(), initial=0), strict=False))
+
+    @cached_property
+    def _sizes(self) -> dict[int, int]:
+        """How many rows each part has."""
+        return dict(self._results(_count))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns."""
+        return [self._names.get(name, name) for name in self.own_names]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(self._sizes.values())
+
+    @property
+    def is_drawn_whole(self) -> bool:
+        """Whether all rows are brought to this process to learn from."""
+        return self.most_drawn is not None and self.n_rows <= self.most_drawn
+
+    def reader(
+        self, columns: Sequence[str] | None = None
+    ) -> Callable[[pd.DataFrame], pd.DataFrame]:
+        """Return what makes rows of the engine's table, at least one, rows of this one."""
+        changed = self._names, self._zones, self._changes
+        return partial(_read, columns=columns, changed=changed)
+
+    def columns(
+        self, names: Sequence[str] | None = None, rows: NDArray[np.intp] | None = None
+    ) -> dict[str, Cells]:
+        """Bring columns to this process."""
+        positions = np.arange(self.n_rows) if rows is None else rows
+        return FrameTable(self.take(positions, names)).columns()
+
+    def chunks(
+        self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
+    ) -> Iterator[pd.DataFrame]:
+        """Bring the table to this process."""
+        return self.map_frames(_itself, columns, n_rows)
+
+    def map(
+        self, function: Callable[[int, Columns], Any], names: Sequence[str], n_rows: int
+    ) -> Iterator[Any]:
+        """Apply a function to chunks of rows on the workers."""
+        return self.map_frames(partial(_call, function=function), names, n_rows)
+
+    def map_frames(
+        self,
+        function: Callable[[pd.DataFrame], Any],
+        columns: Sequence[str] | None = None,
+        n_rows: int = BATCH,
+    ) -> Iterator[Any]:
+        """Apply a function to chunks of rows on the workers, as data frames."""
+        task = partial(
+            _map_chunks,
+            function=function,
+            read=self.reader(columns),
+            n_rows=n_rows,
+            starts=self.starts,
+        )
+        return (result for _, result in self._results(task))
+
+    def take(self, positions: ArrayLike, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """Bring some rows to this process."""
+        wanted = np.asarray(positions, dtype=np.intp)
+        if not wanted.size:  # one row has the types
+            return self.take([0], columns).iloc[:0]
+        order = np.argsort(wanted, kind="stable")
+        ascending = wanted[order]
+        first_rows = np.array([*self.starts.values()])
+        parts = np.unique(np.searchsorted(first_rows, ascending, side="right") - 1)
+        numbers = {[*self.starts][part] for part in parts.tolist()}
+        task = partial(_pick, positions=ascending, read=self.reader(columns), starts=self.starts)
+        picked = [rows for _, rows in self._results(task, numbers)]
+        self._check_count(sum(map(len, picked)), len(wanted))
+        return pd.concat(picked).iloc[np.argsort(order)]
+
+    def read(self) -> pd.DataFrame:
+        """Bring the whole table to this process."""
+        self.check()
+        return pd.concat(list(self.chunks()))
+
+    def _results(
+        self, task: PartTask, numbers: Collection[int] | None = None
+    ) -> Iterator[tuple[int, Any]]:
+        """Run a task on parts; raise what is wrong with rows as this process would."""
+        for number, result in self._run(partial(_guarded, task=task), numbers):
+            if isinstance(result, _Fault):
+                raise ValueError(result.message)
+            yield number, result
+
+    def _check_count(self, n_found: int, n_expected: int) -> None:
+        if n_found != n_expected:
+            raise ValueError(
+                f"{self.name} has other rows each time it is read; make it compute the same ones, "
+                "or keep them first (persist, cache or materialize)"
+            )
+
+
+@dataclass(frozen=True)
+class _Fault:
+    """What is wrong with the rows of a part."""
+
+    message: str
+
+
+def _guarded(number: int, chunks: Iterator[pd.DataFrame], task: PartTask) -> Iterator[Any]:
+    """Return a fault as a result: engines wrap errors in different ways."""
+    try:
+        yield from task(number, chunks)
+    except ValueError as error:
+        yield _Fault(str(error))
+
+
+def _count(number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[int]:
+    yield sum(map(len, chunks))
+
+
+def _pick(
+    number: int,
+    chunks: Iterator[pd.DataFrame],
+    positions: NDArray[np.intp],
+    read: Callable[[pd.DataFrame], pd.DataFrame],
+    starts: Mapping[int, int],
+) -> Iterator[pd.DataFrame]:
+    for chunk in numbered(number, chunks, starts):
+        if len(chunk):
+            begin, end = np.searchsorted(positions, (chunk.index[0], chunk.index[-1] + 1))
+            if begin < end:
+                yield read(chunk.loc[positions[begin:end]])
+
+
+def _map_chunks(
+    number: int,
+    chunks: Iterator[pd.DataFrame],
+    function: Callable[[pd.DataFrame], Any],
+    read: Callable[[pd.DataFrame], pd.DataFrame],
+    n_rows: int,
+    starts: Mapping[int, int],
+) -> Iterator[Any]:
+    for chunk in numbered(number, chunks, starts):
+        for first in range(0, len(chunk), n_rows):
+            yield function(read(chunk.iloc[first : first + n_rows]))
+
+
+def numbered(
+    number: int, chunks: Iterator[pd.DataFrame], starts: Mapping[int, int]
+) -> Iterator[pd.DataFrame]:
+    """Yield the chunks of a part with an index that counts the rows of the table."""
+    first = starts.get(number, 0)
+    for chunk in chunks:
+        yield chunk.set_axis(pd.RangeIndex(first, first + len(chunk)), axis=0)
+        first += len(chunk)
+
+
+def _read(
+    rows: pd.DataFrame,
+    columns: Sequence[str] | None,
+    changed: tuple[Mapping[str, str], Mapping[str, str], Mapping[str, Change]],
+) -> pd.DataFrame:
+    names, zones, changes = changed
+    frame = FrameTable(rows).renamed(names).in_zones(zones).with_changes(changes).read()
+    return frame if columns is None else frame[list(columns)]
+
+
+def _call(chunk: pd.DataFrame, function: Callable[[int, Columns], Any]) -> Any:
+    return function(int(chunk.index[0]), FrameTable(chunk).columns())
+
+
+def _itself(chunk: pd.DataFrame) -> pd.DataFrame:
+    return chunk

@@ -1,0 +1,1 @@
+"""Columns of two tables: which belong together, are written alike, or only say when."""

@@ -1,0 +1,194 @@
+"""Columns that only say when the rows of a batch were made: dates, periods and counters.
+
+A later date, month or order number is no reason to suspect a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.detection.aligning.calendar_columns import says_which_time
+from qms22.tables import TabularEncoder
+from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.date_parts import DAY, part_name, part_of, parts_about_time
+from qms22.tables.columns.kinds import MOST_SINGLE, single_share
+from qms22.tables.columns.plan import ColumnPlan
+
+# The share of the batch that has to be outside the normal values. Measurements can be whole numbers
+# too, and half of a batch can be anomalies: only if nearly all rows are outside, a column of whole
+# numbers or levels is taken for a period or a counter.
+_MOST_DATES = 1 / 2
+_NEARLY_ALL = 0.9
+# A gap between the days of normal rows is longer than a week, and than so many times those that are
+# longer than nearly all others.
+_LEAST_GAP = 7.0
+_LONG_GAP = 3.0
+# In a smaller batch, all rows may be anomalies.
+_LEAST_ROWS = 10
+
+_DATE_NOTE = "most of the batch is outside the normal dates"
+_NUMBER_NOTE = (
+    "nearly all of the batch is outside the normal range: looks like a period or a counter; ignored"
+)
+_LEVEL_NOTE = (
+    "nearly all of the batch has levels that no normal row has: looks like a period; ignored"
+)
+_CALENDAR_NOTE = "says when a row was made, and the batch is from another time; ignored"
+_WORD_NOTE = "nearly all of the batch has texts of another kind; ignored"
+
+
+def find_periods(
+    encoder: TabularEncoder,
+    normal: Mapping[str, Cells],
+    rows: Mapping[str, Cells],
+) -> dict[str, str]:
+    """Return the columns to leave out because they only say when rows were made, with a note.
+
+    - a date, if most rows are before or after all normal ones, or in a gap between them. Its hour
+      and weekday are still used if normal rows cover some days or weeks, and the others the hours
+      or weekdays of most of them: those of a Tuesday are no anomalies;
+    - years, quarters, months, weeks and days as whole numbers, by their names, if most rows are
+      outside the normal dates, or outside the normal range of one of these columns;
+    - whole numbers, if nearly all rows are above or nearly all below all normal ones: a month, a
+      year, a counter. Numbers with decimals are measurements and stay;
+    - a category whose levels recur, if nearly all rows have levels that no normal row has.
+
+    Whole numbers and categories stay if there are few rows, or if no other column would be left.
+    A column of numbers or dates in which nearly all rows have words that no normal row has cannot
+    be compared, and is left out as well.
+
+    Parameters
+    ----------
+    encoder : TabularEncoder
+    normal, rows : mapping of str to Cells
+        The known-normal rows and those of the batch, as `TabularEncoder.typed_cells` returns them.
+
+    Returns
+    -------
+    dict from str to str
+        Notes by column, as `TabularEncoder.leave_out` takes them.
+    """
+    dates: dict[str, str] = {}
+    others: dict[str, str] = {}
+    for name in encoder.groups_:
+        plan = encoder.plans_[name]
+        if _is_later(plan, normal[name], rows[name]):
+            dates.update(_dates_to_leave_out(plan, normal[name], rows[name]))
+        elif note := _note_of_unlike(plan, normal[name], rows[name]):
+            others[name] = note
+    others |= _calendar_columns(encoder, normal, rows, is_later=bool(dates))
+    is_any_left = bool(encoder.groups_.keys() - dates.keys() - others.keys())
+    return {**dates, **others} if is_any_left else dates
+
+
+def _calendar_columns(
+    encoder: TabularEncoder,
+    normal: Mapping[str, Cells],
+    rows: Mapping[str, Cells],
+    *,
+    is_later: bool,
+) -> dict[str, str]:
+    """Return the columns that say which month or week it is, if the batch is of another time.
+
+    Parameters
+    ----------
+    encoder, normal, rows
+        As in `find_periods`.
+    is_later : bool
+        Whether dates say so.
+    """
+    names = [
+        name
+        for name, plan in encoder.plans_.items()
+        if plan.outputs and name not in (encoder.kinds or {}) and says_which_time(normal[name])
+    ]
+    is_later |= any(
+        _count_whole_outside(normal[name].values, rows[name].values)
+        > _most(rows[name], _MOST_DATES)
+        for name in names
+    )
+    return dict.fromkeys(names, _CALENDAR_NOTE) if is_later else {}
+
+
+def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells) -> bool:
+    """Return whether a column has dates of which most are before or after all normal ones."""
+    if plan.kind != "date" or part_name(plan.name, "days") not in plan.outputs:
+        return False
+    n_outside = sum(_count_outside(normal.values, rows.values))
+    n_outside += int(np.count_nonzero(_are_between(normal.values, rows.values)))
+    return n_outside > _MOST_DATES * len(rows.values)
+
+
+def _are_between(normal: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which dates are in gaps between normal ones: March, if these are February and April.
+
+    A gap is longer than a week and than nearly all others between days of normal rows.
+    """
+    days = np.unique(normal[~np.isnan(normal)] // DAY)
+    steps = np.diff(days)
+    if not len(steps):
+        return np.zeros(len(values), dtype=bool)
+    longest = max(_LEAST_GAP, _LONG_GAP * float(np.quantile(steps, 0.95)))
+    places = values // DAY
+    after = np.clip(np.searchsorted(days, places), 1, len(days) - 1)
+    before, behind = days[after - 1], days[after]
+    return (before < places) & (places < behind) & (behind - before > longest)
+
+
+def _dates_to_leave_out(plan: ColumnPlan, normal: Cells, rows: Cells) -> dict[str, str]:
+    """Return the parts of dates to leave out, or the column if that is all of them."""
+    low, high = np.nanmin(normal.values), np.nanmax(normal.values)
+    # Held-out normal rows may be outside, too: a few, on either side.
+    between = rows.values[_are_between(normal.values, rows.values)]
+    later = max(rows.values[rows.values < low], rows.values[rows.values > high], between, key=len)
+    parts = parts_about_time(plan.name, normal.values, later)
+    rest = plan.without_parts(parts).value_outputs
+    if not plan.without_parts(parts).outputs:
+        return {plan.name: f"{_DATE_NOTE}; ignored"}
+    cycles = " and ".join(
+        cycle for cycle in ("hour", "weekday") if part_name(plan.name, cycle) in map(part_of, rest)
+    )
+    return dict.fromkeys(parts, f"{_DATE_NOTE}; only {cycles} used")
+
+
+def _most(rows: Cells, share: float) -> float:
+    """Return the number of rows above which a column is a period; in a small batch none is."""
+    n_rows = len(rows.values)
+    return share * n_rows if n_rows >= _LEAST_ROWS else n_rows
+
+
+def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells) -> str:
+    """Return why a column is left out, if nearly all rows are unlike the normal ones."""
+    known, most = set(normal.levels), _most(rows, _NEARLY_ALL)
+    if plan.kind == "categorical":
+        # The levels of a period recur. The share of normal rows with a level of their own estimates
+        # how many rows have unseen levels (Good and Turing).
+        is_new = _count_new(rows, rows.values, known) > most
+        return _LEVEL_NOTE if is_new and single_share(normal) <= MOST_SINGLE else ""
+    if rows.words is not None and _count_new(rows, rows.words, known) > most:
+        return _WORD_NOTE
+    is_beyond = plan.kind == "numeric" and _count_whole_outside(normal.values, rows.values) > most
+    return _NUMBER_NOTE if is_beyond else ""
+
+
+def _count_outside(known: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[int, int]:
+    """Count the values below and above all normal ones."""
+    low, high = np.nanmin(known), np.nanmax(known)
+    return int(np.count_nonzero(values < low)), int(np.count_nonzero(values > high))
+
+
+def _count_whole_outside(known: NDArray[np.float64], values: NDArray[np.float64]) -> int:
+    """Count the whole numbers on one side of the normal values; 0 if these are not whole."""
+    known = known[~np.isnan(known)]
+    if not (known == np.rint(known)).all():
+        return 0
+    return max(_count_outside(known, values[values == np.rint(values)]))
+
+
+def _count_new(cells: Cells, codes: NDArray[np.intp], known: Collection[str]) -> int:
+    """Count the cells with a level, by its position in `cells.levels`, that is not known."""
+    is_new = np.array([*(level not in known for level in cells.levels), False])
+    return int(np.count_nonzero(is_new[codes]))

@@ -1,0 +1,119 @@
+"""The verdict on a batch of a table: its columns are compared with those of known-normal rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.chunks import draw_rows
+from qms22.decisions.curve import OutlierBound
+from qms22.decisions.moved_columns import MOST_COMPARED, ColumnPair, compare_columns
+from qms22.decisions.verdict import Verdict, judge_batch
+from qms22.detection.aligning.calendar_columns import is_counter, says_when
+from qms22.tables import TabularEncoder
+from qms22.tables.columns.cells import Cells, Columns, count_rows, part_of_rows, show_value
+from qms22.tables.columns.kinds import Kind
+from qms22.tables.texts.words import number_text
+
+CONFIDENCE = 0.95
+
+# What else a column can be says nothing about the rows: a later date, another name, other words.
+_COMPARED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "constant"})
+
+
+def judge_tables(
+    encoder: TabularEncoder,
+    normal: Columns,
+    batch: Columns,
+    ignore: Collection[str],
+    n_scored: int,
+    bound: OutlierBound | None,
+) -> Verdict:
+    """Judge a batch of a table; see `judge_batch`.
+
+    Parameters
+    ----------
+    encoder : TabularEncoder
+        Fitted to the known-normal rows.
+    normal, batch : mapping of str to Cells
+        All drawn rows as the encoder understands them, also those with missing cells.
+    ignore : collection of str
+        Columns that the user has asked to leave out.
+    n_scored : int
+        Rows of the batch with a score.
+    bound : OutlierBound or None
+        How many of them are outliers, by their scores and with `outlier_confidence`. Without it
+        only columns are compared.
+    """
+    pairs = pair_columns(encoder, normal, batch, ignore)
+    return judge_batch(
+        compare_columns(pairs),
+        n_scored,
+        bound=bound,
+        confidence=CONFIDENCE,
+        left_out=encoder.ignored_,
+    )
+
+
+def pair_columns(
+    encoder: TabularEncoder, normal: Columns, batch: Columns, ignore: Collection[str]
+) -> list[ColumnPair]:
+    """Return the columns of two tables that can be compared.
+
+    Columns that the encoder left out as periods are among them: that they moved is worth knowing.
+    Those that only say when a row was made are not: months, hours, and counters that rise from row
+    to row. Of long tables, rows are drawn at random.
+    """
+    kinds = {column.name: column.kind for column in encoder.columns_}
+    names = [name for name in kinds if kinds[name] in _COMPARED and name not in ignore]
+    rng = np.random.RandomState(0)
+    cells = []
+    for table in (normal, batch):
+        rows = draw_rows(count_rows(table), MOST_COMPARED, rng)
+        cells.append(part_of_rows({name: table[name] for name in names}, rows))
+    asked = encoder.kinds or {}
+    pairs = (
+        _pair(cells[0][name], cells[1][name])
+        for name in names
+        if name in asked or not _is_about_time(cells[0][name], cells[1][name], encoder.ignored_)
+    )
+    return [pair for pair in pairs if pair is not None]
+
+
+def _is_about_time(normal: Cells, batch: Cells, left_out: Collection[str]) -> bool:
+    """Return whether a column only says when a row was made."""
+    if says_when(normal):
+        return True
+    is_left_out = normal.name in left_out and normal.form == batch.form == "number"
+    return is_left_out and is_counter(normal.values) and is_counter(batch.values)
+
+
+def _pair(normal: Cells, batch: Cells) -> ColumnPair | None:
+    """Return a column of two tables as numbers or as levels; None if it has dates."""
+    forms = {normal.form, batch.form}
+    if forms & {"date", "other"}:
+        return None
+    if forms == {"number"}:
+        return ColumnPair(normal.name, normal.values, batch.values)
+    codes: dict[str, int] = {}
+    of_normal, of_batch = _codes(normal, codes), _codes(batch, codes)
+    return ColumnPair(normal.name, of_normal, of_batch, tuple(codes))
+
+
+def _codes(cells: Cells, codes: dict[str, int]) -> NDArray[np.intp]:
+    """Return the levels of a column as positions in `codes`, to which new levels are added."""
+    present = cells.has_value
+    different, places = np.unique(cells.values[present], return_inverse=True)
+    found = [codes.setdefault(_level(cells, value), len(codes)) for value in different.tolist()]
+    result = np.full(len(cells.values), -1)
+    result[present] = np.array(found, dtype=np.intp)[places]
+    return result
+
+
+def _level(cells: Cells, value: float) -> str:
+    """Return a value of a column as text."""
+    if cells.is_text:
+        return cells.levels[int(value)]
+    return show_value("boolean", value) if cells.form == "boolean" else number_text(value)

@@ -1,0 +1,1 @@
+"""Flagged rows that have something in common."""

@@ -1,0 +1,399 @@
+"""Findings: flagged rows that are anomalous in the same way, with a name."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from scipy.stats import hypergeom
+
+from qms22.detection.findings.finding_attributes import Attribute, Show, join_some
+from qms22.detection.findings.finding_columns import attributes_of
+from qms22.detection.findings.subgroups import Subgroup, SubgroupSearch
+from qms22.tables.columns.cells import Cells
+
+_LEAST_MEMBERS = 3
+_MOST_FINDINGS = 20
+# More known-normal rows, or rows of the batch that are not flagged, are not needed for the search.
+_MOST_COMPARED = 20_000
+# The share of flagged ones among the rows of the batch that a finding is true of, or else how much
+# more frequent it must be there than among known-normal rows: not all anomalies may be flagged.
+_LEAST_PRECISION = 0.5
+_LEAST_LIFT = 10
+# A finding that is rarer among known-normal rows may stand for a stricter one as well.
+_RARE_SHARE = 0.01
+# How often a row that nothing is wrong with would have a reason that names several columns.
+_SHARE_OF_MISFITS = 0.01
+# All sets of so many of the conditions of a finding are tested.
+_MOST_TESTED = 5
+# Weights of the parts of a column in p-values; they sum to 1.
+_PART_WEIGHTS = {
+    "value": 1 / 2,
+    "new": 1 / 4,
+    "missing": 1 / 8,
+    "hour": 1 / 16,
+    "weekday": 1 / 32,
+    "word": 1 / 32,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """Rows that are anomalous in the same way.
+
+    Parameters
+    ----------
+    name : str
+        What they have in common, such as "country = US, 2-4 a.m.".
+    rows : ndarray of int
+        The flagged ones, by position in the batch.
+    columns : tuple of str
+        The columns that the name is about; none if whole rows are repeated.
+    normal_share : float or None
+        The share of known-normal rows of which the name is true; None if it is not known.
+    n_normal_like : int
+        How many known-normal rows these are.
+    p_value : float or None
+        How likely it is, at most, that a batch of rows like the known-normal ones has any finding
+        with as small a value. It allows for the search over all conditions: if findings with a
+        value up to 0.05 are believed, one batch in twenty without anomalies has a false one. None
+        if the name is not made of conditions.
+    n_normal : int
+        How many known-normal rows were compared.
+    n_batch_like : int
+        The rows of the batch of which the name is true, flagged or not.
+    fewest_outliers : int or None
+        How many of `rows` are outliers at least (90 % sure, of all findings at once); None where
+        rows were not compared with known-normal ones.
+    """
+
+    name: str
+    rows: NDArray[np.intp]
+    columns: tuple[str, ...]
+    normal_share: float | None
+    n_normal_like: int
+    p_value: float | None
+    n_normal: int
+    n_batch_like: int
+    fewest_outliers: int | None = None
+
+    def __str__(self) -> str:
+        return f"{len(self.rows)} rows: {self.name}"
+
+
+class _Rows(NamedTuple):
+    """The tables that findings are about."""
+
+    normal: Mapping[str, Cells]
+    batch: Mapping[str, Cells]
+    n_normal: int
+    n_batch: int
+    flagged: NDArray[np.intp]
+    reasons: Sequence[Sequence[tuple[str, ...]]]
+    shows: Mapping[str, Show]
+
+    def name_with_value(self, name: str, rows: NDArray[np.intp]) -> str:
+        """Return the name of a column, and the value that all these rows of the batch have."""
+        cells = self.batch[name]
+        values = cells.values[rows]
+        if cells.missing[rows].any() or (values != values[0]).any():
+            return name
+        shown = cells.levels[values[0]] if cells.is_text else self.shows[name](values[0])
+        return f"{name} {shown}"
+
+
+def find_findings(
+    normal: Mapping[str, Cells],
+    batch: Mapping[str, Cells],
+    rows: NDArray[np.intp],
+    reasons: Sequence[Sequence[tuple[str, ...]]],
+    shows: Mapping[str, Show] | None = None,
+) -> tuple[Finding, ...]:
+    """Return groups of flagged rows that are anomalous in the same way, the largest first.
+
+    Parameters
+    ----------
+    normal, batch : mapping of str to Cells
+        The columns of known-normal rows and of the batch, as the encoder understands them.
+    rows : ndarray of int
+        The flagged rows, by position in the batch.
+    reasons : sequence of sequence of tuple of str
+        The columns of each reason of each of these rows, the strongest reason first and in each the
+        column to blame first; none if the whole row is repeated.
+    shows : mapping of str to callable, optional
+        For each column, returns a number or date as the input writes it.
+
+    Returns
+    -------
+    tuple of Finding
+        A row is in one finding at most; rows that share nothing are in none.
+
+    Notes
+    -----
+    First, rows that are repeated. Then findings of two kinds compete, and the one that explains
+    most is taken first: conditions that many flagged rows meet and few others (see
+    `SubgroupSearch`), and rows whose first reason is that the same column does not fit others.
+    """
+    if len(rows) < _LEAST_MEMBERS or not normal:
+        return ()
+    first = next(iter(normal))
+    n_rows = len(normal[first].values), len(batch[first].values)
+    every_show = defaultdict(lambda: "{:g}".format, shows or {})
+    tables = _Rows(normal, batch, *n_rows, rows, reasons, every_show)
+    found, left = _repeated_rows(tables)
+    attributes = attributes_of(normal, batch, rows, shows or {})
+    search = _build_search(attributes, tables) if attributes else None
+    while np.count_nonzero(left) >= _LEAST_MEMBERS and len(found) < _MOST_FINDINGS:
+        subgroup = _best_subgroup(search, tables, left) if search else None
+        misfit = _largest_misfit(tables, left, len(normal))
+        if misfit and (search is None or subgroup is None or misfit.score > subgroup.score):
+            found.append(misfit.finding)
+        elif search and subgroup:
+            holds = search.holds(subgroup.conditions)[tables.n_normal :]
+            found = _add(_finding(search, subgroup, tables, left), holds, found)
+        else:
+            break
+        left &= ~np.isin(rows, found[-1].rows)
+    return tuple(sorted(found, key=lambda finding: (-len(finding.rows), finding.name)))
+
+
+def _add(finding: Finding, holds: NDArray[np.bool_], found: Sequence[Finding]) -> list[Finding]:
+    """Return findings with one more, which takes in those that it is a milder form of."""
+    is_rare = finding.normal_share is not None and finding.normal_share <= _RARE_SHARE
+    is_same = [
+        is_rare and set(other.columns) == set(finding.columns) and bool(holds[other.rows].all())
+        for other in found
+    ]
+    parts = [other.rows for other, same in zip(found, is_same, strict=True) if same]
+    kept = [other for other, same in zip(found, is_same, strict=True) if not same]
+    return [*kept, replace(finding, rows=np.sort(np.concatenate([finding.rows, *parts])))]
+
+
+def _build_search(attributes: Sequence[Attribute], tables: _Rows) -> SubgroupSearch:
+    is_other = np.ones(tables.n_batch, dtype=bool)
+    is_other[tables.flagged] = False
+    named = Counter(
+        name for row in tables.reasons for name in {column for reason in row for column in reason}
+    )
+    # A column costs less to name if it is a reason of many rows.
+    weights = np.array([1 + named[attribute.column] for attribute in attributes], dtype=float)
+    return SubgroupSearch(
+        attributes,
+        _some(np.arange(tables.n_normal)),
+        tables.n_normal + tables.flagged,
+        tables.n_normal + _some(np.flatnonzero(is_other)),
+        -np.log(weights / weights.sum()),
+    )
+
+
+def _some(rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return evenly spaced rows if there are too many."""
+    if len(rows) <= _MOST_COMPARED:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, _MOST_COMPARED).astype(np.intp)]
+
+
+def _best_subgroup(
+    search: SubgroupSearch, tables: _Rows, left: NDArray[np.bool_]
+) -> Subgroup | None:
+    """Return the best subgroup that is large enough and mostly of flagged rows."""
+    for subgroup in search.best(left):
+        holds = search.holds(subgroup.conditions)
+        in_batch = holds[tables.n_normal :]
+        n_members = np.count_nonzero(in_batch[tables.flagged] & left)
+        # Rows that other findings explain do not count.
+        n_like = np.count_nonzero(in_batch) - np.count_nonzero(in_batch[tables.flagged] & ~left)
+        is_pure = n_members >= _LEAST_PRECISION * n_like
+        is_new = n_like / tables.n_batch >= _LEAST_LIFT * np.mean(holds[: tables.n_normal])
+        if subgroup.score > 0 and n_members >= _LEAST_MEMBERS and (is_pure or is_new):
+            return subgroup
+    return None
+
+
+def _finding(
+    search: SubgroupSearch, subgroup: Subgroup, tables: _Rows, left: NDArray[np.bool_]
+) -> Finding:
+    holds = search.holds(subgroup.conditions)
+    members = holds[tables.n_normal :][tables.flagged] & left
+    row = int(tables.flagged[np.argmax(members)])
+    copies = _copies(tables.batch, tables.batch, row)[tables.flagged]
+    if len(subgroup.conditions) > 1 and copies[members].all():
+        return _repeated_row(tables, row, members)
+    n_normal_like = int(np.count_nonzero(holds[: tables.n_normal]))
+    in_batch = holds[tables.n_normal :]
+    name, columns = _name(search.attributes, subgroup, tables.n_normal)
+    return Finding(
+        name,
+        tables.flagged[members],
+        columns,
+        n_normal_like / tables.n_normal,
+        n_normal_like,
+        _p_value(search, subgroup, tables),
+        tables.n_normal,
+        int(np.count_nonzero(in_batch)),
+    )
+
+
+def _p_value(search: SubgroupSearch, subgroup: Subgroup, tables: _Rows) -> float:
+    """Return a bound for how likely it is that any conditions are so much more frequent by chance.
+
+    If known-normal rows and batch are drawn alike, the number of rows of the batch among all rows
+    that meet given conditions is hypergeometric. Each set of conditions has a weight that corrects
+    for the search, however it is done: the weights of all sets sum to at most 1. So the smallest
+    value of some of the conditions of a finding may stand for it.
+    """
+    conditions = subgroup.conditions[:_MOST_TESTED]
+    masks = [search.holds([condition]) for condition in conditions]
+    costs = [
+        search.attributes[at].costs[condition]
+        + math.log(len(tables.normal) / _PART_WEIGHTS[search.attributes[at].part])
+        for at, condition in conditions
+    ]
+    best = 0.0
+    for size in range(1, len(conditions) + 1):
+        # One set out of all sets of this size; the order of conditions does not matter.
+        more = math.log(size * (size + 1)) - math.lgamma(size + 1)
+        for chosen in itertools.combinations(range(len(conditions)), size):
+            holds = np.all([masks[at] for at in chosen], axis=0)
+            cost = more + sum(costs[at] for at in chosen)
+            best = min(best, _log_chance(holds, tables.n_normal) + cost)
+    return math.exp(best)
+
+
+def _log_chance(holds: NDArray[np.bool_], n_normal: int) -> float:
+    """Return the logarithm of the chance that so many of these rows, or more, are of the batch."""
+    n_batch = len(holds) - n_normal
+    n_like, n_found = int(np.count_nonzero(holds)), int(np.count_nonzero(holds[n_normal:]))
+    counts = np.arange(n_found, min(n_like, n_batch) + 1)
+    return float(logsumexp(hypergeom.logpmf(counts, len(holds), n_like, n_batch)))
+
+
+def _name(
+    attributes: Sequence[Attribute], subgroup: Subgroup, n_normal: int
+) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a subgroup, and its columns: what no normal row has comes first."""
+    pairs = sorted(subgroup.conditions, key=lambda pair: _place(attributes[pair[0]], pair[0]))
+    columns = tuple(dict.fromkeys(attributes[at].column for at, _ in pairs))
+    missing = [attributes[at].column for at, _ in pairs if attributes[at].part == "missing"]
+    texts = []
+    for at, condition in pairs:
+        attribute = attributes[at]
+        if attribute.part == "missing":
+            continue
+        text, remark = attribute.label(*attribute.spans[condition].tolist())
+        if remark == "never seen" and len(pairs) == 1:
+            remark = f"never seen in {n_normal:,} rows"
+        if remark:
+            text += f", {remark}" if len(pairs) == 1 else f" ({remark})"
+        texts.append(text)
+    if missing:
+        texts.append(f"{join_some(missing)} {'is' if len(missing) == 1 else 'are'} missing")
+    return ", ".join(texts), columns
+
+
+def _place(attribute: Attribute, position: int) -> tuple[bool, bool, int]:
+    return attribute.part != "new", attribute.part in ("hour", "weekday"), position
+
+
+class _Misfit(NamedTuple):
+    score: float
+    finding: Finding
+
+
+def _largest_misfit(tables: _Rows, left: NDArray[np.bool_], n_columns: int) -> _Misfit | None:
+    """Return the rows whose first reason says that the same column does not fit others."""
+    blamed = {
+        at: tables.reasons[at][0]
+        for at in np.flatnonzero(left).tolist()
+        if tables.reasons[at] and len(tables.reasons[at][0]) > 1
+    }
+    counts = Counter(columns[0] for columns in blamed.values())
+    if not counts:
+        return None
+    column, count = min(counts.items(), key=lambda item: (-item[1], item[0]))
+    if count < _LEAST_MEMBERS:
+        return None
+    members = [at for at, columns in blamed.items() if columns[0] == column]
+    named = Counter(name for at in members for name in blamed[at][1:])
+    others = [name for name in tables.normal if named[name] >= count / 2]
+    rows = tables.flagged[members]
+    rest = [tables.name_with_value(name, rows) for name in others] or ["the other columns"]
+    n_left = int(np.count_nonzero(left))
+    score = _misfit_score(count, n_left) - math.log(n_columns)
+    finding = Finding(
+        f"{tables.name_with_value(column, rows)} does not fit {join_some(rest)}",
+        rows,
+        (column, *others),
+        None,
+        0,
+        None,
+        tables.n_normal,
+        len(members),
+    )
+    return _Misfit(score, finding) if score > 0 else None
+
+
+def _misfit_score(count: int, n_rows: int) -> float:
+    """Return the log-likelihood ratio, as in `SubgroupSearch`."""
+    share = count / n_rows
+    score = count * math.log(share / _SHARE_OF_MISFITS)
+    if count < n_rows:
+        score += (n_rows - count) * math.log((1 - share) / (1 - _SHARE_OF_MISFITS))
+    return score
+
+
+def _repeated_rows(tables: _Rows) -> tuple[list[Finding], NDArray[np.bool_]]:
+    """Return findings of equal rows whose first reason is that, and which rows are left."""
+    is_repeated = np.array([bool(row) and not row[0] for row in tables.reasons])
+    left = np.ones(len(tables.flagged), dtype=bool)
+    found: list[Finding] = []
+    while is_repeated.any() and len(found) < _MOST_FINDINGS:
+        row = int(tables.flagged[np.argmax(is_repeated)])
+        copies = _copies(tables.batch, tables.batch, row)
+        members = copies[tables.flagged]
+        is_repeated &= ~members
+        if np.count_nonzero(members) >= _LEAST_MEMBERS:
+            left &= ~members
+            found.append(_repeated_row(tables, row, members))
+    return found, left
+
+
+def _repeated_row(tables: _Rows, row: int, members: NDArray[np.bool_]) -> Finding:
+    n_normal_like = int(np.count_nonzero(_copies(tables.normal, tables.batch, row)))
+    n_batch_like = int(np.count_nonzero(_copies(tables.batch, tables.batch, row)))
+    return Finding(
+        f"the same row {n_batch_like} times",
+        tables.flagged[members],
+        (),
+        n_normal_like / tables.n_normal,
+        n_normal_like,
+        None,
+        tables.n_normal,
+        n_batch_like,
+    )
+
+
+def _copies(table: Mapping[str, Cells], batch: Mapping[str, Cells], row: int) -> NDArray[np.bool_]:
+    """Return which rows of a table are equal to a row of the batch."""
+    masks = []
+    for name in [name for name in batch if name in table]:
+        cells, given = table[name], batch[name]
+        texts = given.values if given.is_text else given.words
+        if given.missing[row]:
+            masks.append(cells.missing)
+        elif texts is None or texts[row] < 0:
+            masks.append(cells.values == given.values[row])
+        else:
+            text, others = given.levels[texts[row]], cells.values if cells.is_text else cells.words
+            place = cells.levels.index(text) if text in cells.levels else -2
+            none = np.zeros(len(cells.values), dtype=bool)
+            masks.append(none if others is None else others == place)
+    is_copy: NDArray[np.bool_] = np.all(masks, axis=0)
+    return is_copy

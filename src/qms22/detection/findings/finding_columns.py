@@ -1,0 +1,233 @@
+"""Columns as codes: the conditions that a finding may be made of, with their names.
+
+A condition is a span of codes of an `Attribute`: a level, a range of numbers, hours of the day.
+What the codes mean does not depend on which rows are known-normal, except for values that these
+never have; the costs account for that (see `Attribute.costs`), so that p-values stay honest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.detection.findings.finding_attributes import Attribute, Show, join_some
+from qms22.detection.findings.finding_numbers import Scale, outside_attribute, range_attribute
+from qms22.tables.columns.cells import Cells, show_value
+
+DAY = 86_400e6  # microseconds
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def attributes_of(
+    normal: Mapping[str, Cells],
+    batch: Mapping[str, Cells],
+    flagged: NDArray[np.intp],
+    shows: Mapping[str, Show],
+) -> list[Attribute]:
+    """Return the attributes of the columns that both tables have.
+
+    Values that no known-normal row has are of interest if some of the flagged rows have them.
+    """
+    names = [name for name in normal if name in batch]
+    n_dates = sum(normal[name].form == "date" for name in names)
+    found: list[Attribute] = []
+    for name in names:
+        known, searched = normal[name], batch[name]
+        show = shows.get(name) or _default_show(known.form)
+        forms = {known.form, searched.form}
+        if forms <= {"text", "category"}:
+            found += _level_attributes(known, searched, flagged)
+        elif forms == {"boolean"}:
+            levels = _as_levels(known, show), _as_levels(searched, show)
+            found += _level_attributes(*levels, flagged)
+        elif len(forms) == 1 and known.form in ("number", "date"):
+            found += _number_attributes(known, searched, flagged, show, is_only_date=n_dates == 1)
+    return [attribute for attribute in found if len(attribute.spans)]
+
+
+def _default_show(form: str) -> Show:
+    return lambda value: show_value(form, value)
+
+
+def _as_levels(cells: Cells, show: Show) -> Cells:
+    """Return a column of booleans, and words among them, as texts."""
+    codes = np.where(cells.has_value, np.nan_to_num(cells.values), -1).astype(np.intp)
+    if cells.words is not None:
+        codes = np.where(cells.words >= 0, cells.words + 2, codes)
+    return Cells(cells.name, "text", codes, (show(0.0), show(1.0), *cells.levels))
+
+
+def _pool_texts(
+    known: NDArray[np.intp],
+    known_levels: tuple[str, ...],
+    searched: NDArray[np.intp],
+    searched_levels: tuple[str, ...],
+) -> tuple[NDArray[np.intp], list[str]]:
+    """Return positions in common levels, which are sorted; -1 stays."""
+    levels = sorted({*known_levels, *searched_levels})
+    place = {level: at for at, level in enumerate(levels)}
+    parts = [
+        np.array([*(place[level] for level in own), -1], dtype=np.intp)[codes]
+        for codes, own in ((known, known_levels), (searched, searched_levels))
+    ]
+    return np.concatenate(parts), levels
+
+
+def _level_attributes(
+    known: Cells, searched: Cells, flagged: NDArray[np.intp]
+) -> Iterator[Attribute]:
+    """Yield: which level, missing or not, and levels that no known-normal row has."""
+    name, n_known = known.name, len(known.values)
+    codes, levels = _pool_texts(known.values, known.levels, searched.values, searched.levels)
+    yield from _missing_attribute(name, codes < 0)
+    yield from _text_attribute(name, "value", codes, levels, n_known)
+    yield from _new_texts(name, codes, levels, n_known, flagged, "never seen")
+
+
+def _text_attribute(
+    name: str, part: str, codes: NDArray[np.intp], levels: list[str], n_known: int
+) -> Iterator[Attribute]:
+    """Yield which one of the texts that known-normal rows have."""
+    seen = np.unique(codes[:n_known])
+    seen = seen[seen >= 0]
+    if len(seen):
+        yield Attribute(
+            name,
+            part,
+            codes + 1,
+            np.stack([seen, seen], axis=1) + 1,
+            np.full(len(seen), math.log(len(levels))),
+            lambda first, last: (f"{name} = {levels[first - 1]}", ""),
+            len(levels) + 1,
+        )
+
+
+def _new_texts(
+    name: str,
+    codes: NDArray[np.intp],
+    levels: list[str],
+    n_known: int,
+    flagged: NDArray[np.intp],
+    remark: str,
+) -> Iterator[Attribute]:
+    """Yield whether a text is one that flagged rows have and no known-normal row has."""
+    is_new = np.zeros(len(levels) + 1, dtype=bool)
+    is_new[codes[n_known + flagged]] = True
+    is_new[codes[:n_known]] = is_new[-1] = False
+    new = [levels[at] for at in np.flatnonzero(is_new)]
+    if new:
+        yield Attribute(
+            name,
+            "new",
+            is_new[codes].astype(np.intp),
+            np.ones((1, 2), dtype=np.intp),
+            # One set of levels out of all sets of this size.
+            np.array([math.log(2) + len(new) * math.log(len(levels) + 1)]),
+            lambda first, last: (f"{name} = {join_some(new, 'or')}", remark),
+            2,
+        )
+
+
+def _missing_attribute(name: str, missing: NDArray[np.bool_]) -> Iterator[Attribute]:
+    if missing.any():
+        yield Attribute(
+            name,
+            "missing",
+            missing.astype(np.intp),
+            np.ones((1, 2), dtype=np.intp),
+            np.zeros(1),
+            lambda first, last: (f"{name} is missing", ""),
+            2,
+        )
+
+
+def _number_attributes(
+    known: Cells,
+    searched: Cells,
+    flagged: NDArray[np.intp],
+    show: Show,
+    *,
+    is_only_date: bool,
+) -> Iterator[Attribute]:
+    """Yield: range, missing or not, outside the normal values, and words among the numbers."""
+    name, n_known = known.name, len(known.values)
+    values = np.concatenate([known.values, searched.values])
+    gaps = np.isnan(values)
+    words = [cells.words for cells in (known, searched)]
+    if any(part is not None for part in words):
+        none = [np.full(len(cells.values), -1) for cells in (known, searched)]
+        codes, levels = _pool_texts(
+            none[0] if words[0] is None else words[0],
+            known.levels,
+            none[1] if words[1] is None else words[1],
+            searched.levels,
+        )
+        yield from _text_attribute(name, "word", codes, levels, n_known)
+        kind = "not a date" if known.form == "date" else "not a number"
+        yield from _new_texts(name, codes, levels, n_known, flagged, kind)
+        gaps &= codes < 0
+    yield from _missing_attribute(name, gaps)
+    if known.form == "date":
+        yield from _cyclic_attributes(name, values, is_only_date=is_only_date)
+        values = values // DAY
+        show = _of_day(show)
+    if np.isnan(values[:n_known]).all() or np.isnan(values[n_known:]).all():
+        return
+    scale = Scale(name, values, n_known, show, is_date=known.form == "date")
+    yield from outside_attribute(scale, flagged)
+    yield from range_attribute(scale)
+
+
+def _of_day(show: Show) -> Show:
+    return lambda day: show(day * DAY)
+
+
+def _cyclic_attributes(
+    name: str, values: NDArray[np.float64], *, is_only_date: bool
+) -> Iterator[Attribute]:
+    """Yield the hour of the day and the weekday of a date."""
+    prefix = "" if is_only_date else f"{name} "
+    # 1970 began on a Thursday.
+    hours, weekdays = values % DAY // (DAY / 24), (values // DAY + 3) % 7
+    for part, times, n_times in (("hour", hours, 24), ("weekday", weekdays, 7)):
+        known = np.unique(times[~np.isnan(times)])
+        if len(known) < 2:
+            continue
+        first, length = (x.ravel() for x in np.indices((n_times, n_times // 2)))
+        spans = np.stack([first, first + length], axis=1)
+        yield Attribute(
+            name,
+            part,
+            np.where(np.isnan(times), n_times, times).astype(np.intp),
+            spans,
+            np.full(len(spans), math.log(len(spans))),
+            _time_label(prefix, part),
+            n_times,
+        )
+
+
+def _time_label(prefix: str, part: str) -> Callable[[int, int], tuple[str, str]]:
+    show = _hour_range if part == "hour" else _weekday_range
+    return lambda first, last: (prefix + show(first, last), "")
+
+
+def _hour_range(first: int, last: int) -> str:
+    """Return hours as text, such as "2-4 a.m." or "10 p.m.-2 a.m."."""
+    start, stop = first % 24, (last + 1) % 24
+    texts = ["midnight" if hour == 0 else "noon" if hour == 12 else "" for hour in (start, stop)]
+    halves = ["a.m." if hour < 12 else "p.m." for hour in (start, stop)]
+    begin, end = (
+        text or f"{hour % 12} {half}"
+        for text, hour, half in zip(texts, (start, stop), halves, strict=True)
+    )
+    if not any(texts) and halves[0] == halves[1] and start < stop:
+        begin = str(start % 12)
+    return f"{begin}-{end}"
+
+
+def _weekday_range(first: int, last: int) -> str:
+    days = _WEEKDAYS[first % 7], _WEEKDAYS[last % 7]
+    return days[0] if first == last else f"{days[0]} to {days[1]}"

@@ -1,0 +1,247 @@
+"""Search for conditions that many flagged rows meet and few other rows.
+
+The score of some conditions is how much better they tell the flagged rows from the others than
+chance would, as a log-likelihood ratio, less what it costs to name them: groups are large, rare
+among other rows, and have no condition that says little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.detection.findings.finding_attributes import Attribute
+
+_MOST_CONDITIONS = 5
+# How many first conditions, of different attributes, are tried.
+_N_STARTS = 5
+# Shares among few rows are shrunk towards those among more rows, as if there were up to so many of
+# these.
+_PRIOR_ROWS = 30.0
+# What no row does, so many rows might have done.
+_FEW_ROWS = 2.0
+# Fewer rows of the batch say little about how usual something is there.
+_LEAST_ROWS = 30
+
+
+class Condition(NamedTuple):
+    """A condition of an attribute, by positions."""
+
+    attribute: int
+    condition: int
+
+
+class Subgroup(NamedTuple):
+    """Conditions, and how well they tell flagged rows from others."""
+
+    conditions: tuple[Condition, ...]
+    score: float
+
+
+class SubgroupSearch:
+    """The conditions of a table, and how often they hold.
+
+    Parameters
+    ----------
+    attributes : sequence of Attribute
+    normal, flagged, others : ndarray of int
+        Rows: known-normal ones, and those of the batch that are flagged and that are not.
+    costs : ndarray of shape (n_attributes,)
+        What it costs to name each attribute.
+    """
+
+    def __init__(
+        self,
+        attributes: Sequence[Attribute],
+        normal: NDArray[np.intp],
+        flagged: NDArray[np.intp],
+        others: NDArray[np.intp],
+        costs: NDArray[np.float64],
+    ) -> None:
+        self.attributes = attributes
+        sizes = np.array([len(attribute.spans) for attribute in attributes])
+        # Codes of all attributes on one axis: each has the cycle, and one code for other rows.
+        cycles = np.array([attribute.cycle for attribute in attributes])
+        starts = np.concatenate([[0], np.cumsum(cycles + 1)])
+        self._n_codes = int(starts[-1])
+        self._attribute = np.repeat(np.arange(len(attributes)), sizes)
+        self._condition = np.concatenate([np.arange(size) for size in sizes])
+        self._start = starts[self._attribute]
+        self._cycle = cycles[self._attribute]
+        spans = np.concatenate([attribute.spans for attribute in attributes])
+        self._first, self._last = spans[:, 0], spans[:, 1]
+        self._costs = np.concatenate([attribute.costs for attribute in attributes])
+        # Of spans that do equally well, the shortest.
+        self._costs = self._costs + costs[self._attribute] + 1e-6 * (self._last - self._first)
+        self._first_of = np.concatenate([[0], np.cumsum(sizes)])
+        keys = [(attribute.column, attribute.part) for attribute in attributes]
+        self._clashes = np.array([[_clash(one, two) for two in keys] for one in keys])
+        self._is_missing = np.array([part == "missing" for _, part in keys])[self._attribute]
+        self._flagged, self._reference = (
+            np.stack([attribute.codes[rows] for attribute in attributes], axis=1) + starts[:-1]
+            for rows in (flagged, np.concatenate([normal, others]))
+        )
+        # What is usual among known-normal rows, or in the rest of the batch, does not tell flagged
+        # rows from others.
+        self._parts = [slice(0, len(normal))]
+        if len(others) >= _LEAST_ROWS:
+            self._parts.append(slice(len(normal), None))
+        rows = [self._reference[part] for part in self._parts]
+        shares = [(self._count(part) + _FEW_ROWS) / (len(part) + _FEW_ROWS) for part in rows]
+        self._shares: NDArray[np.float64] = np.max(shares, axis=0)
+
+    def best(self, left: NDArray[np.bool_]) -> list[Subgroup]:
+        """Return subgroups of the flagged rows that are left, the best first."""
+        rows = self._flagged[left]
+        scores = _likelihood_ratios(self._count(rows), len(rows), np.log(self._shares))
+        scores -= self._costs
+        found: dict[frozenset[Condition], Subgroup] = {}
+        for start in self._best_by_attribute(scores):
+            group = self._grow(int(start), left)
+            found.setdefault(frozenset(group.conditions), group)
+        return sorted(found.values(), key=lambda group: -group.score)
+
+    def holds(self, conditions: Sequence[Condition]) -> NDArray[np.bool_]:
+        """Return which rows of the table meet all conditions."""
+        masks = [self.attributes[at].holds(condition) for at, condition in conditions]
+        is_met: NDArray[np.bool_] = np.all(masks, axis=0)
+        return is_met
+
+    def _best_by_attribute(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        best = [
+            first + int(np.argmax(scores[first:stop]))
+            for first, stop in zip(self._first_of[:-1], self._first_of[1:], strict=True)
+        ]
+        order = np.argsort(-scores[best], kind="stable")[:_N_STARTS]
+        return np.array(best)[order][scores[best][order] > 0]
+
+    def _grow(self, start: int, left: NDArray[np.bool_]) -> Subgroup:
+        """Add conditions while the score grows, then drop those without which it is no lower."""
+        chosen, alone = [start], self._shares
+        while True:
+            score = self._score(chosen, left)
+            masks = [self._meets(self._reference, at) for at in chosen]
+            alone = np.maximum(alone, self._shrunk(masks[-1], self._shares))
+            gains = self._gains(chosen, left, self._shrunk(np.all(masks, axis=0), alone))
+            best = int(np.argmax(gains))
+            if gains[best] <= score:
+                break
+            chosen = [*chosen, best]
+        while len(chosen) > 1:
+            fewer = [[*chosen[:at], *chosen[at + 1 :]] for at in range(len(chosen))]
+            scores = [self._score(part, left) for part in fewer]
+            if max(scores) < score:
+                break
+            score, chosen = max(scores), fewer[int(np.argmax(scores))]
+        pairs = [Condition(int(self._attribute[at]), int(self._condition[at])) for at in chosen]
+        return Subgroup(tuple(pairs), score)
+
+    def _score(self, chosen: Sequence[int], left: NDArray[np.bool_]) -> float:
+        """Return the score of some conditions."""
+        members = np.all([left, *(self._meets(self._flagged, at) for at in chosen)], axis=0)
+        log_share = np.array([self._log_share(chosen)])
+        n_members = np.array([np.count_nonzero(members)], dtype=np.float64)
+        ratios = _likelihood_ratios(n_members, int(np.count_nonzero(left)), log_share)
+        return float(ratios[0] - self._costs[chosen].sum())
+
+    def _gains(
+        self, chosen: Sequence[int], left: NDArray[np.bool_], shares: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the scores with each further condition, given how rare these are then."""
+        members = np.all([left, *(self._meets(self._flagged, at) for at in chosen)], axis=0)
+        log_shares = self._log_share(chosen) + np.log(shares)
+        counts = self._count(self._flagged[members])
+        gains = _likelihood_ratios(counts, int(np.count_nonzero(left)), log_shares)
+        gains -= self._costs + self._costs[chosen].sum()
+        is_taken: NDArray[np.bool_] = np.any(self._clashes[self._attribute[chosen]], axis=0)
+        gains[is_taken[self._attribute]] = -np.inf
+        # A list of missing columns reads well however long it is.
+        if np.count_nonzero(~self._is_missing[chosen]) >= _MOST_CONDITIONS:
+            gains[~self._is_missing] = -np.inf
+        return gains
+
+    def _log_share(self, chosen: Sequence[int]) -> float:
+        """Return the logarithm of the share of other rows that meet all conditions.
+
+        It is estimated condition by condition: the share among the rows that meet those before it;
+        if these are few, among the rows that meet any one of them.
+        """
+        masks = [self._meets(self._reference, at) for at in chosen]
+        total = math.log(self._shares[chosen[0]])
+        for place, at in enumerate(chosen[1:], 1):
+            usual = self._shares[at : at + 1]
+            alone = [self._shrunk(mask, usual, masks[place]) for mask in masks[:place]]
+            inside = np.all(masks[:place], axis=0)
+            share = self._shrunk(inside, np.max([usual, *alone], axis=0), masks[place])
+            total += math.log(share[0])
+        return total
+
+    def _shrunk(
+        self,
+        rows: NDArray[np.bool_],
+        towards: NDArray[np.float64],
+        meets: NDArray[np.bool_] | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the share of some reference rows that meet each condition, or a given one.
+
+        It is the larger one of the shares among known-normal rows and in the rest of the batch.
+        """
+        shares = []
+        for part in self._parts:
+            inside = rows[part]
+            total = np.count_nonzero(inside)
+            if meets is None:
+                counts = self._count(self._reference[part][inside])
+            else:
+                counts = np.array([float(np.count_nonzero(meets[part] & inside))])
+            prior = _PRIOR_ROWS * math.sqrt(_PRIOR_ROWS / (_PRIOR_ROWS + total))
+            shrunk = (counts + prior * towards) / (total + prior)
+            # That no row meets a condition says no more than that few would.
+            least = np.minimum(towards, _FEW_ROWS / (total + _FEW_ROWS))
+            shares.append(np.maximum(shrunk, least))
+        largest: NDArray[np.float64] = np.max(shares, axis=0)
+        return largest
+
+    def _meets(self, codes: NDArray[np.intp], at: int) -> NDArray[np.bool_]:
+        own = codes[:, self._attribute[at]] - self._start[at]
+        cycle = self._cycle[at]
+        first, last = self._first[at], self._last[at]
+        is_met: NDArray[np.bool_] = ((own - first) % cycle <= last - first) & (own < cycle)
+        return is_met
+
+    def _count(self, codes: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return how many rows meet each condition."""
+        counts = np.bincount(codes.ravel(), minlength=self._n_codes)
+        below = np.concatenate([[0.0], np.cumsum(counts)])
+        stop = self._last + 1
+        wrapped = np.maximum(stop - self._cycle, 0)
+        total: NDArray[np.float64] = (
+            below[self._start + np.minimum(stop, self._cycle)]
+            - below[self._start + self._first]
+            + below[self._start + wrapped]
+            - below[self._start]
+        )
+        return total
+
+
+def _likelihood_ratios(
+    counts: NDArray[np.float64], n_rows: int, log_shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return log-likelihood ratios of so many out of some rows, against shares of other rows."""
+    other = np.clip(np.exp(log_shares), 0, 1 - 1e-9)
+    share = counts / n_rows
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.where(counts > 0, np.log(share) - log_shares, 0)
+        outside = np.where(share < 1, np.log1p(-share) - np.log1p(-other), 0)
+    ratios = counts * inside + (n_rows - counts) * outside
+    return np.where(share > other, ratios, -np.inf)
+
+
+def _clash(one: tuple[str, str], two: tuple[str, str]) -> bool:
+    """Return whether two attributes must not be in one name."""
+    times = ("hour", "weekday")
+    return one == two or (one[0] == two[0] and one[1] not in times and two[1] not in times)

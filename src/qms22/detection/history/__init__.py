@@ -1,0 +1,1 @@
+"""Batches of the past: the file of a history, and searches with it."""

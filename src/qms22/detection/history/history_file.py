@@ -1,0 +1,399 @@
+"""What was found in earlier batches: one SQLite file, one entry per batch.
+
+>>> from pathlib import Path
+>>> from tempfile import TemporaryDirectory
+>>> from sklearn.datasets import load_iris
+>>> import qms22
+>>> iris = load_iris(as_frame=True).data
+>>> with TemporaryDirectory() as folder:
+...     path = Path(folder, "iris.sqlite")
+...     _ = qms22.detect(iris[:40], iris[40:52], k=2, history=path)
+...     entry = qms22.BatchHistory(path).entries()[-1]
+>>> entry.number, entry.decision, entry.n_rows, entry.n_flagged
+(1, 'anomalies', 12, 2)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from qms22.decisions.verdict import Decision
+from qms22.detection.history.history_rows import from_parquet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Written into the header of the file, so that no other database is taken for a history.
+_APPLICATION = 0x716D7332
+_VERSION = 1
+
+# Wait up to a minute for another writer's lock.
+_LOCK_SECONDS = 60.0
+
+# The rows of this many batches are kept until somebody accepts them.
+MOST_WAITING = 10
+
+_SCHEMA = f"""
+create table batches (
+    number integer primary key,
+    digest text not null unique,
+    time text not null,
+    normal text not null,
+    batch text not null,
+    decision text not null,
+    sentence text not null,
+    p_value real not null,
+    n_normal integer not null,
+    n_rows integer not null,
+    n_flagged integer not null,
+    share real,  -- of outliers, as earlier versions estimated it
+    moved text not null,
+    settings text not null,
+    version text not null,
+    accepted text
+);
+create table kept_rows (
+    number integer primary key references batches,
+    n_rows integer not null,
+    parquet blob not null
+);
+pragma application_id = {_APPLICATION};
+pragma user_version = {_VERSION};
+"""
+
+
+@dataclass(frozen=True)
+class HistoryEntry:
+    """What was found in a batch.
+
+    Parameters
+    ----------
+    time : str
+        When, in UTC: "2026-03-05 14:02:11".
+    normal, batch : str
+        Names of the tables.
+    decision : {"fine", "anomalies", "drift"}
+    sentence : str
+        The verdict in words.
+    p_value : float
+        Of the verdict.
+    n_normal, n_rows, n_flagged : int
+        Known-normal rows, rows of the batch, flagged rows.
+    moved : tuple of (str, str)
+        Columns that moved, and how.
+    settings : dict
+        Options of the search, the number of rows marked as anomalies, and the least number of
+        outliers.
+    version : str
+        Of this package.
+    accepted : str or None
+        When the batch was accepted as known-normal, if it was.
+    number : int
+        Counts the batches of a history from 1.
+    """
+
+    time: str
+    normal: str
+    batch: str
+    decision: Decision
+    sentence: str
+    p_value: float
+    n_normal: int
+    n_rows: int
+    n_flagged: int
+    moved: tuple[tuple[str, str], ...]
+    settings: dict[str, Any] = field(repr=False)
+    version: str
+    accepted: str | None = None
+    number: int = 0
+
+    @property
+    def n_marked(self) -> int:
+        """Rows of the batch that were marked as anomalies, which the verdict is not about."""
+        return int(self.settings.get("marked_anomalies", 0))
+
+    @property
+    def fewest_outliers(self) -> int | None:
+        """How many outliers there are at least, by the verdict; None if it was not recorded."""
+        fewest: int | None = self.settings.get("fewest_outliers")
+        return fewest
+
+
+_COLUMNS = [entry.name for entry in fields(HistoryEntry)]
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("time", "normal", "batch", "sentence", "version", "accepted"), (str,)),
+    **dict.fromkeys(("n_normal", "n_rows", "n_flagged"), (int,)),
+    "p_value": (int, float),
+}
+
+
+class BatchHistory:
+    """A history file.
+
+    Parameters
+    ----------
+    path : str or Path
+        An SQLite file; `remember` creates it.
+    must_exist : bool
+        Whether a missing file is an error.
+
+    Raises
+    ------
+    ValueError
+        If the file is something else, or damaged; it is left as it was.
+    """
+
+    def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
+        self.path = Path(path).expanduser()
+        if must_exist and not self.path.is_file():
+            raise ValueError(
+                f"the history file {path} does not exist; 'qms22 detect --history' creates it"
+            )
+        if self.path.exists() and not self.path.is_file():
+            what = "a directory" if self.path.is_dir() else "no regular file"
+            raise ValueError(f"the history {path} is {what}; name a file")
+        if not self.path.exists():
+            self.check_writable()
+        self.entries()
+
+    def check_writable(self) -> None:
+        """Raise ValueError if nothing can be remembered, before a search takes its time."""
+        folder = self.path.parent
+        # SQLite writes a second file beside it.
+        if not (folder.is_dir() and os.access(folder, os.W_OK)):
+            raise ValueError(
+                f"the history {self.path} cannot be written to {folder}; name another file, or "
+                "change the permissions of that folder"
+            )
+        if self.path.exists() and not os.access(self.path, os.W_OK):
+            raise ValueError(
+                f"the history {self.path} is read-only; name another file or change its rights"
+            )
+
+    def entries(self) -> tuple[HistoryEntry, ...]:
+        """Return what was found in every batch, in the order in which they were first searched."""
+        with self._reading() as database:
+            if database is None:
+                return ()
+            query = f"select {', '.join(_COLUMNS)} from batches order by number"
+            return tuple(_entry(row) for row in database.execute(query))
+
+    def number_of(self, digest: str) -> int | None:
+        """Return the number of the batch with a digest; None if it is not remembered."""
+        with self._reading() as database:
+            if database is None:
+                return None
+            row = database.execute("select number from batches where digest = ?", (digest,))
+            return next((number for (number,) in row), None)
+
+    def remember(
+        self, entry: HistoryEntry, digest: str, rows: bytes, n_kept: int
+    ) -> tuple[HistoryEntry, ...]:
+        """Write what was found in a batch; an earlier entry of the same batch is replaced.
+
+        Parameters
+        ----------
+        entry : HistoryEntry
+            If the batch is remembered already, its number and whether it is accepted are kept.
+        digest : str
+            The digest of the batch.
+        rows : bytes
+            Rows to learn from if the batch is accepted, as `to_parquet` writes them.
+        n_kept : int
+            Number of these rows.
+
+        Returns
+        -------
+        tuple of HistoryEntry
+            All entries up to this one; this one is the last.
+        """
+        values = {**{name: getattr(entry, name) for name in _COLUMNS}, "digest": digest}
+        values |= {
+            "moved": json.dumps(entry.moved),
+            "settings": json.dumps(entry.settings, default=str),
+        }
+        del values["number"]
+        names = ", ".join(values)
+        # A batch that was accepted stays so.
+        updates = ", ".join(
+            "accepted = coalesce(excluded.accepted, accepted)"
+            if name == "accepted"
+            else f"{name} = excluded.{name}"
+            for name in values
+        )
+        with self._writing() as database:
+            database.execute(
+                f"insert into batches ({names}) values ({', '.join('?' * len(values))}) "
+                f"on conflict (digest) do update set {updates}",
+                tuple(values.values()),
+            )
+            query = "select number from batches where digest = ?"
+            [(number,)] = database.execute(query, (digest,)).fetchall()
+            database.execute(
+                "insert or replace into kept_rows values (?, ?, ?)", (number, n_kept, rows)
+            )
+            database.execute(
+                "delete from kept_rows where number in (select number from batches "
+                "where accepted is null order by time desc, number desc limit -1 offset ?)",
+                (MOST_WAITING,),
+            )
+        entries = self.entries()
+        *_, own = (each for each in entries if each.number == number)
+        return (*(each for each in entries if each.number != number), own)
+
+    def accept(self, number: int) -> HistoryEntry:
+        """Accept a batch as known-normal: later searches learn from its rows too.
+
+        Raises
+        ------
+        ValueError
+            If there is no such batch, or its rows are no longer kept.
+        """
+        with self._writing() as database:
+            entry = _find(database, number, self.path)
+            kept = database.execute("select 1 from kept_rows where number = ?", (number,))
+            if kept.fetchone() is None:
+                raise ValueError(
+                    f"the rows of batch {number} ({entry.batch}) are no longer kept: only the last "
+                    f"{MOST_WAITING} batches are; search it again, then accept it"
+                )
+            entry = replace(entry, accepted=entry.accepted or now())
+            database.execute(
+                "update batches set accepted = ? where number = ?", (entry.accepted, number)
+            )
+        return entry
+
+    def take_back(self, number: int) -> HistoryEntry:
+        """Withdraw the acceptance of a batch; raise ValueError if there is no such batch."""
+        with self._writing() as database:
+            entry = _find(database, number, self.path)
+            database.execute("update batches set accepted = null where number = ?", (number,))
+        return replace(entry, accepted=None)
+
+    def accepted_rows(self, other_than: str) -> dict[int, pd.DataFrame]:
+        """Return the rows of the accepted batches but one, by number, the oldest batch first.
+
+        Parameters
+        ----------
+        other_than : str
+            The digest of a batch whose rows are left out.
+        """
+        with self._reading() as database:
+            if database is None:
+                return {}
+            query = (
+                "select number, parquet from kept_rows join batches using (number) "
+                "where accepted is not null and digest != ? order by number"
+            )
+            found = database.execute(query, (other_than,)).fetchall()
+        try:
+            return {number: from_parquet(rows) for number, rows in found}
+        except (OSError, ValueError) as error:
+            raise ValueError(self._damaged(error)) from error
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+        """Open the file, which is left as it is; None if there is none, or an empty one."""
+        if not self.path.exists() or not self.path.stat().st_size:
+            yield None
+            return
+        with self._open("rw") as database:
+            _check_kind(database, self.path)
+            yield database
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Open the file for one transaction, and create it if there is none."""
+        with self._open("rwc") as database:
+            database.execute("begin immediate")
+            try:
+                if _is_empty(database):
+                    for statement in _SCHEMA.split(";")[:-1]:
+                        database.execute(statement)
+                _check_kind(database, self.path)
+                yield database
+            except BaseException:
+                database.execute("rollback")
+                raise
+            database.execute("commit")
+
+    @contextmanager
+    def _open(self, mode: str) -> Iterator[sqlite3.Connection]:
+        """Connect to the file, and raise ValueError in place of SQLite's errors."""
+        address = f"{self.path.resolve().as_uri()}?mode={mode}"
+        try:
+            with closing(
+                sqlite3.connect(address, _LOCK_SECONDS, isolation_level=None, uri=True)
+            ) as database:
+                yield database
+        except sqlite3.DatabaseError as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if name.startswith("SQLITE_BUSY"):
+                what = "another program uses it; try again when that has ended"
+            elif isinstance(error, sqlite3.OperationalError) and name != "SQLITE_ERROR":
+                what = "check that the disk has space and the file can be written, or name another"
+            else:  # also if a table or a column is lacking
+                raise ValueError(self._damaged(error)) from error
+            raise ValueError(f"the history {self.path} cannot be used now ({error}); {what}") from (
+                error
+            )
+
+    def _damaged(self, error: Exception) -> str:
+        return (
+            f"{self.path} is not a history of batches, or is damaged ({error}); it is unchanged: "
+            "name another file, or restore a copy"
+        )
+
+
+def now() -> str:
+    """Return the time in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _is_empty(database: sqlite3.Connection) -> bool:
+    """Return whether a database has no tables."""
+    return database.execute("select 1 from sqlite_master limit 1").fetchone() is None
+
+
+def _check_kind(database: sqlite3.Connection, path: Path) -> None:
+    """Raise ValueError if a database is no history, or one of a later version."""
+    [(application,)] = database.execute("pragma application_id").fetchall()
+    [(version,)] = database.execute("pragma user_version").fetchall()
+    if application != _APPLICATION:
+        raise ValueError(f"{path} is another kind of database; name another file")
+    if version > _VERSION:
+        raise ValueError(f"{path} was written by a later version; upgrade qms22 to use it")
+
+
+def _find(database: sqlite3.Connection, number: int, path: Path) -> HistoryEntry:
+    query = f"select {', '.join(_COLUMNS)} from batches where number = ?"
+    row = database.execute(query, (number,)).fetchone()
+    if row is None:
+        raise ValueError(f"{path} has no batch {number}; 'qms22 history {path}' lists its batches")
+    return _entry(row)
+
+
+def _entry(row: tuple[Any, ...]) -> HistoryEntry:
+    """Return an entry; raise DatabaseError if a cell has something else than was written there."""
+    values = dict(zip(_COLUMNS, row, strict=True))
+    try:
+        moved = tuple((str(name), str(change)) for name, change in json.loads(values["moved"]))
+        settings = dict(json.loads(values["settings"]))
+    except (TypeError, ValueError) as error:
+        raise sqlite3.DatabaseError(f"batch {values['number']}: moved or settings") from error
+    wrong = [
+        name
+        for name, kinds in _TYPES.items()
+        if not isinstance(values[name], kinds) and (values[name], name) != (None, "accepted")
+    ]
+    if wrong or values["decision"] not in get_args(Decision):
+        raise sqlite3.DatabaseError(f"batch {values['number']}: {(*wrong, 'decision')[0]}")
+    return HistoryEntry(**{**values, "moved": moved, "settings": settings})

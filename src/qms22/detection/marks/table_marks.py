@@ -1,0 +1,288 @@
+"""Marks: what an analyst found out about rows of a batch, of earlier ones, and known-normal rows.
+
+>>> import pandas as pd
+>>> from qms22.tables import open_table
+>>> normal = pd.DataFrame({"order": ["A0"], "amount": [13.0]})
+>>> batch = pd.DataFrame({"order": ["A1", "A2", "A3"], "amount": [12.0, 990.0, 14.0]})
+>>> marks = pd.DataFrame({"order": ["A2", "A3"], "mark": ["anomaly", "unsure"]})
+>>> tables = open_table(normal), open_table(batch)
+>>> found = read_marks(marks, *tables, id_name="order", ignore=["order"])
+>>> print(found)
+1 mark used: 1 anomaly, 0 normal
+>>> found.decided  # an unsure row is still searched
+array([1])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.warn import warn_user
+from qms22.detection.marks.mark_table import (
+    ANOMALY,
+    MARK,
+    NORMAL,
+    UNSURE,
+    MarkTable,
+    find_rows,
+    read_mark_table,
+    split_by_table,
+)
+from qms22.detection.rows import TableLike
+from qms22.tables import Table, open_table
+from qms22.tables.sources.table import FrameTable
+from qms22.tables.texts.words import list_some
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# A mark is stored as its place here: a batch may have many rows.
+_WORDS = ("", UNSURE, ANOMALY, NORMAL)
+
+# With a larger share of anomalies than this, the known-normal table is refused.
+_MOST_REMOVED = 0.2
+
+
+class MarkedRows(NamedTuple):
+    """Rows that are known to be anomalies, or normal.
+
+    Parameters
+    ----------
+    name : str
+        The name of the rows in messages.
+    table : DataFrame
+    is_anomaly : ndarray of bool
+    """
+
+    name: str
+    table: pd.DataFrame
+    is_anomaly: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class TableMarks:
+    """What is known about rows of a batch, about known-normal rows and about rows of other tables.
+
+    Parameters
+    ----------
+    codes, normal_codes : ndarray of int of shape (n_rows,)
+        The mark of each row of the batch, and of each known-normal row.
+    removed_rows : DataFrame
+        The known-normal rows that are marked as anomalies.
+    others : tuple of MarkedRows
+        Rows of other tables.
+    """
+
+    codes: NDArray[np.int8]
+    normal_codes: NDArray[np.int8]
+    removed_rows: pd.DataFrame
+    others: tuple[MarkedRows, ...]
+
+    def words(self, rows: NDArray[np.intp]) -> NDArray[np.object_]:
+        """Return the marks of some rows of the batch: "anomaly", "normal", "unsure" or empty."""
+        return np.array(_WORDS, dtype=object)[self.codes[rows]]
+
+    def normal_words(self, rows: NDArray[np.intp]) -> NDArray[np.object_]:
+        """Return the marks of some known-normal rows."""
+        return np.array(_WORDS, dtype=object)[self.normal_codes[rows]]
+
+    @property
+    def anomalies(self) -> NDArray[np.intp]:
+        """Positions of the rows of the batch that are marked as anomalies."""
+        return np.flatnonzero(self.codes == _WORDS.index(ANOMALY))
+
+    @property
+    def decided(self) -> NDArray[np.intp]:
+        """Positions of the rows of the batch that are marked as anomalies, then of normal ones."""
+        normal = np.flatnonzero(self.codes == _WORDS.index(NORMAL))
+        return np.concatenate([self.anomalies, normal])
+
+    @property
+    def removed(self) -> NDArray[np.intp]:
+        """Positions of the known-normal rows that are marked as anomalies."""
+        return np.flatnonzero(self.normal_codes == _WORDS.index(ANOMALY))
+
+    def parts(self, normal: Table, batch: Table) -> list[MarkedRows]:
+        """Return the rows to learn from: those of the two tables, and those of others."""
+        rows = self.decided
+        is_anomaly = self.words(rows) == ANOMALY
+        of_batch = MarkedRows(f"{batch.name} (marked)", batch.take(rows), is_anomaly)
+        is_removed = np.ones(len(self.removed_rows), dtype=bool)
+        of_normal = MarkedRows(f"{normal.name} (marked)", self.removed_rows, is_removed)
+        return [part for part in (of_batch, of_normal, *self.others) if len(part.is_anomaly)]
+
+    def __str__(self) -> str:
+        n_others, n_removed = sum(len(part.table) for part in self.others), len(self.removed)
+        n_marks = len(self.decided) + n_removed + n_others
+        n_anomalies = n_removed + np.count_nonzero(self.words(self.decided) == ANOMALY)
+        n_anomalies += sum(np.count_nonzero(part.is_anomaly) for part in self.others)
+        return (
+            f"{n_marks} mark{'' if n_marks == 1 else 's'} used: {n_anomalies} "
+            f"anomal{'y' if n_anomalies == 1 else 'ies'}, {n_marks - n_anomalies} normal"
+            + (f" ({n_others} of rows of other tables)" if n_others else "")
+            + (f"; {n_removed} of the known-normal rows taken out" if n_removed else "")
+        )
+
+
+def read_marks(
+    marks: TableLike | Sequence[TableLike],
+    normal: Table,
+    batch: Table,
+    id_name: str | None,
+    ignore: Sequence[str],
+) -> TableMarks:
+    """Read marks, and find the rows of the two tables that they are about.
+
+    Rows that are not found are taken for rows of other tables, and learned from by their own cells.
+    Of known-normal rows this holds for anomalies alone: one marked as normal, and not found, may
+    still be in the table, where a twin that teaches would make it look too normal to be held out.
+
+    Parameters
+    ----------
+    marks : path, Table or data frame, or a list of these
+        With a column "mark" ("anomaly", "normal", "unsure" or empty) and, to say which rows are
+        meant, the column `id_name`, or "row" with positions in the table. A column "source" says
+        which table: "batch" (or empty) or "normal". Several tables may name rows in several ways.
+    normal, batch : Table
+    id_name : str or None
+        The column of the tables that names their rows.
+    ignore : sequence of str
+        Columns that are not learned from, which rows of other tables may lack.
+
+    Raises
+    ------
+    ValueError
+        If there is no mark, if one is not understood, if marks contradict each other, if a row is
+        not in its table and lacks columns to learn from, or if too few rows of a table are left.
+    """
+    sources = [open_table(each) for each in (marks if isinstance(marks, list | tuple) else [marks])]
+    of_batch, of_normal = (np.zeros(table.n_rows, dtype=np.int8) for table in (batch, normal))
+    others: list[MarkedRows] = []
+    for source in sources:
+        about_batch, about_normal = split_by_table(source, batch.names)
+        for frame, table, codes, used in (
+            (about_batch, batch, of_batch, (ANOMALY, NORMAL, UNSURE)),
+            (about_normal, normal, of_normal, (ANOMALY,)),
+        ):
+            others.append(_add_marks(frame, source, table, id_name, ignore, used, codes))
+    _check_agreement(others)
+    removed = normal.take(np.flatnonzero(of_normal == _WORDS.index(ANOMALY)))
+    used_others = tuple(part for part in others if len(part.table))
+    found = TableMarks(of_batch, of_normal, removed, used_others)
+    named = ", ".join(source.name for source in sources)
+    if len(found.decided) == batch.n_rows:
+        raise ValueError(
+            f"{named} marks every row of {batch.name}, so no row is left to search; give a batch "
+            "with other rows"
+        )
+    if len(removed) > _MOST_REMOVED * normal.n_rows:
+        raise ValueError(
+            f"{named} marks {len(removed):,} of the {normal.n_rows:,} known-normal rows of "
+            f"{normal.name} as anomalies, more than {_MOST_REMOVED:.0%}; give a table of rows that "
+            "have been checked"
+        )
+    return found
+
+
+def _add_marks(
+    frame: pd.DataFrame,
+    source: Table,
+    table: Table,
+    id_name: str | None,
+    ignore: Sequence[str],
+    used: Sequence[str],
+    codes: NDArray[np.int8],
+) -> MarkedRows:
+    """Add marks to those of the rows of a table, and return the rows that are not in it.
+
+    Of the latter only those are returned, and written about, whose mark is in `used`.
+    """
+    if MARK in table.names:
+        raise ValueError(
+            f"{table.name} has a column {MARK!r} of its own, which would be confused with that of "
+            "the marks; rename it"
+        )
+    marked = read_mark_table(frame, source, table, id_name)
+    positions, reasons = find_rows(marked, table)
+    before = codes.copy()
+    for row in np.flatnonzero(positions >= 0).tolist():
+        at, code = positions[row], _WORDS.index(marked.marks[row])
+        if {_WORDS[before[at]], _WORDS[code]} == {ANOMALY, NORMAL}:
+            raise ValueError(
+                f"{source.name} marks {marked.title(row)} as {_WORDS[code]}, and another table of "
+                f"marks as {_WORDS[before[at]]}; keep one of the marks"
+            )
+        if {_WORDS[codes[at]], _WORDS[code]} == {ANOMALY, NORMAL}:
+            raise _contradiction(marked, row)
+        codes[at] = max(codes[at], code)  # a decision counts more than "unsure"
+    if (positions >= 0).any() and marked.is_by_number and not marked.compared:
+        _warn_unchecked(source, table)
+    reasons = {row: why for row, why in reasons.items() if marked.marks[row] in used}
+    return _other_rows(marked, reasons, table, ignore)
+
+
+def _other_rows(
+    marked: MarkTable, reasons: dict[int, str], batch: Table, ignore: Sequence[str]
+) -> MarkedRows:
+    """Return the rows that are not in the batch; raise ValueError if they lack columns."""
+    name = marked.source.name
+    lacking = [
+        repr(column)
+        for column in batch.names
+        if column not in marked.table.columns and column not in ignore
+    ]
+    first = next(iter(reasons.values()), "")
+    if reasons and lacking:
+        raise ValueError(
+            f"{name}: {first}, and the file lacks columns to learn from such rows "
+            f"({list_some(lacking)}); correct the marks, or add the columns"
+        )
+    if reasons:
+        warn_user(
+            f"{name}: {len(reasons)} of {len(marked.marks)} marked rows are not in {batch.name} "
+            f"and are taken for rows of other tables ({first})",
+        )
+    rows = [row for row in sorted(reasons) if marked.marks[row] != UNSURE]
+    table = marked.table.iloc[rows].drop(columns=list(ignore), errors="ignore")
+    is_anomaly = np.array([marked.marks[row] == ANOMALY for row in rows], dtype=bool)
+    texts = table.astype(str)
+    different = texts.assign(**{MARK: is_anomaly}).drop_duplicates()
+    twice = different.duplicated(list(texts.columns))
+    if twice.any():
+        raise _contradiction(marked, marked.table.index.get_loc(twice.idxmax()))
+    return MarkedRows(name, table, is_anomaly)
+
+
+def _check_agreement(others: Sequence[MarkedRows]) -> None:
+    """Raise ValueError if tables of marks contradict each other about rows of other tables."""
+    seen: dict[tuple[str, ...], tuple[bool, str]] = {}
+    for name, table, is_anomaly in others:
+        rows = table.astype(str)[sorted(table.columns)].itertuples(index=False, name=None)
+        for row, mark in zip(rows, is_anomaly.tolist(), strict=True):
+            before, other = seen.setdefault(row, (mark, name))
+            if before != mark:
+                raise ValueError(
+                    f"{other} and {name} mark the same row of another table, one as anomaly and "
+                    f"one as normal ({list_some(row)}); keep one of the marks"
+                )
+
+
+def _contradiction(marked: MarkTable, row: int) -> ValueError:
+    return ValueError(
+        f"{marked.source.name} marks {marked.title(row)} both as anomaly and as normal; keep one "
+        "of the marks"
+    )
+
+
+def _warn_unchecked(source: Table, batch: Table) -> None:
+    """Warn that row numbers alone do not tell whether marks are about this batch."""
+    if not isinstance(source, FrameTable):
+        warn_user(
+            f"{source.name} names rows by number only, and they are taken for rows of "
+            f"{batch.name}; keep another column of that table beside, by which they can be checked",
+        )

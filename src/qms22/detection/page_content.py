@@ -1,0 +1,197 @@
+"""What the page of a detection shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from qms22.detection.marks.mark_table import MARK
+from qms22.detection.reasons.explaining import shower
+from qms22.detection.reasons.row_reasons import RowReason, cell_reasons
+from qms22.estimators.ensemble import QMS22Ensemble
+from qms22.report import PageContent, PageReason
+from qms22.report.content import NAME, PageFinding
+from qms22.tables.columns.cells import Columns, part_of_rows
+from qms22.tables.sources.notes import join_notes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from qms22.detection.history.history_file import HistoryEntry
+    from qms22.detection.result import Detection
+
+# A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
+MOST_ROWS_ON_PAGE = 100_000
+
+# A histogram of more known-normal rows looks the same, and to read and score them takes seconds.
+_MOST_NORMAL = 20_000
+
+
+def page_content(
+    found: Detection, title: str, truth: ArrayLike | None, facts: Mapping[str, str]
+) -> PageContent:
+    """Return what the page of a detection shows.
+
+    Parameters
+    ----------
+    found : Detection
+    title : str
+    truth : array-like of bool of shape (n_rows,), optional
+        Which rows are outliers.
+    facts : mapping of str to str
+        How the result was made.
+    """
+    if truth is not None:
+        _check_truth(np.asarray(truth), found.scores.shape)
+    ranking = found.ranking
+    kept = ranking[: max(MOST_ROWS_ON_PAGE, found.n_flagged)]
+    rows = found.source.take(kept)
+    encoder = found.encoder
+    results, columns = found.beside(rows, kept, np.arange(1, len(kept) + 1))
+    names = _shown_names(rows, columns, found.id)
+    cells, normal_cells = _columns(found, kept)
+    return PageContent(
+        title,
+        results if found.marks is None else results.drop(columns=MARK),
+        columns,
+        found.scores[ranking],
+        _reasons(found, kept, cells, names),
+        {names[name]: column for name, column in cells.items() if name in names},
+        normal={names[name]: column for name, column in normal_cells.items() if name in names},
+        n_normal=found.n_normal,
+        flagged_by=_rule(found),
+        is_rate=found.fdr is not None,
+        curve=None if found.comparison is None else found.comparison.curve,
+        truth=None if truth is None else np.asarray(truth, dtype=bool)[ranking],
+        columns=encoder.describe(),
+        facts=facts,
+        verdict=found.verdict,
+        answer=found.answer,
+        remark=found.remark,
+        notes=tuple(join_notes(found.notes)),
+        id=found.id,
+        marks=() if found.marks is None else found.marks.words(kept).tolist(),
+        marked=_marked(found),
+        normal_scores=_normal_scores(found, normal_cells),
+        findings=_findings(found, kept, names),
+        history=[_batch(entry) for entry in found.history],
+    )
+
+
+def _check_truth(truth: NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Raise ValueError unless there is True or False, or 1 or 0, for each row of the batch."""
+    if truth.shape != shape:
+        raise ValueError(
+            f"truth must be of shape {shape}, one value per row of the batch; got shape "
+            f"{truth.shape}"
+        )
+    if not np.isin(truth, (0, 1)).all():
+        raise ValueError("truth must hold True or 1 for outliers, and False or 0 for the rest")
+
+
+def _columns(found: Detection, kept: NDArray[np.intp]) -> tuple[Columns, Columns]:
+    """Return the columns of the rows of the page, and of known-normal rows for histograms.
+
+    These are all, or some from everywhere.
+    """
+    normal = np.arange(found.n_normal)
+    if found.n_normal > _MOST_NORMAL:
+        normal = np.linspace(0, found.n_normal - 1, _MOST_NORMAL).astype(np.intp)
+    if found.normal_positions is not None:
+        normal = found.normal_positions[normal]
+    if found.columns is not None:
+        return part_of_rows(found.columns[1], kept), part_of_rows(found.columns[0], normal)
+    read = found.encoder.typed_cells
+    table = found.normal_table
+    of_normal = {} if table is None else read(table.columns(rows=normal))
+    return read(found.source.columns(rows=kept)), of_normal
+
+
+def _shown_names(rows: pd.DataFrame, columns: pd.DataFrame, id_name: str | None) -> dict[str, str]:
+    """Return what the columns of a batch are called on the page, where results have names too."""
+    names = [str(name) for name in rows.columns if str(name) != str(id_name)]
+    return dict(zip(names, map(str, columns.columns), strict=True))
+
+
+def _reasons(
+    found: Detection, kept: NDArray[np.intp], cells: Columns, names: dict[str, str]
+) -> list[list[PageReason] | None]:
+    """Return the reasons of all rows of the page, with the names that columns have there.
+
+    Rows that were not explained have at least what is odd about their single cells.
+    """
+    reasons: list[list[RowReason] | None] = [None] * len(kept)
+    if found.checks is not None and found.odd is not None:
+        checks, show = found.checks, shower(found.encoder)
+        reasons = [*cell_reasons(checks, checks.read(cells), found.odd.take(kept), show)]
+    for rank in np.flatnonzero(np.isin(kept, list(found.reasons))).tolist():
+        reasons[rank] = found.reasons[int(kept[rank])]
+    return [
+        None
+        if row is None
+        else [
+            PageReason(tuple(names.get(name, name) for name in each.columns), *each[1:])
+            for each in row
+        ]
+        for row in reasons
+    ]
+
+
+def _findings(found: Detection, kept: NDArray[np.intp], names: dict[str, str]) -> list[PageFinding]:
+    """Return the findings, with the ranks of their rows and the names that columns have there."""
+    ranks = {row: rank for rank, row in enumerate(kept.tolist())}
+    return [
+        PageFinding(
+            each.name,
+            sorted(ranks[row] for row in each.rows.tolist()),
+            tuple(names.get(name, name) for name in each.columns),
+            each.normal_share,
+            each.p_value,
+            each.fewest_outliers,
+        )
+        for each in found.findings
+    ]
+
+
+def _batch(entry: HistoryEntry) -> dict[str, Any]:
+    """Return a batch of the history for the strip."""
+    return {
+        "when": entry.time,
+        "batch": entry.batch,
+        "decision": entry.decision,
+        "n_rows": entry.n_rows,
+        "n_flagged": entry.n_flagged,
+        "moved": [name for name, _ in entry.moved],
+    }
+
+
+def _marked(found: Detection) -> pd.DataFrame | None:
+    """Return the rows that were marked before and not searched: name, mark and columns."""
+    import pandas as pd
+
+    if found.marks is None:
+        return None
+    rows: NDArray[np.intp] = found.marks.decided
+    results, columns = found.beside(found.source.take(rows), rows, np.zeros_like(rows))
+    return pd.concat([results.iloc[:, [NAME]], results[MARK], columns], axis=1)
+
+
+def _normal_scores(found: Detection, cells: Columns) -> NDArray[np.float64] | None:
+    """Return the scores of known-normal rows as if they were not learned from, if it is quick."""
+    detector, checks = found.detector, found.checks
+    if checks is None or not isinstance(detector, QMS22Ensemble) or not cells:
+        return None
+    if found.n_normal > _MOST_NORMAL:
+        return None
+    of_checks = checks.scores(checks.surprises(checks.read(cells)))
+    return detector.score_normals() + checks.weight * of_checks
+
+
+def _rule(found: Detection) -> str:
+    """Return by what rule rows were flagged."""
+    if found.fdr is not None:
+        return f"a false discovery rate of {found.fdr:g}"
+    return "the model" if found.normal_table is None else f"the top {found.n_flagged}"

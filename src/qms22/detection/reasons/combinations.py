@@ -1,0 +1,101 @@
+"""Reasons for rows whose cells are usual one by one, and odd together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, listed, share_of_rows, shown_cells
+from qms22.detection.reasons.row_reasons import RowReason
+from qms22.estimators.batch_detector import BatchDetector
+from qms22.tables import TabularEncoder
+from qms22.tables.columns.cells import Cells, Columns
+
+# Columns that are named, and the least part of the strongest that one has to have.
+_MOST_COLUMNS = 3
+_LEAST_PART = 0.3
+
+# Numbers count as alike if no more than this share of the normal rows is between them.
+_NEAR = 0.05
+
+# A combination that more normal rows have is no reason.
+_MOST_ALIKE = 0.02
+
+
+def combination_reasons(
+    detector: BatchDetector,
+    encoder: TabularEncoder,
+    matrix: NDArray[np.float64],
+    rows: Columns,
+    normal: Columns,
+    show: Shower,
+) -> list[RowReason | None]:
+    """Return for each row two or three columns that are odd together; None if there are none.
+
+    Parameters
+    ----------
+    detector : BatchDetector
+        Says how much less suspicious a row is with the usual value of a column.
+    encoder : TabularEncoder
+    matrix : ndarray
+        The rows, encoded.
+    rows, normal : Columns
+        The rows, and known-normal ones to count those alike.
+    show : Shower
+    """
+    explanation = detector.explain(matrix, groups=encoder.groups_, typical=encoder.typical_row_)
+    alike = {name: _Alike(cells) for name, cells in normal.items()}
+    reasons: list[RowReason | None] = []
+    for row in range(len(matrix)):
+        top = [reason for reason in explanation.top(row, _MOST_COLUMNS) if reason.name in rows]
+        names = [each.name for each in top if each.drop >= _LEAST_PART * top[0].drop]
+        is_alike = [alike[name].rows(rows[name], row) for name in names] if alike else []
+        n_alike = int(np.logical_and.reduce(is_alike).sum()) if is_alike else 0
+        # What no normal row has is odd without the other columns.
+        is_one_alone = not all(each.any() for each in is_alike)
+        is_frequent = is_alike and n_alike > _MOST_ALIKE * len(is_alike[0])
+        if len(names) < 2 or is_one_alone or is_frequent:
+            reasons.append(None)
+            continue
+        texts = [shown_cells(rows[name], np.array([row]), show)[0] for name in names]
+        text = f"{listed(texts, _MOST_COLUMNS)} together"
+        if is_alike:
+            text += f", as in {share_of_rows(n_alike, len(is_alike[0]))}"
+        strength = math.log((len(is_alike[0]) + 1) / (n_alike + 1)) if is_alike else 0.0
+        reasons.append(RowReason(tuple(names), text, strength))
+    return reasons
+
+
+class _Alike:
+    """Finds the normal rows that have about the same value in a column."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._cells = cells
+        self._levels: Mapping[str, int] = {level: at for at, level in enumerate(cells.levels)}
+        if not cells.is_text:
+            self._ascending = np.sort(cells.values[~np.isnan(cells.values)])
+
+    def rows(self, cells: Cells, row: int) -> NDArray[np.bool_]:
+        """Return which normal rows are like a row."""
+        ours, value = self._cells, cells.values[row]
+        if ours.is_text:
+            code = self._levels.get(cells.levels[value], -2) if value >= 0 else -1
+            same: NDArray[np.bool_] = ours.values == code
+            return same
+        if cells.words is not None and cells.words[row] >= 0:
+            code = self._levels.get(cells.levels[cells.words[row]], -2)
+            return np.zeros(len(ours.values), bool) if ours.words is None else ours.words == code
+        if np.isnan(value):
+            return ours.missing
+        n = len(self._ascending)
+        reach = int(_NEAR * n)
+        first = np.searchsorted(self._ascending, value, side="left") - reach
+        last = np.searchsorted(self._ascending, value, side="right") + reach
+        if n == 0:
+            return np.zeros(len(ours.values), dtype=bool)
+        low, high = self._ascending[np.clip([first, last], 0, n - 1)]
+        near: NDArray[np.bool_] = (ours.values >= low) & (ours.values <= high)
+        return near

@@ -1,0 +1,143 @@
+"""Why the flagged rows are suspicious."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.stages import begin_stage
+from qms22.checks.check import Shower
+from qms22.checks.joint import COPIES
+from qms22.detection.comparison import Comparison
+from qms22.detection.encoding import EncodedTables
+from qms22.detection.findings.finding import Finding, find_findings
+from qms22.detection.inputs import InputTables
+from qms22.detection.reasons.combinations import combination_reasons
+from qms22.detection.reasons.row_reasons import RowReason, blamed_reasons
+from qms22.detection.scorer import TableScorer
+from qms22.tables import TabularEncoder
+from qms22.tables.columns.cells import Columns, take_rows
+
+# To find the cell to blame a row is looked at once per column, and few readers need the reasons of
+# more rows.
+MOST_EXPLAINED = 1000
+
+# A finding is shown if its p-value is at most this, or if hardly any normal row is like it.
+_LEVEL = 0.05
+_MOST_NORMAL = 0.002
+
+# Reasons weaker than this come after what the detector says: about one normal row in ten has a cell
+# that is as odd. Small tables have no surprises so large; there this share of normal rows counts.
+_CLEAR = 8.0
+_RARE = 0.01
+
+
+def shower(encoder: TabularEncoder) -> Shower:
+    """Return the function that writes numbers of columns as the table does."""
+    plans = encoder.plans_
+
+    def show(name: str, value: float) -> str:
+        return plans[name].show(value)
+
+    return show
+
+
+def rows_to_explain(scores: NDArray[np.float64], explained: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the most suspicious of the rows that are to be explained."""
+    rows = np.flatnonzero(explained)
+    return rows[np.argsort(-scores[rows], kind="stable")[:MOST_EXPLAINED]]
+
+
+def explain_rows(scorer: TableScorer, rows: Columns, normal: Columns) -> list[list[RowReason]]:
+    """Return the reasons of rows, the strongest first; at least one for each.
+
+    Parameters
+    ----------
+    scorer : TableScorer
+    rows : Columns
+        As the checks read them.
+    normal : Columns
+        Known-normal rows to count those that are alike; may be empty.
+    """
+    if not len(rows[COPIES].values):
+        return []
+    show = shower(scorer.encoder)
+    reasons = blamed_reasons(scorer.checks, rows, show)
+    strengths = np.array([found[0].strength if found else 0.0 for found in reasons])
+    shares = np.exp(scorer.checks.held_out.log_p_values(strengths))
+    unclear = (strengths < _CLEAR) & (shares > _RARE)
+    if unclear.any():
+        places = np.flatnonzero(unclear)
+        some = take_rows(rows, places)
+        _, matrix = scorer.encoder.transform_part(some)
+        together = combination_reasons(scorer.detector, scorer.encoder, matrix, some, normal, show)
+        for place, reason in zip(places.tolist(), together, strict=True):
+            if reason is not None:
+                others = [each for each in reasons[place] if each.columns[:1] != reason.columns[:1]]
+                reasons[place] = [reason, *others[:1]]
+    return reasons
+
+
+def explain_batch(
+    tables: InputTables, encoded: EncodedTables, scorer: TableScorer, rows: NDArray[np.intp]
+) -> dict[int, list[RowReason]]:
+    """Return the reasons of some rows of a batch, by position."""
+    begin_stage("explaining")
+    checks = scorer.checks
+    if tables.is_batch_whole:
+        # Among all rows: how often a row is there is a reason, too.
+        places = np.searchsorted(encoded.positions, rows)
+        read = checks.read(encoded.batch_cells)
+        columns: Columns = take_rows(read, places)
+    else:
+        stored = tables.batch.columns(rows=rows)
+        columns = checks.read(encoded.encoder.typed_cells(stored), is_part=True)
+    reasons = explain_rows(scorer, columns, checks.read(encoded.normal_cells))
+    return dict(zip(rows.tolist(), reasons, strict=True))
+
+
+def group_rows(
+    encoded: EncodedTables,
+    scorer: TableScorer,
+    flagged: NDArray[np.bool_],
+    reasons: Mapping[int, Sequence[RowReason]],
+    comparison: Comparison | None,
+) -> tuple[Finding, ...]:
+    """Return the findings among the flagged rows that were explained."""
+    begin_stage("grouping")
+    rows = np.array(sorted(row for row in reasons if flagged[row]), dtype=np.intp)
+    places = np.searchsorted(encoded.positions, rows)
+    # Of a batch that is not read whole, only the rows that were drawn can be compared.
+    is_read = encoded.positions[np.minimum(places, len(encoded.positions) - 1)] == rows
+    rows, places = rows[is_read], places[is_read]
+    names = scorer.checks.names
+    show = shower(encoded.encoder)
+    found = find_findings(
+        {name: scorer.checks.comparable(encoded.normal_cells[name]) for name in names},
+        {name: scorer.checks.comparable(encoded.batch_cells[name]) for name in names},
+        places,
+        [
+            [each.columns for each in reasons[row] if not each.columns or each.strength >= _CLEAR]
+            for row in rows.tolist()
+        ],
+        {name: partial(show, name) for name in names},
+    )
+    telling = (
+        replace(each, rows=encoded.positions[each.rows]) for each in found if _is_telling(each)
+    )
+    if comparison is None:
+        return tuple(telling)
+    return tuple(
+        replace(each, fewest_outliers=comparison.fewest_outliers(each.rows)) for each in telling
+    )
+
+
+def _is_telling(finding: Finding) -> bool:
+    """Whether a finding is more than what some normal rows have in common, too."""
+    if finding.p_value is not None and finding.p_value <= _LEVEL:
+        return True
+    return finding.normal_share is None or finding.normal_share <= _MOST_NORMAL

@@ -1,0 +1,165 @@
+"""Reasons why rows are suspicious, in words people can check against the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks import OddCells, TableChecks
+from qms22.checks.check import Shower
+from qms22.detection.reasons.blame import LEAST_ODD, find_culprits
+from qms22.tables.columns.cells import Columns
+
+REASONS_PER_ROW = 3
+
+# What is much less odd than the oddest cell of a row is no reason beside it.
+_BESIDE = 0.3
+
+
+class RowReason(NamedTuple):
+    """One thing that makes a row suspicious.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The cells; the first one is to blame. Empty if it is about the whole row.
+    text : str
+        What is odd, with the value and how normal rows compare.
+    strength : float
+        How odd it is: about −log p.
+    """
+
+    columns: tuple[str, ...]
+    text: str
+    strength: float
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class _Found(NamedTuple):
+    """A check that finds a row odd."""
+
+    place: int
+    check: int
+    surprise: float
+    columns: tuple[str, ...]
+
+
+def cell_reasons(
+    checks: TableChecks, rows: Columns, odd: OddCells, show: Shower
+) -> list[list[RowReason]]:
+    """Return the odd cells of rows in words, the oddest first; none where no cell is odd.
+
+    Parameters
+    ----------
+    checks : TableChecks
+    rows : Columns
+    odd : OddCells
+        Of these rows.
+    show : Shower
+    """
+    limit = np.maximum(LEAST_ODD, _BESIDE * odd.surprises[:, :1])
+    places, kept = np.nonzero(odd.surprises >= limit)
+    found = [
+        _Found(place, check, surprise, checks.columns_of(check))
+        for place, check, surprise in zip(
+            places.tolist(),
+            odd.checks[places, kept].tolist(),
+            odd.surprises[places, kept].tolist(),
+            strict=True,
+        )
+    ]
+    return _in_words(checks, rows, len(odd.checks), found, show)
+
+
+def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[list[RowReason]]:
+    """Return the odd cells of rows in words, at least one, with the cell to blame first.
+
+    A wrong cell makes others odd that are predicted from it. They are no reasons if they are as
+    usual once that cell is taken as unknown.
+    """
+    surprises = checks.surprises(rows)
+    if not checks.checks:
+        return [[] for _ in surprises]
+    blamed, without = checks.fitting.blame(rows)
+    culprits = find_culprits(checks, rows, surprises, blamed)
+    found = []
+    for place, (of_row, culprit) in enumerate(zip(surprises, culprits, strict=True)):
+        candidates = [
+            _Found(place, check, float(surprise), checks.columns_of(check))
+            for check, surprise in enumerate(of_row.tolist())
+        ]
+        if culprit is not None:
+            after = without[culprit][place]
+            candidates = _with_blame(checks, candidates, culprit, after)
+        # What the others suggest says more than that a value was never seen.
+        candidates.sort(key=lambda each: (-each.surprise, not checks.is_fitting(each.check)))
+        limit = max(LEAST_ODD, _BESIDE * candidates[0].surprise)
+        found += [each for at, each in enumerate(candidates) if at == 0 or each.surprise >= limit]
+    return _in_words(checks, rows, len(surprises), found, show)
+
+
+def _with_blame(
+    checks: TableChecks, found: Sequence[_Found], culprit: str, after: NDArray[np.float64]
+) -> list[_Found]:
+    """Put the cell to blame before all numbers that do not fit, and drop what it explains.
+
+    Parameters
+    ----------
+    checks : TableChecks
+    found : sequence of _Found
+        All checks of a row, in their order.
+    culprit : str
+        The column to blame.
+    after : ndarray
+        The surprises of numbers without it.
+    """
+    first = len(checks.checks)
+    misfits = found[first:]
+    most = max(misfits, key=lambda each: each.surprise)
+    left = [
+        each if each.columns[0] == culprit else each._replace(surprise=float(surprise))
+        for each, surprise in zip(misfits, after.tolist(), strict=True)
+    ]
+    is_odd_alone = any(
+        each.columns == (culprit,) and each.surprise >= LEAST_ODD for each in found[:first]
+    )
+    if culprit not in checks.fitting.numbers and not is_odd_alone:
+        left.append(most._replace(columns=(culprit, *most.columns)))
+    return [
+        each._replace(surprise=max(each.surprise, most.surprise))
+        if each.columns[:1] == (culprit,) and each.surprise >= LEAST_ODD
+        else each
+        for each in (*found[:first], *left)
+    ]
+
+
+def _in_words(
+    checks: TableChecks, rows: Columns, n_rows: int, found: Sequence[_Found], show: Shower
+) -> list[list[RowReason]]:
+    """Write what was found; a column has one reason in a row."""
+    chosen: dict[int, list[_Found]] = {}
+    for each in found:
+        of_row = chosen.setdefault(each.place, [])
+        is_named = each.columns and any(other.columns[:1] == each.columns[:1] for other in of_row)
+        if not is_named and len(of_row) < REASONS_PER_ROW:
+            of_row.append(each)
+    by_check: dict[tuple[int, tuple[str, ...]], list[_Found]] = {}
+    for each in (each for of_row in chosen.values() for each in of_row):
+        by_check.setdefault((each.check, each.columns), []).append(each)
+    texts: dict[_Found, str] = {}
+    for (check, columns), group in by_check.items():
+        places = np.array([each.place for each in group], dtype=np.intp)
+        if columns == checks.columns_of(check):
+            described = checks.describe(rows, places, check, show)
+        else:
+            described = checks.describe_contradiction(rows, places, check, columns[0], show)
+        texts.update(zip(group, described, strict=True))
+    return [
+        [RowReason(each.columns, texts[each], each.surprise) for each in chosen.get(place, [])]
+        for place in range(n_rows)
+    ]
