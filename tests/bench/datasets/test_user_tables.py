@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -230,18 +229,6 @@ def test_free_text_is_not_encoded(tmp_path: Path) -> None:
     table = pandas.DataFrame({"id": [f"n{at}" for at in range(1001)], "y": [0, 1] * 500 + [0]})
     with pytest.raises(ValueError, match=r"column 'id' of .*a\.csv holds 1001 different texts"):
         load_table(write_csv(tmp_path / "a.csv", table))
-
-
-@pytest.mark.parametrize(("module", "name"), [("pandas", "a.csv"), ("pyarrow", "a.parquet")])
-def test_what_is_not_installed_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, name: str
-) -> None:
-    write_csv(tmp_path / "a.csv", frame())
-    (tmp_path / "a.parquet").write_bytes(b"PAR1")
-    monkeypatch.setitem(sys.modules, module, None)
-    message = rf"{name} needs {module}, which cannot be imported .*run pip install qms22"
-    with pytest.raises(ImportError, match=message):
-        load_table(tmp_path / name)
 
 
 def test_folder(tmp_path: Path) -> None:
