@@ -44,7 +44,7 @@ def naive_flags(ranks: list[int], n_known: int, level: float) -> list[bool]:
     if n_known >= 3:
         line = middle / (n_known + 1)
         n_high = sum(p >= line - 1e-12 for p in p_values)
-        share = (1 + n_high) / (n_rows * (1 - (middle - 1) / (n_known + 1)))
+        share = (1 + n_high) / (n_rows * (1 - line))
         low = [p for p in p_values if p < line - 1e-12]
     else:
         share, low = 1.0, p_values
@@ -101,6 +101,7 @@ def test_only_the_order_of_scores_matters(known: list[int], batch: list[int]) ->
     known_scores, st.lists(st.integers(-2, 12), min_size=1, max_size=25), st.sampled_from(LEVELS)
 )
 @example([1] * 20, [9] * 8 + [1], 0.9)  # level / share is more than 2
+@example([0] * 4, [0, 1], 0.5)  # with the share above the line itself, a row would be flagged
 def test_flags_are_their_definition(known: list[int], batch: list[int], level: float) -> None:
     found = flags(as_scores(known), as_scores(batch), level).tolist()
     assert found == naive_flags(naive_ranks(known, batch), len(known), level)
