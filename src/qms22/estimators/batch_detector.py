@@ -49,12 +49,11 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
     A subclass implements `_least_normal`, `_learn` and `_scorer`.
     """
 
-    # Defaults for detectors that were saved before these existed.
-    max_samples: Any = None
-    _groups: Groups | None = None
-    checkpoint: str | PathLike[str] | None = None
-    log: str | PathLike[str] | None = None
+    max_samples: Any
+    checkpoint: str | PathLike[str] | None
+    log: str | PathLike[str] | None
 
+    _groups: Groups | None
     _normal: LazyRows | None
     _batch: LazyRows | None
 

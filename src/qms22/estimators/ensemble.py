@@ -104,7 +104,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
       the batch, each fit finds its own noise, these weights are small and the distance decides.
     - Excess. A view in which the batch has clearly more suspicious rows than chance would give gets
       its share of an additional weight of 4. So the view that sees a few obvious outliers decides,
-      even where the fits do not agree on the other 99 % of the rows. Six standard deviations are
+      even where the fits do not agree on the other 99 % of the rows. Five standard deviations are
       clear: less than that may be chance.
 
     The views of marked outliers get a weight of up to 3 each: the more, the better they separate
