@@ -55,36 +55,32 @@ def main(
     tables: Sequence[str], seeds: int, clean: int, list_missed: bool, output: Path | None
 ) -> None:
     """Measure, print and write."""
-    batches: list[BatchResult] = []
+    planted: list[BatchResult] = []
     errors: list[ErrorResult] = []
     jobs = [(name, seed, period) for name in tables for seed in range(seeds) for period in (0, 1)]
     progress = Console(stderr=True)
     for name, seed, period in track(jobs, "planted", console=progress):
         batch, own = measure_planted(BUSINESSES[name], seed, period)
-        batches.append(batch)
+        planted.append(batch)
         errors += own
-    jobs = [(name, seed, 1 + seed % 3) for name in tables for seed in range(clean)]
-    for name, seed, period in track(jobs, "clean", console=progress):
-        batches.append(measure_clean(BUSINESSES[name], seed, period))
-    show(pd.DataFrame(batches), pd.DataFrame(errors, columns=_headings(ErrorResult)))
+    if planted:
+        _show_recall(pd.DataFrame(planted), pd.DataFrame(errors))
+        _show_kinds(pd.DataFrame(errors))
     if list_missed:
         _list_missed(errors)
+    jobs = [(name, seed, 1 + seed % 3) for name in tables for seed in range(clean)]
+    without = [
+        measure_clean(BUSINESSES[name], seed, period)
+        for name, seed, period in track(jobs, "clean", console=progress)
+    ]
+    if without:
+        _show_clean(pd.DataFrame(without))
     if output:
         for file, kind, results in (
-            ("businesses.csv", BatchResult, batches),
+            ("businesses.csv", BatchResult, [*planted, *without]),
             ("businesses_errors.csv", ErrorResult, errors),
         ):
             write_csv(output / file, _headings(kind), (_rounded(result) for result in results))
-
-
-def show(batches: pd.DataFrame, errors: pd.DataFrame) -> None:
-    """Print recall by table and family, what is flagged, recall by kind, and clean batches."""
-    planted, clean = batches[batches["n_planted"] > 0], batches[batches["n_planted"] == 0]
-    if len(planted):
-        _show_recall(planted, errors)
-        _show_kinds(errors)
-    if len(clean):
-        _show_clean(clean)
 
 
 def _show_recall(batches: pd.DataFrame, errors: pd.DataFrame) -> None:
