@@ -126,9 +126,7 @@ def draw(seed: int, period: int) -> pd.DataFrame:
             "postcode": place["postcode"].to_numpy()[who],
             "city": place["city"].to_numpy()[who],
             "plate": parts.only_where(kind == "motor", np.array(plates, dtype=object)[who]),
-            "description": [
-                t if rng.random() < 0.7 else f"{t}, {rng.choice(ADDED)}" for t in story
-            ],
+            "description": [x if rng.random() < 0.7 else x + rng.choice(ADDED) for x in story],
             "claimed": claimed,
             "deductible": deductible,
             "paid": paid,

@@ -74,8 +74,8 @@ def draw(seed: int, period: int) -> pd.DataFrame:
 
     # Patients come and stay for some time: each has a number by arrival.
     share = np.arange(n_rows) / n_rows
-    newest = 600 * share if not period else 600 + 200 * (period - 1 + share)
-    who = np.maximum(newest - rng.exponential(30, n_rows), 0).astype(int)
+    newest = 400 + (600 + 200 * (period - 1 + share) if period else 600 * share)
+    who = (newest - np.minimum(rng.exponential(30, n_rows), 400)).astype(int)
     test = parts.pick(n_rows, len(TESTS), rng, 0.4)
     psa = list(TESTS).index("PSA")
     test = np.where((test == psa) & (sex[who] == "F"), 0, test)

@@ -166,5 +166,5 @@ BUSINESS = Business(
         "current": ".1f",
         "power_kw": ".2f",
     },
-    lambda rows: rows["time"].dt.hour,
+    lambda rows: rows["time"].dt.floor("15min"),
 )
