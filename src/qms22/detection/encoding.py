@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.warn import warn_user
+from qms22.checks.surprise import NumberReference
 from qms22.detection.aligning.periods import find_periods
 from qms22.detection.marks.table_marks import MarkedRows
 from qms22.estimators.marks import Marks
@@ -110,6 +111,7 @@ def encode_tables(
     if periods := find_periods(encoder, normal_cells, batch_cells):
         encoder.leave_out(periods)
         known, rows = encoder.encode_cells(normal_cells), encoder.encode_cells(batch_cells)
+    _align_numbers(encoder, known, rows)
     return EncodedTables(
         encoder,
         places,
@@ -121,6 +123,18 @@ def encode_tables(
         batch_cells,
         whole,
     )
+
+
+def _align_numbers(
+    encoder: TabularEncoder, known: NDArray[np.float64], rows: NDArray[np.float64]
+) -> None:
+    """Take from numbers of the batch, in place, what all of its rows have done."""
+    for column in encoder.columns_:
+        if column.kind == "numeric" and column.outputs:
+            at = column.outputs[0]
+            reference = NumberReference.learn(known[:, at])
+            if reference is not None:
+                rows[:, at] = reference.aligned(rows[:, at]).without_move(rows[:, at])
 
 
 def _fit_both(

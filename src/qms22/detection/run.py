@@ -209,7 +209,7 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
     begin_stage("comparing with known-normal rows")
     of_drawn = scores[encoded.positions]
     ruler = measure_normal(scorer, encoded, learned, of_drawn, n_scored, seed)
-    comparison = None if ruler is None else Comparison.of(ruler, scores)
+    comparison = None if ruler is None else Comparison.of(ruler.aligned(scores), scores)
     flagged = _flag(comparison, scores, options)
     bound = None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE))
     verdict = judge_tables(encoded.encoder, *encoded.whole, options.ignored, n_scored, bound)

@@ -96,7 +96,7 @@ def score_rows(
     began = time.perf_counter()
     is_long = source.n_rows > n_rows
     with progress_bar("scoring", source.n_rows, enabled=verbose > 0 and is_long) as show:
-        columns = [name for name in checks.names if name in source.names]
+        columns = [name for name in checks.read_names if name in source.names]
         score = ChunkScorer(scorer, source.name, is_long, source.is_distributed)
         for end, (positions, found, of_chunk) in source.map(score, columns, n_rows):
             scores[positions] = found

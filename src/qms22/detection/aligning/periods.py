@@ -30,6 +30,7 @@ _LONG_GAP = 3.0
 _LEAST_ROWS = 10
 
 _DATE_NOTE = "most of the batch is outside the normal dates"
+_LATER_NOTE = "the batch is from another time; only what does not age is compared"
 _NUMBER_NOTE = (
     "nearly all of the batch is outside the normal range: looks like a period or a counter; ignored"
 )
@@ -79,6 +80,12 @@ def find_periods(
             dates.update(_dates_to_leave_out(plan, normal[name], rows[name]))
         elif note := _note_of_unlike(plan, normal[name], rows[name]):
             others[name] = note
+    if dates:
+        # Other dates of a later batch are later, too: they are compared by what does not age.
+        for name in encoder.groups_:
+            days = part_name(name, "days")
+            if name not in dates and days not in dates and days in encoder.plans_[name].outputs:
+                dates |= _days_to_leave_out(encoder.plans_[name])
     others |= _calendar_columns(encoder, normal, rows, is_later=bool(dates))
     is_any_left = bool(encoder.groups_.keys() - dates.keys() - others.keys())
     return {**dates, **others} if is_any_left else dates
@@ -152,6 +159,13 @@ def _dates_to_leave_out(plan: ColumnPlan, normal: Cells, rows: Cells) -> dict[st
         cycle for cycle in ("hour", "weekday") if part_name(plan.name, cycle) in map(part_of, rest)
     )
     return dict.fromkeys(parts, f"{_DATE_NOTE}; only {cycles} used")
+
+
+def _days_to_leave_out(plan: ColumnPlan) -> dict[str, str]:
+    """Return the days of a date, or the column if it has nothing else."""
+    days = part_name(plan.name, "days")
+    has_rest = bool(plan.without_parts([days]).outputs)
+    return {days if has_rest else plan.name: _LATER_NOTE if has_rest else f"{_LATER_NOTE}; ignored"}
 
 
 def _most(rows: Cells, share: float) -> float:

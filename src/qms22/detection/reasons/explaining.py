@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qms22._runtime.stages import begin_stage
 from qms22.checks.check import Shower
-from qms22.checks.joint import COPIES
+from qms22.checks.copies import COPIES
 from qms22.detection.comparison import Comparison
 from qms22.detection.encoding import EncodedTables
 from qms22.detection.findings.finding import Finding, find_findings
@@ -121,7 +121,11 @@ def group_rows(
         {name: scorer.checks.comparable(encoded.batch_cells[name]) for name in names},
         places,
         [
-            [each.columns for each in reasons[row] if not each.columns or each.strength >= _CLEAR]
+            [
+                tuple(name for name in each.columns if name in names)
+                for each in reasons[row]
+                if not each.columns or (each.strength >= _CLEAR and set(each.columns) & set(names))
+            ]
             for row in rows.tolist()
         ],
         {name: partial(show, name) for name in names},
