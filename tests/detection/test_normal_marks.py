@@ -33,7 +33,7 @@ def read(
 
 
 def words_of(marks: TableMarks) -> list[str]:
-    return list(marks.normal_words(np.arange(len(marks.normal_codes))))
+    return list(marks.words(np.arange(len(marks.normal_codes)), of_normal=True))
 
 
 @pytest.mark.parametrize("key", ["name", "row"])

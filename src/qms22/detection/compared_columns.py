@@ -17,6 +17,7 @@ from qms22.tables.columns.cells import Cells, Columns, count_rows, part_of_rows,
 from qms22.tables.columns.kinds import Kind
 from qms22.tables.texts.words import number_text
 
+# That verdicts are right, as usual in statistics.
 CONFIDENCE = 0.95
 
 # What else a column can be says nothing about the rows: a later date, another name, other words.
@@ -31,30 +32,14 @@ def judge_tables(
     n_scored: int,
     bound: OutlierBound | None,
 ) -> Verdict:
-    """Judge a batch of a table; see `judge_batch`.
+    """Judge a batch of a table, by all drawn rows, also those with missing cells.
 
-    Parameters
-    ----------
-    encoder : TabularEncoder
-        Fitted to the known-normal rows.
-    normal, batch : mapping of str to Cells
-        All drawn rows as the encoder understands them, also those with missing cells.
-    ignore : collection of str
-        Columns that the user has asked to leave out.
-    n_scored : int
-        Rows of the batch with a score.
-    bound : OutlierBound or None
-        How many of them are outliers, by their scores and with `outlier_confidence`. Without it
-        only columns are compared.
+    `bound` is on the outliers among the `n_scored` rows with a score, with `outlier_confidence`.
+    Without it only columns are compared. Columns to `ignore` are those that the user has named.
     """
-    pairs = pair_columns(encoder, normal, batch, ignore)
-    return judge_batch(
-        compare_columns(pairs),
-        n_scored,
-        bound=bound,
-        confidence=CONFIDENCE,
-        left_out=encoder.ignored_,
-    )
+    moved = compare_columns(pair_columns(encoder, normal, batch, ignore))
+    left_out = encoder.ignored_
+    return judge_batch(moved, n_scored, bound=bound, confidence=CONFIDENCE, left_out=left_out)
 
 
 def pair_columns(
