@@ -116,11 +116,12 @@ def print_suspicious_normal(found: Detection) -> None:
     if len(rows) > _MOST_NAMED:
         named += f" and {len(rows) - _MOST_NAMED:,} more"
     how = "" if has_names else " (counted from 0)"
-    which, look = ("row", "looks") if len(rows) == 1 else ("rows", "look")
-    say(
-        f"known-normal {which} {named}{how} {look} like the most suspicious rows: check with "
-        "--normal-to-check, and mark what is not normal",
-    )
+    rows_look = f"rows {named}{how} look like the most suspicious rows: check them"
+    those_that_are = "those that are"
+    if len(rows) == 1:
+        rows_look = f"row {named}{how} looks like the most suspicious rows: check it"
+        those_that_are = "it if it is"
+    say(f"known-normal {rows_look} (--normal-to-check), and mark {those_that_are} not normal")
 
 
 def print_written(paths: Iterable[Path | DatabasePlace | None], *, quiet: bool) -> None:
