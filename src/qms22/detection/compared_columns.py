@@ -30,6 +30,7 @@ from qms22.tables.columns.cells import (
 from qms22.tables.columns.kinds import Kind
 from qms22.tables.texts.words import number_text
 
+# That verdicts are right, as usual in statistics.
 CONFIDENCE = 0.95
 
 # What else a column can be says nothing about the rows: a later date, another name, other words.
@@ -44,21 +45,10 @@ def judge_tables(
     n_scored: int,
     bound: OutlierBound | None,
 ) -> Verdict:
-    """Judge a batch of a table; see `judge_batch`.
+    """Judge a batch of a table, by all drawn rows, also those with missing cells.
 
-    Parameters
-    ----------
-    encoder : TabularEncoder
-        Fitted to the known-normal rows.
-    normal, batch : mapping of str to Cells
-        All drawn rows as the encoder understands them, also those with missing cells.
-    ignore : collection of str
-        Columns that the user has asked to leave out.
-    n_scored : int
-        Rows of the batch with a score.
-    bound : OutlierBound or None
-        How many of them are outliers, by their scores and with `outlier_confidence`. Without it
-        only columns are compared.
+    `bound` is on the outliers among the `n_scored` rows with a score, with `outlier_confidence`.
+    Without it only columns are compared. Columns to `ignore` are those that the user has named.
     """
     pairs, drawn = pair_columns(encoder, normal, batch, ignore)
     order = time_order(take_rows(normal, drawn))

@@ -22,11 +22,11 @@ from qms22.tables.columns.plan import ColumnPlan
 # numbers or levels is taken for a period or a counter.
 _MOST_DATES = 1 / 2
 _NEARLY_ALL = 0.9
-# A gap between the days of normal rows is longer than a week, and than so many times those that are
-# longer than nearly all others.
+# A gap between the days of normal rows is longer than a week, since weekends and holidays are none,
+# and than three times those that are longer than nearly all others.
 _LEAST_GAP = 7.0
 _LONG_GAP = 3.0
-# In a smaller batch, all rows may be anomalies.
+# In a smaller batch, all rows may well be anomalies.
 _LEAST_ROWS = 10
 
 _DATE_NOTE = "most of the batch is outside the normal dates"
@@ -60,17 +60,6 @@ def find_periods(
     Whole numbers and categories stay if there are few rows, or if no other column would be left.
     A column of numbers or dates in which nearly all rows have words that no normal row has cannot
     be compared, and is left out as well.
-
-    Parameters
-    ----------
-    encoder : TabularEncoder
-    normal, rows : mapping of str to Cells
-        The known-normal rows and those of the batch, as `TabularEncoder.typed_cells` returns them.
-
-    Returns
-    -------
-    dict from str to str
-        Notes by column, as `TabularEncoder.leave_out` takes them.
     """
     dates: dict[str, str] = {}
     others: dict[str, str] = {}
@@ -98,15 +87,7 @@ def _calendar_columns(
     *,
     is_later: bool,
 ) -> dict[str, str]:
-    """Return the columns that say which month or week it is, if the batch is of another time.
-
-    Parameters
-    ----------
-    encoder, normal, rows
-        As in `find_periods`.
-    is_later : bool
-        Whether dates say so.
-    """
+    """Return the columns that tell the month or week, if they or dates tell that it is another."""
     names = [
         name
         for name, plan in encoder.plans_.items()
