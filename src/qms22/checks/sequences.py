@@ -16,7 +16,7 @@ from qms22.tables.columns.date_parts import DAY
 
 _HOUR = DAY / 24
 # Columns by which rows may belong together: those with the most levels.
-_MOST_ENTITIES = 2
+_MOST_ENTITIES = 4
 _LEAST_LEVELS = 5
 _LEAST_ROWS = 3.0
 # Numbers with fewer values are equal in rows after each other by chance; and where more normal rows
@@ -30,12 +30,28 @@ _COUNTER = 0.98
 _RISING = 0.5
 
 
+def time_column(rows: Columns) -> str:
+    """Return the date with the most values, by which rows are in order; "" if there is none."""
+    dates = [name for name, cells in rows.items() if cells.form == "date"]
+    return max(dates, key=lambda name: len(np.unique(rows[name].values)), default="")
+
+
 def time_order(rows: Columns) -> NDArray[np.intp]:
-    """Return rows by their date with the most values; as they are if there is none."""
-    dates = [cells.values for cells in rows.values() if cells.form == "date"]
-    if not dates:
-        return np.arange(count_rows(rows))
-    return np.argsort(max(dates, key=lambda values: len(np.unique(values))), kind="stable")
+    """Return rows by their date; as they are if there is none."""
+    name = time_column(rows)
+    return np.argsort(rows[name].values, kind="stable") if name else np.arange(count_rows(rows))
+
+
+def time_distance(normal: Columns, batch: Columns) -> float:
+    """Return how far a batch is from normal rows in time, in units of half of their time."""
+    name = time_column(normal)
+    if not name or name not in batch or batch[name].form != "date":
+        return 0.0
+    times, later = (table[name].values[table[name].has_value] for table in (normal, batch))
+    if not len(times) or not len(later):
+        return 0.0
+    first, middle, last = np.quantile(times, [0.01, 0.5, 0.99])
+    return float(abs(np.median(later) - middle) / max((last - first) / 2, 1.0))
 
 
 def run_name(entity: str, number: str) -> str:
@@ -90,9 +106,7 @@ class Sequences:
             if cells.form == "number"
             and len(np.unique(cells.values[~np.isnan(cells.values)])) >= _LEAST_VALUES
         )
-        dates = [name for name, cells in rows.items() if cells.form == "date"]
-        date = max(dates, key=lambda name: len(np.unique(rows[name].values)), default="")
-        bare = cls(("", *entities), numbers, date, ())
+        bare = cls(("", *entities), numbers, time_column(rows), ())
         counters = []
         for entity in entities:
             order, is_first = bare._order(rows, entity)
@@ -102,7 +116,7 @@ class Sequences:
                 rises = len(steps) >= _LEAST_VALUES and np.mean(steps > 0) >= _RISING
                 if rises and np.mean(steps >= 0) >= _COUNTER:
                     counters.append((entity, name))
-        return cls(bare.entities, numbers, date, tuple(counters))
+        return cls(bare.entities, numbers, bare.date, tuple(counters))
 
     def columns(self, rows: Columns) -> dict[str, Cells]:
         """Return run lengths, rows per hour and steps of counters as columns."""
@@ -162,13 +176,24 @@ def _runs(
 
 
 def _count_in_hour(rows: Columns, entity: str, date: str) -> NDArray[np.float64]:
-    """Return how many rows there are of the entity of each row, in its hour."""
-    hours = rows[date].values // _HOUR
-    keys = _cell_hashes(rows[entity]) + np.nan_to_num(hours, nan=-1e6).astype(np.int64).view(
-        np.uint64
-    ) * np.uint64(0x9E3779B97F4A7C15)
-    _, places, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    return np.where(np.isnan(hours), 1.0, counts[places.ravel()])
+    """Return how many rows there are of the entity of each row, within half an hour of it."""
+    times = rows[date].values
+    present = np.flatnonzero(~np.isnan(times))
+    counts = np.ones(len(times))
+    if len(present):
+        numbers = np.unique(_cell_hashes(rows[entity]), return_inverse=True)[1].ravel()[present]
+        # Entities one after the other, with a gap between them.
+        since = times[present] - times[present].min()
+        moments = numbers * (since.max() + 2 * _HOUR) + since
+        ascending = np.sort(moments)
+        last, first = (
+            np.searchsorted(
+                ascending, moments + side * _HOUR / 2, side="right" if side > 0 else "left"
+            )
+            for side in (1, -1)
+        )
+        counts[present] = last - first
+    return counts
 
 
 @dataclass(frozen=True)

@@ -251,7 +251,7 @@ class TableChecks:
         numbers = [name for name in self.names if _has_numbers(some[name])]
         self.checks += self._learn_related(some, numbers, rng.randint(2**31 - 1))
         self.fitting = FittingChecks(numbers, [level for level in levels if level.levels])
-        of_numbers = self.fitting.learn(some, rng.randint(2**31 - 1))
+        of_numbers = self.fitting.learn(some, self._counters, rng.randint(2**31 - 1))
         own = np.hstack([self._of_checks(some, own=True), of_numbers])
         own = self._align(own, self.read(batch, is_part=is_part), rng)
         oddness: NDArray[np.float64] = own.max(axis=1).round(_DECIMALS)

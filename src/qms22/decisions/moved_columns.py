@@ -101,8 +101,8 @@ class MovedColumn:
     is_missing : bool
         Whether missing cells were compared, and not values.
     ordinary : float
-        The largest effect between a part of the normal rows and the others, in the order of time;
-        0 if there is none but chance.
+        The largest effect between a part of the normal rows and the others, in the order of time,
+        and more if the batch is further away; 0 if there is none but chance.
     """
 
     name: str
@@ -172,6 +172,7 @@ def with_ordinary(
     moved: Sequence[MovedColumn],
     columns: Sequence[ColumnPair],
     order: NDArray[np.intp],
+    distance: float,
     level: float,
 ) -> tuple[MovedColumn, ...]:
     """Learn from the normal rows by how much columns move in the course of time.
@@ -183,6 +184,9 @@ def with_ordinary(
     columns : sequence of ColumnPair
     order : ndarray of int
         The normal rows in the order of time.
+    distance : float
+        From the middle of the normal rows to that of the batch in time, in units of half of the
+        time of the normal rows. From one quarter of them to the others it is about 1.
     level : float
         Only columns that moved with this certainty are looked at.
     """
@@ -202,7 +206,7 @@ def with_ordinary(
                     for aspect in _compare(pair)
                     if aspect.is_missing == column.is_missing and aspect.p_value <= _BY_CHANCE
                 ]
-            column = replace(column, ordinary=max(effects))
+            column = replace(column, ordinary=max(1.0, distance) * max(effects))
         found.append(column)
     return tuple(found)
 
