@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.warn import warn_user
 from qms22.detection.aligning.periods import find_periods
 from qms22.detection.marks.table_marks import MarkedRows
@@ -33,8 +34,10 @@ class EncodedTables(NamedTuple):
     encoder : TabularEncoder
     normal_positions, positions : ndarray of int
         Positions of the rows that are used in the tables that were given.
-    known, rows : ndarray
-        The normal rows and those of the batch, encoded.
+    known : LazyRows
+        The normal rows; a detector that learns from a draw of them encodes no others.
+    rows : ndarray
+        Those of the batch, encoded.
     marked : sequence of MarkedRows
         Those that are used.
     marks : Marks
@@ -48,7 +51,7 @@ class EncodedTables(NamedTuple):
     encoder: TabularEncoder
     normal_positions: NDArray[np.intp]
     positions: NDArray[np.intp]
-    known: NDArray[np.float64]
+    known: LazyRows
     rows: NDArray[np.float64]
     marked: Sequence[MarkedRows]
     marks: Marks
@@ -93,7 +96,7 @@ def encode_tables(
     places, positions = np.arange(n_normal), np.arange(n_batch)
     encoder, cells = _fit_both(encoder, normal, batch, names)
     if not is_whole:
-        encoder.pool_unseen()
+        encoder._pool_unseen()
     normal_cells = {name: each.part(slice(n_normal)) for name, each in cells.items()}
     batch_cells = {name: each.part(slice(n_normal, None)) for name, each in cells.items()}
     whole = normal_cells, batch_cells
@@ -101,21 +104,20 @@ def encode_tables(
         if encoder.missing == "drop":
             places = _complete_rows(encoder, normal_cells)
             normal_cells = take_rows(normal_cells, places)
-        known = encoder.encode_cells(normal_cells)
+        encoder._lazy_matrix(normal_cells)
     with errors_named(names[1]):
         if encoder.missing == "drop":
             positions = _complete_rows(encoder, batch_cells)
             batch_cells = take_rows(batch_cells, positions)
-        rows = encoder.encode_cells(batch_cells)
+        encoder._lazy_matrix(batch_cells)
     if periods := find_periods(encoder, normal_cells, batch_cells):
-        encoder.leave_out(periods)
-        known, rows = encoder.encode_cells(normal_cells), encoder.encode_cells(batch_cells)
+        encoder._leave_out(periods)
     return EncodedTables(
         encoder,
         places,
         positions,
-        known,
-        rows,
+        LazyRows(encoder._lazy_matrix(normal_cells)),
+        encoder._lazy_matrix(batch_cells)[:],
         *_encode_marked(encoder, marked),
         normal_cells,
         batch_cells,
@@ -137,13 +139,13 @@ def _fit_both(
         for name in dict.fromkeys([*normal, *batch])
     }
     try:
-        return encoder, encoder.fit_cells(everything)
+        return encoder, encoder._fit_cells(everything)
     except NoColumnError:
         with errors_named(names[0]):
             encoder.fit(normal)
-        kinds = {name: encoder.plans_[name].kind for name in encoder.groups_}
+        kinds = {name: encoder._plans_by_name[name].kind for name in encoder.groups_}
         encoder = TabularEncoder(ignore=encoder.ignore, missing=encoder.missing, kinds=kinds)
-        return encoder, encoder.fit_cells(everything)
+        return encoder, encoder._fit_cells(everything)
     except ValueError:
         # The message should name the table that the cells are in.
         for table, name in zip((normal, batch), names, strict=True):
@@ -160,7 +162,7 @@ def _encode_marked(
     matrices = [np.empty((0, len(encoder.typical_row_)))]
     for name, table, is_anomaly in marked:
         with errors_named(name):
-            usable, matrix = encoder.transform_part(table)
+            usable, matrix = encoder._transform_part(table)
         if n_dropped := len(table) - len(usable):
             warn_user(
                 f"{name}: {n_dropped} of {len(table)} marked rows have missing values, and are not "

@@ -64,7 +64,7 @@ def find_periods(
     ----------
     encoder : TabularEncoder
     normal, rows : mapping of str to Cells
-        The known-normal rows and those of the batch, as `TabularEncoder.typed_cells` returns them.
+        The known-normal rows and those of the batch, as `TabularEncoder._typed_cells` returns them.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def find_periods(
     dates: dict[str, str] = {}
     others: dict[str, str] = {}
     for name in encoder.groups_:
-        plan = encoder.plans_[name]
+        plan = encoder._plans_by_name[name]
         if _is_later(plan, normal[name], rows[name]):
             dates.update(_dates_to_leave_out(plan, normal[name], rows[name]))
         elif note := _note_of_unlike(plan, normal[name], rows[name]):
@@ -102,7 +102,7 @@ def _calendar_columns(
     """
     names = [
         name
-        for name, plan in encoder.plans_.items()
+        for name, plan in encoder._plans_by_name.items()
         if plan.outputs and name not in (encoder.kinds or {}) and says_which_time(normal[name])
     ]
     is_later |= any(
