@@ -139,7 +139,7 @@ def test_rare_and_unseen_levels() -> None:
     found = encoder.transform(pd.DataFrame({"city": ["Bern", "Kyiv", "Mars", "Rome"]}))
     assert found.argmax(axis=1).tolist() == [2, 2, 2, 1]
     closed = TabularEncoder().fit(pd.DataFrame({"city": cities}))
-    closed.pool_unseen()
+    closed._pool_unseen()
     assert closed.get_feature_names_out().tolist()[-1] == "city=(unseen)"
     counted = TabularEncoder(min_frequency=5).fit(pd.DataFrame({"city": cities}))
     assert "city=Bern" in counted.get_feature_names_out()
