@@ -69,7 +69,7 @@ def find_periods(
     Returns
     -------
     dict from str to str
-        Notes by column, as `TabularEncoder.leave_out` takes them.
+        Notes by column, as `TabularEncoder._leave_out` takes them.
     """
     dates: dict[str, str] = {}
     others: dict[str, str] = {}
