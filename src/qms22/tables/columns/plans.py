@@ -42,6 +42,11 @@ class LazyMatrix:
                 plan.encode_typical(out)
         return matrix
 
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Return a column of numbers of the matrix."""
+        plan = next(plan for plan in self._plans if plan.name == name)
+        return LazyMatrix([plan], self._cells)[:][:, 0]
+
 
 def typical_row(plans: Sequence[ColumnPlan]) -> NDArray[np.float64]:
     """Return a row of the matrix with the typical value of each column."""
