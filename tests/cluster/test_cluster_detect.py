@@ -122,7 +122,7 @@ def test_how_often_a_normal_row_is_there_does_not_count() -> None:
     normal = pd.concat([normal, normal[:1].sample(5, replace=True)], ignore_index=True)
     found = detect(lazily(normal), lazily(batch), ignore=["id"], max_samples=250)
     assert found.checks is not None
-    rows = found.checks.read(found.encoder.typed_cells(normal), is_part=True)
+    rows = found.checks.read(found.encoder._typed_cells(normal), is_part=True)
     (repeats,) = (each for each in found.checks.checks if isinstance(each, RepeatCheck))
     assert not repeats.surprise(rows, own=True).any()
 

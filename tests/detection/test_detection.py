@@ -207,8 +207,8 @@ def test_it_is_what_the_steps_one_by_one_give(tables: tuple[pd.DataFrame, pd.Dat
     found = detect(normal, batch, k=8, id="visit", n_jobs=1)
     assert found.detector.offset_ == detector.offset_
     checks = TableChecks(encoder)
-    checks.learn(checks.read(encoder.typed_cells(normal)), 0)
-    of_checks = checks.scores(checks.surprises(checks.read(encoder.typed_cells(batch))))
+    checks.learn(checks.read(encoder._typed_cells(normal)), 0)
+    of_checks = checks.scores(checks.surprises(checks.read(encoder._typed_cells(batch))))
     checks.weigh(of_checks, sum(detector.weights_.values()))
     scores = detector.unlabeled_scores_ + checks.weight * of_checks
     assert checks.weight >= 1

@@ -25,7 +25,7 @@ FINE = Verdict("fine", 0.5, 0, 0.95, 200)
 def pairs_of(
     encoder: TabularEncoder, normal: pd.DataFrame, batch: pd.DataFrame
 ) -> list[ColumnPair]:
-    return pair_columns(encoder, encoder.typed_cells(normal), encoder.typed_cells(batch), ())
+    return pair_columns(encoder, encoder._typed_cells(normal), encoder._typed_cells(batch), ())
 
 
 def orders(n_rows: int, seed: int) -> pd.DataFrame:

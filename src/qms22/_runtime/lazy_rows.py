@@ -38,10 +38,10 @@ class LazyRows:
     def of(cls, estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False) -> Self:
         """Wrap user input; see `check_rows` for the parameters.
 
-        NumPy arrays of numbers are kept, as are rows on other machines; other tables are checked
-        and converted at once.
+        NumPy arrays of numbers are kept, as are lazy rows; other tables are checked and converted
+        at once.
         """
-        if isinstance(X, cls) and X.is_distributed:
+        if isinstance(X, cls):
             validate_data(estimator, X.header, reset=reset, skip_check_array=True)
             return X
         if not _is_array_of_numbers(X):

@@ -413,8 +413,9 @@ class TableChecks:
 
     def try_out(self, encoder: TabularEncoder) -> None:
         """Raise an error if the parts of loaded checks do not fit together, or to the encoder."""
-        rows = self.read({name: _cells_to_try(name, plan) for name, plan in encoder.plans_.items()})
-        show = {name: plan.show for name, plan in encoder.plans_.items()}
+        plans = encoder._plans_by_name
+        rows = self.read({name: _cells_to_try(name, plan) for name, plan in plans.items()})
+        show = {name: plan.show for name, plan in plans.items()}
         found = self.surprises(rows)
         scores = self.weight * self.scores(found)
         if not np.isfinite(scores).all() or np.isnan(self.threshold):

@@ -59,7 +59,7 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
 
     def fit(
         self,
-        X: ArrayLike,
+        X: ArrayLike | LazyRows,
         y: object = None,
         *,
         unlabeled: ArrayLike | None = None,
