@@ -175,4 +175,4 @@ def measure_normal(
     checks = learned.checks
     keys = row_hashes(take_rows(learned.normal, places), checks.names)
     batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.names)
-    return Ruler.of(LearnedRows.of_equal(batch, scores).replace_keyed(own, keys))
+    return Ruler.of(LearnedRows.of_equal(batch, scores).replace(own, keys))
