@@ -64,7 +64,6 @@ TRUSTED = (
     "qms22.checks.surprise.LevelReference",
     "qms22.checks.surprise.NumberReference",
     "qms22.estimators.views.CovarianceView",
-    "qms22.estimators.views.DistancePart",
     "qms22.estimators.views.DistanceView",
     "qms22.estimators.views.ForestView",
     "qms22.estimators.views.MembersPart",

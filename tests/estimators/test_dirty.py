@@ -161,10 +161,9 @@ def test_rows_beyond_the_references(monkeypatch: pytest.MonkeyPatch) -> None:
     normal, batch = make_rows(0, n_planted=5)
     detector = fit(normal, batch)
     detector.weights_ = {"distances": 1.0}
-    view: Any = detector.views_["distances"]
-    (part,) = view.parts
+    held_out = detector.views_["distances"].held_out
     p_values = np.sort(-detector.score_normals())
-    expected = np.sort(part.held_out.log_p_values_of_own(part.held_out.ascending))
+    expected = np.sort(held_out.log_p_values_of_own(held_out.ascending))
     np.testing.assert_allclose(p_values, expected)
 
 
@@ -178,8 +177,7 @@ def test_marked_rows_teach() -> None:
     assert (detector.suspicious_normal(6) < 4).sum() >= 3
     # On its own, a view has the held-out scores that it was compared with.
     for name in ("covariance", "similarity", "distances"):
-        view: Any = detector.views_[name]
-        held_out = view.parts[0].held_out if name == "distances" else view.held_out
+        held_out = detector.views_[name].held_out
         known = KnownRows(normal, detector._held_out, detector._n_marked)
         scores = score_known(detector.views_, {name: 1.0}, known)
         expected = -held_out.log_p_values_of_own(held_out.ascending)

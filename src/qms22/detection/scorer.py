@@ -173,4 +173,4 @@ def measure_normal(
     checks = learned.checks
     keys = row_hashes(take_rows(learned.normal, places), checks.read_names)
     batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.read_names)
-    return Ruler.of(LearnedRows.of_equal(batch, scores).replace_keyed(own, keys))
+    return Ruler.of(LearnedRows.of_equal(batch, scores).replace(own, keys))

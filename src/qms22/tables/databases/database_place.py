@@ -28,27 +28,17 @@ _OTHER_STATEMENT = re.compile(
 # Everything up to the last @, so that a password with a stray @, / or ? never shows.
 _PASSWORD = re.compile(r"(://[^:/@]*):(.*)@")
 _SECRET_OPTION = re.compile(r"([?&][^=&]*(?:pass|pwd|secret|token|key)[^=&]*=)([^&]*)", re.I)
-# The most characters of a query in a name.
+# The most characters of a query in a name, so that a message stays on a line or two.
 _SHOWN = 60
 
 
 @dataclass(frozen=True)
 class DatabasePlace:
-    """A table or query in a database.
+    """A table or query in a database."""
 
-    Parameters
-    ----------
-    scheme : str
-        "sqlite", "duckdb", "postgresql", or the scheme of another URL of SQLAlchemy.
-    url : str
-        The URL of a server as it was given, or the path of a database file.
-    what : str
-        The table or the query; empty if none was named.
-    """
-
-    scheme: str
-    url: str
-    what: str = ""
+    scheme: str  # "sqlite", "duckdb", "postgresql", or that of another URL of SQLAlchemy
+    url: str  # of a server as it was given, or the path of a database file
+    what: str = ""  # the table or the query; empty if none was named
 
     @property
     def path(self) -> Path | None:
@@ -94,17 +84,8 @@ class DatabasePlace:
 def find_database(table: Any, *, new: bool = False) -> DatabasePlace | None:
     """Return the place in a database that is given, or None if something else is.
 
-    Parameters
-    ----------
-    table : str, path-like, DatabasePlace or any other
-        Text is a URL or the path of a database file, then ``#`` and a table or a query.
-    new : bool
-        Whether a table is to be written, so that the file need not exist.
-
-    Raises
-    ------
-    ValueError
-        If there is no such file, or if the statement is not a query.
+    Text is a URL or the path of a database file, then ``#`` and a table or a query. If there is no
+    such file, and no `new` table to write, or if the statement is not a query, raise ValueError.
     """
     if isinstance(table, DatabasePlace):
         return table
