@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from qms22.report.payload import _TYPES
+from qms22.report.payload import _TYPE_NAMES
 
 
 def unpacked(text: str) -> tuple[Any, Callable[[Any], Any]]:
     """The header of a payload, and a function that reads its arrays."""
     data = gzip.decompress(base64.b64decode(text))
     start = int.from_bytes(data[:8], "little")
+    dtypes = {name: dtype for dtype, name in _TYPE_NAMES.items()}
 
     def array(place: Any) -> Any:
         kind, offset, length = place
-        return np.frombuffer(data, _TYPES[kind], length, offset)
+        return np.frombuffer(data, dtypes[kind], length, offset)
 
     return json.loads(data[start:]), array
 

@@ -65,10 +65,7 @@ def with_finding(found: Detection, rows: list[int]) -> Detection:
         rows=np.array(rows),
         columns=("amount",),
         normal_share=0.0,
-        n_normal_like=0,
         p_value=1e-9,
-        n_normal=200,
-        n_batch_like=30,
     )
     return replace(found, findings=(finding,))
 

@@ -61,7 +61,7 @@ def test_several_tables_name_rows_in_several_ways() -> None:
     later = marks_of(name=["d"], mark=["anomaly"])  # counts more than "unsure"
     found = read([by_name, by_number, of_normal, later])
     assert words_of(found) == ["anomaly", "", "normal", "anomaly"]
-    assert list(found.normal_words(np.arange(4))) == ["normal", "", "", ""]
+    assert list(found.words(np.arange(4), of_normal=True)) == ["normal", "", "", ""]
 
 
 def test_tables_that_contradict_each_other() -> None:
@@ -326,7 +326,7 @@ def test_what_only_marked_rows_have(tables: tuple[pd.DataFrame, pd.DataFrame]) -
     with pytest.raises(ValueError, match=r"the batch \(marked\): 1 column has missing \(NaN\) val"):
         detect(normal, batch, marks=marks, missing="error", **options)
     imputed = detect(normal, batch, marks=marks, **options)
-    with pytest.warns(UserWarning, match="1 of 10 marked rows have missing values, and") as warned:
+    with pytest.warns(UserWarning, match="missing values in 1 of 10 marked rows") as warned:
         dropped = detect(normal, batch, marks=marks, missing="drop", **options)
     assert {warning.filename for warning in warned} == {__file__}
     assert imputed.n_scored == dropped.n_scored == 140

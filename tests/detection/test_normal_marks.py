@@ -33,7 +33,7 @@ def read(
 
 
 def words_of(marks: TableMarks) -> list[str]:
-    return list(marks.normal_words(np.arange(len(marks.normal_codes))))
+    return list(marks.words(np.arange(len(marks.normal_codes)), of_normal=True))
 
 
 @pytest.mark.parametrize("key", ["name", "row"])
@@ -78,7 +78,7 @@ def test_rows_that_are_not_there() -> None:
     """Anomalies are rows of another table; others may still be in this one, and must not teach."""
     rows = NORMAL.rename(columns={"source": "source_"}).assign(source="normal")
     marks = rows.assign(size=99.0, mark=["anomaly", "normal", "unsure"] + [None] * 7)
-    with pytest.warns(UserWarning, match="1 of 3 marked rows are not in the frame and are taken"):
+    with pytest.warns(UserWarning, match="1 of 3 marked rows is not in the frame and is taken"):
         found = read(marks)
     assert not found.normal_codes.any()
     (others,) = found.others

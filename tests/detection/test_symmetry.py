@@ -118,9 +118,9 @@ def pooled(folder: Path, header: str, lines: list[str], is_normal: NDArray[np.bo
     for path, rows in zip(paths, np.split(order, [is_normal.sum()]), strict=True):
         path.write_text("\n".join([header, *(lines[at] for at in rows)]) + "\n", encoding="utf-8")
     tables, ignored = align_tables(open_tables(*paths, None), [])
-    drawn = draw(tables, 0)
+    normal_rows, batch_rows = draw(tables, 0)
     # In the order of the lines: the checks hold out rows by their places.
-    frames = [tables.normal.take(drawn.normal_positions), tables.batch.take(drawn.positions)]
+    frames = [tables.normal.take(normal_rows), tables.batch.take(batch_rows)]
     everything = pd.concat(frames).iloc[np.argsort(order)]
     both = encode_frames(everything, everything, ignore=ignored)
     checks = TableChecks(both.encoder)

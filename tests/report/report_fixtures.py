@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from browser import started_browser
 
-from qms22.report import PageContent, write_page
+from qms22.report.content import PageContent
+from qms22.report.page import write_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

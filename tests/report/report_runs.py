@@ -13,7 +13,8 @@ from qms22.decisions.curve import bound_false
 from qms22.decisions.moved_columns import MovedColumn
 from qms22.decisions.ruler import Ruler
 from qms22.decisions.verdict import Verdict
-from qms22.report import PageContent, PageFinding, PageReason
+from qms22.detection import Finding, HistoryEntry, RowReason
+from qms22.report.content import PageContent
 from qms22.tables.columns.cells import frame_cells
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
@@ -21,15 +22,30 @@ FORMULA = "=cmd|' /C calc'!A0"
 TURNED = "invoice\u202egpj.exe"
 
 VERDICT = Verdict("anomalies", 0.0004, 31, 0.95, 1000)
+
+
+def searched(
+    time: str, batch: str, decision: Any, n_flagged: int, moved: Sequence[str], n_rows: int = 1000
+) -> HistoryEntry:
+    """An entry of a history."""
+    return HistoryEntry(
+        time=time,
+        normal="normal.csv",
+        batch=batch,
+        decision=decision,
+        sentence="",
+        p_value=0.5,
+        n_normal=500,
+        n_rows=n_rows,
+        n_flagged=n_flagged,
+        moved=tuple((name, "higher") for name in moved),
+        settings={},
+        version="0.2",
+    )
+
+
 HISTORY = [
-    {
-        "when": f"2026-10-{day:02d} 06:00",
-        "batch": f"payments-{day}.csv",
-        "decision": decision,
-        "n_rows": 1000,
-        "n_flagged": n_flagged,
-        "moved": moved,
-    }
+    searched(f"2026-10-{day:02d} 06:00", f"payments-{day}.csv", decision, n_flagged, moved)
     for day, decision, n_flagged, moved in [
         (1, "fine", 0, []),
         (2, "anomalies", 22, ["country"]),
@@ -97,21 +113,21 @@ def table(n_rows: int, rng: np.random.Generator, shift: Any = 0.0) -> pd.DataFra
     )
 
 
-def why(row: Any, score: float) -> list[PageReason]:
+def why(row: Any, score: float) -> list[RowReason]:
     """Reasons of a row of `table`."""
     reasons = []
     if row["country"] == "KP":
         text = "country KP; never seen in 5,000 normal rows"
-        reasons.append(PageReason(("country",), text, 9.0))
+        reasons.append(RowReason(("country",), text, 9.0))
     if row["amount"] > 60:
         text = f"amount {row['amount']:.2f}; 97 % of normal rows are at most 60"
-        reasons.append(PageReason(("amount",), text, 4.0 * score))
+        reasons.append(RowReason(("amount",), text, 4.0 * score))
     if np.isnan(row["ratio"]):
         text = "ratio is missing; 0 of 5,000 normal rows lack it"
-        reasons.append(PageReason(("ratio",), text, 3.0))
+        reasons.append(RowReason(("ratio",), text, 3.0))
     if row["age"] > 70 and not row["member"]:
         text = f"age {row['age']} with member False; 2 % of normal rows have both"
-        reasons.append(PageReason(("age", "member"), text, 1.0))
+        reasons.append(RowReason(("age", "member"), text, 1.0))
     return sorted(reasons, key=lambda reason: -reason.strength)
 
 
@@ -139,8 +155,8 @@ def plausible(n_rows: int = 1000, n_reasons: int | None = None, **others: Any) -
             {"column": "opened", "kind": "date", "note": "turned into year, month and weekday"},
         ],
         "findings": [
-            PageFinding("country = KP, never seen in 5,000 rows", odd, ("country",), 0.0, None),
-            PageFinding("amount above 60", large_amounts, ("amount",), 0.031, 0.0004),
+            Finding("country = KP, never seen in 5,000 rows", odd, ("country",), 0.0, None),
+            Finding("amount above 60", large_amounts, ("amount",), 0.031, 0.0004),
         ],
         "truth": is_outlier,
         "facts": {"preset": "recommended", "alpha": "0.5", "seed": "0", "qms22": "0.1.0"},
@@ -189,12 +205,12 @@ def hostile() -> PageContent:
         ids=texts,
         reasons=[
             [
-                PageReason((HOSTILE, FORMULA), HOSTILE, 3.0),
-                PageReason((TURNED,), TURNED, 1.0),
-                PageReason(("__proto__",), "__proto__", np.inf),
+                RowReason((HOSTILE, FORMULA), HOSTILE, 3.0),
+                RowReason((TURNED,), TURNED, 1.0),
+                RowReason(("__proto__",), "__proto__", np.inf),
             ]
         ],
-        findings=[PageFinding(HOSTILE, [0, 1], (HOSTILE,), 0.0, 0.5)],
+        findings=[Finding(HOSTILE, np.arange(2), (HOSTILE,), 0.0, 0.5)],
         notes=[HOSTILE, TURNED],
         verdict=replace(
             VERDICT,
@@ -203,16 +219,7 @@ def hostile() -> PageContent:
                 MovedColumn(TURNED, "", 0.5, 0.0, 1.0),
             ),
         ),
-        history=[
-            {
-                "when": HOSTILE,
-                "batch": TURNED,
-                "decision": HOSTILE,
-                "n_rows": 9,
-                "n_flagged": 9,
-                "moved": [HOSTILE],
-            }
-        ],
+        history=[searched(HOSTILE, TURNED, HOSTILE, 9, [HOSTILE], n_rows=9)],
         marked=pd.DataFrame({"id": [HOSTILE], "mark": ["anomaly"], TURNED: [FORMULA]}),
         columns=[{"column": HOSTILE, "kind": TURNED, "note": HOSTILE}],
         truth=[True, *[False] * 8],

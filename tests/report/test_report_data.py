@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from page_data import column_values, unpacked
-from report_runs import by_rate, content, plausible
+from report_runs import by_rate, content, plausible, searched
 
 from qms22._runtime.visible_text import visible
+from qms22.detection import Finding, RowReason
 from qms22.metrics import true_positive_rate_at
-from qms22.report import PageFinding, PageReason, write_page
 from qms22.report.bins import MISSING, Bins, bin_feature, bin_scores
 from qms22.report.history_strip import history_bars
 from qms22.report.packed_columns import alphabetical, as_levels, as_numbers, pack_column
 from qms22.report.packed_reasons import UNKNOWN, order_columns, pack_reasons
+from qms22.report.page import write_page
 from qms22.report.payload import Payload, shorten
 from qms22.report.prepare import pack_content
 from qms22.report.text import certainty, rarity
@@ -263,7 +265,7 @@ def test_a_column_unknown_to_the_normal_rows_gets_no_picture() -> None:
 
 
 REASONS = st.builds(
-    PageReason,
+    RowReason,
     st.lists(st.sampled_from("abc"), max_size=3, unique=True).map(tuple),
     st.text(max_size=5),
     st.floats(0, allow_infinity=True),
@@ -290,8 +292,8 @@ def test_reasons_of_all_rows_come_back(reasons: Any) -> None:
 def test_columns_named_by_reasons_of_flagged_rows_come_first() -> None:
     rows = pd.DataFrame({name: [1.0, 2.0, 3.0] for name in "abcd"})
     reasons = [
-        [PageReason(("c", "b"), "x", 12.0), PageReason(("c",), "y", 0.5)],
-        [PageReason(("d",), "z", 10.0)],
+        [RowReason(("c", "b"), "x", 12.0), RowReason(("c",), "y", 0.5)],
+        [RowReason(("d",), "z", 10.0)],
     ]
     run = content([3.0, 2.0, 1.0], rows, k=1, reasons=reasons)
     assert order_columns(run) == [(2, True), (1, True), (0, False), (3, False)]
@@ -322,26 +324,27 @@ def test_scores_of_normal_rows_are_binned_with_those_of_the_batch() -> None:
     ],
 )
 def test_findings_say_how_usual_they_are(share: float, p_value: float, words: str) -> None:
-    assert rarity(PageFinding("a", [0], ("a",), share, p_value)) == words
+    assert rarity(Finding("a", np.arange(1), ("a",), share, p_value)) == words
 
 
 def test_findings_say_how_certain_they_are() -> None:
-    finding = PageFinding("a", range(40), ("a",), None, None, 31)
+    finding = Finding("a", np.arange(40), ("a",), None, None, 31)
     assert certainty(finding) == "of these at least 31 are anomalies (90\xa0% sure)"
-    assert certainty(finding._replace(fewest_outliers=None)) == ""
+    one = replace(finding, fewest_outliers=1)
+    assert certainty(one) == "of these at least 1 is an anomaly (90\xa0% sure)"
+    assert certainty(replace(finding, fewest_outliers=None)) == ""
 
 
 def test_the_strip_shows_the_last_batches() -> None:
-    entry = {"when": "2026-01-01", "batch": "a.csv", "n_rows": 100, "moved": ["x"]}
     history = [
-        {**entry, "decision": decision, "n_flagged": n_flagged}
-        for decision, n_flagged in (("fine", 0), ("anomalies", 5), ("drift", 20), ("odd", 0))
+        searched("2026-01-01", "a.csv", decision, n_flagged, ["x"])
+        for decision, n_flagged in (("fine", 0), ("anomalies", 50), ("drift", 200), ("fine", 0))
     ]
     bars = history_bars(history)
-    assert [bar.decision for bar in bars] == ["fine", "anomalies", "drift", "none"]
     assert [bar.share for bar in bars] == [0, 0.05, 0.2, 0]
     assert bars[1].height == pytest.approx(bars[2].height / 4)
-    assert bars[2].title == ("2026-01-01, a.csv: drift, 20 of 100 rows flagged (20\xa0%); moved: x")
+    flagged = "200 of 1,000 rows flagged (20\xa0%)"
+    assert bars[2].title == f"2026-01-01, a.csv: drift, {flagged}; moved: x"
     assert len({bar.sign[:1] + bar.sign[-3:] for bar in bars[:3]}) == 3
     assert len(history_bars(history * 20)) == 40
     assert history_bars([]) == []

@@ -20,7 +20,8 @@ from report_browser import (
 )
 from report_runs import content, plausible
 
-from qms22.report import PageContent, PageFinding, PageReason
+from qms22.detection import Finding, RowReason
+from qms22.report.content import PageContent
 from qms22.tables.columns.cells import Cells
 
 # Not from a conftest.py: mypy takes two files of that name for one.
@@ -47,10 +48,10 @@ def messy() -> PageContent:
         "day": Cells("day", "date", np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64))),
     }
     reasons = [
-        [PageReason(("price",), "price $1,234.50; 99 % of normal rows are at most $100", 2.0)],
-        [PageReason(("is it", "day"), "is it no with day 01.02.2025; never seen", 1.0)],
+        [RowReason(("price",), "price $1,234.50; 99 % of normal rows are at most $100", 2.0)],
+        [RowReason(("is it", "day"), "is it no with day 01.02.2025; never seen", 1.0)],
     ]
-    findings = [PageFinding("price above $100", [0, 4], ("price",), 0.0, None)]
+    findings = [Finding("price above $100", np.array([0, 4]), ("price",), 0.0, None)]
     settings: dict[str, Any] = {"k": 2, "reasons": reasons, "cells": cells, "findings": findings}
     return content(np.arange(6, 0, -1), rows, **settings)
 
@@ -152,11 +153,11 @@ def test_findings_are_filters(open_report: Any) -> None:
     words = cards.nth(1).inner_text().replace("\xa0", " ").split("\n")
     assert words == ["17 rows", "amount above 60", "like 3.1 % of the known-normal rows, p < 0.001"]
     cards.nth(0).click()
-    assert ranks(page) == [row + 1 for row in run.findings[0].ranks]
+    assert ranks(page) == [row + 1 for row in run.findings[0].rows]
     assert cards.nth(0).get_attribute("aria-pressed") == "true"
     assert page.input_value("#filter") == "finding = 1"
     assert page.locator("#feature option:checked").inner_text() == "country"
-    first = run.findings[0].ranks[0]
+    first = run.findings[0].rows[0]
     assert page.inner_text("#detail h3") == f"id {run.results['id'][first]}"
     assert "Finding 1: country = KP" in page.inner_text("#detail")
     cards.nth(0).click()
@@ -167,7 +168,7 @@ def test_findings_are_filters(open_report: Any) -> None:
 def test_flagged_rows_in_no_finding_are_a_filter(open_report: Any) -> None:
     run = plausible()
     page = open_report(run)
-    grouped = {int(rank) for finding in run.findings for rank in finding.ranks}
+    grouped = {int(rank) for finding in run.findings for rank in finding.rows}
     others = [rank for rank in range(40) if rank not in grouped]
     words = f"{len(others)} other flagged rows are in none of these."
     assert page.inner_text("#finding-others") == words

@@ -11,7 +11,7 @@ import report_fixtures
 from report_browser import n_listed, set_filter, until
 from report_runs import HISTORY, VERDICT, content, hostile, large, plausible
 
-from qms22.report import PageContent
+from qms22.report.content import PageContent
 
 # Not from a conftest.py: mypy takes two files of that name for one.
 browser_page, open_report = report_fixtures.browser_page, report_fixtures.open_report

@@ -21,6 +21,11 @@ def row_chunks(shape: tuple[int, ...], n_values: int = VALUES_IN_CACHE) -> list[
     return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 
 
+def spread_rows(n_rows: int, most: int) -> NDArray[np.intp]:
+    """Return all rows of a table, or `most` evenly spaced ones."""
+    return np.linspace(0, n_rows - 1, min(n_rows, most)).astype(np.intp)
+
+
 def draw_rows(
     n_rows: int, max_samples: int | None, rng: np.random.RandomState
 ) -> NDArray[np.int64]:

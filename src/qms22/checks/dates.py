@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
-from qms22.checks.single import ColumnCheck
+from qms22.checks.single import ColumnCheck, NumberCheck
 from qms22.checks.surprise import LevelReference, NumberReference, gaps_on_circle
 from qms22.tables.columns.cells import Cells, Columns, show_value
 
@@ -161,8 +161,8 @@ class AbsurdDateCheck(ColumnCheck):
         ]
 
 
-@dataclass(frozen=True)
-class IntervalCheck(ColumnCheck):
+@dataclass(frozen=True, eq=False)
+class IntervalCheck(NumberCheck):
     """Days between two dates of a row that are too many, too few, or of the wrong sign.
 
     Parameters
@@ -175,7 +175,6 @@ class IntervalCheck(ColumnCheck):
         The ends between which 98 % of the normal rows are.
     """
 
-    reference: NumberReference
     low: float
     high: float
 
@@ -189,11 +188,8 @@ class IntervalCheck(ColumnCheck):
         low, high = np.quantile(days[~np.isnan(days)], [0.01, 0.99])
         return cls((later.name, earlier.name), reference, float(low), float(high))
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how odd the numbers of days are."""
-        return self.reference.surprise(self._days(rows), own=own)
-
-    def _days(self, rows: Columns) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Return the days between the dates."""
         later, earlier = (rows[name].values for name in self.columns)
         days: NDArray[np.float64] = (later - earlier) / _DAY
         return days
@@ -201,7 +197,7 @@ class IntervalCheck(ColumnCheck):
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how many days are between the dates, or hours if they are few; and what is usual."""
         later, earlier = (shown_cells(rows[name], places, show) for name in self.columns)
-        days = self._days(rows)[places].tolist()
+        days = self.numbers(rows)[places].tolist()
         return [
             f"{one} is {self._compared(between)[0]} {'before' if between < 0 else 'after'} "
             f"{other}; 98 % of normal rows have {self._compared(between)[1]}"

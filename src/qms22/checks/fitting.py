@@ -69,6 +69,19 @@ class FittingChecks:
         ]
         return self._surprises(own, own=True)
 
+    def align(self, batch: Columns) -> None:
+        """Compare numbers of a batch without what all of them do."""
+        errors = self._relations.predict(self._inputs(batch)).errors
+        self._references = [
+            None if reference is None else reference.aligned(of_column)
+            for reference, of_column in zip(self._references, errors.T, strict=True)
+        ]
+
+    def leave_out(self, columns: Sequence[int]) -> None:
+        """Find no number of some columns odd, by their positions."""
+        for at in columns:
+            self._references[at] = None
+
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd the numbers of rows are next to the other columns."""
         return self._surprises(self._relations.predict(self._inputs(rows)))

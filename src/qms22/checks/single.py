@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,11 +43,36 @@ class ColumnCheck:
         return self.columns
 
 
-@dataclass(frozen=True)
-class ValueCheck(ColumnCheck):
-    """A number or a date far from the others, or beyond all of them."""
+@dataclass(frozen=True, eq=False)
+class NumberCheck(ColumnCheck):
+    """A check of a number of each row, of which too high and too low ones are odd.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    reference : NumberReference
+        The numbers of normal rows.
+    """
 
     reference: NumberReference
+
+    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Return the number of each row; NaN stands for none."""
+        return rows[self.columns[0]].values
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd the numbers are."""
+        return self.reference.surprise(self.numbers(rows, own=own), own=own)
+
+    def aligned(self, batch: Columns) -> Self:
+        """Return the check for a batch that may have moved as a whole."""
+        return replace(self, reference=self.reference.aligned(self.numbers(batch)))
+
+
+@dataclass(frozen=True, eq=False)
+class ValueCheck(NumberCheck):
+    """A number or a date far from the others, or beyond all of them."""
+
     quantiles: NDArray[np.float64]
 
     @classmethod
@@ -58,10 +84,6 @@ class ValueCheck(ColumnCheck):
         present = cells.values[~np.isnan(cells.values)]
         shares = (*(1 - share for share in _SHARES), *_SHARES)
         return cls((cells.name,), reference, np.quantile(present, shares, method="nearest"))
-
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how odd values are."""
-        return self.reference.surprise(rows[self.columns[0]].values, own=own)
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how many normal rows have as high or as low values."""
@@ -106,11 +128,18 @@ class LevelCheck(ColumnCheck):
     reference: LevelReference
 
     @classmethod
-    def learn(cls, cells: Cells) -> LevelCheck | None:
-        """Learn from the known-normal rows; return None for numbers with many values."""
+    def learn(cls, cells: Cells, order: NDArray[np.intp]) -> LevelCheck | None:
+        """Learn from the known-normal rows; return None for numbers with many values.
+
+        Parameters
+        ----------
+        cells : Cells
+        order : ndarray of int
+            The rows in order of time.
+        """
         if cells.is_text:
             counts = np.bincount(cells.values + 1, minlength=len(cells.levels) + 1)
-            reference = LevelReference(counts)
+            reference = LevelReference(counts, count_new(cells.values[order]))
             return cls((cells.name,), tuple(cells.levels), np.empty(0), reference)
         gaps = np.isnan(cells.values)
         present = cells.values[~gaps]
@@ -229,3 +258,17 @@ class PresenceCheck(ColumnCheck):
             else f"{begin}, as in {share_of_rows(int(counts[code]), n)}"
             for begin, code in zip(shown_cells(cells, places, show), codes, strict=True)
         ]
+
+
+def count_new(codes: NDArray[np.intp]) -> int:
+    """Return how many rows, in order of time, would have a level that is new; 0 if chance would.
+
+    The last third of the rows is compared with those before. In random order a level of c rows is
+    new there if all of them are in it, with a probability of 3 to the power of −c.
+    """
+    n_last = len(codes) // 3
+    first, last = codes[: len(codes) - n_last], codes[len(codes) - n_last :]
+    n_new = int(np.count_nonzero(~np.isin(last, first)))
+    sizes = np.unique(codes, return_counts=True)[1]
+    by_chance = float(np.sum(sizes / 3.0**sizes))
+    return 3 * n_new if n_new > by_chance + 3 * math.sqrt(by_chance) + 3 else 0

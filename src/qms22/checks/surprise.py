@@ -8,7 +8,7 @@ reference row is as odd counts as half a row: what was never seen is odder than 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,12 @@ _LARGEST = 1e300
 # Excess beyond all reference values, in units of their tail, counts up to here as it is, and from
 # here on by its logarithm: a heavy tail has excesses of many units, too.
 _LINEAR = 5.0
+
+# A batch has moved if its median is off by at least this share of the reference values, and by so
+# many standard deviations; of fewer rows nobody can say.
+_LEAST_OFF = 0.1
+_CERTAIN = 4.0
+_LEAST_ALIGNED = 30
 
 # Units are not smaller than this share of the spread: the tail of rounded values may have no width.
 _LEAST_UNIT = 0.01
@@ -43,12 +49,17 @@ class NumberReference:
         How many values there were.
     low_unit, high_unit : float
         The scale of both tails: of an exponential tail, the mean excess.
+    shift, stretch : float
+        How far a batch lies from the reference values as a whole, and how many times wider it is.
+        Its values are compared without that.
     """
 
     ascending: NDArray[np.float64]
     n: int
     low_unit: float
     high_unit: float
+    shift: float = 0.0
+    stretch: float = 1.0
 
     @classmethod
     def learn(
@@ -83,9 +94,51 @@ class NumberReference:
         own : bool
             Whether the values are reference values, each of which is compared with the others.
         """
+        if not own:
+            values = self.without_move(values)
         high = self._one_side(values, self.ascending, self.high_unit, own)
         low = self._one_side(-values, -self.ascending[::-1], self.low_unit, own)
         return np.where(np.isnan(values), 0.0, np.maximum(high, low))
+
+    def without_move(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return values of the batch without what all of them have done."""
+        if not self.shift and self.stretch == 1:
+            return values
+        middle = float(self.ascending[len(self.ascending) // 2])
+        return (values - self.shift - middle) / self.stretch + middle
+
+    def aligned(self, values: NDArray[np.float64]) -> NumberReference:
+        """Return a reference for a batch that may have moved as a whole.
+
+        It has if its median is where few reference values are in the middle, which single rows
+        cannot bring about.
+
+        Parameters
+        ----------
+        values : ndarray
+            Of the batch.
+        """
+        values = values[np.isfinite(values)]
+        if len(values) < _LEAST_ALIGNED or self.n < _LEAST_ALIGNED:
+            return self
+        places = np.append(kept_places(self.n), self.n)
+        middle = float(np.median(values))
+        below, not_above = (
+            float(places[np.searchsorted(self.ascending, middle, side=side)] / self.n)
+            for side in ("left", "right")
+        )
+        # By how much more than half of the reference values are on one side of the batch's median.
+        off = max(below - 0.5, 0.5 - not_above)
+        deviation = 0.5 * math.sqrt(1 / len(values) + 1 / self.n)
+        if off < max(_LEAST_OFF, _CERTAIN * deviation):
+            return self
+        quarters = self.ascending[
+            np.searchsorted(places, [self.n // 4, self.n // 2, 3 * self.n // 4])
+        ]
+        own_spread = float(quarters[2] - quarters[0])
+        spread = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
+        stretch = max(1.0, spread / own_spread) if own_spread > 0 else 1.0
+        return replace(self, shift=middle - float(quarters[1]), stretch=stretch)
 
     def _one_side(
         self, values: NDArray[np.float64], ascending: NDArray[np.float64], unit: float, own: bool
@@ -126,9 +179,12 @@ class LevelReference:
     ----------
     counts : ndarray of int
         By the number of the level.
+    n_new : int
+        How many reference rows would have a level that is new at their time.
     """
 
     counts: NDArray[np.intp]
+    n_new: int = 0
 
     @property
     def n(self) -> int:
@@ -159,6 +215,8 @@ class LevelReference:
         # Of an unseen level nobody knows how rare it is; about as many rows as have a level of
         # their own have one that was not seen before (Good and Turing).
         n_single = np.count_nonzero(counts == 1) - (own & (counts == 1))
+        # New customers come in the course of time, which rows in random order do not show.
+        n_single = np.maximum(n_single, self.n_new)
         n_as_rare = np.where(left > 0, cumulated + (left if own else 0), n_single)
         surprise = -np.log((1.0 + n_as_rare) / (n + 1.0))
         # The next more frequent level; that of the row itself, without it, is none.
@@ -168,6 +226,76 @@ class LevelReference:
         bonus = np.log(np.maximum(n_next / np.maximum(left, 1), 1.0))
         is_rare = left <= _RARE * n
         result: NDArray[np.float64] = np.maximum(surprise + np.where(is_rare, bonus, 0.0), 0.0)
+        return result
+
+
+@dataclass(frozen=True)
+class TailReference:
+    """Reference values of which only high ones are odd, in units of a surprise.
+
+    Parameters
+    ----------
+    ascending : ndarray
+        The values, or some of many: those at `kept_places`.
+    n : int
+        How many values there were.
+    """
+
+    ascending: NDArray[np.float64]
+    n: int
+
+    @classmethod
+    def learn(cls, values: NDArray[np.float64]) -> TailReference:
+        """Learn from values, each computed as if its row were not among the normal ones."""
+        return cls(np.sort(values)[kept_places(len(values))], len(values))
+
+    def surprise(self, values: NDArray[np.float64], *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how surprising values are; beyond all others by as much as they are beyond.
+
+        Parameters
+        ----------
+        values : ndarray
+        own : bool
+            Whether the values are reference values, each of which is compared with the others.
+        """
+        places = np.append(kept_places(self.n), self.n)
+        n_as_high = self.n - places[np.searchsorted(self.ascending, values, side="left")] - own
+        shares = np.where(n_as_high <= 0, 0.5, 1.0 + n_as_high) / (self.n + 1.0 - own)
+        last = self.ascending[-1] if len(self.ascending) else 0.0
+        ends = np.where(own & (values >= last), self.ascending[-2:][:1], last)
+        surprise: NDArray[np.float64] = -np.log(np.minimum(shares, 1.0))
+        return surprise + np.maximum(values - ends, 0.0)
+
+
+@dataclass(frozen=True)
+class RarityReference:
+    """How many reference rows share with each reference row what it shares with the fewest.
+
+    Parameters
+    ----------
+    ascending : ndarray of int
+        For each reference row, how many others have its rarest sign, word or form.
+    """
+
+    ascending: NDArray[np.intp]
+
+    def surprise(self, counts: NDArray[np.intp], *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how surprising it is that so few reference rows have something.
+
+        Parameters
+        ----------
+        counts : ndarray of int
+            Of reference rows; of an own row, without itself.
+        own : bool
+            Whether these are reference rows, each of which is compared with the others.
+        """
+        n = len(self.ascending)
+        n_not_more = np.searchsorted(self.ascending, counts, side="right")
+        # What the next rows share: the more it is, the more surprising.
+        following = np.append(self.ascending, n)[n_not_more]
+        surprise = -np.log((1.0 + n_not_more - own) / (n + 1.0 - own))
+        bonus = np.log(np.maximum(following, 1) / np.maximum(counts, 1))
+        result: NDArray[np.float64] = surprise + np.where(counts <= _RARE * n, bonus, 0.0)
         return result
 
 

@@ -10,41 +10,54 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.chunks import draw_rows
 from qms22.checks.check import Check, Shower
+from qms22.checks.codings import Coding
+from qms22.checks.copies import COPIES, CopyCheck, count_copies
 from qms22.checks.dates import (
     AbsurdDateCheck,
     IntervalCheck,
     TimeOfDayCheck,
     WeekdayCheck,
 )
+from qms22.checks.dependence import learn_dependences
 from qms22.checks.fitting import FittingChecks
-from qms22.checks.joint import (
-    COPIES,
-    MOST_LEVELS_IN_PAIR,
-    N_ROWS,
-    MissingTogetherCheck,
-    PairCheck,
-    RepeatCheck,
-    count_copies,
-)
+from qms22.checks.groups import learn_groups
+from qms22.checks.missing import MissingTogetherCheck
+from qms22.checks.order import learn_orders
+from qms22.checks.sequences import Sequences, learn_sequences, time_order
 from qms22.checks.single import (
     LevelCheck,
+    NumberCheck,
     PresenceCheck,
     ValueCheck,
+    count_new,
 )
+from qms22.checks.texts import MisspellingCheck, TextCheck
 from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.weights import excess, excess_weight
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.columns.cells import Cells, Columns, take_rows
 from qms22.tables.columns.date_parts import DAY
 from qms22.tables.columns.plan import ColumnPlan
 
 # Known-normal rows that relations are learned from, and that others are compared with.
 _MOST_LEARNED = 7000
 
-# Columns whose pairs are looked at; more have too many pairs.
-_MOST_IN_PAIRS = 12
+# Dates whose intervals are looked at; more have too many pairs.
 _MOST_DATES = 5
+
+# Columns with more levels than this share of the rows have no groups.
+_MOST_GROUPS = 1 / 3
+
+# A check says nothing about single rows of a batch if more of them than this share are odder than
+# 99 % of the normal rows: that is what the whole batch does.
+_MOST_ODD = 0.2
+_USUAL = 0.99
+_LEAST_MOVED = 20
+
+# Whole numbers with at most so many values are levels as well.
+_MOST_VALUES = 50
 
 # The least weight of the checks, next to the views of a detector; an excess of odd rows adds to it.
 _WEIGHT = 1.0
@@ -146,12 +159,30 @@ class TableChecks:
         )
         outputs = set(encoder.get_feature_names_out())
         self._dates = tuple(name for name in self.names if f"{name} (days)" in outputs)
+        # Texts that the encoder cannot use are read nevertheless.
+        self._texts = tuple(
+            column.name
+            for column in encoder.columns_
+            if column.kind in ("identifier", "text") and column.name not in encoder.ignored_
+        )
+        self._compared = tuple(
+            column.name
+            for column in encoder.columns_
+            if column.name in self.names or (column.kind == "text" and column.name in self._texts)
+        )
+        self._sequences: Sequences | None = None
+        self._n_of_all = 0
         self.checks: list[Check] = []
         self.fitting = FittingChecks((), ())
         self.held_out = HeldOutScores.of(np.zeros(1))
         self.is_scored = True
         self.weight = 0.0
         self.threshold = np.inf
+
+    @property
+    def read_names(self) -> tuple[str, ...]:
+        """The columns that are read: those that are checked, and texts."""
+        return (*self.names, *self._texts)
 
     def read(self, cells: Columns, *, is_part: bool = False) -> Columns:
         """Return the columns that are checked, and how often each row is there.
@@ -163,9 +194,16 @@ class TableChecks:
         is_part : bool
             Whether these are rows picked from a table: how often they are there says nothing.
         """
-        rows = {name: cells[name] for name in self.names if name in cells}
-        rows = {name: column for name, column in rows.items() if column.form != "other"}
-        return {**rows, **count_copies(rows, is_part=is_part)}
+        rows = {name: cells[name] for name in self.read_names if name in cells}
+        rows = {
+            name: column
+            for name, column in rows.items()
+            if column.form != "other" and (column.is_text or name not in self._texts)
+        }
+        read = {**rows, **count_copies(rows, self._compared, is_part=is_part)}
+        if self._sequences is not None and not is_part:
+            read |= self._sequences.columns(rows)
+        return read
 
     def comparable(self, cells: Cells) -> Cells:
         """Return a column without what only says when rows were made: the day of a date."""
@@ -173,41 +211,120 @@ class TableChecks:
             return cells
         return replace(cells, values=cells.values % DAY)
 
-    def learn(self, normal: Columns, seed: int) -> OwnOddness:
-        """Learn from known-normal rows; return how odd up to 7,000 of them are, held out.
+    def learn(
+        self, normal: Columns, batch: Columns, seed: int, *, is_part: bool = False
+    ) -> tuple[Columns, OwnOddness]:
+        """Learn from known-normal rows; return them as read, and how odd up to 7,000 of them are.
 
         Parameters
         ----------
-        normal : Columns
-            As `read` returns them.
+        normal, batch : Columns
+            Rows as the encoder understands them. Checks in which many rows of the batch are odd are
+            left out.
         seed : int
             Of the rows that are drawn.
+        is_part : bool
+            As in `read`.
         """
-        rows = {name: cells for name, cells in normal.items() if name not in (COPIES, N_ROWS)}
-        self.names = tuple(rows)
-        levels = []
-        for cells in rows.values():
-            level = self._learn_single(cells)
-            if level is not None and len(level.reference.counts) > 2:
-                levels.append(level)
-        self.checks += _learn_intervals(rows)
-        filled = [name for name in self.names if rows[name].has_value.any()]
-        self.checks.append(MissingTogetherCheck.learn(rows, filled or self.names))
-        self.checks += _learn_pairs(rows, levels)
-        repeat = RepeatCheck.learn(normal, self.names)
-        self.checks += [] if repeat is None else [repeat]
+        rows = dict(self.read(normal, is_part=is_part))
+        cells = {name: column for name, column in rows.items() if name in normal}
+        self.names = tuple(name for name in cells if name not in self._texts)
+        self._texts = tuple(name for name in self._texts if name in cells)
+        self._compared = tuple(name for name in self._compared if name in cells)
+        if not is_part:
+            self._sequences = Sequences.learn({name: cells[name] for name in self._compared})
+            rows |= self._sequences.columns(cells)
+            self.checks += learn_sequences(rows, self._sequences)
+        levels = self._learn_cells(cells, time_order(cells))
+        self.checks += _learn_intervals(cells)
+        filled = [name for name in self.names if cells[name].has_value.any()]
+        self.checks.append(MissingTogetherCheck.learn(cells, filled or self.names))
+        copies = CopyCheck.learn(rows, self._compared)
+        self.checks += [] if copies is None else [copies]
+        self._n_of_all = len(self.checks)
         rng = np.random.RandomState(seed)
-        drawn = np.arange(len(normal[COPIES].values))
+        drawn = np.arange(len(rows[COPIES].values))
+        some: Columns = rows
         if len(drawn) > _MOST_LEARNED:
             drawn = np.sort(rng.permutation(drawn)[:_MOST_LEARNED])
-            normal = {name: cells.take(drawn) for name, cells in normal.items()}
-        numbers = [name for name in self.names if _has_numbers(normal[name])]
+            some = take_rows(rows, drawn)
+        numbers = [name for name in self.names if _has_numbers(some[name])]
+        self.checks += self._learn_related(some, numbers, rng.randint(2**31 - 1))
         self.fitting = FittingChecks(numbers, [level for level in levels if level.levels])
-        of_numbers = self.fitting.learn(normal, rng.randint(2**31 - 1))
-        own = np.hstack([self._of_checks(normal, own=True), of_numbers])
+        of_numbers = self.fitting.learn(some, rng.randint(2**31 - 1))
+        own = np.hstack([self._of_checks(some, own=True), of_numbers])
+        own = self._align(own, self.read(batch, is_part=is_part), rng)
         oddness: NDArray[np.float64] = own.max(axis=1).round(_DECIMALS)
         self.held_out = HeldOutScores.of(oddness)
-        return OwnOddness(drawn, oddness)
+        return rows, OwnOddness(drawn, oddness)
+
+    @property
+    def _counters(self) -> frozenset[str]:
+        """Columns that rise from row to row: what they are says when a row was made."""
+        counters = () if self._sequences is None else self._sequences.counters
+        return frozenset(name for _, name in counters)
+
+    def _learn_cells(self, cells: Columns, order: NDArray[np.intp]) -> list[LevelCheck]:
+        """Learn the checks of single columns, with rows in order of time; return categories."""
+        levels = []
+        for column in cells.values():
+            if column.name not in self._texts:
+                level = self._learn_single(column, order)
+                if level is not None and len(level.reference.counts) > 2:
+                    levels.append(level)
+            if column.is_text:
+                by_text = count_new(column.values[order]) > 0
+                misspelling = MisspellingCheck.learn(column, by_text=by_text)
+                self.checks += TextCheck.learn(column, by_text=by_text)
+                self.checks += [] if misspelling is None else [misspelling]
+        return levels
+
+    def _learn_related(self, rows: Columns, numbers: Sequence[str], seed: int) -> list[Check]:
+        """Learn the checks of cells that belong together."""
+        n_rows = len(rows[COPIES].values)
+        by_level = []
+        for name in self.read_names:
+            cells = rows[name]
+            if cells.is_text or (cells.form in ("number", "boolean") and _has_few_values(cells)):
+                coding = Coding.of_levels(cells)
+                if 2 < coding.n_codes <= _MOST_GROUPS * n_rows + 1:
+                    by_level.append(coding)
+        presence = [Coding(name, "presence") for name in self.names if not rows[name].is_text]
+        of_values = [Coding.of_range(rows[name]) for name in numbers]
+        hours = [Coding(name, "hour") for name in self.names if rows[name].form == "date"]
+        return [
+            *learn_groups(rows, [each for each in numbers if each not in self._counters], by_level),
+            *learn_dependences(
+                rows, [*by_level, *presence], [*by_level, *presence, *of_values, *hours]
+            ),
+            *learn_orders(rows, numbers, seed),
+        ]
+
+    def _align(
+        self, own: NDArray[np.float64], batch: Columns, rng: np.random.RandomState
+    ) -> NDArray[np.float64]:
+        """Compare the batch without what all of it does; leave out checks that are no use then."""
+        n_rows = len(batch[COPIES].values)
+        places = draw_rows(n_rows, _ROWS_AT_ONCE, rng)
+        some = take_rows(batch, places)
+        self.checks = [
+            check.aligned(some)
+            if isinstance(check, NumberCheck) and some.keys() >= set(check.needs)
+            else check
+            for check in self.checks
+        ]
+        self.fitting.align(some)
+        found = self.surprises(some)
+        n_odd = np.count_nonzero(found > np.quantile(own, _USUAL, axis=0), axis=0)
+        is_moved = (n_odd > _MOST_ODD * len(places)) & (n_odd >= _LEAST_MOVED)
+        n_checks = len(self.checks)
+        self._n_of_all -= int(np.count_nonzero(is_moved[: self._n_of_all]))
+        self.checks = [
+            check for check, moved in zip(self.checks, is_moved, strict=False) if not moved
+        ]
+        self.fitting.leave_out(np.flatnonzero(is_moved[n_checks:]).tolist())
+        own[:, n_checks:][:, is_moved[n_checks:]] = 0.0
+        return np.delete(own, np.flatnonzero(is_moved[:n_checks]), axis=1)
 
     def score_own(
         self, normal: Columns, own: OwnOddness, places: NDArray[np.intp]
@@ -231,8 +348,9 @@ class TableChecks:
         for first in range(0, len(others), _ROWS_AT_ONCE):
             part = others[first : first + _ROWS_AT_ONCE]
             rows = {name: cells.take(places[part]) for name, cells in normal.items()}
-            # Relations have not learned from these rows; all other checks have.
-            found = np.hstack([self._of_checks(rows, own=True), self.fitting.surprises(rows)])
+            found = np.hstack(
+                [self._of_checks(rows, own=True, is_drawn=False), self.fitting.surprises(rows)]
+            )
             scores[part] = self.scores(found.round(_DECIMALS))
         return scores
 
@@ -314,17 +432,31 @@ class TableChecks:
         column = check - len(self.checks)
         return self.fitting.describe_contradiction(rows, places, column, category, show)
 
-    def _of_checks(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def _of_checks(
+        self, rows: Columns, *, own: bool = False, is_drawn: bool = True
+    ) -> NDArray[np.float64]:
+        """Compute how odd rows are in each check, but for those of fitting numbers.
+
+        Parameters
+        ----------
+        rows : Columns
+        own : bool
+            Whether they are known-normal rows.
+        is_drawn : bool
+            Whether own rows are among those that relations were learned from.
+        """
         nothing = np.zeros(len(rows[COPIES].values))
         # A column that a table lacks is odd in no row.
         return np.array(
             [
-                check.surprise(rows, own=own) if rows.keys() >= set(check.needs) else nothing
-                for check in self.checks
+                check.surprise(rows, own=own and (is_drawn or at < self._n_of_all))
+                if rows.keys() >= set(check.needs)
+                else nothing
+                for at, check in enumerate(self.checks)
             ]
         ).T
 
-    def _learn_single(self, cells: Cells) -> LevelCheck | None:
+    def _learn_single(self, cells: Cells, order: NDArray[np.intp]) -> LevelCheck | None:
         """Learn the checks of one column; return that of levels, if there is one."""
         found: list[Check | None] = []
         level = None
@@ -335,9 +467,10 @@ class TableChecks:
                 found.append(AbsurdDateCheck.learn(cells))
             found += [TimeOfDayCheck.learn(cells), WeekdayCheck.learn(cells)]
         else:
-            level = LevelCheck.learn(cells)
+            level = LevelCheck.learn(cells, order)
             found.append(level)
-            if cells.form == "number" and not _is_constant(level):
+            is_number = cells.form == "number" and cells.name not in self._counters
+            if is_number and not _is_constant(level):
                 found.append(ValueCheck.learn(cells))
         if not cells.is_text or not cells.has_value.any():
             found.append(PresenceCheck.learn(cells))
@@ -370,12 +503,8 @@ def _learn_intervals(rows: Columns) -> list[IntervalCheck]:
     return [check for check in found if check is not None]
 
 
-def _learn_pairs(rows: Columns, levels: Sequence[LevelCheck]) -> list[PairCheck]:
-    few = [level for level in levels if len(level.reference.counts) <= MOST_LEVELS_IN_PAIR]
-    few = few[:_MOST_IN_PAIRS]
-    codes = [level.codes(rows[level.columns[0]]) for level in few]
-    pairs = (
-        PairCheck.learn(few[one], few[other], (codes[one], codes[other]))
-        for one, other in combinations(range(len(few)), 2)
-    )
-    return [pair for pair in pairs if pair is not None]
+def _has_few_values(cells: Cells) -> bool:
+    """Whether the values of a column recur, as those of a code do."""
+    present = cells.values[~np.isnan(cells.values)]
+    values = np.unique(present)
+    return bool(len(values) <= _MOST_VALUES and (values == np.rint(values)).all())

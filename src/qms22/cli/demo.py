@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qms22.cli.output import print_answer, print_ending
-from qms22.cli.shared import explained, progress_shown, say
+from qms22.cli.shared import explained, progress_shown, say, seed_option
 from qms22.cli.terminal import plain_table, print_found
 
 if TYPE_CHECKING:
@@ -28,13 +28,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Directory for the tables and the page; it is created if needed.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the tables.",
-)
+@seed_option
 def demo(output: Path, seed: int) -> None:
     """Find the anomalies among new expense claims, given claims that were checked.
 
@@ -86,7 +80,7 @@ def _print_story(expenses: Expenses, paths: tuple[Path, Path], page: Path) -> No
     n_hidden = sum(map(len, expenses.hidden.values()))
     say(
         f"A company has checked the {len(expenses.checked):,} expense claims of last quarter. The "
-        f"{len(expenses.new)} new ones have not been checked; {n_hidden} anomalies are hidden in "
+        f"{len(expenses.new):,} new ones have not been checked; {n_hidden} anomalies are hidden in "
         "them."
     )
     files = " ".join(map(str, paths))
@@ -111,8 +105,8 @@ def _print_hits(expenses: Expenses, found: Detection) -> None:
     console.print()
     console.print(table)
     console.print(
-        f"\n{n_found} of the {n_hidden} hidden anomalies are among the {len(flagged)} flagged "
-        f"rows of {found.n_scored}.",
+        f"\n{n_found} of the {n_hidden} hidden anomalies are among the {len(flagged):,} flagged "
+        f"rows of {found.n_scored:,}.",
         highlight=False,
     )
 

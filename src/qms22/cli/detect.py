@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qms22._runtime.stages import begin_stage
-from qms22.cli.arguments import check_roles, input_files, show_roles
-from qms22.cli.column_command import match_columns, parse_kinds
+from qms22.cli.arguments import check_roles, input_files, match_columns, parse_kinds
 from qms22.cli.label_options import print_evaluation, read_truth
 from qms22.cli.output import (
     print_acceptance,
@@ -34,6 +33,8 @@ from qms22.cli.shared import (
     output_option,
     progress_shown,
     quiet_option,
+    say,
+    seed_option,
 )
 from qms22.detection.result_files import check_sheet_size, write_tables
 from qms22.tables.databases.database_place import DatabasePlace
@@ -145,13 +146,7 @@ if TYPE_CHECKING:
     help="With --history: accept the batch as known-normal for later runs, if its verdict is fine "
     "and no row is flagged.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0, max=2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Seed of the random numbers.",
-)
+@seed_option
 @click.option(
     "--n-jobs", default=-1, show_default=True, help="Number of threads; -1 means all cores."
 )
@@ -209,14 +204,19 @@ def detect(
         qms22 detect "shop.db#orders" "shop.db#SELECT * FROM new WHERE day = '2024-03-05'"
     """
     _check_files(tables, marker, normal_value, options)
-    _check_preset(normal_to_check, options["preset"])
+    if normal_to_check is not None and options["preset"] != "recommended":
+        raise click.UsageError(
+            "--normal-to-check needs the preset recommended, which ranks known-normal rows; got "
+            f"{options['preset']}"
+        )
     check_goes_with("--outlier", outlier, "--label", label)
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     outputs: dict[str, Path | DatabasePlace | None] = {
         "--output": output,
         "--normal-to-check": normal_to_check,
+        "--report": report,
+        "--save-model": save_model,
     }
-    outputs |= {"--report": report, "--save-model": save_model}
     files = input_files([*tables, *options["marks"]])
     options["marks"] = options["marks"] or None
     check_roles(tables)
@@ -232,7 +232,7 @@ def detect(
         normal: Any = open_table(tables[:-1]) if len(tables) > 1 else None
         titles = [each.title for each in (normal, source) if each is not None]
         if len(tables) > 2 and not quiet:
-            show_roles(*titles)
+            say(f"known-normal: {titles[0]}; searched: {titles[1]}")
         batch = source
         if marker is not None:
             parts = read_mixed(source, marker, normal=normal_value)
@@ -334,14 +334,6 @@ def _check_files(
     if not is_single and (marker is not None or normal_value is not None):
         raise click.UsageError(
             "--marker and --normal-value are for one file; leave them out, or give one file"
-        )
-
-
-def _check_preset(normal_to_check: Path | None, preset: str) -> None:
-    if normal_to_check is not None and preset != "recommended":
-        raise click.UsageError(
-            "--normal-to-check needs the preset recommended, which ranks known-normal rows; got "
-            f"{preset}"
         )
 
 

@@ -7,11 +7,13 @@ anomalies, of kinds that auditors know.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+# Enough for every pattern to be learned, and little enough for the demo to take seconds.
 _N_CHECKED = 2400
 _N_NEW = 300
 
@@ -22,21 +24,13 @@ _PRICES = {"hotel": 140.0, "taxi": 24.0, "train": 75.0, "meal": 32.0, "supplies"
 _TAX = 0.2
 
 _MANAGERS = {"sales": "Okafor", "support": "Lindqvist", "research": "Tanaka", "finance": "Moreau"}
+# A department, and the manager of another one.
+_SWAPPED = ["department", "approved_by"], ["research", "Moreau"]
 _CITIES = ["Berlin", "Hamburg", "Lyon", "Madrid", "Milan", "Vienna", "Zurich"]
 
 
 class Expenses(NamedTuple):
-    """Claims in two tables, and what is odd about rows of the second one.
-
-    Parameters
-    ----------
-    checked : DataFrame
-        Known-normal claims.
-    new : DataFrame
-        The batch, with the same columns.
-    hidden : dict of str to list of str
-        Claims of the batch that are anomalies, by what is odd about them.
-    """
+    """Known-normal claims, new ones, and the anomalies among these by what is odd about them."""
 
     checked: pd.DataFrame
     new: pd.DataFrame
@@ -44,16 +38,7 @@ class Expenses(NamedTuple):
 
 
 def make_expenses(seed: int = 0) -> Expenses:
-    """Return claims of a quarter and of the week after it, with anomalies in the latter.
-
-    Parameters
-    ----------
-    seed : int
-
-    Returns
-    -------
-    Expenses
-    """
+    """Return claims of a quarter and of the week after it, with anomalies in the latter."""
     rng = np.random.RandomState(seed)
     checked = _usual_claims(rng, _N_CHECKED, "2026-01-05", n_days=84, first=10_000)
     new = _usual_claims(rng, _N_NEW, "2026-03-30", n_days=7, first=10_000 + _N_CHECKED)
@@ -111,10 +96,6 @@ def _hide_anomalies(rng: np.random.RandomState, table: pd.DataFrame) -> dict[str
     def raise_tax(rows: list[int]) -> None:
         table.loc[rows, "tax"] = (0.31 * table.loc[rows, "amount"]).round(2)
 
-    def swap_manager(rows: list[int]) -> None:
-        table.loc[rows, "department"] = "research"
-        table.loc[rows, "approved_by"] = "Moreau"
-
     def feast(rows: list[int]) -> None:
         table.loc[rows, "guests"] = 2.0
         table.loc[rows, "amount"] = 700.0 + 10 * rng.randint(9, size=len(rows))
@@ -126,20 +107,17 @@ def _hide_anomalies(rng: np.random.RandomState, table: pd.DataFrame) -> dict[str
         table.loc[rows, "paid_with"] = "cash"
         table.loc[rows, ["department", "approved_by"]] = ["sales", _MANAGERS["sales"]]
 
-    def travel_far(rows: list[int]) -> None:
-        table.loc[rows, "city"] = "Las Vegas"
-
-    def forget_nights(rows: list[int]) -> None:
-        table.loc[rows, "nights"] = np.nan
+    def put(columns: str | list[str], value: object, rows: list[int]) -> None:
+        table.loc[rows, columns] = value
 
     changes: list[tuple[str, int, str | None, Callable[[list[int]], None]]] = [
         ("amounts typed without the decimal point", 2, "hotel", lose_point),
         ("tax that does not fit the amount", 3, "train", raise_tax),
-        ("claims approved by another department", 3, None, swap_manager),
+        ("claims approved by another department", 3, None, partial(put, *_SWAPPED)),
         ("meals for two at the price of twenty", 2, "meal", feast),
         ("night taxis of sales, all paid in cash", 8, "taxi", ride_at_night),
-        ("a city where nobody has been", 1, "hotel", travel_far),
-        ("hotels without nights", 2, "hotel", forget_nights),
+        ("a city where nobody has been", 1, "hotel", partial(put, "city", "Las Vegas")),
+        ("hotels without nights", 2, "hotel", partial(put, "nights", np.nan)),
     ]
     hidden = {}
     for name, n_rows, kind, change in changes:

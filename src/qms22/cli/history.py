@@ -99,12 +99,15 @@ def _print_on_terminal(entries: tuple[HistoryEntry, ...], file: Path) -> None:
     console = Console()
     count = "1 batch" if len(entries) == 1 else f"{len(entries):,} batches"
     shown = plain_table(f"{count} in {file}, times in UTC")
-    shown.add_column("#", justify="right", no_wrap=True)
-    shown.add_column("time", no_wrap=True)
-    shown.add_column("table", overflow="fold")
-    shown.add_column("rows", justify="right", no_wrap=True)
-    shown.add_column("flagged", justify="right", no_wrap=True)
-    shown.add_column("verdict", overflow="fold")
+    for heading in ("#", "time", "table", "rows", "flagged", "verdict"):
+        is_number = heading in ("#", "rows", "flagged")
+        is_long = heading in ("table", "verdict")
+        shown.add_column(
+            heading,
+            justify="right" if is_number else "left",
+            no_wrap=not is_long,
+            overflow="fold",
+        )
     is_narrow = console.width < NARROW
     for entry in entries:
         cells = [
@@ -124,8 +127,8 @@ def _verdict(entry: HistoryEntry) -> str:
     """Return the verdict on a batch in a few words."""
     words: str = entry.decision
     if entry.n_marked:
-        words += f" ({entry.n_marked:,} row{'s' * (entry.n_marked > 1)} marked as anomal"
-        words += "ies)" if entry.n_marked > 1 else "y)"
+        marked = "row marked as anomaly" if entry.n_marked == 1 else "rows marked as anomalies"
+        words += f" ({entry.n_marked:,} {marked})"
     words += ", accepted" if entry.accepted else ""
     return words + (f": {_moved(entry)}" if entry.moved else "")
 

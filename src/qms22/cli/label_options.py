@@ -39,7 +39,8 @@ def read_truth(source: Table, label: str | None, outlier: str | None) -> NDArray
         found = [numbers.setdefault(value, len(numbers)) for value in values.tolist()]
         rows.append(np.array(found, dtype=np.int32)[places])
     if n_missing:
-        raise click.UsageError(f"--label {label}: {n_missing:,} rows have no label; fill them in")
+        lack = "1 row has" if n_missing == 1 else f"{n_missing:,} rows have"
+        raise click.UsageError(f"--label {label}: {lack} no label; fill in every row")
     remedy = "name another column, or give the value of outliers with --outlier"
     where = f"--label {label}: the column"
     is_outlier = outlier_labels(np.array(list(numbers)), outlier, where, remedy)
@@ -63,6 +64,7 @@ def print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
     else:  # the flagged rows need not be the first ones
         rate = n_hits / int(labels.sum())
     say(
-        f"by the labels: {n_hits:,} of the {n_flagged:,} flagged rows are outliers, "
+        f"by the labels: {n_hits:,} of the {n_flagged:,} flagged "
+        f"{'row is an outlier' if n_flagged == 1 else 'rows are outliers'}, "
         f"TPR {rate:.4f}, AUC {area_under_curve(labels, scores):.4f}",
     )

@@ -23,13 +23,10 @@ _KINDS = {
     "date": "dates",
 }
 
-# Columns of a kind that are named.
+# Columns of a kind that are named; a wide table may have thousands.
 _MOST_COLUMNS = 20
-
-# Columns that moved; of a batch that is unlike the normal rows all may have moved.
+# Columns that moved, of which there may be many, and rows that are named: half a screen, one line.
 _MOST_MOVED = 10
-
-# Rows that a line of text names.
 _MOST_NAMED = 10
 
 
@@ -37,9 +34,7 @@ def print_acceptance(found: Detection) -> None:
     """Print whether the batch is known-normal from now on."""
     if found.history and found.history[-1].accepted is not None:
         entry = found.history[-1]
-        say(
-            f"batch {entry.number} of the history is known-normal, accepted {entry.accepted}",
-        )
+        say(f"batch {entry.number:,} of the history is known-normal, accepted {entry.accepted}")
 
 
 def print_answer(found: Detection, *, quiet: bool = False) -> None:
@@ -100,7 +95,8 @@ def print_ending(found: Detection, warnings: Iterable[str], *, quiet: bool = Fal
     from qms22.tables.sources.notes import join_notes
 
     if found.marks is not None:
-        others = f"; the other {found.n_scored} rows were searched" if found.n_marked else ""
+        rest = "row was" if found.n_scored == 1 else f"{found.n_scored:,} rows were"
+        others = f"; the other {rest} searched" if found.n_marked else ""
         say(f"{found.marks}{others}")
     for note in join_notes(found.notes):
         say(f"note: {note}")
@@ -118,12 +114,14 @@ def print_suspicious_normal(found: Detection) -> None:
     names = rows[found.id] if has_names else rows.index
     named = ", ".join(str(name) for name in names[:_MOST_NAMED])
     if len(rows) > _MOST_NAMED:
-        named += f" and {len(rows) - _MOST_NAMED} more"
+        named += f" and {len(rows) - _MOST_NAMED:,} more"
     how = "" if has_names else " (counted from 0)"
-    say(
-        f"known-normal rows {named}{how} look like the most suspicious rows: check them "
-        "(--normal-to-check), and mark those that are not normal",
-    )
+    rows_look = f"rows {named}{how} look like the most suspicious rows: check them"
+    those_that_are = "those that are"
+    if len(rows) == 1:
+        rows_look = f"row {named}{how} looks like the most suspicious rows: check it"
+        those_that_are = "it if it is"
+    say(f"known-normal {rows_look} (--normal-to-check), and mark {those_that_are} not normal")
 
 
 def print_written(paths: Iterable[Path | DatabasePlace | None], *, quiet: bool) -> None:

@@ -52,13 +52,7 @@ _NAMED = re.compile(r"""(?<![\w'"/\\.-])(fdr|max_samples|n_jobs)(?![\w'"=/\\]|\.
 
 
 class TableType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
-    """A file, or a table or query of a database.
-
-    Parameters
-    ----------
-    new : bool
-        Whether it is to be written.
-    """
+    """A file, or a table or query of a database; a `new` one is to be written."""
 
     name = "table"
 
@@ -111,6 +105,14 @@ only_flagged_option = click.option(
 )
 quiet_option = click.option(
     "-q", "--quiet", is_flag=True, help="Print no progress, no verdict and no list of columns."
+)
+
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(min=0, max=2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Seed of the random numbers.",
 )
 
 
@@ -205,30 +207,18 @@ def check_overwriting(
     inputs: Iterable[Path | DatabasePlace | None],
     outputs: Mapping[str, Path | DatabasePlace | None],
 ) -> None:
-    """Raise UsageError if an output file is one of the inputs or another output.
-
-    Parameters
-    ----------
-    inputs : iterable of Path, DatabasePlace or None
-    outputs : mapping of str to Path, DatabasePlace or None
-        By option.
-    """
-    read = [path.expanduser() for path in inputs if isinstance(path, Path)]
-    written: dict[str, Path] = {}
+    """Raise UsageError if an output file, by its option, is one of the inputs or another output."""
+    taken = [
+        (path.expanduser(), f"would overwrite the input {path.expanduser()}")
+        for path in inputs
+        if isinstance(path, Path)
+    ]
     for option, path in outputs.items():
-        if not isinstance(path, Path):
-            continue
-        for other in read:
-            if _is_same_file(path, other):
-                raise click.UsageError(
-                    f"{option} {path} would overwrite the input {other}; name another file"
-                )
-        for other_option, other in written.items():
-            if _is_same_file(path, other):
-                raise click.UsageError(
-                    f"{option} {path} is also the file of {other_option}; name another file"
-                )
-        written[option] = path
+        if isinstance(path, Path):
+            for other, trouble in taken:
+                if _is_same_file(path, other):
+                    raise click.UsageError(f"{option} {path} {trouble}; name another file")
+            taken.append((path, f"is also the file of {option}"))
 
 
 def check_table_outputs(

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from qms22.detection import Detection, RowReason
     from qms22.detection.findings.finding import Finding
 
-# More rows are for a file or the page. Those of a finding are much alike.
+# As many rows as fit a screen; more are for a file or the page. Those of a finding are much alike.
 _MOST_ROWS = 20
 _MOST_PER_FINDING = 3
 # If fewer rows are flagged, others are shown below them.
 _LEAST_ROWS = 10
 
-# Characters of a cell, at most; of a terminal with fewer columns than the second number fewer are
-# shown. Reasons need this many characters beside the columns that matter.
+# Characters of a cell, at most; on a terminal narrower than usual, fewer columns are shown. Reasons
+# need two fifths of the usual width beside the columns that matter.
 _WIDEST_CELL = 24
 NARROW = 80
 _REASON = 34
@@ -33,15 +33,8 @@ _REASON = 34
 class ShownRows(NamedTuple):
     """Rows to show, the most suspicious first.
 
-    Parameters
-    ----------
-    results : list of (str, list of str)
-        Headings and texts: rank, name, and p-value or score.
-    cells : DataFrame
-        All columns of the batch.
-    reasons : sequence of sequences of RowReason
-    numeric : set of str
-        Columns of numbers.
+    `results` has headings and texts: rank, name, and p-value or score. `cells` has all columns of
+    the batch, and `numeric` the names of those with numbers.
     """
 
     results: list[tuple[str, list[str]]]
@@ -63,7 +56,8 @@ def print_found(found: Detection) -> None:
         console.print(_rows_table(_title(found), shown, console.width))
         n_more = found.n_flagged - len(shown.reasons)
         if n_more > 0:
-            more = f"and {n_more:,} more rows; --output and --report have all of them"
+            more_rows = "1 more row" if n_more == 1 else f"{n_more:,} more rows"
+            more = f"and {more_rows}; --output and --report have all of them"
             console.print(more, highlight=False)
     others = others_to_show(found)
     if others.reasons:
@@ -167,8 +161,7 @@ def _rows_table(title: str, shown: ShownRows, width: int) -> Table:
 
 def _findings_table(findings: Sequence[Finding], width: int) -> Table:
     """Return a table of findings: their size, their name, and how normal rows compare."""
-    n_findings = len(findings)
-    table = plain_table(f"{n_findings} finding{'' if n_findings == 1 else 's'}")
+    table = plain_table(f"{len(findings)} finding{'s' * (len(findings) != 1)}")
     table.add_column("rows", justify="right", no_wrap=True)
     is_compared = findings[0].fewest_outliers is not None
     if is_compared:

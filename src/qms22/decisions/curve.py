@@ -30,6 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.validation import check_share
+from qms22.decisions.ruler import highest_flagged_rank
+
+# The rate of false discoveries at which rows are flagged by default.
+_USUAL_FDR = 0.1
 
 # Orders of the urn that are simulated; the same ones each time.
 _N_SIMULATED = 2000
@@ -125,8 +129,17 @@ def bound_false(counts: NDArray[np.int64], confidence: float = 0.9) -> Curve:
 
 
 def bound_outliers(counts: NDArray[np.int64], confidence: float) -> OutlierBound:
-    """Compute how many rows of a batch are outliers at least; see `bound_false`."""
-    return OutlierBound(bound_false(counts, confidence).fewest_outliers, no_outlier_chance(counts))
+    """Compute how many rows of a batch are outliers at least; see `bound_false`.
+
+    Only rows that can be named count, those that are flagged at the usual rate: a batch that is a
+    little unlike the known-normal rows everywhere has no outliers.
+    """
+    highest = highest_flagged_rank(counts, _USUAL_FDR)
+    n_flagged = int(counts[: highest + 1].sum())
+    if not n_flagged:
+        return OutlierBound(0, 1.0)
+    fewest = bound_false(counts, confidence).fewest_outliers
+    return OutlierBound(min(fewest, n_flagged), no_outlier_chance(counts))
 
 
 def no_outlier_chance(counts: NDArray[np.int64]) -> float:

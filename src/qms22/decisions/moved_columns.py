@@ -45,6 +45,12 @@ _MOST_TESTED = 40
 # Where a beta distribution is integrated, in standard deviations. The lower tail is the longer one.
 _DEVIATIONS = np.linspace(-16.0, 8.0, 385)
 
+# A batch may move by so many times what the normal rows do from one quarter of them to another: it
+# may be of another time than all of them. Quarters differ if chance hardly explains it.
+_ORDINARY = 2.0
+_N_PARTS = 4
+_BY_CHANCE = 0.01
+
 # A column looks like a period or a counter if this share of the batch is where no normal row is.
 _OUTSIDE = 0.9
 
@@ -94,6 +100,9 @@ class MovedColumn:
         numbers outside the range of the normal ones, or levels that no normal row has.
     is_missing : bool
         Whether missing cells were compared, and not values.
+    ordinary : float
+        The largest effect between a part of the normal rows and the others, in the order of time;
+        0 if there is none but chance.
     """
 
     name: str
@@ -103,6 +112,12 @@ class MovedColumn:
     p_lost: float
     is_period: bool = False
     is_missing: bool = False
+    ordinary: float = 0.0
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether the normal rows themselves move about as much from one time to another."""
+        return self.effect < _ORDINARY * self.ordinary
 
     @property
     def is_large(self) -> bool:
@@ -151,6 +166,45 @@ def compare_columns(columns: Sequence[ColumnPair]) -> tuple[MovedColumn, ...]:
         for aspect, p_value in zip(found, adjusted, strict=True)
     ]
     return tuple(sorted(moved, key=lambda column: -column.effect))
+
+
+def with_ordinary(
+    moved: Sequence[MovedColumn],
+    columns: Sequence[ColumnPair],
+    order: NDArray[np.intp],
+    level: float,
+) -> tuple[MovedColumn, ...]:
+    """Learn from the normal rows by how much columns move in the course of time.
+
+    Parameters
+    ----------
+    moved : sequence of MovedColumn
+        From `compare_columns`.
+    columns : sequence of ColumnPair
+    order : ndarray of int
+        The normal rows in the order of time.
+    level : float
+        Only columns that moved with this certainty are looked at.
+    """
+    pairs = {pair.name: pair for pair in columns}
+    parts = np.array_split(order, _N_PARTS)
+    found = []
+    for column in moved:
+        if column.is_certain(level):
+            effects = [0.0]
+            for part in parts:
+                rest = np.delete(pairs[column.name].normal, part)
+                pair = replace(
+                    pairs[column.name], normal=rest, batch=pairs[column.name].normal[part]
+                )
+                effects += [
+                    aspect.effect
+                    for aspect in _compare(pair)
+                    if aspect.is_missing == column.is_missing and aspect.p_value <= _BY_CHANCE
+                ]
+            column = replace(column, ordinary=max(effects))
+        found.append(column)
+    return tuple(found)
 
 
 def _compare(pair: ColumnPair) -> Iterator[MovedColumn]:

@@ -28,6 +28,14 @@ from qms22._runtime.validation import check_share
 # P-values and levels are fractions that may be equal; rounding must not make them differ.
 SLACK = 1 + 1e-12
 
+# A batch has moved as a whole if so large a share of the known-normal rows is between their middle
+# score and that of the batch, with so many standard deviations of certainty. With a fifth of
+# anomalies the share is an eighth. Of fewer rows nobody can say.
+_LEAST_OFF = 0.15
+_CERTAIN = 4.0
+_LEAST_ALIGNED = 30
+_LEAST_SPREAD = 1e-9
+
 # Scores that are looked up among others at once: as many as stay in a CPU's cache.
 _SEARCHED_AT_ONCE = 2**18
 
@@ -48,6 +56,31 @@ class Ruler:
     def of(cls, scores: Any) -> Ruler:
         """Sort the scores of known-normal rows, of NumPy or CuPy."""
         return cls(np.sort(as_host(scores)))
+
+    def aligned(self, scores: NDArray[np.float64]) -> Ruler:
+        """Return a ruler for a batch that has moved as a whole.
+
+        If even the middle of a batch scores like the highest known-normal rows, its rows are not
+        anomalies, one by one: they are compared without what all of them do. Up to a fifth of the
+        batch may be anomalies without any change.
+
+        Parameters
+        ----------
+        scores : ndarray
+            Of the batch; NaN stands for none.
+        """
+        scores = scores[~np.isnan(scores)]
+        if min(len(scores), self.n_known) < _LEAST_ALIGNED:
+            return self
+        low, middle = np.quantile(scores, [0.1, 0.5])
+        place = np.searchsorted(self.ascending, middle) / self.n_known
+        deviation = 0.5 * math.sqrt(1 / len(scores) + 1 / self.n_known)
+        if place - 0.5 < max(_LEAST_OFF, _CERTAIN * deviation):
+            return self
+        own_low, own_middle = np.quantile(self.ascending, [0.1, 0.5])
+        # Below the middle there are no anomalies that widen the batch.
+        stretch = max(1.0, float((middle - low) / max(own_middle - own_low, _LEAST_SPREAD)))
+        return Ruler((self.ascending - own_middle) * stretch + middle)
 
     @property
     def n_known(self) -> int:

@@ -133,6 +133,7 @@ def judge_batch(
     """
     check_share("confidence", confidence)
     doubt = 1.0 - confidence
+    columns = [column for column in columns if not column.is_ordinary]
     by_rows = bound or _NO_OUTLIERS
     fewest = by_rows.fewest
     p_lost = min((column.p_lost for column in columns), default=1.0)

@@ -9,8 +9,8 @@
 - `reasons`: why a row is suspicious, and which cell is to blame. `findings`, `history`,
   `marks`: rooms of their own.
 - `compared_columns`: columns for the verdict. `past_batches`: a search with a history.
-- `result`, `result_text`, `result_columns`, `result_files`, `csv_text`, `rows`, `page_content`:
-  `Detection`, its words, files and page.
+- `result`, `result_text`, `result_columns`, `result_table`, `result_files`, `csv_text`, `rows`,
+  `page_content`: `Detection`, its words, tables, files and page.
 """
 
 # Names are imported on first use: pandas and scikit-learn take a second to import.

@@ -11,7 +11,7 @@ from qms22.detection.encoding import EncodedTables
 from qms22.tables.columns.cells import Columns
 from qms22.tables.texts.words import list_some
 
-# Of fewer known-normal rows the user is told how little they can show.
+# With fewer known-normal rows, no p-value can be below 3 %, and the user is told so.
 _FEW_NORMAL = 30
 
 
@@ -20,17 +20,14 @@ def column_notes(
 ) -> tuple[str, ...]:
     """Return sentences about few or dropped known-normal rows, and what columns lack.
 
-    Parameters
-    ----------
-    encoded : EncodedTables
-    n_normal : int
-        Number of known-normal rows before any was dropped.
-    ignored : collection of str
-        Columns that the user has asked to leave out.
+    Of `n_normal` known-normal rows, some may have been dropped; the user has asked to leave out
+    the columns `ignored`.
     """
     notes = [_missing(encoded), _left_out(encoded, ignored)]
     if n_dropped := n_normal - len(encoded.normal_positions):
-        notes.append(f"{n_dropped} of {n_normal} normal rows with missing values were dropped")
+        be = "was" if n_dropped == 1 else "were"
+        dropped = f"{n_dropped:,} of {n_normal:,} normal rows with missing values"
+        notes.append(f"{dropped} {be} dropped")
     n_left = len(encoded.normal_positions)
     if n_left < _FEW_NORMAL:
         notes.append(
@@ -41,18 +38,11 @@ def column_notes(
 
 
 def note_dropped(scores: NDArray[np.float64], n_marked: int = 0) -> tuple[str, ...]:
-    """Return a note on the rows of a batch that were dropped, if any was.
-
-    Parameters
-    ----------
-    scores : ndarray
-        NaN for rows that were dropped and for marked ones.
-    n_marked : int
-        How many rows are not searched as they are marked.
-    """
+    """Return a note on the rows that have no score because they were dropped, if any was."""
     n_dropped = int(np.count_nonzero(np.isnan(scores))) - n_marked
-    note = f"{n_dropped:,} of {len(scores):,} rows to search have missing values and were dropped"
-    return (note,) if n_dropped else ()
+    have, were = ("has", "was") if n_dropped == 1 else ("have", "were")
+    rows = f"{n_dropped:,} of {len(scores):,} rows to search"
+    return (f"{rows} {have} missing values and {were} dropped",) if n_dropped else ()
 
 
 def _missing(encoded: EncodedTables) -> str:

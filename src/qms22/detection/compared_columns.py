@@ -8,15 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
+from qms22.checks.sequences import time_order
 from qms22.decisions.curve import OutlierBound
-from qms22.decisions.moved_columns import MOST_COMPARED, ColumnPair, compare_columns
+from qms22.decisions.moved_columns import (
+    MOST_COMPARED,
+    ColumnPair,
+    compare_columns,
+    with_ordinary,
+)
 from qms22.decisions.verdict import Verdict, judge_batch
 from qms22.detection.aligning.calendar_columns import is_counter, says_when
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells, Columns, count_rows, part_of_rows, show_value
+from qms22.tables.columns.cells import (
+    Cells,
+    Columns,
+    count_rows,
+    part_of_rows,
+    show_value,
+    take_rows,
+)
 from qms22.tables.columns.kinds import Kind
 from qms22.tables.texts.words import number_text
 
+# That verdicts are right, as usual in statistics.
 CONFIDENCE = 0.95
 
 # What else a column can be says nothing about the rows: a later date, another name, other words.
@@ -31,25 +45,15 @@ def judge_tables(
     n_scored: int,
     bound: OutlierBound | None,
 ) -> Verdict:
-    """Judge a batch of a table; see `judge_batch`.
+    """Judge a batch of a table, by all drawn rows, also those with missing cells.
 
-    Parameters
-    ----------
-    encoder : TabularEncoder
-        Fitted to the known-normal rows.
-    normal, batch : mapping of str to Cells
-        All drawn rows as the encoder understands them, also those with missing cells.
-    ignore : collection of str
-        Columns that the user has asked to leave out.
-    n_scored : int
-        Rows of the batch with a score.
-    bound : OutlierBound or None
-        How many of them are outliers, by their scores and with `outlier_confidence`. Without it
-        only columns are compared.
+    `bound` is on the outliers among the `n_scored` rows with a score, with `outlier_confidence`.
+    Without it only columns are compared. Columns to `ignore` are those that the user has named.
     """
-    pairs = pair_columns(encoder, normal, batch, ignore)
+    pairs, drawn = pair_columns(encoder, normal, batch, ignore)
+    order = time_order(take_rows(normal, drawn))
     return judge_batch(
-        compare_columns(pairs),
+        with_ordinary(compare_columns(pairs), pairs, order, 1.0 - CONFIDENCE),
         n_scored,
         bound=bound,
         confidence=CONFIDENCE,
@@ -59,8 +63,8 @@ def judge_tables(
 
 def pair_columns(
     encoder: TabularEncoder, normal: Columns, batch: Columns, ignore: Collection[str]
-) -> list[ColumnPair]:
-    """Return the columns of two tables that can be compared.
+) -> tuple[list[ColumnPair], NDArray[np.intp]]:
+    """Return the columns of two tables that can be compared, and which normal rows are.
 
     Columns that the encoder left out as periods are among them: that they moved is worth knowing.
     Those that only say when a row was made are not: months, hours, and counters that rise from row
@@ -69,17 +73,18 @@ def pair_columns(
     kinds = {column.name: column.kind for column in encoder.columns_}
     names = [name for name in kinds if kinds[name] in _COMPARED and name not in ignore]
     rng = np.random.RandomState(0)
-    cells = []
-    for table in (normal, batch):
-        rows = draw_rows(count_rows(table), MOST_COMPARED, rng)
-        cells.append(part_of_rows({name: table[name] for name in names}, rows))
+    drawn = [draw_rows(count_rows(table), MOST_COMPARED, rng) for table in (normal, batch)]
+    cells = [
+        part_of_rows({name: table[name] for name in names}, rows)
+        for table, rows in zip((normal, batch), drawn, strict=True)
+    ]
     asked = encoder.kinds or {}
     pairs = (
         _pair(cells[0][name], cells[1][name])
         for name in names
         if name in asked or not _is_about_time(cells[0][name], cells[1][name], encoder.ignored_)
     )
-    return [pair for pair in pairs if pair is not None]
+    return [pair for pair in pairs if pair is not None], drawn[0]
 
 
 def _is_about_time(normal: Cells, batch: Cells, left_out: Collection[str]) -> bool:

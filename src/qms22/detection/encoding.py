@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.warn import warn_user
+from qms22.checks.surprise import NumberReference
 from qms22.detection.aligning.periods import find_periods
 from qms22.detection.marks.table_marks import MarkedRows
 from qms22.estimators.marks import Marks
@@ -26,23 +27,10 @@ from qms22.tables.columns.plans import NoColumnError
 
 
 class EncodedTables(NamedTuple):
-    """Two tables as matrices.
+    """The rows of two tables that are used: positions, matrices, and columns with their cells.
 
-    Parameters
-    ----------
-    encoder : TabularEncoder
-    normal_positions, positions : ndarray of int
-        Positions of the rows that are used in the tables that were given.
-    known, rows : ndarray
-        The normal rows and those of the batch, encoded.
-    marked : sequence of MarkedRows
-        Those that are used.
-    marks : Marks
-        These rows, encoded.
-    normal_cells, batch_cells : dict from str to Cells
-        All columns of the rows that are used, as the encoder understands them.
-    whole : tuple of dict from str to Cells
-        The same of all rows, also of those that are dropped.
+    `known` and `rows` are the normal rows and those of the batch, encoded, and `marks` the marked
+    ones. `whole` has the columns of both tables with all rows, also those that are dropped.
     """
 
     encoder: TabularEncoder
@@ -50,7 +38,6 @@ class EncodedTables(NamedTuple):
     positions: NDArray[np.intp]
     known: NDArray[np.float64]
     rows: NDArray[np.float64]
-    marked: Sequence[MarkedRows]
     marks: Marks
     normal_cells: dict[str, Cells]
     batch_cells: dict[str, Cells]
@@ -72,55 +59,49 @@ def encode_tables(
     rare level of the batch is as rare as one of the normal table. A column that only says when rows
     were made is left out; see `find_periods`.
 
-    Parameters
-    ----------
-    normal, batch : mapping of str to Cells
-        Their columns, as they are stored.
-    encoder : TabularEncoder
-        It has learned nothing yet, and says which columns to leave out, what others are, and what
-        to do with missing values.
-    marked : sequence of MarkedRows
-        Rows that are known to be anomalies or normal. The encoder does not learn from them, so that
-        marks never change what a column is: a level that only they have stays unseen.
-    names : tuple of str
-        The names of the two tables in messages.
-    is_whole : bool
-        Whether these are all rows of the batch. If not, a level that none of them has counts as a
-        rare one, where there are rare ones: else known-normal rows, which the encoder has seen,
-        would have an advantage over the other rows of the batch.
+    The encoder does not learn from `marked` rows, so that marks never change what a column is: a
+    level that only they have stays unseen. Unless the batch `is_whole`, a level that none of these
+    rows has counts as a rare one, where there are rare ones: else known-normal rows, which the
+    encoder has seen, would have an advantage over the other rows of the batch. `names` are those
+    of the two tables in messages.
     """
-    n_normal, n_batch = count_rows(normal), count_rows(batch)
-    places, positions = np.arange(n_normal), np.arange(n_batch)
+    n_normal = count_rows(normal)
     encoder, cells = _fit_both(encoder, normal, batch, names)
     if not is_whole:
         encoder.pool_unseen()
-    normal_cells = {name: each.part(slice(n_normal)) for name, each in cells.items()}
-    batch_cells = {name: each.part(slice(n_normal, None)) for name, each in cells.items()}
-    whole = normal_cells, batch_cells
-    with errors_named(names[0]):
-        if encoder.missing == "drop":
-            places = _complete_rows(encoder, normal_cells)
-            normal_cells = take_rows(normal_cells, places)
-        known = encoder.encode_cells(normal_cells)
-    with errors_named(names[1]):
-        if encoder.missing == "drop":
-            positions = _complete_rows(encoder, batch_cells)
-            batch_cells = take_rows(batch_cells, positions)
-        rows = encoder.encode_cells(batch_cells)
+    whole = (
+        {name: each.part(slice(n_normal)) for name, each in cells.items()},
+        {name: each.part(slice(n_normal, None)) for name, each in cells.items()},
+    )
+    places, normal_cells, known = _encode(encoder, whole[0], names[0])
+    positions, batch_cells, rows = _encode(encoder, whole[1], names[1])
     if periods := find_periods(encoder, normal_cells, batch_cells):
         encoder.leave_out(periods)
         known, rows = encoder.encode_cells(normal_cells), encoder.encode_cells(batch_cells)
+    _align_numbers(encoder, known, rows)
     return EncodedTables(
         encoder,
         places,
         positions,
         known,
         rows,
-        *_encode_marked(encoder, marked),
+        _encode_marked(encoder, marked),
         normal_cells,
         batch_cells,
         whole,
     )
+
+
+def _align_numbers(
+    encoder: TabularEncoder, known: NDArray[np.float64], rows: NDArray[np.float64]
+) -> None:
+    """Take from numbers of the batch, in place, what all of its rows have done."""
+    for column in encoder.columns_:
+        if column.kind == "numeric" and column.outputs:
+            at = column.outputs[0]
+            reference = NumberReference.learn(known[:, at])
+            if reference is not None:
+                rows[:, at] = reference.aligned(rows[:, at]).without_move(rows[:, at])
 
 
 def _fit_both(
@@ -152,25 +133,36 @@ def _fit_both(
         raise
 
 
-def _encode_marked(
-    encoder: TabularEncoder, marked: Sequence[MarkedRows]
-) -> tuple[list[MarkedRows], Marks]:
-    """Return the marked rows that are used, as tables and encoded."""
-    used = []
+def _encode(
+    encoder: TabularEncoder, cells: dict[str, Cells], name: str
+) -> tuple[NDArray[np.intp], dict[str, Cells], NDArray[np.float64]]:
+    """Return the rows that are used: positions, columns and matrix."""
+    rows = np.arange(count_rows(cells))
+    with errors_named(name):
+        if encoder.missing == "drop":
+            rows = encoder.usable_rows(cells)
+            if not len(rows):
+                raise ValueError("every row has missing values; impute them instead")
+            cells = take_rows(cells, rows)
+        return rows, cells, encoder.encode_cells(cells)
+
+
+def _encode_marked(encoder: TabularEncoder, marked: Sequence[MarkedRows]) -> Marks:
+    """Encode the marked rows that are used."""
+    are_anomalies = [np.empty(0, dtype=bool)]
     matrices = [np.empty((0, len(encoder.typical_row_)))]
     for name, table, is_anomaly in marked:
         with errors_named(name):
             usable, matrix = encoder.transform_part(table)
         if n_dropped := len(table) - len(usable):
             warn_user(
-                f"{name}: {n_dropped} of {len(table)} marked rows have missing values, and are not "
-                "learned from",
+                f"{name}: missing values in {n_dropped:,} of {len(table):,} marked rows, which are "
+                "not learned from",
             )
-        used.append(MarkedRows(name, table.iloc[usable], is_anomaly[usable]))
+        are_anomalies.append(is_anomaly[usable])
         matrices.append(matrix)
-    rows = np.concatenate(matrices)
-    are_anomalies = np.concatenate([np.empty(0, dtype=bool), *(part.is_anomaly for part in used)])
-    return used, Marks(rows[are_anomalies], rows[~are_anomalies])
+    rows, is_outlier = np.concatenate(matrices), np.concatenate(are_anomalies)
+    return Marks(rows[is_outlier], rows[~is_outlier])
 
 
 @contextmanager
@@ -181,11 +173,3 @@ def errors_named(table: str) -> Iterator[None]:
     except ValueError as error:
         error.args = (f"{table}: {error}",)
         raise
-
-
-def _complete_rows(encoder: TabularEncoder, cells: Columns) -> NDArray[np.intp]:
-    """Return the positions of the rows without missing values; raise ValueError if none is left."""
-    usable = encoder.usable_rows(cells)
-    if not len(usable):
-        raise ValueError("every row has missing values; impute them instead")
-    return usable

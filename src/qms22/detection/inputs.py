@@ -17,7 +17,6 @@ from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.rows import TableLike
 from qms22.detection.streaming import is_large, rows_to_draw
 from qms22.tables import Table, open_table
-from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.column_names import find_column
 from qms22.tables.columns.date_parts import split_part
 from qms22.tables.texts.words import list_some
@@ -31,11 +30,6 @@ class InputTables(NamedTuple):
     max_samples: int | None
     marks: TableMarks | None = None
     notes: tuple[str, ...] = ()
-
-    @property
-    def n_searched(self) -> int:
-        """Number of rows of the batch that are not marked as anomalies or as normal."""
-        return self.batch.n_rows - (0 if self.marks is None else len(self.marks.decided))
 
     @property
     def is_batch_whole(self) -> bool:
@@ -58,27 +52,22 @@ class InputTables(NamedTuple):
 
 def open_tables(normal: TableLike, batch: TableLike, max_samples: int | None) -> InputTables:
     """Open two tables; read them if they fit into memory, or limit the rows to learn from."""
-    tables = InputTables(
-        open_table(normal, name="the normal frame"),
-        open_table(batch, name="the batch"),
-        max_samples,
-    )
-    most_drawn = [table.most_drawn for table in tables[:2] if table.most_drawn is not None]
+    known = open_table(normal, name="the normal frame")
+    searched = open_table(batch, name="the batch")
+    most_drawn = [table.most_drawn for table in (known, searched) if table.most_drawn is not None]
     if max_samples is None and most_drawn:
-        tables = tables._replace(max_samples=min(most_drawn))
-    elif max_samples is None and is_large(*tables[:2]):
-        max_samples = rows_to_draw(len(tables.batch.names))
+        max_samples = min(most_drawn)
+    elif max_samples is None and is_large(known, searched):
+        max_samples = rows_to_draw(len(searched.names))
         warn_user(
-            f"{tables.normal.name} and {tables.batch.name} are too large to hold in memory, "
-            f"and are read part by part; at most {max_samples:,} rows of each are drawn to learn "
-            "from (max_samples)",
+            f"{known.name} and {searched.name} are too large to hold in memory, and are read part "
+            f"by part; at most {max_samples:,} rows of each are drawn to learn from (max_samples)",
         )
-        tables = tables._replace(max_samples=max_samples)
     elif max_samples is None:
-        tables = InputTables(tables.normal.load(), tables.batch.load(), None)
-    tables.batch.check()
-    tables.normal.check()
-    return tables
+        known, searched = known.load(), searched.load()
+    searched.check()
+    known.check()
+    return InputTables(known, searched, max_samples)
 
 
 def find_ignored(tables: InputTables, ignore: Sequence[str | int]) -> list[str]:
@@ -106,22 +95,10 @@ def find_ignored(tables: InputTables, ignore: Sequence[str | int]) -> list[str]:
 def align_tables(
     tables: InputTables, ignore: Sequence[str], kinds: Mapping[str, str] | None = None
 ) -> tuple[InputTables, list[str]]:
-    """Call the columns of the known-normal table as the batch does, and write values as it does.
+    """Rename the columns of the known-normal table to the batch's, and convert its values.
 
-    Parameters
-    ----------
-    tables : InputTables
-    ignore : sequence of str
-        Columns of the batch that are left out.
-    kinds : mapping of str to str, optional
-        What columns are, where the user has said so; such columns are not rewritten.
-
-    Returns
-    -------
-    tables : InputTables
-        With notes about both tables.
-    ignore : list of str
-        The columns to leave out: these, and those that only one of the tables has.
+    Columns of which the user has said the kind are not rewritten. Return the tables with notes,
+    and the columns to leave out: those to `ignore`, and those that only one of the tables has.
     """
     normal, batch = tables.normal, tables.batch
     aligned = align_table(normal, batch.names, batch.name, ignore)
@@ -135,25 +112,15 @@ def align_tables(
     return tables._replace(normal=normal, batch=batch, notes=tuple(notes)), ignored
 
 
-class DrawnRows(NamedTuple):
-    """Columns of some rows of two tables, as they were read, and positions of these rows there."""
+def draw(tables: InputTables, seed: int | None) -> list[NDArray[np.intp]]:
+    """Draw rows of both tables, or take all if there are few; return their positions.
 
-    normal: dict[str, Cells]
-    batch: dict[str, Cells]
-    normal_positions: NDArray[np.intp]
-    positions: NDArray[np.intp]
-
-
-def draw(tables: InputTables, seed: int | None) -> DrawnRows:
-    """Draw rows of two tables, or take all if there are few; leave out rows with a mark.
-
-    These are the known-normal rows marked as anomalies, and the rows of the batch that are marked
-    as anomalies or as normal.
+    Known-normal rows marked as anomalies are left out, and so are the rows of the batch that are
+    marked as anomalies or as normal.
     """
     rng = check_random_state(seed)
     places = [draw_rows(table.n_rows, tables.max_samples, rng) for table in tables[:2]]
     if tables.marks is not None:
         places[0] = np.setdiff1d(places[0], tables.marks.removed)
         places[1] = np.setdiff1d(places[1], tables.marks.decided)
-    normal, batch = tables.normal.columns(rows=places[0]), tables.batch.columns(rows=places[1])
-    return DrawnRows(normal, batch, *places)
+    return places

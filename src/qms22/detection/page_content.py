@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from qms22._runtime.chunks import spread_rows
+from qms22.detection.findings.finding import Finding
 from qms22.detection.marks.mark_table import MARK
 from qms22.detection.reasons.explaining import shower
 from qms22.detection.reasons.row_reasons import RowReason, cell_reasons
 from qms22.estimators.ensemble import QMS22Ensemble
-from qms22.report import PageContent, PageReason
-from qms22.report.content import NAME, PageFinding
+from qms22.report.content import NAME, PageContent
 from qms22.tables.columns.cells import Columns, part_of_rows
 from qms22.tables.sources.notes import join_notes
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from qms22.detection.history.history_file import HistoryEntry
     from qms22.detection.result import Detection
 
 # A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
@@ -33,23 +34,12 @@ _MOST_NORMAL = 20_000
 def page_content(
     found: Detection, title: str, truth: ArrayLike | None, facts: Mapping[str, str]
 ) -> PageContent:
-    """Return what the page of a detection shows.
-
-    Parameters
-    ----------
-    found : Detection
-    title : str
-    truth : array-like of bool of shape (n_rows,), optional
-        Which rows are outliers.
-    facts : mapping of str to str
-        How the result was made.
-    """
+    """Return what the page of a detection shows; see `Detection.report`."""
     if truth is not None:
         _check_truth(np.asarray(truth), found.scores.shape)
     ranking = found.ranking
     kept = ranking[: max(MOST_ROWS_ON_PAGE, found.n_flagged)]
     rows = found.source.take(kept)
-    encoder = found.encoder
     results, columns = found.beside(rows, kept, np.arange(1, len(kept) + 1))
     names = _shown_names(rows, columns, found.id)
     cells, normal_cells = _columns(found, kept)
@@ -66,7 +56,7 @@ def page_content(
         is_rate=found.fdr is not None,
         curve=None if found.comparison is None else found.comparison.curve,
         truth=None if truth is None else np.asarray(truth, dtype=bool)[ranking],
-        columns=encoder.describe(),
+        columns=found.encoder.describe(),
         facts=facts,
         verdict=found.verdict,
         answer=found.answer,
@@ -77,7 +67,7 @@ def page_content(
         marked=_marked(found),
         normal_scores=_normal_scores(found, normal_cells),
         findings=_findings(found, kept, names),
-        history=[_batch(entry) for entry in found.history],
+        history=found.history,
     )
 
 
@@ -97,9 +87,7 @@ def _columns(found: Detection, kept: NDArray[np.intp]) -> tuple[Columns, Columns
 
     These are all, or some from everywhere.
     """
-    normal = np.arange(found.n_normal)
-    if found.n_normal > _MOST_NORMAL:
-        normal = np.linspace(0, found.n_normal - 1, _MOST_NORMAL).astype(np.intp)
+    normal = spread_rows(found.n_normal, _MOST_NORMAL)
     if found.normal_positions is not None:
         normal = found.normal_positions[normal]
     if found.columns is not None:
@@ -118,7 +106,7 @@ def _shown_names(rows: pd.DataFrame, columns: pd.DataFrame, id_name: str | None)
 
 def _reasons(
     found: Detection, kept: NDArray[np.intp], cells: Columns, names: dict[str, str]
-) -> list[list[PageReason] | None]:
+) -> list[list[RowReason] | None]:
     """Return the reasons of all rows of the page, with the names that columns have there.
 
     Rows that were not explained have at least what is odd about their single cells.
@@ -130,42 +118,25 @@ def _reasons(
     for rank in np.flatnonzero(np.isin(kept, list(found.reasons))).tolist():
         reasons[rank] = found.reasons[int(kept[rank])]
     return [
-        None
-        if row is None
-        else [
-            PageReason(tuple(names.get(name, name) for name in each.columns), *each[1:])
-            for each in row
-        ]
+        row and [each._replace(columns=_renamed(each.columns, names)) for each in row]
         for row in reasons
     ]
 
 
-def _findings(found: Detection, kept: NDArray[np.intp], names: dict[str, str]) -> list[PageFinding]:
+def _findings(found: Detection, kept: NDArray[np.intp], names: dict[str, str]) -> list[Finding]:
     """Return the findings, with the ranks of their rows and the names that columns have there."""
-    ranks = {row: rank for rank, row in enumerate(kept.tolist())}
     return [
-        PageFinding(
-            each.name,
-            sorted(ranks[row] for row in each.rows.tolist()),
-            tuple(names.get(name, name) for name in each.columns),
-            each.normal_share,
-            each.p_value,
-            each.fewest_outliers,
+        replace(
+            each,
+            rows=np.flatnonzero(np.isin(kept, each.rows)),
+            columns=_renamed(each.columns, names),
         )
         for each in found.findings
     ]
 
 
-def _batch(entry: HistoryEntry) -> dict[str, Any]:
-    """Return a batch of the history for the strip."""
-    return {
-        "when": entry.time,
-        "batch": entry.batch,
-        "decision": entry.decision,
-        "n_rows": entry.n_rows,
-        "n_flagged": entry.n_flagged,
-        "moved": [name for name, _ in entry.moved],
-    }
+def _renamed(columns: tuple[str, ...], names: dict[str, str]) -> tuple[str, ...]:
+    return tuple(names.get(name, name) for name in columns)
 
 
 def _marked(found: Detection) -> pd.DataFrame | None:
@@ -182,9 +153,8 @@ def _marked(found: Detection) -> pd.DataFrame | None:
 def _normal_scores(found: Detection, cells: Columns) -> NDArray[np.float64] | None:
     """Return the scores of known-normal rows as if they were not learned from, if it is quick."""
     detector, checks = found.detector, found.checks
-    if checks is None or not isinstance(detector, QMS22Ensemble) or not cells:
-        return None
-    if found.n_normal > _MOST_NORMAL:
+    is_quick = bool(cells) and found.n_normal <= _MOST_NORMAL
+    if checks is None or not isinstance(detector, QMS22Ensemble) or not is_quick:
         return None
     of_checks = checks.scores(checks.surprises(checks.read(cells)))
     return detector.score_normals() + checks.weight * of_checks
@@ -194,4 +164,4 @@ def _rule(found: Detection) -> str:
     """Return by what rule rows were flagged."""
     if found.fdr is not None:
         return f"a false discovery rate of {found.fdr:g}"
-    return "the model" if found.normal_table is None else f"the top {found.n_flagged}"
+    return "the model" if found.normal_table is None else f"the top {found.n_flagged:,}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,21 +24,14 @@ from qms22.tables.texts.words import list_some, number_text
 if TYPE_CHECKING:
     import pandas as pd
 
-# Rows of accepted batches to learn from; of more the newest batches count.
+# Rows of accepted batches to learn from, all of them in memory; of more the newest batches count.
 MOST_ACCEPTED = 1_000_000
 
 
 class PastBatches:
-    """What a search takes from a history and adds to it.
+    """What a search takes from a history file and adds to it.
 
-    Parameters
-    ----------
-    path : str or Path
-        The history file.
-    tables : InputTables
-        The tables of the search; columns of both have the same names.
-    ignore : collection of str
-        Columns that are not used.
+    Columns of both tables have the same names; those to `ignore` are not used.
     """
 
     def __init__(self, path: str | Path, tables: InputTables, ignore: Collection[str]) -> None:
@@ -61,11 +55,12 @@ class PastBatches:
         notes = list(tables.notes)
         if other := [str(number) for number in accepted if number not in usable]:
             notes.append(f"accepted batches that lack columns are left out: {list_some(other)}")
-        if chosen := list(_newest(usable)):
+        if chosen := _newest(usable):
             n_rows = sum(len(rows) for rows in chosen)
-            batches = f"{len(chosen)} accepted {'batch' if len(chosen) == 1 else 'batches'}"
-            of = f", the newest of {len(usable)}" if len(chosen) < len(usable) else ""
-            notes.append(f"known-normal: {normal.title} + {batches} ({n_rows:,} rows){of}")
+            batches = f"{len(chosen):,} accepted {'batch' if len(chosen) == 1 else 'batches'}"
+            size = f"{n_rows:,} {'row' if n_rows == 1 else 'rows'}"
+            of = f", the newest of {len(usable):,}" if len(chosen) < len(usable) else ""
+            notes.append(f"known-normal: {normal.title} + {batches} ({size}){of}")
             normal = FrameTable(_join(normal.load().read(), chosen), normal.name)
         return tables._replace(normal=normal, notes=tuple(notes))
 
@@ -122,14 +117,11 @@ def reason_to_refuse(found: Detection) -> str:
     return ""
 
 
-def _newest(accepted: dict[int, pd.DataFrame]) -> Iterator[pd.DataFrame]:
-    """Yield the newest batches, the newest first, that have no more than `MOST_ACCEPTED` rows."""
-    n_left = MOST_ACCEPTED
-    for number in sorted(accepted, reverse=True):
-        n_left -= len(accepted[number])
-        if n_left < 0:
-            return
-        yield accepted[number]
+def _newest(accepted: dict[int, pd.DataFrame]) -> list[pd.DataFrame]:
+    """Return the newest batches, newest first, that have at most `MOST_ACCEPTED` rows in all."""
+    newest = [accepted[number] for number in sorted(accepted, reverse=True)]
+    n_rows = accumulate(map(len, newest))
+    return [rows for rows, total in zip(newest, n_rows, strict=True) if total <= MOST_ACCEPTED]
 
 
 def _join(normal: pd.DataFrame, accepted: list[pd.DataFrame]) -> pd.DataFrame:

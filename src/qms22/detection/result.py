@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qms22 import __version__
 from qms22._runtime.validation import check_count
 from qms22.checks import OddCells, TableChecks
 from qms22.decisions.verdict import Verdict
@@ -22,13 +21,12 @@ from qms22.detection.history.history_file import HistoryEntry
 from qms22.detection.marks.normal_rows import rows_to_check
 from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.reasons.row_reasons import RowReason
-from qms22.detection.result_columns import shown_ranks, without_clashes
+from qms22.detection.result_columns import without_clashes
 from qms22.detection.result_files import write_tables
-from qms22.detection.result_text import flags_text, notebook_text, remark
+from qms22.detection.result_table import in_file_order, results_of, summary_of
+from qms22.detection.result_text import facts_of, flags_text, notebook_text, remark_of
 from qms22.detection.search_options import preset_of
-from qms22.detection.streaming import rows_per_chunk
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.decisions import why_none
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.models import save_model
 from qms22.tables import Table, TabularEncoder
@@ -38,6 +36,7 @@ from qms22.tables.databases.database_place import DatabasePlace, find_database
 if TYPE_CHECKING:
     import pandas as pd
 
+# As many rows as a terminal shows at least.
 _ROWS_IN_NOTEBOOK = 10
 
 
@@ -155,7 +154,8 @@ class Detection:
     @property
     def top(self) -> NDArray[np.intp]:
         """Positions of the flagged rows, most suspicious first."""
-        return self.ranking[: self.n_flagged]
+        rows = np.flatnonzero(self.flagged)
+        return rows[np.argsort(-self.scores[rows], kind="stable")]
 
     @property
     def n_flagged(self) -> int:
@@ -171,16 +171,7 @@ class Detection:
     @property
     def remark(self) -> str:
         """What to know about the flagged rows, or why there are none; may be empty."""
-        if self.n_flagged:
-            return remark(self.verdict, self.fdr, is_drift_scored=self.is_drift_scored)
-        if self.fdr is None or self.comparison is None:
-            return ""
-        why = why_none(self.n_scored, self.comparison.ruler.n_known, self.fdr)
-        if why is None:
-            return ""
-        # That no row is flagged, `answer` says.
-        words = why.removeprefix("no row is flagged: ")
-        return f"{words[0].upper()}{words[1:]}."
+        return remark_of(self)
 
     @property
     def p_values(self) -> NDArray[np.float64] | None:
@@ -202,18 +193,9 @@ class Detection:
                 "a saved model and the preset 'paper' have no bound on false discoveries; use "
                 "detect with the preset 'recommended'"
             )
-        if k is None:
-            k = self.n_flagged
+        k = self.n_flagged if k is None else k
         check_count("k", k, least=0)
         return int(self.comparison.curve.of_first(np.array([k]))[0])
-
-    def _false_at_ranks(self, ranks: NDArray[np.intp]) -> pd.arrays.IntegerArray:
-        """Return the bounds down to some ranks; missing for rows without one."""
-        import pandas as pd
-
-        assert self.comparison is not None
-        most = self.comparison.curve.of_first(ranks)
-        return pd.arrays.IntegerArray(most, ranks == 0)
 
     @property
     def is_drift_scored(self) -> bool:
@@ -281,38 +263,20 @@ class Detection:
             "_" appended. Rows marked as anomalies or as normal come last, without a rank. Dropped
             rows are not in the table. The index is that of the batch.
         """
-        if only_flagged:
-            rows, ranks = self._ranked_flagged()
-        else:
-            rows = np.concatenate([self.ranking, self._marked])
-            ranks = np.concatenate([np.arange(1, self.n_scored + 1), np.zeros_like(self._marked)])
-        return self._with_results(self.source.take(rows), rows, ranks)
+        import pandas as pd
+
+        rows = self.top if only_flagged else np.append(self.ranking, self._marked)
+        ranks = np.arange(1, len(rows) + 1)
+        ranks[self.n_scored :] = 0
+        return pd.concat(self.beside(self.source.take(rows), rows, ranks), axis=1)
 
     def tables(self) -> Iterator[pd.DataFrame]:
-        """Yield what `table` returns, in parts if the batch is not in memory.
+        """Iterate over what `table` returns, in parts if the batch is not in memory.
 
-        Yields
-        ------
-        DataFrame
-            The whole table, or its rows in the order of the file, chunk by chunk. The latter takes
-            about twenty bytes of memory per row, besides the scores.
+        The parts have the rows in the order of the file. They take about twenty bytes of memory
+        per row, besides the scores.
         """
-        if self.source.is_loaded:
-            yield self.table()
-            return
-        ranking = self.ranking
-        ranks = np.zeros(len(self.scores), dtype=np.uint32)
-        ranks[ranking] = np.arange(1, len(ranking) + 1, dtype=np.uint32)
-        del ranking
-        marked = self._marked
-        first = 0
-        n_rows = rows_per_chunk(len(self.source.names))
-        for chunk in self.source.chunks(n_rows=n_rows, exact=True):
-            rows = np.arange(first, first + len(chunk))
-            first += len(chunk)
-            is_listed = (ranks[rows] > 0) | np.isin(rows, marked)
-            rows = rows[is_listed]
-            yield self._with_results(chunk[is_listed], rows, ranks[rows].astype(np.intp))
+        return iter([self.table()]) if self.source.is_loaded else in_file_order(self)
 
     def write(
         self, path: str | PathLike[str] | DatabasePlace, *, only_flagged: bool = False
@@ -347,33 +311,11 @@ class Detection:
 
     def summary(self) -> pd.DataFrame:
         """Return the flagged rows without the columns of the batch, except `id`."""
-        return self._summary(*self._ranked_flagged())
-
-    def _summary(self, rows: NDArray[np.intp], ranks: NDArray[np.intp]) -> pd.DataFrame:
-        import pandas as pd
-
-        names = pd.DataFrame(index=rows)
-        if self.id is not None:
-            names = self.source.take(rows, [self.id])
-        return self._with_results(names, rows, ranks)
+        return summary_of(self, self.top)
 
     def facts(self) -> dict[str, str]:
         """Return how the result was made, in words."""
-        parameters = self.detector.get_params()
-        names = ("n_splits", "n_members", "n_components", "max_iter", "scaling", "n_restarts")
-        facts = {} if self.normal_table is None else {"known-normal rows": str(self.n_normal)}
-        facts["rows of the batch"] = str(self.n_scored)
-        if 0 < self.n_drawn < self.n_scored:
-            facts["of these learned from"] = str(self.n_drawn)
-        if self.marks is not None:
-            facts["marks"] = str(self.marks)
-        if self.verdict is not None:
-            facts["verdict"] = str(self.verdict)
-        facts["detector"] = type(self.detector).__name__
-        facts["settings"] = ", ".join(f"{n} {parameters[n]}" for n in names if n in parameters)
-        if self.fdr is not None:
-            facts["false discovery rate"] = f"{self.fdr:g}"
-        return {**facts, "seed": str(parameters["random_state"]), "qms22": __version__}
+        return facts_of(self)
 
     def report(
         self,
@@ -409,56 +351,22 @@ class Detection:
         if Path(path).suffix.lower() not in (".html", ".htm"):
             # The path of a table, given by mistake, must not lose the table.
             raise ValueError(f"a report is an .html file; got {str(path)!r}")
-        # Imported here: it needs jinja2, which is optional.
+        # Imported here: jinja2 takes time, and not every run writes a page.
         from qms22.detection.page_content import page_content
-        from qms22.report import write_page
+        from qms22.report.page import write_page
 
         title = title or f"Suspicious rows of {self.source.title}"
         content = page_content(self, title, truth, {**(facts or {}), **self.facts()})
         return write_page(Path(path), content)
-
-    def _ranked_flagged(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return the positions of the flagged rows in order of rank, and their ranks."""
-        flagged = np.flatnonzero(self.flagged)
-        flagged = flagged[np.argsort(-self.scores[flagged], kind="stable")]
-        return flagged, np.arange(1, len(flagged) + 1)
-
-    def _with_results(
-        self, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]
-    ) -> pd.DataFrame:
-        """Return results and columns of some rows of the batch side by side."""
-        import pandas as pd
-
-        return pd.concat(self.beside(table, rows, ranks), axis=1)
 
     def beside(
         self, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]
     ) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the results of some rows, and their columns with names that do not clash.
 
-        Parameters
-        ----------
-        table : DataFrame
-            The rows.
-        rows, ranks : ndarray of int
-            Their positions and ranks; rank 0 stands for none.
+        The rows are given by their columns, positions and ranks; rank 0 stands for none.
         """
-        reasons = np.full(len(rows), "", dtype=object)
-        for at in np.flatnonzero(np.isin(rows, list(self.reasons))):
-            reasons[at] = "; ".join(map(str, self.reasons[int(rows[at])]))
-        results: dict[str, Any] = {
-            "rank": shown_ranks(ranks),
-            "row": rows,
-            "score": self.scores[rows],
-            "flagged": self.flagged[rows],
-            "reasons": reasons,
-        }
-        if self.comparison is not None:
-            results["p_value"] = self.comparison.p_values[rows]
-            results["false_at_most"] = self._false_at_ranks(ranks)
-        if self.marks is not None:
-            results["mark"] = self.marks.words(rows)
-        return without_clashes(results, table, self.source.names, self.id)
+        return without_clashes(results_of(self, rows, ranks), table, self.source.names, self.id)
 
     def __repr__(self) -> str:
         rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"
@@ -471,10 +379,8 @@ class Detection:
 
     def _repr_html_(self) -> str:
         """Return the first flagged rows for a notebook, or the first rows if none is flagged."""
-        rows, ranks = (each[:_ROWS_IN_NOTEBOOK] for each in self._ranked_flagged())
         title = repr(self)
-        if not len(rows):
-            rows = self.ranking[:_ROWS_IN_NOTEBOOK]
-            ranks = np.arange(1, len(rows) + 1)
+        if not self.n_flagged:
             title += ". These rows are the most suspicious, but not certain to be anomalies."
-        return notebook_text(title, self._summary(rows, ranks).drop(columns="flagged"))
+        rows = (self.top if self.n_flagged else self.ranking)[:_ROWS_IN_NOTEBOOK]
+        return notebook_text(title, summary_of(self, rows).drop(columns="flagged"))

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 MOST_SHEET_ROWS = (1 << 20) - 1
 _MOST_SHEET_COLUMNS = 1 << 14
 _MOST_CHARACTERS = (1 << 15) - 1
-# Whole numbers up to this size are exact in Excel.
+# Whole numbers up to this size are exact in Excel, and its dates begin with this year.
 _EXACT = 1 << 53
 _FIRST_YEAR = 1900
-# Cells whose length is looked at, the widest column in characters, and the width of the button with
-# which a column is filtered.
+# Cells of a column whose length is looked at, the widest column in characters (a line of text), and
+# the width of the button with which a column is filtered.
 _MOST_MEASURED = 1000
 _WIDEST_COLUMN = 80
 _FILTER_BUTTON = 3

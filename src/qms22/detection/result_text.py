@@ -5,26 +5,35 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from qms22 import __version__
 from qms22._runtime.visible_text import visible
-from qms22.decisions.verdict import Verdict
+from qms22.estimators.decisions import why_none
 from qms22.tables.texts.words import number_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from qms22.detection.result import Detection
 
-def remark(verdict: Verdict | None, fdr: float | None, *, is_drift_scored: bool) -> str:
-    """Say what a verdict means for the flagged rows; may be empty."""
-    if verdict is None:
-        return ""
-    if verdict.decision == "drift" and not is_drift_scored:
+
+def remark_of(found: Detection) -> str:
+    """Return what to know about the flagged rows, or why there are none; may be empty."""
+    decision = None if found.verdict is None else found.verdict.decision
+    if not found.n_flagged:
+        if found.fdr is None or found.comparison is None:
+            return ""
+        why = why_none(found.n_scored, found.comparison.ruler.n_known, found.fdr) or ""
+        # That no row is flagged, `answer` says.
+        words = why.removeprefix("no row is flagged: ")
+        return f"{words[:1].upper()}{words[1:]}." if words else ""
+    if decision == "drift" and not found.is_drift_scored:
         return "The columns that moved were left out, so the flags do not depend on them."
-    if verdict.decision == "drift":
+    if decision == "drift":
         return (
             "The rows may be flagged only because the batch has drifted; follow the advice before "
             "you look at them."
         )
-    if verdict.decision == "fine" and fdr is not None:
+    if decision == "fine" and found.fdr is not None:
         return (
             "The evidence of the flagged rows is too weak for an alarm: they are worth a look, but "
             "may all be normal."
@@ -32,15 +41,27 @@ def remark(verdict: Verdict | None, fdr: float | None, *, is_drift_scored: bool)
     return ""
 
 
-def summary_text(column: str, cell: object) -> str:
-    """Return a cell of a summary as text: results are rounded, names of rows are not."""
-    if not isinstance(cell, float):
-        return str(cell)
-    return f"{cell:.4g}" if column in ("score", "p_value") else number_text(cell)
+def facts_of(found: Detection) -> dict[str, str]:
+    """Return how a result was made, in words."""
+    parameters = found.detector.get_params()
+    names = ("n_splits", "n_members", "n_components", "max_iter", "scaling", "n_restarts")
+    facts = {} if found.normal_table is None else {"known-normal rows": f"{found.n_normal:,}"}
+    facts["rows of the batch"] = f"{found.n_scored:,}"
+    if 0 < found.n_drawn < found.n_scored:
+        facts["of these learned from"] = f"{found.n_drawn:,}"
+    if found.marks is not None:
+        facts["marks"] = str(found.marks)
+    if found.verdict is not None:
+        facts["verdict"] = str(found.verdict)
+    facts["detector"] = type(found.detector).__name__
+    facts["settings"] = ", ".join(f"{n} {parameters[n]}" for n in names if n in parameters)
+    if found.fdr is not None:
+        facts["false discovery rate"] = f"{found.fdr:g}"
+    return {**facts, "seed": str(parameters["random_state"]), "qms22": __version__}
 
 
 def flags_text(n_flagged: int, n_rows: int, fdr: float | None, n_false: int | None) -> str:
-    """Say how many rows are flagged, and how many of them are normal at most.
+    """Return how many rows are flagged, and how many of them are normal at most.
 
     >>> flags_text(22, 300, None, 2)
     '22 of 300 rows are flagged; at most 2 of them are normal (90 % sure).'
@@ -49,27 +70,28 @@ def flags_text(n_flagged: int, n_rows: int, fdr: float | None, n_false: int | No
     """
     rate = "" if fdr is None else f" (false discovery rate {fdr:g})"
     are = "is" if n_flagged <= 1 else "are"
-    flagged = f"{n_flagged:,}" if n_flagged else "None"
-    words = f"{flagged} of {n_rows:,} rows {are} flagged{rate}"
+    rows = "row" if n_rows == 1 else "rows"
+    words = f"{f'{n_flagged:,}' if n_flagged else 'None'} of {n_rows:,} {rows} {are} flagged{rate}"
     if not n_flagged or n_false is None:
         return f"{words}."
-    return f"{words}; {_false_text(n_flagged, n_false)}."
-
-
-def _false_text(n_flagged: int, n_false: int) -> str:
-    """Say how many of the flagged rows are normal at most."""
     if n_false == n_flagged:
-        return "it may be normal" if n_flagged == 1 else "all of them may be normal"
+        return f"{words}; {'it' if n_flagged == 1 else 'all of them'} may be normal."
+    false = f"at most {n_false:,} of them {'is' if n_false == 1 else 'are'}"
     if not n_false:
-        return f"{'it is not' if n_flagged == 1 else 'none of them is'} normal (90 % sure)"
-    return f"at most {n_false:,} of them {'is' if n_false == 1 else 'are'} normal (90 % sure)"
+        false = "it is not" if n_flagged == 1 else "none of them is"
+    return f"{words}; {false} normal (90 % sure)."
 
 
 def notebook_text(title: str, shown: pd.DataFrame) -> str:
-    """Return a table for a notebook; text of the table stays text."""
+    """Return a table for a notebook, results rounded; text of the table stays text."""
+
+    def text_of(column: str, cell: object) -> str:
+        if not isinstance(cell, float):
+            return str(cell)
+        return f"{cell:.4g}" if column in ("score", "p_value") else number_text(cell)
 
     def row(cells: Any, tag: str) -> str:
-        texts = map(summary_text, shown.columns, cells)
+        texts = map(text_of, shown.columns, cells)
         return "".join(f"<{tag}>{escape(visible(text))}</{tag}>" for text in texts)
 
     head = row(shown.columns, "th")

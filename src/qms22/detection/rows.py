@@ -17,6 +17,7 @@ from qms22.tables.texts.words import list_some
 # A file, an open table, or a data frame of any library.
 TableLike: TypeAlias = "str | Path | Table | Any"
 
+# Scores that are sorted at a time: half a MiB.
 _RANKED_AT_ONCE = 1 << 16
 
 
@@ -24,12 +25,13 @@ def check_id(source: Table, id: str | int | None) -> str | None:  # noqa: A002
     """Return the name of the column `id`; raise ValueError if there is none."""
     if not isinstance(id, Hashable):
         raise ValueError(f"id must be the name of one column; got {id!r}")
-    if id is None or (name := find_column(str(id), source.names)) is not None:
-        return None if id is None else name
-    there = list_some([repr(name) for name in source.names])
-    raise ValueError(
-        f"{source.name} has no column {id!r} for the names of rows; its columns are {there}"
-    )
+    name = None if id is None else find_column(str(id), source.names)
+    if id is not None and name is None:
+        there = list_some([repr(name) for name in source.names])
+        raise ValueError(
+            f"{source.name} has no column {id!r} for the names of rows; its columns are {there}"
+        )
+    return name
 
 
 def note_repeated(source: Table, id_name: str | None) -> list[str]:
@@ -43,12 +45,10 @@ def note_repeated(source: Table, id_name: str | None) -> list[str]:
     names = column[column.duplicated()].unique()
     if not len(names):
         return []
-    names_occur = "1 name occurs" if len(names) == 1 else f"{len(names)} names occur"
-    note = (
-        f"column {id_name!r}: {names_occur} more than once, such as {names[0]!r}; marks of such "
-        "rows need another column that tells them apart"
-    )
-    return [note]
+    names_occur = "1 name occurs" if len(names) == 1 else f"{len(names):,} names occur"
+    remedy = "marks of such rows need another column that tells them apart"
+    repeated = f"{names_occur} more than once, such as {names[0]!r}"
+    return [f"column {id_name!r}: {repeated}; {remedy}"]
 
 
 def count_scored(scores: NDArray[np.float64]) -> int:

@@ -30,14 +30,7 @@ from qms22.detection.column_notes import column_notes, note_dropped
 from qms22.detection.compared_columns import CONFIDENCE, judge_tables
 from qms22.detection.comparison import Comparison
 from qms22.detection.encoding import EncodedTables, encode_tables
-from qms22.detection.inputs import (
-    DrawnRows,
-    InputTables,
-    align_tables,
-    draw,
-    find_ignored,
-    open_tables,
-)
+from qms22.detection.inputs import InputTables, align_tables, draw, find_ignored, open_tables
 from qms22.detection.marks.table_marks import read_marks
 from qms22.detection.past_batches import PastBatches
 from qms22.detection.reasons.explaining import explain_batch, group_rows, rows_to_explain
@@ -56,12 +49,11 @@ from qms22.detection.search_options import SearchOptions
 from qms22.detection.streaming import score_rows
 from qms22.estimators.thresholds import threshold
 
-# How many rows the preset of the paper flags, which has no p-values.
-DEFAULT_TOP = 50
-
-DEFAULT_FDR = 0.1
-
-# A false discovery rate may flag few rows or none; at least this many are explained.
+# How many rows the preset of the paper flags, which has no p-values: a round number.
+_DEFAULT_TOP = 50
+# One false alarm in ten flagged rows: a usual level.
+_DEFAULT_FDR = 0.1
+# A false discovery rate may flag few rows or none; as many are explained as a terminal shows.
 _LEAST_EXPLAINED = 10
 
 
@@ -154,7 +146,7 @@ def detect(
     their levels and their usual values come from the drawn normal rows.
     """
     if k is None and fdr is None and preset != "paper":
-        fdr = DEFAULT_FDR
+        fdr = _DEFAULT_FDR
     options = SearchOptions(
         fdr=fdr,
         k=k,
@@ -175,14 +167,24 @@ def detect(
     id_name = check_id(tables.batch, id)
     ignored = [*find_ignored(tables, ignore), *([] if id_name is None else [id_name])]
     tables, ignored = align_tables(tables, ignored, kinds)
-    options = replace(options, id=id_name, ignore=tuple(ignored))
-    past = None if history is None else PastBatches(history, tables, ignored)
-    tables = tables if past is None else past.tables
+    return _detect(tables, marks, replace(options, id=id_name, ignore=tuple(ignored)))
+
+
+def _detect(
+    tables: InputTables,
+    marks: TableLike | Sequence[TableLike] | None,
+    options: SearchOptions,
+) -> Detection:
+    """Search aligned tables, with marks and a history if there are any."""
+    past = None
+    if options.history is not None:
+        past = PastBatches(options.history, tables, options.ignored)
+        tables = past.tables
     if marks is not None:
-        found_marks = read_marks(marks, *tables[:2], id_name, ignored)
+        found_marks = read_marks(marks, *tables[:2], options.id, options.ignored)
         tables = tables._replace(marks=found_marks)
     found = _search(tables, options)
-    if fdr is not None and found.is_drift_scored and found.n_flagged:
+    if options.fdr is not None and found.is_drift_scored and found.n_flagged:
         warn_user(found.remark)
     return found if past is None else past.remember(found, options)
 
@@ -192,7 +194,7 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
     seed = options.seed or 0
     drawn = draw(tables, options.seed)
     encoded = _encode_drawn(tables, drawn, options)
-    notes = column_notes(encoded, len(drawn.normal_positions), options.ignored)
+    notes = column_notes(encoded, len(drawn[0]), options.ignored)
     if tables.max_samples is None:
         notes = (*notes, *note_repeated(tables.batch, options.id))
     tables = tables._replace(notes=(*tables.notes, *notes))
@@ -209,7 +211,7 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
     begin_stage("comparing with known-normal rows")
     of_drawn = scores[encoded.positions]
     ruler = measure_normal(scorer, encoded, learned, of_drawn, n_scored, seed)
-    comparison = None if ruler is None else Comparison.of(ruler, scores)
+    comparison = None if ruler is None else Comparison.of(ruler.aligned(scores), scores)
     flagged = _flag(comparison, scores, options)
     bound = None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE))
     verdict = judge_tables(encoded.encoder, *encoded.whole, options.ignored, n_scored, bound)
@@ -217,6 +219,7 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
     n_flagged = int(np.count_nonzero(flagged))
     first = most_suspicious(scores, min(n_flagged + 1, n_scored))
     scorer.checks.threshold = threshold(scores[first], n_flagged)
+    n_marked = 0 if tables.marks is None else len(tables.marks.decided)
     explained = flagged | flag_top(scores, 0 if options.fdr is None else _LEAST_EXPLAINED)
     reasons = explain_batch(tables, encoded, scorer, rows_to_explain(scores, explained))
     return Detection(
@@ -238,7 +241,7 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
         odd=odd,
         columns=encoded.whole if tables.are_whole and tables.marks is None else None,
         findings=group_rows(encoded, scorer, flagged, reasons, comparison),
-        notes=(*tables.notes, *note_dropped(scores, tables.batch.n_rows - tables.n_searched)),
+        notes=(*tables.notes, *note_dropped(scores, n_marked)),
     )
 
 
@@ -247,29 +250,31 @@ def _flag(
 ) -> NDArray[np.bool_]:
     """Flag the first rows: so many, or as many as a false discovery rate allows."""
     if options.fdr is None or comparison is None:
-        return flag_top(scores, DEFAULT_TOP if options.k is None else options.k)
+        return flag_top(scores, _DEFAULT_TOP if options.k is None else options.k)
     return comparison.flag(options.fdr)
 
 
-def _encode_drawn(tables: InputTables, drawn: DrawnRows, options: SearchOptions) -> EncodedTables:
+def _encode_drawn(
+    tables: InputTables, drawn: Sequence[NDArray[np.intp]], options: SearchOptions
+) -> EncodedTables:
     """Encode the rows that were drawn."""
     begin_stage("reading the columns")
     names = tables.normal.name, tables.batch.name
     if names[0] == names[1]:
         names = f"{names[0]} (normal)", f"{names[1]} (unlabeled)"
     marked = [] if tables.marks is None else tables.marks.parts(tables.normal, tables.batch)
+    columns = tables.normal.columns(rows=drawn[0]), tables.batch.columns(rows=drawn[1])
     try:
         encoded = encode_tables(
-            drawn.normal,
-            drawn.batch,
+            *columns,
             options.new_encoder(),
             marked=marked,
             names=names,
             is_whole=tables.is_batch_whole,
         )
         return encoded._replace(
-            normal_positions=drawn.normal_positions[encoded.normal_positions],
-            positions=drawn.positions[encoded.positions],
+            normal_positions=drawn[0][encoded.normal_positions],
+            positions=drawn[1][encoded.positions],
         )
     except ValueError as error:
         if tables.are_whole:

@@ -12,7 +12,7 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.lazy_rows import LazyRows, SelectedRows
 from qms22.checks import OddCells, OwnOddness, TableChecks
-from qms22.checks.joint import row_hashes
+from qms22.checks.copies import row_hashes
 from qms22.decisions.ruler import Ruler
 from qms22.detection.encoding import EncodedTables
 from qms22.estimators.base import for_workers
@@ -132,8 +132,7 @@ def learn_checks(
         Whether rows of the batch will be read in parts; see `TableChecks.read`.
     """
     checks = TableChecks(encoded.encoder)
-    normal = checks.read(encoded.normal_cells, is_part=is_part)
-    own = checks.learn(normal, seed)
+    normal, own = checks.learn(encoded.normal_cells, encoded.batch_cells, seed, is_part=is_part)
     checks.is_scored = is_scored
     return LearnedChecks(checks, normal, own)
 
@@ -173,6 +172,6 @@ def measure_normal(
     own = detector.score_normal(SelectedRows(LazyRows(encoded.known), places))
     own += learned.checks.weight * learned.checks.score_own(learned.normal, learned.own, places)
     checks = learned.checks
-    keys = row_hashes(take_rows(learned.normal, places), checks.names)
-    batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.names)
+    keys = row_hashes(take_rows(learned.normal, places), checks.read_names)
+    batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.read_names)
     return Ruler.of(LearnedRows.of_equal(batch, scores).replace_keyed(own, keys))

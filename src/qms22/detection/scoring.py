@@ -13,7 +13,7 @@ from qms22.detection.column_notes import note_dropped
 from qms22.detection.encoding import errors_named
 from qms22.detection.reasons.explaining import explain_rows, rows_to_explain
 from qms22.detection.result import Detection
-from qms22.detection.rows import TableLike, check_id, count_scored, flag_top
+from qms22.detection.rows import TableLike, check_id, flag_top
 from qms22.detection.scorer import TableScorer
 from qms22.detection.streaming import is_large, score_rows
 from qms22.models import SavedModel, load_model
@@ -69,14 +69,11 @@ def score(
         )
     checks = model.checks
     if checks is None:
-        # Models of earlier versions have none.
         checks = TableChecks(encoder)
         checks.threshold = -detector.offset_
     source = open_table(table)
     if is_large(source):
-        warn_user(
-            f"{source.name} is too large to hold in memory, and is read part by part",
-        )
+        warn_user(f"{source.name} is too large to hold in memory, and is read part by part")
     else:
         source = source.load()
     source.check()
@@ -92,10 +89,7 @@ def score(
     scores, odd = score_rows(source, scorer, verbose)
     dropped = note_dropped(scores)
     notes = (*source.notes, *aligned.notes, *rewritten, *extra, *lacking, *dropped)
-    if k is None:
-        flagged = scores > checks.threshold
-    else:
-        flagged = flag_top(scores, min(k, count_scored(scores)))
+    flagged = scores > checks.threshold if k is None else flag_top(scores, k)
     rows = rows_to_explain(scores, flagged)
     columns = checks.read(encoder.typed_cells(source.columns(rows=rows)), is_part=True)
     found = explain_rows(scorer, columns, {})

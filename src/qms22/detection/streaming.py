@@ -16,14 +16,16 @@ from qms22.tables import Table
 from qms22.tables.columns.cells import Columns, count_rows
 from qms22.tables.sources.compressed import SHARE_OF_MEMORY
 
-# Rows of each file to learn from. More of them hardly change the result, but take time.
+# Rows of each file to learn from. More of them hardly change the result, but take time; fewer than
+# the least would teach too little, however small the memory.
 DEFAULT_DRAW = 100_000
 LEAST_DRAW = 1000
 
+# Cells of a chunk: 4 MiB as numbers.
 _CELLS_PER_CHUNK = 1 << 19
 _MOST_ROWS_PER_CHUNK = 1 << 16
 
-# Drawn rows should take no more than half of the memory.
+# Drawn rows should take no more than half of the memory, with room for eight copies of them.
 _SHARE_FOR_DRAW = 1 / 16
 
 
@@ -53,17 +55,9 @@ def rows_per_chunk(n_columns: int) -> int:
 
 @dataclass(frozen=True)
 class ChunkScorer:
-    """Scores chunks of a table.
+    """Scores chunks of the table with a name; errors say which rows, if it `is_long`.
 
-    Parameters
-    ----------
-    scorer : TableScorer
-    name : str
-        The name of the table in messages.
-    is_long : bool
-        Whether messages say which rows a chunk has.
-    is_part : bool
-        Whether how often a row is in its chunk says nothing; see `TableChecks.read`.
+    With `is_part` it does not count how often a row is in its chunk; see `TableChecks.read`.
     """
 
     scorer: TableScorer
@@ -77,7 +71,7 @@ class ChunkScorer:
         try:
             scored = self.scorer.score(chunk, is_part=self.is_part)
         except ValueError as error:
-            part = f", rows {first} to {end - 1}" if self.is_long else ""
+            part = f", rows {first:,} to {end - 1:,}" if self.is_long else ""
             raise ValueError(f"{self.name}{part}: {error}") from error
         return end, scored._replace(positions=first + scored.positions)
 
@@ -96,7 +90,7 @@ def score_rows(
     began = time.perf_counter()
     is_long = source.n_rows > n_rows
     with progress_bar("scoring", source.n_rows, enabled=verbose > 0 and is_long) as show:
-        columns = [name for name in checks.names if name in source.names]
+        columns = [name for name in checks.read_names if name in source.names]
         score = ChunkScorer(scorer, source.name, is_long, source.is_distributed)
         for end, (positions, found, of_chunk) in source.map(score, columns, n_rows):
             scores[positions] = found

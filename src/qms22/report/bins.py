@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells, show_value
 
+# The largest byte stands for a missing value: all numbers of bins are less.
 MISSING = 255
+# Bars that can be told apart in a small picture, and in the wide one of the scores.
 _MOST_BINS = 40
 _SCORE_BINS = 60
+# More bars with names are hard to read.
 _MOST_LEVELS = 12
 # More levels than this, most of them in one row only, are names or free text: no histogram.
 _FEW_LEVELS = 50
@@ -23,22 +26,10 @@ _FEW_LEVELS = 50
 class Bins:
     """A column of the normal and of the unlabeled rows, in the same bins.
 
-    Parameters
-    ----------
-    kind : str
-        "number", "date" (seconds since 1970) or "level".
-    edges : list of float
-        Edges of the bins of numbers and dates, one more than there are bins.
-    labels : list of str
-        Names of the bins of levels.
-    normal : list of int
-        Number of normal rows in each bin.
-    n_missing : int
-        Number of normal rows without a value; levels have a bin of their own for them.
-    codes : ndarray of shape (n,), uint8
-        The bin of each unlabeled row; MISSING if it has no value.
-    is_clipped : bool
-        Whether the outermost bins also hold values beyond them.
+    The kind is "number", "date" (seconds since 1970), both with `edges`, or "level", with `labels`
+    of the bins. `normal` counts the normal rows in each bin; `n_missing` counts those without a
+    value, for which levels have a bin. `codes` has the bin of each unlabeled row, or MISSING. If it
+    `is_clipped`, the outermost bins also hold values beyond them.
     """
 
     kind: str
@@ -53,16 +44,8 @@ class Bins:
 def bin_feature(normal: Cells, rows: Cells, flagged: NDArray[np.bool_]) -> Bins | None:
     """Return the bins of a column of the normal and of the unlabeled rows.
 
-    Parameters
-    ----------
-    normal, rows : Cells
-    flagged : ndarray of bool
-        Which of `rows` are flagged; their levels are shown before others.
-
-    Returns
-    -------
-    Bins or None
-        None if there is nothing to draw: no values, or texts that hardly ever recur.
+    Levels of flagged rows are shown before others. None means that there is nothing to draw: no
+    values, or texts that hardly ever recur.
     """
     forms = {normal.form, rows.form}
     if forms == {"number"}:
@@ -161,7 +144,7 @@ def _bin_levels(
     bins = np.full(len(names) + 1, len(labels), dtype=np.uint8)
     bins[shown + 1] = np.arange(len(shown))
     if n_shown < len(names):
-        labels.append(f"({len(names) - n_shown} others)")
+        labels.append(f"({len(names) - n_shown:,} others)")
     bins[0] = len(labels)
     if counts[0][0] or counts[1][0]:
         labels.append("(missing)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,53 +16,10 @@ if TYPE_CHECKING:
 
     from qms22.decisions.curve import Curve
     from qms22.decisions.verdict import Verdict
+    from qms22.detection import Finding, HistoryEntry, RowReason
 
 # Positions of the columns of `PageContent.results`; their names may differ.
 RANK, NAME, SCORE, FLAGGED, _, P_VALUE = range(6)
-
-
-class PageReason(NamedTuple):
-    """Why a row is suspicious.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The cells to highlight; the first one is to blame. May be empty.
-    text : str
-        A full statement.
-    strength : float
-        At least 0.
-    """
-
-    columns: tuple[str, ...]
-    text: str
-    strength: float
-
-
-class PageFinding(NamedTuple):
-    """Rows that are anomalous in the same way.
-
-    Parameters
-    ----------
-    name : str
-        What they share.
-    ranks : sequence of int
-        Their places in `PageContent.rows`.
-    columns : tuple of str
-        The columns that the name speaks of.
-    normal_share : float or None
-        The share of the known-normal rows that are like them, if it is known.
-    p_value : float or None
-    fewest_outliers : int or None
-        How many of the rows are outliers at least, if it is known.
-    """
-
-    name: str
-    ranks: Sequence[int] | NDArray[np.intp]
-    columns: tuple[str, ...]
-    normal_share: float | None
-    p_value: float | None
-    fewest_outliers: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,48 +29,28 @@ class PageContent:
     Parameters
     ----------
     title : str
-    results : DataFrame of n_kept rows
-        Rank, name, score, flag, reasons and, where there is one, p-value of the first rows. The
-        flagged ones come first, all of them.
-    rows : DataFrame of n_kept rows
-        The same rows of the batch.
+    results, rows : DataFrame of n_kept rows
+        Rank, name, score, flag, reasons and, where there is one, p-value of the first rows, and
+        their columns in the batch. The flagged ones come first, all of them.
     scores : ndarray of shape (n_rows,)
         Of all rows, the highest first.
-    reasons : sequence of n_kept sequences of PageReason
-        Why each of `rows` is suspicious, the strongest reason first; None where it is not known.
-    cells : mapping of str to Cells
-        Columns of `rows`, as the encoder understands them.
-    normal : mapping of str to Cells
-        Columns of the known-normal rows. A column without them gets no histogram.
+    reasons : sequence of n_kept sequences of RowReason
+        The strongest reason of a row first; None where they are not known.
+    cells, normal : mapping of str to Cells
+        Columns of `rows` and of known-normal rows, as the encoder understands them. A column
+        without the latter gets no histogram.
     n_normal : int
         How many known-normal rows there are.
     flagged_by : str
         What flagged the rows, such as "a false discovery rate of 0.1".
     is_rate : bool
         Whether a false discovery rate did: the other rows are not certain.
-    curve : Curve, optional
-        How many of the first rows are normal at most.
     truth : ndarray of bool of shape (n_rows,), optional
         Which of all rows are outliers.
     columns : sequence of mappings
         How each column was treated: "column", "kind" and "note".
-    facts : mapping of str to str
-        How the scores were made.
-    verdict : Verdict, optional
-        On the batch as a whole.
-    answer : str
-        How many rows are flagged: a sentence.
-    remark : str
-        What to know about the flagged rows, or why there are none.
-    findings : sequence of PageFinding
-        Largest first.
-    history : sequence of mappings
-        Earlier batches, oldest first: "when", "batch", "decision", "n_rows", "n_flagged"
-        and "moved", a list of texts.
-    notes : sequence of str
-        How the files were read.
-    id : str, optional
-        The column that names the rows; by default they have numbers.
+    findings : sequence of Finding
+        Largest first; their rows are places in `rows`.
     marks : sequence of n_kept str
         What was known about `rows`: "unsure" or empty. May be empty as a whole.
     marked : DataFrame, optional
@@ -121,13 +58,15 @@ class PageContent:
         "normal", and the columns of `rows`.
     normal_scores : ndarray, optional
         Scores of known-normal rows that were not learned from, on the scale of `scores`.
+    curve, facts, verdict, answer, remark, history, notes, id
+        As in `Detection`; `curve` is that of its comparison.
     """
 
     title: str
     results: pd.DataFrame
     rows: pd.DataFrame
     scores: NDArray[np.float64]
-    reasons: Sequence[Sequence[PageReason] | None]
+    reasons: Sequence[Sequence[RowReason] | None]
     cells: Mapping[str, Cells]
     normal: Mapping[str, Cells]
     n_normal: int
@@ -140,8 +79,8 @@ class PageContent:
     verdict: Verdict | None = None
     answer: str = ""
     remark: str = ""
-    findings: Sequence[PageFinding] = ()
-    history: Sequence[Mapping[str, Any]] = ()
+    findings: Sequence[Finding] = ()
+    history: Sequence[HistoryEntry] = ()
     notes: Sequence[str] = ()
     id: str | None = None
     marks: Sequence[str] = ()

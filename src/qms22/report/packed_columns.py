@@ -16,7 +16,6 @@ from qms22.tables.columns.cells import Cells
 
 # JavaScript cannot represent all integers beyond this one.
 _LARGEST_INTEGER = 2**53
-_MOST_PLACES = 9
 _INTEGERS = (np.int8, np.int16, np.int32)
 _DIGITS = re.compile(r"\d+")
 
@@ -27,18 +26,8 @@ _MOST_NATURAL = 2000
 def pack_column(values: pd.Series, cells: Cells | None, payload: Payload) -> dict[str, Any]:
     """Pack a column: numbers as numbers, everything else as the texts that the user wrote.
 
-    Parameters
-    ----------
-    values : Series
-    cells : Cells or None
-        The same column as the encoder understands it: texts of dates and numbers sort as such.
-    payload : Payload
-        Gets the arrays.
-
-    Returns
-    -------
-    dict
-        What the page needs to read the column.
+    By its cells, as the encoder understands them, texts of dates and numbers sort as such. Return
+    what the page needs to read the column; the payload gets the arrays.
     """
     numbers = as_numbers(values)
     if numbers is not None:
@@ -58,11 +47,8 @@ def pack_column(values: pd.Series, cells: Cells | None, payload: Payload) -> dic
 def as_numbers(values: pd.Series) -> NDArray[np.float64] | None:
     """Return a column as numbers, with NaN for missing ones; None if it stores no numbers."""
     dtype = values.dtype
-    if (
-        not types.is_numeric_dtype(dtype)
-        or types.is_bool_dtype(dtype)
-        or types.is_complex_dtype(dtype)
-    ):
+    is_real = types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)
+    if not is_real or types.is_bool_dtype(dtype):
         return None
     if types.is_integer_dtype(dtype):
         ends = [int(end) for end in (values.min(), values.max()) if not pd.isna(end)]
@@ -78,16 +64,7 @@ def as_numbers(values: pd.Series) -> NDArray[np.float64] | None:
 def as_levels(values: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
     """Return a column as texts: the number of each row's text, -1 if it is missing, and the texts.
 
-    Parameters
-    ----------
-    values : Series
-        Of anything.
-
-    Returns
-    -------
-    codes : ndarray of shape (n,)
-    levels : list of str
-        In the order of the alphabet, so that numbers of texts sort as the texts do.
+    They are in the order of the alphabet, so that their numbers sort as they do.
     """
     if types.is_datetime64_any_dtype(values.dtype):
         # This leaves out the time of day if it is midnight in all rows.
@@ -134,7 +111,7 @@ def _decimal_places(numbers: NDArray[np.float64]) -> int | None:
     if not np.isfinite(numbers).all():
         return None
     largest = np.abs(numbers).max(initial=0)
-    for places in range(_MOST_PLACES + 1):
+    for places in range(DIGITS + 1):
         scale = 10.0**places
         if largest > _LARGEST_INTEGER / scale:
             return None

@@ -5,39 +5,32 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.report.content import PageContent, PageReason
+from qms22.report.content import PageContent
 from qms22.report.packed_columns import alphabetical
 from qms22.report.payload import Payload
+
+if TYPE_CHECKING:
+    from qms22.detection import RowReason
 
 # The number of reasons that stands for "not known", and the most that a row keeps.
 UNKNOWN = 255
 _MOST_REASONS = UNKNOWN - 1
 
-# If nothing is flagged, the first rows decide which columns matter. Strengths count from here on,
-# since many normal rows have weak reasons, and up to here, since an absurd cell must not outweigh
-# many odd ones.
+# If nothing is flagged, the first screen of rows decides which columns matter. Strengths, about
+# −log p, count from one row in 150 on, since many normal rows have weak reasons, and up to a limit,
+# since an absurd cell must not outweigh many odd ones.
 _FIRST_ROWS = 20
 _WEAK = 5.0
 _STRONG = 30.0
 
 
-def pack_reasons(
-    reasons: Sequence[Sequence[PageReason] | None], payload: Payload
-) -> dict[str, Any]:
-    """Pack reasons as numbers of texts and of sets of columns; `_scripts/reasons.js` reads them.
-
-    Parameters
-    ----------
-    reasons : sequence of sequences of PageReason
-        Of each row; None where they are not known.
-    payload : Payload
-        Gets the arrays.
-    """
+def pack_reasons(reasons: Sequence[Sequence[RowReason] | None], payload: Payload) -> dict[str, Any]:
+    """Pack the reasons of each row, None if not known; `_scripts/reasons.js` reads them."""
     kept = [row and row[:_MOST_REASONS] for row in reasons]
     counts = [UNKNOWN if row is None else len(row) for row in kept]
     listed = list(chain.from_iterable(row for row in kept if row))
@@ -75,7 +68,7 @@ def _codes(codes: Iterable[int], n_levels: int) -> NDArray[Any]:
     return np.fromiter(codes, dtype=np.min_scalar_type(max(n_levels, 1)))
 
 
-def _percentages(listed: Sequence[PageReason], sizes: NDArray[np.intp]) -> NDArray[np.uint8]:
+def _percentages(listed: Sequence[RowReason], sizes: NDArray[np.intp]) -> NDArray[np.uint8]:
     """Return the strength of each reason in percent of the strongest one of its row."""
     if not listed:
         return np.empty(0, dtype=np.uint8)

@@ -23,7 +23,7 @@ _SCRIPTS = (
     *("table", "detail", "findings", "address", "print", "keys", "main"),
 )
 
-# Of rows that were marked before, so many are listed, with so many columns.
+# Of rows that were marked before, the first are listed with their first columns: a reminder only.
 _MOST_GIVEN = 200
 _GIVEN_COLUMNS = 8
 

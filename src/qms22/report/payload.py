@@ -11,16 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 # The names of typed arrays in JavaScript; browsers run on little-endian machines.
-_TYPES = {
-    "Int8Array": "<i1",
-    "Int16Array": "<i2",
-    "Int32Array": "<i4",
-    "Uint8Array": "<u1",
-    "Uint16Array": "<u2",
-    "Uint32Array": "<u4",
-    "Float64Array": "<f8",
+_WORDS = {"i": "Int", "u": "Uint", "f": "Float"}
+_TYPE_NAMES = {
+    np.dtype(f"<{kind}{width}"): f"{_WORDS[kind]}{8 * int(width)}Array"
+    for kind, width in ("i1", "i2", "i4", "u1", "u2", "u4", "f8")
 }
-_TYPE_NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 
 # Width of the widest type: a typed array has to start at a multiple of the width of its type.
 _ALIGNMENT = 8

@@ -10,7 +10,7 @@ import pandas as pd
 
 from qms22.decisions.curve import Curve
 from qms22.report.bins import bin_feature, bin_scores
-from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent, PageFinding
+from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent
 from qms22.report.packed_columns import pack_column
 from qms22.report.packed_reasons import order_columns, pack_reasons
 from qms22.report.payload import Payload
@@ -34,7 +34,14 @@ def pack_content(content: PageContent) -> str:
             "truth": _truth(content, payload),
             "features": list(_features(content, payload)),
             "reasons": pack_reasons(content.reasons, payload),
-            "findings": [_finding(finding, payload) for finding in content.findings],
+            "findings": [
+                {
+                    "name": finding.name,
+                    "rows": payload.add(finding.rows.astype(np.uint32)),
+                    "columns": list(finding.columns),
+                }
+                for finding in content.findings
+            ],
             "marks": {row: mark for row, mark in enumerate(content.marks) if mark},
             "marked": _marked(content, payload),
         }
@@ -80,11 +87,6 @@ def _marked(content: PageContent, payload: Payload) -> list[dict[str, Any]]:
         {"name": str(name), **pack_column(content.marked.iloc[:, at], None, payload)}
         for at, name in enumerate(content.marked.columns)
     ]
-
-
-def _finding(finding: PageFinding, payload: Payload) -> dict[str, Any]:
-    rows = payload.add(np.asarray(finding.ranks, dtype=np.uint32))
-    return {"name": finding.name, "rows": rows, "columns": list(finding.columns)}
 
 
 def _scores(content: PageContent, payload: Payload) -> dict[str, Any]:

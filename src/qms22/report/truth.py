@@ -9,18 +9,14 @@ from numpy.typing import NDArray
 
 from qms22.metrics import roc
 
+# A curve of more points looks the same.
 _MOST_POINTS = 400
 
 
 def rows_reached(ranked: NDArray[np.float64], n_kept: int) -> NDArray[np.intp]:
     """Return for each of the first rows how many rows have at least its score.
 
-    Parameters
-    ----------
-    ranked : ndarray of shape (n,)
-        Scores in descending order.
-    n_kept : int
-        How many rows to return it for.
+    The scores are `ranked`: in descending order.
     """
     reached: NDArray[np.intp] = len(ranked) - np.searchsorted(ranked[::-1], ranked[:n_kept])
     return reached
@@ -31,12 +27,6 @@ def outliers_found(ranked: NDArray[np.float64], truth: NDArray[np.bool_]) -> NDA
 
     If k divides rows of equal score, they count with their share of outliers, as in
     `qms22.metrics.true_positive_rate_at`: the mean over all ways to break the tie.
-
-    Parameters
-    ----------
-    ranked : ndarray of shape (n,)
-        Scores in descending order.
-    truth : ndarray of bool of shape (n,)
     """
     group = np.cumsum(np.concatenate([[True], ranked[1:] != ranked[:-1]])) - 1
     size, hits = np.bincount(group), np.bincount(group, weights=truth)

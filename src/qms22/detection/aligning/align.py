@@ -11,17 +11,9 @@ from qms22.tables.texts.words import list_some
 
 
 class AlignedTable(NamedTuple):
-    """A table whose columns are called as in another one.
+    """A table whose columns are called as in another one; `renamed` has new names by old ones.
 
-    Parameters
-    ----------
-    table : Table
-    renamed : dict from str to str
-        New names by old ones.
-    extra, lacking : list of str
-        Columns that the other table lacks, and columns that only that one has.
-    notes : tuple of str
-        What was done.
+    The other table lacks the columns `extra`, and this one those in `lacking`.
     """
 
     table: Table
@@ -34,22 +26,10 @@ class AlignedTable(NamedTuple):
 def align_table(
     table: Table, names: Sequence[str], other: str, ignore: Sequence[str] = ()
 ) -> AlignedTable:
-    """Call the columns of a table as another table does.
+    """Rename the columns of a table to `names`, those of another table.
 
-    Parameters
-    ----------
-    table : Table
-    names : sequence of str
-        The columns of the other table.
-    other : str
-        The name of that table in messages.
-    ignore : sequence of str
-        Columns that do not count: it may have them or not.
-
-    Raises
-    ------
-    ValueError
-        If the tables have no column in common.
+    Either table may have the columns to `ignore` or not. Raise ValueError, with the name of the
+    `other` table, if the two have no column in common.
     """
     there = table.names
     matched = match_names(there, names)

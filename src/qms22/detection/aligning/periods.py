@@ -22,14 +22,15 @@ from qms22.tables.columns.plan import ColumnPlan
 # numbers or levels is taken for a period or a counter.
 _MOST_DATES = 1 / 2
 _NEARLY_ALL = 0.9
-# A gap between the days of normal rows is longer than a week, and than so many times those that are
-# longer than nearly all others.
+# A gap between the days of normal rows is longer than a week, since weekends and holidays are none,
+# and than three times those that are longer than nearly all others.
 _LEAST_GAP = 7.0
 _LONG_GAP = 3.0
-# In a smaller batch, all rows may be anomalies.
+# In a smaller batch, all rows may well be anomalies.
 _LEAST_ROWS = 10
 
 _DATE_NOTE = "most of the batch is outside the normal dates"
+_LATER_NOTE = "the batch is from another time; only what does not age is compared"
 _NUMBER_NOTE = (
     "nearly all of the batch is outside the normal range: looks like a period or a counter; ignored"
 )
@@ -59,17 +60,6 @@ def find_periods(
     Whole numbers and categories stay if there are few rows, or if no other column would be left.
     A column of numbers or dates in which nearly all rows have words that no normal row has cannot
     be compared, and is left out as well.
-
-    Parameters
-    ----------
-    encoder : TabularEncoder
-    normal, rows : mapping of str to Cells
-        The known-normal rows and those of the batch, as `TabularEncoder.typed_cells` returns them.
-
-    Returns
-    -------
-    dict from str to str
-        Notes by column, as `TabularEncoder.leave_out` takes them.
     """
     dates: dict[str, str] = {}
     others: dict[str, str] = {}
@@ -79,6 +69,12 @@ def find_periods(
             dates.update(_dates_to_leave_out(plan, normal[name], rows[name]))
         elif note := _note_of_unlike(plan, normal[name], rows[name]):
             others[name] = note
+    if dates:
+        # Other dates of a later batch are later, too: they are compared by what does not age.
+        for name in encoder.groups_:
+            days = part_name(name, "days")
+            if name not in dates and days not in dates and days in encoder.plans_[name].outputs:
+                dates |= _days_to_leave_out(encoder.plans_[name])
     others |= _calendar_columns(encoder, normal, rows, is_later=bool(dates))
     is_any_left = bool(encoder.groups_.keys() - dates.keys() - others.keys())
     return {**dates, **others} if is_any_left else dates
@@ -91,15 +87,7 @@ def _calendar_columns(
     *,
     is_later: bool,
 ) -> dict[str, str]:
-    """Return the columns that say which month or week it is, if the batch is of another time.
-
-    Parameters
-    ----------
-    encoder, normal, rows
-        As in `find_periods`.
-    is_later : bool
-        Whether dates say so.
-    """
+    """Return the columns that tell the month or week, if they or dates tell that it is another."""
     names = [
         name
         for name, plan in encoder.plans_.items()
@@ -152,6 +140,13 @@ def _dates_to_leave_out(plan: ColumnPlan, normal: Cells, rows: Cells) -> dict[st
         cycle for cycle in ("hour", "weekday") if part_name(plan.name, cycle) in map(part_of, rest)
     )
     return dict.fromkeys(parts, f"{_DATE_NOTE}; only {cycles} used")
+
+
+def _days_to_leave_out(plan: ColumnPlan) -> dict[str, str]:
+    """Return the days of a date, or the column if it has nothing else."""
+    days = part_name(plan.name, "days")
+    has_rest = bool(plan.without_parts([days]).outputs)
+    return {days if has_rest else plan.name: _LATER_NOTE if has_rest else f"{_LATER_NOTE}; ignored"}
 
 
 def _most(rows: Cells, share: float) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import partial
 
 import numpy as np
 from scipy.stats import hypergeom  # type: ignore[import-untyped, unused-ignore]
 
+from qms22._runtime.chunks import spread_rows
 from qms22.tables import Table, TabularEncoder
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.columns.kinds import level_counts
@@ -16,10 +17,10 @@ from qms22.tables.columns.typed import are_truths, read_booleans
 from qms22.tables.texts.text_columns import LEAST_SHARE
 from qms22.tables.texts.words import list_some
 
-# So many rows show how a table is written.
+# So many rows show how a table is written: what one in a thousand has, ten of them show.
 _SAMPLE = 10_000
 
-# Tables that differ so much by chance would be written in the same way.
+# If a difference this large has a chance above one in a thousand, both are written the same way.
 _CHANCE = 1e-3
 
 
@@ -36,18 +37,8 @@ def match_writing(
     Moments of another time zone are converted in the batch. A column that one table has as texts,
     which are no numbers or dates, is one of texts in both: "1.10" is no number beside "1.1b".
 
-    Parameters
-    ----------
-    normal, batch : Table
-    ignored : collection of str
-        Columns that do not matter.
-    asked : collection of str
-        Columns of which the user has said what they are; they are not rewritten.
-
-    Returns
-    -------
-    normal, batch : Table
-    notes : list of str
+    Columns in `ignored` do not matter. Those in `asked`, of which the user has said what they are,
+    are not rewritten. Return both tables, and notes.
     """
     columns = [name for name in normal.names if name in batch.names and name not in ignored]
     known, new = _sample(normal, columns), _sample(batch, columns)
@@ -61,18 +52,17 @@ def match_writing(
     zones, notes = _find_zones(known, new, (normal.name, batch.name))
     if zones:
         batch = batch.in_zones(zones)
-    changes = {}
-    for name in columns:
-        if name not in asked and (change := _compare(known[name], new[name])) is not None:
-            changes[name] = change
-    truths = {name: _truth_words(known[name], new[name]) for name in columns if name not in asked}
-    truths = {name: words for name, words in truths.items() if words}
-    if changes or truths:
-        normal = normal.with_changes(
-            {name: change.apply for name, change in changes.items()}
-            | {name: partial(write_truths, words=words) for name, words in truths.items()}
-        )
-        notes.append(_note([*changes, *truths], batch.name, normal.name))
+    guessed = [name for name in columns if name not in asked]
+    changes: dict[str, Callable[[Cells], Cells]] = {}
+    for name in guessed:
+        if (change := _compare(known[name], new[name])) is not None:
+            changes[name] = change.apply
+    for name in guessed:
+        if words := _truth_words(known[name], new[name]):
+            changes[name] = partial(write_truths, words=words)
+    if changes:
+        normal = normal.with_changes(changes)
+        notes.append(_note(changes, batch.name, normal.name))
     return normal, batch, notes
 
 
@@ -83,15 +73,14 @@ def match_model(table: Table, encoder: TabularEncoder) -> tuple[Table, list[str]
     table = table.with_texts(
         [name for name, plan in plans.items() if plan.has_texts and not cells[name].is_text]
     )
-    changes = {}
+    changes: dict[str, Callable[[Cells], Cells]] = {}
     for name, plan in plans.items():
         old, new = find_writing(cells[name]), writing_of(plan)
         if old and new and not new.fits(cells[name]) and old.has_unit_of(new):
-            changes[name] = Rewriting(old, new)
+            changes[name] = Rewriting(old, new).apply
     if not changes:
         return table, []
-    changed = table.with_changes({name: change.apply for name, change in changes.items()})
-    return changed, [_note(changes, table.name, "the model")]
+    return table.with_changes(changes), [_note(changes, table.name, "the model")]
 
 
 def _is_text_beside(cells: Cells, other: Cells) -> bool:
@@ -145,8 +134,7 @@ def _note(changes: Collection[str], table: str, other: str) -> str:
 
 
 def _sample(table: Table, columns: list[str]) -> dict[str, Cells]:
-    rows = np.linspace(0, table.n_rows - 1, min(table.n_rows, _SAMPLE)).astype(np.intp)
-    return table.columns(columns, rows)
+    return table.columns(columns, spread_rows(table.n_rows, _SAMPLE))
 
 
 def _find_zones(

@@ -14,24 +14,25 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from scipy.stats import hypergeom
 
+from qms22._runtime.chunks import spread_rows
 from qms22.detection.findings.finding_attributes import Attribute, Show, join_some
 from qms22.detection.findings.finding_columns import attributes_of
-from qms22.detection.findings.subgroups import Subgroup, SubgroupSearch
+from qms22.detection.findings.subgroups import Subgroup, SubgroupSearch, likelihood_ratios
 from qms22.tables.columns.cells import Cells
 
+# Two rows may be alike by chance, and nobody reads more findings than fit on a screen.
 _LEAST_MEMBERS = 3
 _MOST_FINDINGS = 20
-# More known-normal rows, or rows of the batch that are not flagged, are not needed for the search.
+# Rows of a kind to compare with: shares of one in a thousand are known to a fifth of their size.
 _MOST_COMPARED = 20_000
-# The share of flagged ones among the rows of the batch that a finding is true of, or else how much
-# more frequent it must be there than among known-normal rows: not all anomalies may be flagged.
+# Most of the rows of the batch that a finding is true of are flagged, or else it is ten times as
+# frequent there as among known-normal rows: not all anomalies may be flagged.
 _LEAST_PRECISION = 0.5
 _LEAST_LIFT = 10
-# A finding that is rarer among known-normal rows may stand for a stricter one as well.
+# What one known-normal row in a hundred has is rare: such a finding may stand for a stricter one as
+# well. Rows that are fine are taken to have reasons that name several columns as rarely.
 _RARE_SHARE = 0.01
-# How often a row that nothing is wrong with would have a reason that names several columns.
-_SHARE_OF_MISFITS = 0.01
-# All sets of so many of the conditions of a finding are tested.
+# All sets of so many of the conditions of a finding are tested, 31 of them.
 _MOST_TESTED = 5
 # Weights of the parts of a column in p-values; they sum to 1.
 _PART_WEIGHTS = {
@@ -58,17 +59,11 @@ class Finding:
         The columns that the name is about; none if whole rows are repeated.
     normal_share : float or None
         The share of known-normal rows of which the name is true; None if it is not known.
-    n_normal_like : int
-        How many known-normal rows these are.
     p_value : float or None
         How likely it is, at most, that a batch of rows like the known-normal ones has any finding
         with as small a value. It allows for the search over all conditions: if findings with a
         value up to 0.05 are believed, one batch in twenty without anomalies has a false one. None
         if the name is not made of conditions.
-    n_normal : int
-        How many known-normal rows were compared.
-    n_batch_like : int
-        The rows of the batch of which the name is true, flagged or not.
     fewest_outliers : int or None
         How many of `rows` are outliers at least (90 % sure, of all findings at once); None where
         rows were not compared with known-normal ones.
@@ -78,14 +73,11 @@ class Finding:
     rows: NDArray[np.intp]
     columns: tuple[str, ...]
     normal_share: float | None
-    n_normal_like: int
     p_value: float | None
-    n_normal: int
-    n_batch_like: int
     fewest_outliers: int | None = None
 
     def __str__(self) -> str:
-        return f"{len(self.rows)} rows: {self.name}"
+        return f"{len(self.rows):,} rows: {self.name}"
 
 
 class _Rows(NamedTuple):
@@ -116,27 +108,12 @@ def find_findings(
     reasons: Sequence[Sequence[tuple[str, ...]]],
     shows: Mapping[str, Show] | None = None,
 ) -> tuple[Finding, ...]:
-    """Return groups of flagged rows that are anomalous in the same way, the largest first.
+    """Return groups of flagged `rows` that are anomalous in the same way, the largest first.
 
-    Parameters
-    ----------
-    normal, batch : mapping of str to Cells
-        The columns of known-normal rows and of the batch, as the encoder understands them.
-    rows : ndarray of int
-        The flagged rows, by position in the batch.
-    reasons : sequence of sequence of tuple of str
-        The columns of each reason of each of these rows, the strongest reason first and in each the
-        column to blame first; none if the whole row is repeated.
-    shows : mapping of str to callable, optional
-        For each column, returns a number or date as the input writes it.
+    `reasons` has the columns of each reason of each row, the strongest reason first and in each the
+    column to blame first; none if the whole row is repeated. `shows` write values as the input
+    does. A row is in one finding at most; rows that share nothing are in none.
 
-    Returns
-    -------
-    tuple of Finding
-        A row is in one finding at most; rows that share nothing are in none.
-
-    Notes
-    -----
     First, rows that are repeated. Then findings of two kinds compete, and the one that explains
     most is taken first: conditions that many flagged rows meet and few others (see
     `SubgroupSearch`), and rows whose first reason is that the same column does not fit others.
@@ -152,9 +129,9 @@ def find_findings(
     search = _build_search(attributes, tables) if attributes else None
     while np.count_nonzero(left) >= _LEAST_MEMBERS and len(found) < _MOST_FINDINGS:
         subgroup = _best_subgroup(search, tables, left) if search else None
-        misfit = _largest_misfit(tables, left, len(normal))
-        if misfit and (search is None or subgroup is None or misfit.score > subgroup.score):
-            found.append(misfit.finding)
+        misfit = _largest_misfit(tables, left)
+        if misfit and (subgroup is None or misfit[1] > subgroup.score):
+            found.append(misfit[0])
         elif search and subgroup:
             holds = search.holds(subgroup.conditions)[tables.n_normal :]
             found = _add(_finding(search, subgroup, tables, left), holds, found)
@@ -177,8 +154,7 @@ def _add(finding: Finding, holds: NDArray[np.bool_], found: Sequence[Finding]) -
 
 
 def _build_search(attributes: Sequence[Attribute], tables: _Rows) -> SubgroupSearch:
-    is_other = np.ones(tables.n_batch, dtype=bool)
-    is_other[tables.flagged] = False
+    others = np.setdiff1d(np.arange(tables.n_batch), tables.flagged)
     named = Counter(
         name for row in tables.reasons for name in {column for reason in row for column in reason}
     )
@@ -186,18 +162,11 @@ def _build_search(attributes: Sequence[Attribute], tables: _Rows) -> SubgroupSea
     weights = np.array([1 + named[attribute.column] for attribute in attributes], dtype=float)
     return SubgroupSearch(
         attributes,
-        _some(np.arange(tables.n_normal)),
+        spread_rows(tables.n_normal, _MOST_COMPARED),
         tables.n_normal + tables.flagged,
-        tables.n_normal + _some(np.flatnonzero(is_other)),
+        tables.n_normal + others[spread_rows(len(others), _MOST_COMPARED)],
         -np.log(weights / weights.sum()),
     )
-
-
-def _some(rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return evenly spaced rows if there are too many."""
-    if len(rows) <= _MOST_COMPARED:
-        return rows
-    return rows[np.linspace(0, len(rows) - 1, _MOST_COMPARED).astype(np.intp)]
 
 
 def _best_subgroup(
@@ -226,19 +195,10 @@ def _finding(
     copies = _copies(tables.batch, tables.batch, row)[tables.flagged]
     if len(subgroup.conditions) > 1 and copies[members].all():
         return _repeated_row(tables, row, members)
-    n_normal_like = int(np.count_nonzero(holds[: tables.n_normal]))
-    in_batch = holds[tables.n_normal :]
     name, columns = _name(search.attributes, subgroup, tables.n_normal)
-    return Finding(
-        name,
-        tables.flagged[members],
-        columns,
-        n_normal_like / tables.n_normal,
-        n_normal_like,
-        _p_value(search, subgroup, tables),
-        tables.n_normal,
-        int(np.count_nonzero(in_batch)),
-    )
+    normal_share = float(np.mean(holds[: tables.n_normal]))
+    p_value = _p_value(search, subgroup, tables)
+    return Finding(name, tables.flagged[members], columns, normal_share, p_value)
 
 
 def _p_value(search: SubgroupSearch, subgroup: Subgroup, tables: _Rows) -> float:
@@ -302,13 +262,8 @@ def _place(attribute: Attribute, position: int) -> tuple[bool, bool, int]:
     return attribute.part != "new", attribute.part in ("hour", "weekday"), position
 
 
-class _Misfit(NamedTuple):
-    score: float
-    finding: Finding
-
-
-def _largest_misfit(tables: _Rows, left: NDArray[np.bool_], n_columns: int) -> _Misfit | None:
-    """Return the rows whose first reason says that the same column does not fit others."""
+def _largest_misfit(tables: _Rows, left: NDArray[np.bool_]) -> tuple[Finding, float] | None:
+    """Return rows whose first reason is that the same column does not fit others, and a score."""
     blamed = {
         at: tables.reasons[at][0]
         for at in np.flatnonzero(left).tolist()
@@ -325,28 +280,11 @@ def _largest_misfit(tables: _Rows, left: NDArray[np.bool_], n_columns: int) -> _
     others = [name for name in tables.normal if named[name] >= count / 2]
     rows = tables.flagged[members]
     rest = [tables.name_with_value(name, rows) for name in others] or ["the other columns"]
-    n_left = int(np.count_nonzero(left))
-    score = _misfit_score(count, n_left) - math.log(n_columns)
-    finding = Finding(
-        f"{tables.name_with_value(column, rows)} does not fit {join_some(rest)}",
-        rows,
-        (column, *others),
-        None,
-        0,
-        None,
-        tables.n_normal,
-        len(members),
-    )
-    return _Misfit(score, finding) if score > 0 else None
-
-
-def _misfit_score(count: int, n_rows: int) -> float:
-    """Return the log-likelihood ratio, as in `SubgroupSearch`."""
-    share = count / n_rows
-    score = count * math.log(share / _SHARE_OF_MISFITS)
-    if count < n_rows:
-        score += (n_rows - count) * math.log((1 - share) / (1 - _SHARE_OF_MISFITS))
-    return score
+    share = np.log([_RARE_SHARE])
+    ratios = likelihood_ratios(np.array([float(count)]), int(np.count_nonzero(left)), share)
+    score = float(ratios[0]) - math.log(len(tables.normal))
+    name = f"{tables.name_with_value(column, rows)} does not fit {join_some(rest)}"
+    return (Finding(name, rows, (column, *others), None, None), score) if score > 0 else None
 
 
 def _repeated_rows(tables: _Rows) -> tuple[list[Finding], NDArray[np.bool_]]:
@@ -356,8 +294,7 @@ def _repeated_rows(tables: _Rows) -> tuple[list[Finding], NDArray[np.bool_]]:
     found: list[Finding] = []
     while is_repeated.any() and len(found) < _MOST_FINDINGS:
         row = int(tables.flagged[np.argmax(is_repeated)])
-        copies = _copies(tables.batch, tables.batch, row)
-        members = copies[tables.flagged]
+        members = _copies(tables.batch, tables.batch, row)[tables.flagged]
         is_repeated &= ~members
         if np.count_nonzero(members) >= _LEAST_MEMBERS:
             left &= ~members
@@ -366,17 +303,10 @@ def _repeated_rows(tables: _Rows) -> tuple[list[Finding], NDArray[np.bool_]]:
 
 
 def _repeated_row(tables: _Rows, row: int, members: NDArray[np.bool_]) -> Finding:
-    n_normal_like = int(np.count_nonzero(_copies(tables.normal, tables.batch, row)))
-    n_batch_like = int(np.count_nonzero(_copies(tables.batch, tables.batch, row)))
+    n_times = np.count_nonzero(_copies(tables.batch, tables.batch, row))
+    normal_share = float(np.mean(_copies(tables.normal, tables.batch, row)))
     return Finding(
-        f"the same row {n_batch_like} times",
-        tables.flagged[members],
-        (),
-        n_normal_like / tables.n_normal,
-        n_normal_like,
-        None,
-        tables.n_normal,
-        n_batch_like,
+        f"the same row {n_times:,} times", tables.flagged[members], (), normal_share, None
     )
 
 

@@ -10,29 +10,19 @@ from numpy.typing import NDArray
 
 Show = Callable[[float], str]
 
+# Longer lists are cut: a name should fit in a line.
 MOST_LISTED = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """A property of rows, with a code for each value or bin.
+    """A property of rows, with a code for each value or bin; known-normal rows come first.
 
-    Parameters
-    ----------
-    column : str
-    part : str
-        "value"; "new" for values that no known-normal row has; "missing", "hour", "weekday", or
-        "word" for a text among numbers.
-    codes : ndarray of int
-        Of all rows, the known-normal ones first.
-    spans : ndarray of shape (n_conditions, 2)
-        First and last code of each condition. After `cycle - 1` codes start again at 0.
-    costs : ndarray of shape (n_conditions,)
-        Minus the logarithms of weights that sum to at most 1, whichever rows are known-normal.
-    label : callable
-        Returns the text of a condition, and a remark or "".
-    cycle : int
-        The codes that conditions use are less than this; other codes are up to `cycle`.
+    `part` is "value"; "new" for values that no known-normal row has; "missing", "hour", "weekday",
+    or "word" for a text among numbers. `spans` has the first and last code of each condition: codes
+    less than `cycle`, after which they start again at 0. `costs` are minus the logarithms of
+    weights that sum to at most 1, whichever rows are known-normal. `label` returns the text of a
+    condition, and a remark or "".
     """
 
     column: str

@@ -8,7 +8,8 @@ never have; the costs account for that (see `Attribute.costs`), so that p-values
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 from qms22.detection.findings.finding_attributes import Attribute, Show, join_some
 from qms22.detection.findings.finding_numbers import Scale, outside_attribute, range_attribute
 from qms22.tables.columns.cells import Cells, show_value
+from qms22.tables.columns.date_parts import DAY
 
-DAY = 86_400e6  # microseconds
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
@@ -36,7 +37,7 @@ def attributes_of(
     found: list[Attribute] = []
     for name in names:
         known, searched = normal[name], batch[name]
-        show = shows.get(name) or _default_show(known.form)
+        show = shows.get(name) or partial(show_value, known.form)
         forms = {known.form, searched.form}
         if forms <= {"text", "category"}:
             found += _level_attributes(known, searched, flagged)
@@ -46,10 +47,6 @@ def attributes_of(
         elif len(forms) == 1 and known.form in ("number", "date"):
             found += _number_attributes(known, searched, flagged, show, is_only_date=n_dates == 1)
     return [attribute for attribute in found if len(attribute.spans)]
-
-
-def _default_show(form: str) -> Show:
-    return lambda value: show_value(form, value)
 
 
 def _as_levels(cells: Cells, show: Show) -> Cells:
@@ -119,29 +116,26 @@ def _new_texts(
     is_new[codes[:n_known]] = is_new[-1] = False
     new = [levels[at] for at in np.flatnonzero(is_new)]
     if new:
-        yield Attribute(
-            name,
-            "new",
-            is_new[codes].astype(np.intp),
-            np.ones((1, 2), dtype=np.intp),
-            # One set of levels out of all sets of this size.
-            np.array([math.log(2) + len(new) * math.log(len(levels) + 1)]),
-            lambda first, last: (f"{name} = {join_some(new, 'or')}", remark),
-            2,
+        # One set of levels out of all sets of this size.
+        cost = math.log(2) + len(new) * math.log(len(levels) + 1)
+        yield _yes_or_no(
+            name, "new", is_new[codes], cost, f"{name} = {join_some(new, 'or')}", remark
         )
 
 
 def _missing_attribute(name: str, missing: NDArray[np.bool_]) -> Iterator[Attribute]:
     if missing.any():
-        yield Attribute(
-            name,
-            "missing",
-            missing.astype(np.intp),
-            np.ones((1, 2), dtype=np.intp),
-            np.zeros(1),
-            lambda first, last: (f"{name} is missing", ""),
-            2,
-        )
+        yield _yes_or_no(name, "missing", missing, 0.0, f"{name} is missing", "")
+
+
+def _yes_or_no(
+    name: str, part: str, mask: NDArray[np.bool_], cost: float, text: str, remark: str
+) -> Attribute:
+    """Return an attribute with one condition."""
+    span, costs = np.ones((1, 2), dtype=np.intp), np.array([cost])
+    return Attribute(
+        name, part, mask.astype(np.intp), span, costs, lambda first, last: (text, remark), 2
+    )
 
 
 def _number_attributes(
@@ -173,7 +167,7 @@ def _number_attributes(
     if known.form == "date":
         yield from _cyclic_attributes(name, values, is_only_date=is_only_date)
         values = values // DAY
-        show = _of_day(show)
+        show = partial(_show_day, show)
     if np.isnan(values[:n_known]).all() or np.isnan(values[n_known:]).all():
         return
     scale = Scale(name, values, n_known, show, is_date=known.form == "date")
@@ -181,8 +175,8 @@ def _number_attributes(
     yield from range_attribute(scale)
 
 
-def _of_day(show: Show) -> Show:
-    return lambda day: show(day * DAY)
+def _show_day(show: Show, day: float) -> str:
+    return show(day * DAY)
 
 
 def _cyclic_attributes(
@@ -204,14 +198,14 @@ def _cyclic_attributes(
             np.where(np.isnan(times), n_times, times).astype(np.intp),
             spans,
             np.full(len(spans), math.log(len(spans))),
-            _time_label(prefix, part),
+            partial(_time_label, prefix, part),
             n_times,
         )
 
 
-def _time_label(prefix: str, part: str) -> Callable[[int, int], tuple[str, str]]:
+def _time_label(prefix: str, part: str, first: int, last: int) -> tuple[str, str]:
     show = _hour_range if part == "hour" else _weekday_range
-    return lambda first, last: (prefix + show(first, last), "")
+    return prefix + show(first, last), ""
 
 
 def _hour_range(first: int, last: int) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qms22.detection.findings.finding_attributes import MOST_LISTED, Attribute, Show, join_some
 
-# Numbers with more different values are put into about as many bins.
+# Numbers with more different values are put into about as many bins, each of 1.6 % of the rows.
 _MOST_BINS = 64
 
 
@@ -31,17 +31,7 @@ def round_between(low: float, high: float) -> float:
 
 
 class Scale:
-    """The numbers or days of a column, and how to write limits of ranges.
-
-    Parameters
-    ----------
-    name : str
-    values : ndarray
-        Of all rows, the known-normal ones first; NaN if missing.
-    n_known : int
-    show : callable
-    is_date : bool
-    """
+    """The numbers or days of a column, known-normal rows first, and how to write limits."""
 
     def __init__(
         self, name: str, values: NDArray[np.float64], n_known: int, show: Show, *, is_date: bool

@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 
 from qms22.detection.findings.finding_attributes import Attribute
 
+# A name with more conditions is hard to read. As many first conditions, of different attributes,
+# are tried.
 _MOST_CONDITIONS = 5
-# How many first conditions, of different attributes, are tried.
 _N_STARTS = 5
-# Shares among few rows are shrunk towards those among more rows, as if there were up to so many of
-# these.
-_PRIOR_ROWS = 30.0
-# What no row does, so many rows might have done.
-_FEW_ROWS = 2.0
-# Fewer rows of the batch say little about how usual something is there.
+# Fewer rows tell little about how usual something is: shares among few rows are shrunk towards
+# those among more, as if there were up to so many of these.
 _LEAST_ROWS = 30
+# What no row does, so many rows might have done: if two are expected, one sample in seven has none.
+_FEW_ROWS = 2.0
 
 
 class Condition(NamedTuple):
@@ -45,13 +44,8 @@ class Subgroup(NamedTuple):
 class SubgroupSearch:
     """The conditions of a table, and how often they hold.
 
-    Parameters
-    ----------
-    attributes : sequence of Attribute
-    normal, flagged, others : ndarray of int
-        Rows: known-normal ones, and those of the batch that are flagged and that are not.
-    costs : ndarray of shape (n_attributes,)
-        What it costs to name each attribute.
+    The rows are known-normal ones, and those of the batch that are flagged and that are not.
+    `costs` are those of naming each attribute.
     """
 
     def __init__(
@@ -97,7 +91,7 @@ class SubgroupSearch:
     def best(self, left: NDArray[np.bool_]) -> list[Subgroup]:
         """Return subgroups of the flagged rows that are left, the best first."""
         rows = self._flagged[left]
-        scores = _likelihood_ratios(self._count(rows), len(rows), np.log(self._shares))
+        scores = likelihood_ratios(self._count(rows), len(rows), np.log(self._shares))
         scores -= self._costs
         found: dict[frozenset[Condition], Subgroup] = {}
         for start in self._best_by_attribute(scores):
@@ -145,7 +139,7 @@ class SubgroupSearch:
         members = np.all([left, *(self._meets(self._flagged, at) for at in chosen)], axis=0)
         log_share = np.array([self._log_share(chosen)])
         n_members = np.array([np.count_nonzero(members)], dtype=np.float64)
-        ratios = _likelihood_ratios(n_members, int(np.count_nonzero(left)), log_share)
+        ratios = likelihood_ratios(n_members, int(np.count_nonzero(left)), log_share)
         return float(ratios[0] - self._costs[chosen].sum())
 
     def _gains(
@@ -155,7 +149,7 @@ class SubgroupSearch:
         members = np.all([left, *(self._meets(self._flagged, at) for at in chosen)], axis=0)
         log_shares = self._log_share(chosen) + np.log(shares)
         counts = self._count(self._flagged[members])
-        gains = _likelihood_ratios(counts, int(np.count_nonzero(left)), log_shares)
+        gains = likelihood_ratios(counts, int(np.count_nonzero(left)), log_shares)
         gains -= self._costs + self._costs[chosen].sum()
         is_taken: NDArray[np.bool_] = np.any(self._clashes[self._attribute[chosen]], axis=0)
         gains[is_taken[self._attribute]] = -np.inf
@@ -198,7 +192,7 @@ class SubgroupSearch:
                 counts = self._count(self._reference[part][inside])
             else:
                 counts = np.array([float(np.count_nonzero(meets[part] & inside))])
-            prior = _PRIOR_ROWS * math.sqrt(_PRIOR_ROWS / (_PRIOR_ROWS + total))
+            prior = _LEAST_ROWS * math.sqrt(_LEAST_ROWS / (_LEAST_ROWS + total))
             shrunk = (counts + prior * towards) / (total + prior)
             # That no row meets a condition says no more than that few would.
             least = np.minimum(towards, _FEW_ROWS / (total + _FEW_ROWS))
@@ -228,7 +222,7 @@ class SubgroupSearch:
         return total
 
 
-def _likelihood_ratios(
+def likelihood_ratios(
     counts: NDArray[np.float64], n_rows: int, log_shares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return log-likelihood ratios of so many out of some rows, against shares of other rows."""

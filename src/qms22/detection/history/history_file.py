@@ -18,12 +18,12 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from qms22.decisions.verdict import Decision
 from qms22.detection.history.history_rows import from_parquet
@@ -31,14 +31,16 @@ from qms22.detection.history.history_rows import from_parquet
 if TYPE_CHECKING:
     import pandas as pd
 
+_T = TypeVar("_T")
+
 # Written into the header of the file, so that no other database is taken for a history.
 _APPLICATION = 0x716D7332
 _VERSION = 1
 
-# Wait up to a minute for another writer's lock.
+# Another writer keeps its lock for the time of one insert: a minute is more than enough.
 _LOCK_SECONDS = 60.0
 
-# The rows of this many batches are kept until somebody accepts them.
+# The rows of this many batches wait for somebody to accept them: two working weeks, day by day.
 MOST_WAITING = 10
 
 _SCHEMA = f"""
@@ -54,7 +56,6 @@ create table batches (
     n_normal integer not null,
     n_rows integer not null,
     n_flagged integer not null,
-    share real,  -- of outliers, as earlier versions estimated it
     moved text not null,
     settings text not null,
     version text not null,
@@ -136,19 +137,14 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 class BatchHistory:
-    """A history file.
+    """A history file: `detect` writes it.
 
     Parameters
     ----------
     path : str or Path
-        An SQLite file; `remember` creates it.
+        An SQLite file. One that is something else, or damaged, is left as it was.
     must_exist : bool
         Whether a missing file is an error.
-
-    Raises
-    ------
-    ValueError
-        If the file is something else, or damaged; it is left as it was.
     """
 
     def __init__(self, path: str | Path, *, must_exist: bool = False) -> None:
@@ -180,47 +176,27 @@ class BatchHistory:
 
     def entries(self) -> tuple[HistoryEntry, ...]:
         """Return what was found in every batch, in the order in which they were first searched."""
-        with self._reading() as database:
-            if database is None:
-                return ()
-            query = f"select {', '.join(_COLUMNS)} from batches order by number"
-            return tuple(_entry(row) for row in database.execute(query))
+        query = f"select {', '.join(_COLUMNS)} from batches order by number"
+        return tuple(self._read(query, (), _entry))
 
     def number_of(self, digest: str) -> int | None:
         """Return the number of the batch with a digest; None if it is not remembered."""
-        with self._reading() as database:
-            if database is None:
-                return None
-            row = database.execute("select number from batches where digest = ?", (digest,))
-            return next((number for (number,) in row), None)
+        rows = self._read("select number from batches where digest = ?", (digest,), tuple)
+        return rows[0][0] if rows else None
 
     def remember(
         self, entry: HistoryEntry, digest: str, rows: bytes, n_kept: int
     ) -> tuple[HistoryEntry, ...]:
-        """Write what was found in a batch; an earlier entry of the same batch is replaced.
+        """Write what was found in the batch with a digest; return all entries, this one last.
 
-        Parameters
-        ----------
-        entry : HistoryEntry
-            If the batch is remembered already, its number and whether it is accepted are kept.
-        digest : str
-            The digest of the batch.
-        rows : bytes
-            Rows to learn from if the batch is accepted, as `to_parquet` writes them.
-        n_kept : int
-            Number of these rows.
-
-        Returns
-        -------
-        tuple of HistoryEntry
-            All entries up to this one; this one is the last.
+        An earlier entry of the same batch is replaced; its number is kept, and whether it is
+        accepted. The `n_kept` rows to learn from in that case are as `to_parquet` writes them.
         """
-        values = {**{name: getattr(entry, name) for name in _COLUMNS}, "digest": digest}
-        values |= {
+        values = {name: getattr(entry, name) for name in _COLUMNS if name != "number"} | {
+            "digest": digest,
             "moved": json.dumps(entry.moved),
             "settings": json.dumps(entry.settings, default=str),
         }
-        del values["number"]
         names = ", ".join(values)
         # A batch that was accepted stays so.
         updates = ", ".join(
@@ -246,16 +222,12 @@ class BatchHistory:
                 (MOST_WAITING,),
             )
         entries = self.entries()
-        *_, own = (each for each in entries if each.number == number)
-        return (*(each for each in entries if each.number != number), own)
+        return tuple(sorted(entries, key=lambda each: each.number == number))
 
     def accept(self, number: int) -> HistoryEntry:
         """Accept a batch as known-normal: later searches learn from its rows too.
 
-        Raises
-        ------
-        ValueError
-            If there is no such batch, or its rows are no longer kept.
+        Raise ValueError if there is no such batch, or its rows are no longer kept.
         """
         with self._writing() as database:
             entry = _find(database, number, self.path)
@@ -279,35 +251,24 @@ class BatchHistory:
         return replace(entry, accepted=None)
 
     def accepted_rows(self, other_than: str) -> dict[int, pd.DataFrame]:
-        """Return the rows of the accepted batches but one, by number, the oldest batch first.
-
-        Parameters
-        ----------
-        other_than : str
-            The digest of a batch whose rows are left out.
-        """
-        with self._reading() as database:
-            if database is None:
-                return {}
-            query = (
-                "select number, parquet from kept_rows join batches using (number) "
-                "where accepted is not null and digest != ? order by number"
-            )
-            found = database.execute(query, (other_than,)).fetchall()
+        """Return the rows of the accepted batches but that of a digest, by number, oldest first."""
+        query = (
+            "select number, parquet from kept_rows join batches using (number) "
+            "where accepted is not null and digest != ? order by number"
+        )
+        found = self._read(query, (other_than,), tuple)
         try:
             return {number: from_parquet(rows) for number, rows in found}
         except (OSError, ValueError) as error:
             raise ValueError(self._damaged(error)) from error
 
-    @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection | None]:
-        """Open the file, which is left as it is; None if there is none, or an empty one."""
+    def _read(self, query: str, values: tuple[str, ...], read: Callable[[Any], _T]) -> list[_T]:
+        """Return what a query finds, each row as `read` returns it; nothing without a file."""
         if not self.path.exists() or not self.path.stat().st_size:
-            yield None
-            return
+            return []
         with self._open("rw") as database:
             _check_kind(database, self.path)
-            yield database
+            return [read(row) for row in database.execute(query, values)]
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -315,7 +276,8 @@ class BatchHistory:
         with self._open("rwc") as database:
             database.execute("begin immediate")
             try:
-                if _is_empty(database):
+                tables = database.execute("select 1 from sqlite_master limit 1")
+                if tables.fetchone() is None:
                     for statement in _SCHEMA.split(";")[:-1]:
                         database.execute(statement)
                 _check_kind(database, self.path)
@@ -356,11 +318,6 @@ class BatchHistory:
 def now() -> str:
     """Return the time in UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
-
-
-def _is_empty(database: sqlite3.Connection) -> bool:
-    """Return whether a database has no tables."""
-    return database.execute("select 1 from sqlite_master limit 1").fetchone() is None
 
 
 def _check_kind(database: sqlite3.Connection, path: Path) -> None:

@@ -32,15 +32,7 @@ def digest(source: Table) -> str:
 
 
 def rows_to_keep(source: Table, columns: list[str], left_out: ArrayLike) -> pd.DataFrame:
-    """Read the rows of a table for a history; of a large table rows drawn at random.
-
-    Parameters
-    ----------
-    source : Table
-    columns : list of str
-    left_out : array-like of int
-        Positions of rows that are not to be kept.
-    """
+    """Read rows of a table for a history, but those left out; of many, rows drawn at random."""
     rows = np.setdiff1d(np.arange(source.n_rows), left_out)
     drawn = draw_rows(len(rows), max(1, MOST_CELLS // len(columns)), np.random.RandomState(0))
     frame = source.take(rows[drawn], columns)

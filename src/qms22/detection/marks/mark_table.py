@@ -12,7 +12,7 @@ from qms22.detection.result_columns import RESULTS, free_name
 from qms22.tables import Table
 from qms22.tables.columns.column_names import find_column, match_names
 from qms22.tables.columns.compare import compare_cells
-from qms22.tables.texts.words import list_some, without_apostrophe
+from qms22.tables.texts.words import list_some, number_text, without_apostrophe
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,19 +32,10 @@ _MEANINGS = {
 
 @dataclass(frozen=True, eq=False)
 class MarkTable:
-    """The rows of a table of marks that have a mark.
+    """The rows of a table of marks that have a mark: "anomaly", "normal" or "unsure".
 
-    Parameters
-    ----------
-    source : Table
-    table : DataFrame
-        The columns that the batch has as well, called as there.
-    key : str or None
-        What names the rows: a column of the batch, "row" for positions in it, or None.
-    names : list of str
-        The name of each row; empty where it has none.
-    marks : list of str
-        The mark of each row: "anomaly", "normal" or "unsure".
+    `table` has the columns that the batch has as well, called as there. `key` is what names the
+    rows: a column of the batch, "row" for positions in it, or None. A name may be empty.
     """
 
     source: Table
@@ -72,12 +63,7 @@ class MarkTable:
 def split_by_table(source: Table, names: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the rows that have a mark; return those about the batch, and about known-normal rows.
 
-    Parameters
-    ----------
-    source : Table
-        The table of marks.
-    names : list of str
-        The columns of the batch. One that is called "source" says nothing about marks.
+    If `names`, the columns of the batch, have one that is called "source", it tells nothing.
     """
     frame = _read_marked(source, names)
     there = list(frame.columns)
@@ -96,18 +82,9 @@ def split_by_table(source: Table, names: list[str]) -> tuple[pd.DataFrame, pd.Da
 def read_mark_table(
     frame: pd.DataFrame, source: Table, batch: Table, id_name: str | None
 ) -> MarkTable:
-    """Read marks, and find the columns that tell which rows they are about.
+    """Read the marks of rows from `source`, and find the columns that tell which rows are meant.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Rows with a mark. Columns of the batch may be called as in `Detection.table`.
-    source : Table
-        Where they come from.
-    batch : Table
-        The table that they are about.
-    id_name : str or None
-        The column of the batch that names its rows.
+    Columns of the batch may be called as in `Detection.table`.
     """
     columns = _columns_of(batch.names, list(frame.columns))
     key = id_name if id_name in columns else None
@@ -172,14 +149,8 @@ def find_rows(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], dict[i
     """Find the rows of a batch that marks are about.
 
     A row is found if the batch has its name (or its row number), and the two agree in all columns
-    that both tables have: names and numbers often occur again in other tables.
-
-    Returns
-    -------
-    positions : ndarray of int
-        For each row of the marks its position in the batch; -1 where it is not found.
-    reasons : dict from int to str
-        By row of the marks: why it is not found.
+    that both tables have: names and numbers often occur again in other tables. Return the position
+    of each, -1 if it is not found, and by row of the marks why it is not.
     """
     rows, candidates = _candidates(marked, batch)
     positions = np.full(len(marked.marks), -1, dtype=np.intp)
@@ -223,21 +194,19 @@ def _differences(
 def row_names(column: pd.Series) -> list[str]:
     """Return the values of a column as names of rows, the same for 1, 1.0 and "1"."""
     return [
-        "" if is_missing else str(int(value) if _is_whole(value) else value).strip()
+        ""
+        if is_missing
+        else (number_text(value) if isinstance(value, float) else str(value)).strip()
         for value, is_missing in zip(column, column.isna(), strict=True)
     ]
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, float) and value.is_integer()
 
 
 def _candidates(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return pairs of rows of the marks and positions in the batch that have the same name."""
     wanted: dict[str, list[int]] = {}
     for row, name in enumerate(marked.names):
-        if name:
-            wanted.setdefault(name, []).append(row)
+        wanted.setdefault(name, []).append(row)
+    wanted.pop("", None)
     pairs: list[tuple[int, int]] = []
     if marked.is_by_number:
         for name, rows in wanted.items():

@@ -17,7 +17,8 @@ from qms22.detection.rows import most_suspicious
 if TYPE_CHECKING:
     import pandas as pd
 
-# In benchmarks/dirty.py the first 5 % have half to two thirds of the anomalies in T.
+# In benchmarks/dirty.py the first 5 % have half to two thirds of the anomalies in T. A person looks
+# at each of them, so of a large table a round number is enough.
 _SHARE_TO_CHECK = 0.05
 _MOST_TO_CHECK = 100
 
@@ -30,20 +31,10 @@ def rows_to_check(
     id_name: str | None,
     k: int | None,
 ) -> pd.DataFrame:
-    """Return the most suspicious known-normal rows, then those that marks have taken out.
+    """Return the `k` most suspicious known-normal rows, then those that marks have taken out.
 
-    Parameters
-    ----------
-    normal : DataFrame
-        The known-normal rows.
-    positions, scores : ndarray
-        Of these rows.
-    marks : TableMarks or None
-        What is known about rows by now.
-    id_name : str or None
-        The column that names rows; if the table lacks it, they have their positions.
-    k : int or None
-        How many rows of `normal`.
+    `positions` and `scores` are those of the rows of `normal`. If these lack the column `id_name`,
+    they are named by their positions.
     """
     import pandas as pd
 
@@ -51,12 +42,12 @@ def rows_to_check(
         k = min(math.ceil(_SHARE_TO_CHECK * len(normal)), _MOST_TO_CHECK)
     check_count("k", k)
     if k > len(normal):
-        raise ValueError(f"k={k} is more than the {len(normal)} known-normal rows there are")
+        raise ValueError(f"k={k} is more than the {len(normal):,} known-normal rows there are")
     first = most_suspicious(scores, k)
     table, rows, words = normal.iloc[first], positions[first], np.full(k, "", dtype=object)
     n_removed = 0
     if marks is not None:
-        words = np.append(marks.normal_words(rows), np.full(len(marks.removed), ANOMALY))
+        words = np.append(marks.words(rows, of_normal=True), np.full(len(marks.removed), ANOMALY))
         table = pd.concat([table, marks.removed_rows])
         rows, n_removed = np.append(rows, marks.removed), len(marks.removed)
     results: dict[str, Any] = {

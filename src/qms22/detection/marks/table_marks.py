@@ -44,20 +44,12 @@ if TYPE_CHECKING:
 # A mark is stored as its place here: a batch may have many rows.
 _WORDS = ("", UNSURE, ANOMALY, NORMAL)
 
-# With a larger share of anomalies than this, the known-normal table is refused.
+# A table of which every fifth row is an anomaly has not been checked, and is refused.
 _MOST_REMOVED = 0.2
 
 
 class MarkedRows(NamedTuple):
-    """Rows that are known to be anomalies, or normal.
-
-    Parameters
-    ----------
-    name : str
-        The name of the rows in messages.
-    table : DataFrame
-    is_anomaly : ndarray of bool
-    """
+    """Rows that are known to be anomalies, or normal, and their name in messages."""
 
     name: str
     table: pd.DataFrame
@@ -83,13 +75,10 @@ class TableMarks:
     removed_rows: pd.DataFrame
     others: tuple[MarkedRows, ...]
 
-    def words(self, rows: NDArray[np.intp]) -> NDArray[np.object_]:
-        """Return the marks of some rows of the batch: "anomaly", "normal", "unsure" or empty."""
-        return np.array(_WORDS, dtype=object)[self.codes[rows]]
-
-    def normal_words(self, rows: NDArray[np.intp]) -> NDArray[np.object_]:
-        """Return the marks of some known-normal rows."""
-        return np.array(_WORDS, dtype=object)[self.normal_codes[rows]]
+    def words(self, rows: NDArray[np.intp], *, of_normal: bool = False) -> NDArray[np.object_]:
+        """Return the marks of some rows of a table: "anomaly", "normal", "unsure" or empty."""
+        codes = self.normal_codes if of_normal else self.codes
+        return np.array(_WORDS, dtype=object)[codes[rows]]
 
     @property
     def anomalies(self) -> NDArray[np.intp]:
@@ -122,10 +111,10 @@ class TableMarks:
         n_anomalies = n_removed + np.count_nonzero(self.words(self.decided) == ANOMALY)
         n_anomalies += sum(np.count_nonzero(part.is_anomaly) for part in self.others)
         return (
-            f"{n_marks} mark{'' if n_marks == 1 else 's'} used: {n_anomalies} "
-            f"anomal{'y' if n_anomalies == 1 else 'ies'}, {n_marks - n_anomalies} normal"
-            + (f" ({n_others} of rows of other tables)" if n_others else "")
-            + (f"; {n_removed} of the known-normal rows taken out" if n_removed else "")
+            f"{n_marks:,} mark{'' if n_marks == 1 else 's'} used: {n_anomalies:,} "
+            f"anomal{'y' if n_anomalies == 1 else 'ies'}, {n_marks - n_anomalies:,} normal"
+            + (f" ({n_others:,} of rows of other tables)" if n_others else "")
+            + (f"; {n_removed:,} of the known-normal rows taken out" if n_removed else "")
         )
 
 
@@ -142,23 +131,10 @@ def read_marks(
     Of known-normal rows this holds for anomalies alone: one marked as normal, and not found, may
     still be in the table, where a twin that teaches would make it look too normal to be held out.
 
-    Parameters
-    ----------
-    marks : path, Table or data frame, or a list of these
-        With a column "mark" ("anomaly", "normal", "unsure" or empty) and, to say which rows are
-        meant, the column `id_name`, or "row" with positions in the table. A column "source" says
-        which table: "batch" (or empty) or "normal". Several tables may name rows in several ways.
-    normal, batch : Table
-    id_name : str or None
-        The column of the tables that names their rows.
-    ignore : sequence of str
-        Columns that are not learned from, which rows of other tables may lack.
-
-    Raises
-    ------
-    ValueError
-        If there is no mark, if one is not understood, if marks contradict each other, if a row is
-        not in its table and lacks columns to learn from, or if too few rows of a table are left.
+    See `detect` for the columns of `marks`; several tables may name rows in several ways. Columns
+    to `ignore` are not learned from, and rows of other tables may lack them. Raise ValueError if
+    there is no mark, if one is not understood, if marks contradict each other, if a row is not in
+    its table and lacks columns to learn from, or if too few rows of a table are left.
     """
     sources = [open_table(each) for each in (marks if isinstance(marks, list | tuple) else [marks])]
     of_batch, of_normal = (np.zeros(table.n_rows, dtype=np.int8) for table in (batch, normal))
@@ -220,8 +196,12 @@ def _add_marks(
         if {_WORDS[codes[at]], _WORDS[code]} == {ANOMALY, NORMAL}:
             raise _contradiction(marked, row)
         codes[at] = max(codes[at], code)  # a decision counts more than "unsure"
-    if (positions >= 0).any() and marked.is_by_number and not marked.compared:
-        _warn_unchecked(source, table)
+    is_unchecked = marked.is_by_number and not marked.compared
+    if (positions >= 0).any() and is_unchecked and not isinstance(source, FrameTable):
+        warn_user(
+            f"{source.name} names rows by number only, and they are taken for rows of "
+            f"{table.name}; keep another column of that table beside, by which they can be checked",
+        )
     reasons = {row: why for row, why in reasons.items() if marked.marks[row] in used}
     return _other_rows(marked, reasons, table, ignore)
 
@@ -243,9 +223,10 @@ def _other_rows(
             f"({list_some(lacking)}); correct the marks, or add the columns"
         )
     if reasons:
+        are = "is" if len(reasons) == 1 else "are"
         warn_user(
-            f"{name}: {len(reasons)} of {len(marked.marks)} marked rows are not in {batch.name} "
-            f"and are taken for rows of other tables ({first})",
+            f"{name}: {len(reasons):,} of {len(marked.marks):,} marked rows {are} not in "
+            f"{batch.name} and {are} taken for rows of other tables ({first})",
         )
     rows = [row for row in sorted(reasons) if marked.marks[row] != UNSURE]
     table = marked.table.iloc[rows].drop(columns=list(ignore), errors="ignore")
@@ -277,12 +258,3 @@ def _contradiction(marked: MarkTable, row: int) -> ValueError:
         f"{marked.source.name} marks {marked.title(row)} both as anomaly and as normal; keep one "
         "of the marks"
     )
-
-
-def _warn_unchecked(source: Table, batch: Table) -> None:
-    """Warn that row numbers alone do not tell whether marks are about this batch."""
-    if not isinstance(source, FrameTable):
-        warn_user(
-            f"{source.name} names rows by number only, and they are taken for rows of "
-            f"{batch.name}; keep another column of that table beside, by which they can be checked",
-        )

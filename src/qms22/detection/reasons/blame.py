@@ -12,17 +12,20 @@ from qms22.checks import TableChecks
 from qms22.checks.single import LevelCheck, ValueCheck
 from qms22.tables.columns.cells import Columns
 
-# A cell is odd by itself if fewer than one normal row in 200 is as odd in one check.
+# A cell is odd by itself if fewer than one normal row in 200 is as odd in one check: −log(1/200).
 LEAST_ODD = 5.3
 
+# A cell is clearly odd if fewer than one normal row in 3,000 is as odd in one check; about one row
+# in ten has such a cell somewhere.
+CLEARLY_ODD = 8.0
+
 # Cells that explain nearly as much as the one that explains most may be to blame as well, and so
-# may one that explains a part of it if hardly any normal row has such a cell.
+# may one that explains a part of it if it is clearly odd.
 _NEARLY = 0.85
 _PARTLY = 0.2
-_CLEAR = 8.0
 
-# So many rows have the same cause if this share of them agrees in a column, on values that few
-# normal rows have.
+# So many rows have the same cause if four of five agree in a column, on values that at most a
+# quarter of the normal rows have.
 _SEVERAL = 5
 _AGREEING = 0.8
 _FEW = 0.25
@@ -38,15 +41,8 @@ def find_culprits(
 
     Of total = price * quantity each may be wrong. That which is odd by itself is to blame; or that
     in which several such rows agree, as if they had a common cause; or else the last number: people
-    put what is computed after what it is computed from.
-
-    Parameters
-    ----------
-    checks : TableChecks
-    rows : Columns
-    surprises : ndarray of shape (n_rows, n_checks)
-    blamed : mapping from str to ndarray of shape (n_rows,)
-        How much less odd all numbers are without each column.
+    put what is computed after what it is computed from. `blamed` has by column how much less odd
+    all numbers of each row are without it.
     """
     # A table may lack columns.
     names = tuple(name for name in blamed if name in rows)
@@ -55,7 +51,7 @@ def find_culprits(
     amounts = np.array([blamed[name] for name in names]).T
     alone = _odd_alone(checks, names, surprises)
     most = amounts.max(axis=1, keepdims=True)
-    is_likely = (amounts >= _NEARLY * most) | ((alone >= _CLEAR) & (amounts >= _PARTLY * most))
+    is_likely = (amounts >= _NEARLY * most) | ((alone >= CLEARLY_ODD) & (amounts >= _PARTLY * most))
     culprits: list[str | None] = [None] * len(surprises)
     undecided: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for row in np.flatnonzero(most[:, 0] > 0).tolist():
@@ -68,7 +64,7 @@ def find_culprits(
     # If several cells are wrong, none explains it all.
     misfit = surprises[:, len(checks.checks) :].max(axis=1, initial=0.0)
     oddest_alone = alone.max(axis=1)
-    is_open = (most[:, 0] <= 0) & (oddest_alone >= _CLEAR) & (oddest_alone < misfit)
+    is_open = (most[:, 0] <= 0) & (oddest_alone >= CLEARLY_ODD) & (oddest_alone < misfit)
     for row in np.flatnonzero(is_open).tolist():
         culprits[row] = names[np.argmax(alone[row])]
     for columns, places in undecided.items():

@@ -14,14 +14,14 @@ from qms22.estimators.batch_detector import BatchDetector
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, Columns
 
-# Columns that are named, and the least part of the strongest that one has to have.
+# More columns are hard to check at a glance, and one that counts for less than a third of the
+# strongest adds little.
 _MOST_COLUMNS = 3
 _LEAST_PART = 0.3
 
-# Numbers count as alike if no more than this share of the normal rows is between them.
+# Numbers count as alike if at most 5 % of the normal rows are between them. A combination that more
+# than 2 % of them have is no reason.
 _NEAR = 0.05
-
-# A combination that more normal rows have is no reason.
 _MOST_ALIKE = 0.02
 
 
@@ -35,16 +35,8 @@ def combination_reasons(
 ) -> list[RowReason | None]:
     """Return for each row two or three columns that are odd together; None if there are none.
 
-    Parameters
-    ----------
-    detector : BatchDetector
-        Says how much less suspicious a row is with the usual value of a column.
-    encoder : TabularEncoder
-    matrix : ndarray
-        The rows, encoded.
-    rows, normal : Columns
-        The rows, and known-normal ones to count those alike.
-    show : Shower
+    The detector tells, by the `matrix` of the rows, how much less suspicious a row is with the
+    usual value of a column. The known-normal rows are to count those alike.
     """
     explanation = detector.explain(matrix, groups=encoder.groups_, typical=encoder.typical_row_)
     alike = {name: _Alike(cells) for name, cells in normal.items()}

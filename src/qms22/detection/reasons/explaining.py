@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from qms22._runtime.stages import begin_stage
 from qms22.checks.check import Shower
-from qms22.checks.joint import COPIES
+from qms22.checks.copies import COPIES
 from qms22.detection.comparison import Comparison
 from qms22.detection.encoding import EncodedTables
 from qms22.detection.findings.finding import Finding, find_findings
 from qms22.detection.inputs import InputTables
+from qms22.detection.reasons.blame import CLEARLY_ODD
 from qms22.detection.reasons.combinations import combination_reasons
 from qms22.detection.reasons.row_reasons import RowReason, blamed_reasons
 from qms22.detection.scorer import TableScorer
@@ -26,13 +27,13 @@ from qms22.tables.columns.cells import Columns, take_rows
 # more rows.
 MOST_EXPLAINED = 1000
 
-# A finding is shown if its p-value is at most this, or if hardly any normal row is like it.
+# A finding is shown if its p-value is at most the usual level, or if hardly any normal row is like
+# it: one in 500.
 _LEVEL = 0.05
 _MOST_NORMAL = 0.002
 
-# Reasons weaker than this come after what the detector says: about one normal row in ten has a cell
-# that is as odd. Small tables have no surprises so large; there this share of normal rows counts.
-_CLEAR = 8.0
+# Reasons that are not clearly odd come after what the detector says. Small tables have no surprises
+# so large; there this share of normal rows counts.
 _RARE = 0.01
 
 
@@ -53,15 +54,9 @@ def rows_to_explain(scores: NDArray[np.float64], explained: NDArray[np.bool_]) -
 
 
 def explain_rows(scorer: TableScorer, rows: Columns, normal: Columns) -> list[list[RowReason]]:
-    """Return the reasons of rows, the strongest first; at least one for each.
+    """Return the reasons of rows, as the checks read them; at least one each, the strongest first.
 
-    Parameters
-    ----------
-    scorer : TableScorer
-    rows : Columns
-        As the checks read them.
-    normal : Columns
-        Known-normal rows to count those that are alike; may be empty.
+    The known-normal rows, if there are any, are to count those that are alike.
     """
     if not len(rows[COPIES].values):
         return []
@@ -69,7 +64,7 @@ def explain_rows(scorer: TableScorer, rows: Columns, normal: Columns) -> list[li
     reasons = blamed_reasons(scorer.checks, rows, show)
     strengths = np.array([found[0].strength if found else 0.0 for found in reasons])
     shares = np.exp(scorer.checks.held_out.log_p_values(strengths))
-    unclear = (strengths < _CLEAR) & (shares > _RARE)
+    unclear = (strengths < CLEARLY_ODD) & (shares > _RARE)
     if unclear.any():
         places = np.flatnonzero(unclear)
         some = take_rows(rows, places)
@@ -121,19 +116,22 @@ def group_rows(
         {name: scorer.checks.comparable(encoded.batch_cells[name]) for name in names},
         places,
         [
-            [each.columns for each in reasons[row] if not each.columns or each.strength >= _CLEAR]
+            [
+                tuple(name for name in each.columns if name in names)
+                for each in reasons[row]
+                if not each.columns
+                or (each.strength >= CLEARLY_ODD and set(each.columns) & set(names))
+            ]
             for row in rows.tolist()
         ],
         {name: partial(show, name) for name in names},
     )
-    telling = (
-        replace(each, rows=encoded.positions[each.rows]) for each in found if _is_telling(each)
-    )
-    if comparison is None:
-        return tuple(telling)
-    return tuple(
-        replace(each, fewest_outliers=comparison.fewest_outliers(each.rows)) for each in telling
-    )
+    telling = []
+    for each in filter(_is_telling, found):
+        positions = encoded.positions[each.rows]
+        fewest = None if comparison is None else comparison.fewest_outliers(positions)
+        telling.append(replace(each, rows=positions, fewest_outliers=fewest))
+    return tuple(telling)
 
 
 def _is_telling(finding: Finding) -> bool:

@@ -13,9 +13,10 @@ from qms22.checks.check import Shower
 from qms22.detection.reasons.blame import LEAST_ODD, find_culprits
 from qms22.tables.columns.cells import Columns
 
+# More reasons in a cell of a table are not read.
 REASONS_PER_ROW = 3
 
-# What is much less odd than the oddest cell of a row is no reason beside it.
+# What is less than a third as odd as the oddest cell of a row is no reason beside it.
 _BESIDE = 0.3
 
 
@@ -52,16 +53,7 @@ class _Found(NamedTuple):
 def cell_reasons(
     checks: TableChecks, rows: Columns, odd: OddCells, show: Shower
 ) -> list[list[RowReason]]:
-    """Return the odd cells of rows in words, the oddest first; none where no cell is odd.
-
-    Parameters
-    ----------
-    checks : TableChecks
-    rows : Columns
-    odd : OddCells
-        Of these rows.
-    show : Shower
-    """
+    """Return the odd cells of rows in words, the oddest first; none where no cell is odd."""
     limit = np.maximum(LEAST_ODD, _BESIDE * odd.surprises[:, :1])
     places, kept = np.nonzero(odd.surprises >= limit)
     found = [
@@ -108,15 +100,8 @@ def _with_blame(
 ) -> list[_Found]:
     """Put the cell to blame before all numbers that do not fit, and drop what it explains.
 
-    Parameters
-    ----------
-    checks : TableChecks
-    found : sequence of _Found
-        All checks of a row, in their order.
-    culprit : str
-        The column to blame.
-    after : ndarray
-        The surprises of numbers without it.
+    `found` are all checks of a row, in their order; `after` are the surprises of numbers without
+    the column to blame, the culprit.
     """
     first = len(checks.checks)
     misfits = found[first:]

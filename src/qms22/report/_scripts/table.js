@@ -143,7 +143,7 @@ class RankedTable {
     else if (rows.length === run.nKept) shown.textContent = plural(rows.length, "row");
     else shown.textContent = `${countText(rows.length)} of ${plural(run.nKept, "row")}`;
     const nLeft = run.columns.length - this.columns.filter(({ role }) => role !== "reasons").length;
-    if (nLeft > 0) shown.textContent += `, ${countText(nLeft)} more columns with the chosen row`;
+    if (nLeft > 0) shown.textContent += `, ${plural(nLeft, "more column")} with the chosen row`;
     document.getElementById("nothing-flagged").hidden = this.flags.count > 0;
   }
 
@@ -211,7 +211,7 @@ class RankedTable {
       button.tabIndex = row === this.chosen ? 0 : -1;
       button.ariaPressed = String(row === this.chosen);
       const state = `${this.flags.has(row) ? ", flagged" : ""}${mark ? `, marked as ${mark}` : ""}`;
-      button.ariaLabel = `Rank ${row + 1}${state}: show reasons`;
+      button.ariaLabel = `Rank ${countText(row + 1)}${state}: show reasons`;
     }
   }
 

@@ -45,17 +45,26 @@ class Levels(tuple[str, ...]):
         return texts if isinstance(texts, cls) else cls(texts)
 
     @cached_property
-    def _places(self) -> dict[int, tuple[Sequence[str], NDArray[np.intp]]]:
+    def _computed(self) -> dict[int, tuple[object, Any]]:
         return {}
+
+    def computed(self, key: object, compute: Callable[[Levels], Any]) -> Any:
+        """Return what a function makes of the texts; it is called once for each key."""
+        found = self._computed.get(id(key))
+        if found is None:
+            # With the key: no other object can have its number then.
+            found = self._computed[id(key)] = (key, compute(self))
+        return found[1]
 
     def places_in(self, known: Sequence[str]) -> NDArray[np.intp]:
         """Return the position of each text among known ones, -1 for others."""
-        found = self._places.get(id(known))
-        if found is None or found[0] is not known:
+
+        def find(levels: Levels) -> NDArray[np.intp]:
             numbers = {level: at for at, level in enumerate(known)}
-            places = np.fromiter((numbers.get(level, -1) for level in self), np.intp, len(self))
-            found = self._places[id(known)] = (known, places)
-        return found[1]
+            return np.fromiter((numbers.get(level, -1) for level in levels), np.intp, len(levels))
+
+        places: NDArray[np.intp] = self.computed(known, find)
+        return places
 
     @cached_property
     def hashes(self) -> NDArray[np.uint64]:

@@ -1,0 +1,102 @@
+"""Columns as codes: levels, values that recur, missing cells, parts of a range or of the day."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, shown_cells
+from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.columns.date_parts import DAY
+from qms22.tables.columns.typed import to_levels
+from qms22.tables.texts.words import number_text
+
+# Parts of the range of a number with about equally many normal rows each.
+_PARTS = 16
+_HOUR = DAY / 24
+
+
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """A column as codes from 0 on; -1 stands for what no normal row has.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    how : {"level", "presence", "range", "hour"}
+        By its levels or values, where 0 stands for missing cells; by whether there is a value (0),
+        nothing (1) or a word (2); by parts of its range; or by the hour of a date.
+    levels : tuple of str
+    values : ndarray
+        Of numbers: those that normal rows have, or the ends of parts of their range; ascending.
+    """
+
+    name: str
+    how: str
+    levels: tuple[str, ...] = ()
+    values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of_levels(cls, cells: Cells) -> Coding:
+        """Return the coding by the levels or values of known-normal rows."""
+        if cells.is_text:
+            return cls(cells.name, "level", tuple(cells.levels))
+        present = cells.values[~np.isnan(cells.values)]
+        return cls(cells.name, "level", (), np.unique(present))
+
+    @classmethod
+    def of_range(cls, cells: Cells) -> Coding:
+        """Return the coding by parts of the range of known-normal rows."""
+        present = cells.values[~np.isnan(cells.values)]
+        ends = np.quantile(present, np.arange(1, _PARTS) / _PARTS, method="nearest")
+        return cls(cells.name, "range", (), np.unique(ends))
+
+    def codes(self, rows: Columns) -> NDArray[np.intp]:
+        """Return the code of each row."""
+        cells = rows[self.name]
+        if self.how == "presence":
+            codes = (~cells.has_value).astype(np.intp)
+            return codes if cells.words is None else codes + (cells.words >= 0)
+        if self.how == "hour":
+            hours = np.nan_to_num(cells.values % DAY // _HOUR, nan=-1.0)
+            return hours.astype(np.intp)
+        if self.how == "range":
+            places = np.searchsorted(self.values, cells.values).astype(np.intp)
+            return np.where(np.isnan(cells.values), -1, places)
+        return self._level_codes(cells)
+
+    def _level_codes(self, cells: Cells) -> NDArray[np.intp]:
+        if self.levels and not cells.is_text:
+            cells = to_levels(cells)
+        if cells.is_text:
+            levels = self.levels or tuple(number_text(value) for value in self.values.tolist())
+            places = cells.level_places(levels)
+            numbers = np.append(np.where(places < 0, -1, places + 1), 0)
+            of_levels: NDArray[np.intp] = numbers[cells.values]
+            return of_levels
+        # One more value, which none is equal to: all cells of normal rows may be missing.
+        values = np.append(self.values, np.nan)
+        places = np.searchsorted(self.values, cells.values)
+        codes = np.where(values[places] == cells.values, places + 1, -1)
+        return np.where(np.isnan(cells.values), 0, codes)
+
+    @property
+    def n_codes(self) -> int:
+        """How many codes there are."""
+        of_values = len(self.levels) or len(self.values)
+        return {"presence": 3, "hour": 24}.get(self.how, of_values + 1)
+
+    def show(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Return cells with their column as text."""
+        return shown_cells(rows[self.name], places, show)
+
+    def show_code(self, code: int, show: Shower) -> str:
+        """Return what a code stands for, as text."""
+        if self.how == "presence":
+            return ("a value", "no value", "a word")[code]
+        if code == 0:
+            return "no value"
+        return self.levels[code - 1] if self.levels else show(self.name, self.values[code - 1])

@@ -1,0 +1,207 @@
+"""Levels that do not go together: a city in another country, a status without its date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
+from qms22.checks.codings import Coding
+from qms22.checks.single import ColumnCheck
+from qms22.checks.surprise import TailReference
+from qms22.tables.columns.cells import Columns
+
+# Rows that the shares of all rows count as, next to those with the same other level.
+_STRENGTHS = 10.0 ** np.arange(-2, 5)
+# Another column must make the levels so much likelier, in all normal rows together and on average.
+_LEAST_GAIN = 20.0
+_LEAST_MEAN_GAIN = 0.01
+# Ranges and hours say something about few levels: a flag, a shift.
+_MOST_LEVELS = 12
+# Columns that are asked about one.
+_MOST_SOURCES = 3
+# Less of a surprise than this is none: a level half as likely as usual.
+_LEAST_LIFT = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class DependenceCheck(ColumnCheck):
+    """A level that is much rarer in rows with a level of another column than in all rows.
+
+    Where nothing is known of the other level, or nothing follows from it, nothing is odd.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        That of the level, and the other one.
+    coding, other : Coding
+    strength : float
+        Rows that the shares of all rows count as.
+    counts, other_counts : ndarray of int
+        Normal rows with each level.
+    keys, key_counts : ndarray of int
+        Pairs of levels in normal rows, and how often they are there.
+    reference : TailReference
+        How much rarer the levels of normal rows are.
+    """
+
+    coding: Coding
+    other: Coding
+    strength: float
+    counts: NDArray[np.intp]
+    other_counts: NDArray[np.intp]
+    keys: NDArray[np.int64]
+    key_counts: NDArray[np.intp]
+    reference: TailReference
+
+    @classmethod
+    def learn(
+        cls,
+        codings: tuple[Coding, Coding],
+        codes: tuple[NDArray[np.intp], NDArray[np.intp]],
+    ) -> tuple[float, DependenceCheck] | None:
+        """Learn from the codes of known-normal rows; also return by how much the other level helps.
+
+        None stands for columns that do not depend on each other.
+        """
+        coding, other = codings
+        counts = np.bincount(codes[0] + 1, minlength=coding.n_codes + 1)
+        other_counts = np.bincount(codes[1] + 1, minlength=other.n_codes + 1)
+        keys, places, key_counts = np.unique(
+            _pair_keys(coding, *codes), return_inverse=True, return_counts=True
+        )
+        n = len(codes[0])
+        with_both = key_counts[places.ravel()] - 1
+        # With the row itself: next to rows of the batch, which all normal rows are compared with,
+        # it must not look less odd for being one of a few.
+        with_other = other_counts[codes[1] + 1]
+        is_known = counts[codes[0] + 1] > 1
+        shares = np.maximum(counts[codes[0] + 1] - 1, 0.5) / n
+        likelihoods = [
+            np.where(
+                is_known, np.log((with_both / shares + strength) / (with_other + strength)), 0.0
+            )
+            for strength in _STRENGTHS.tolist()
+        ]
+        # A pair that should not be there must not hide the dependence.
+        gains = [float(np.maximum(each, -_LEAST_GAIN / 2).sum()) for each in likelihoods]
+        best = int(np.argmax(gains))
+        if gains[best] < max(_LEAST_GAIN, _LEAST_MEAN_GAIN * n):
+            return None
+        check = cls(
+            (coding.name, other.name),
+            coding,
+            other,
+            float(_STRENGTHS[best]),
+            counts,
+            other_counts,
+            keys,
+            key_counts,
+            TailReference.learn(-likelihoods[best]),
+        )
+        return gains[best], check
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how much rarer levels are than they would be without the other column."""
+        lifts = self._lifts(*self._codes(rows), own=own)
+        return np.where(lifts >= _LEAST_LIFT, self.reference.surprise(lifts, own=own), 0.0)
+
+    def _codes(self, rows: Columns) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        return self.coding.codes(rows), self.other.codes(rows)
+
+    def _lifts(
+        self, codes: NDArray[np.intp], others: NDArray[np.intp], *, own: bool
+    ) -> NDArray[np.float64]:
+        n = max(int(self.counts.sum()), 1)
+        with_both, with_other = self._count(codes, others)
+        shares = np.maximum(self.counts[codes + 1] - own, 0.5) / n
+        likelier = (np.maximum(with_both - own, 0) / shares + self.strength) / (
+            with_other + self.strength
+        )
+        # A level that no other row has is new, whatever it is with.
+        is_known = self.counts[codes + 1] - own > 0
+        return np.where(is_known, -np.log(likelier), 0.0)
+
+    def _count(
+        self, codes: NDArray[np.intp], others: NDArray[np.intp]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return how many normal rows have both levels, and how many the other one."""
+        keys = _pair_keys(self.coding, codes, others)
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        with_both = np.where(self.keys[places] == keys, self.key_counts[places], 0)
+        return with_both, self.other_counts[others + 1]
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how often the level is there with the other one, and what is usual."""
+        codes, others = (of_rows[places] for of_rows in self._codes(rows))
+        begins = self._shown(self.coding, rows, places, show)
+        other_begins = self._shown(self.other, rows, places, show)
+        with_both, with_other = self._count(codes, others)
+        return [
+            f"{begin} with {other}, as in {share_of_rows(both, n)} with that"
+            + self._usual(code, n, show)
+            for begin, other, both, n, code in zip(
+                begins,
+                other_begins,
+                with_both.tolist(),
+                with_other.tolist(),
+                others.tolist(),
+                strict=True,
+            )
+        ]
+
+    def _shown(
+        self, coding: Coding, rows: Columns, places: NDArray[np.intp], show: Shower
+    ) -> list[str]:
+        return shown_cells(rows[coding.name], places, show)
+
+    def _usual(self, other: int, n: int, show: Shower) -> str:
+        """Return what most normal rows with the other level have."""
+        width = self.coding.n_codes + 1
+        first, last = np.searchsorted(self.keys, [(other + 1) * width, (other + 2) * width])
+        if first == last:
+            return ""
+        most = first + int(np.argmax(self.key_counts[first:last]))
+        code = int(self.keys[most] % width) - 1
+        if code < 0 or 2 * self.key_counts[most] < n:
+            return ""
+        usual = self.coding.show_code(code, show)
+        return f"; {count_text(int(self.key_counts[most]))} have {usual}"
+
+
+def _pair_keys(
+    coding: Coding, codes: NDArray[np.intp], others: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    return (others.astype(np.int64) + 1) * (coding.n_codes + 1) + codes + 1
+
+
+def learn_dependences(
+    rows: Columns, targets: Sequence[Coding], sources: Sequence[Coding]
+) -> list[DependenceCheck]:
+    """Learn for each column which others say most about it.
+
+    Parameters
+    ----------
+    rows : Columns
+        Known-normal rows.
+    targets : sequence of Coding
+        Columns that may depend on others.
+    sources : sequence of Coding
+        Columns that they may depend on.
+    """
+    codes = {coding: coding.codes(rows) for coding in (*targets, *sources)}
+    found = []
+    for target in targets:
+        learned = [
+            DependenceCheck.learn((target, source), (codes[target], codes[source]))
+            for source in sources
+            if source.name != target.name
+            and (source.how == "level" or target.n_codes <= _MOST_LEVELS)
+        ]
+        known = [each for each in learned if each is not None]
+        known.sort(key=lambda each: -each[0])
+        found += [check for _, check in known[:_MOST_SOURCES]]
+    return found

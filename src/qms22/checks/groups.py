@@ -1,0 +1,306 @@
+"""A number that is usual in the table, and odd for the group that its row belongs to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, count_text, listed, shown_cells
+from qms22.checks.codings import Coding
+from qms22.checks.single import NumberCheck
+from qms22.checks.surprise import NumberReference
+from qms22.tables.columns.cells import Cells, Columns
+
+# Rows of normal ones that a spread counts as, where a group has few rows of its own.
+_OF_ALL = 5.0
+# A group helps if it makes a number more predictable by so much on average, in units of −log p.
+_LEAST_GAIN = 0.1
+# Columns by whose pairs numbers are grouped: those that say most about each number.
+_MOST_IN_PAIRS = 5
+# Groupings need so many rows in each group on average.
+_LEAST_ROWS = 3.0
+_LEAST_IN_PAIR = 8.0
+# Smaller errors, in standard deviations, are not odd.
+_LEAST_ERROR = 2.0
+# Rows of a group without which nothing is said about it.
+_LEAST_KNOWN = 2
+# The least deviation of logarithms: a price that rises by some percent is nothing odd.
+_LEAST_RATIO = 0.03
+# The least variance, as a share of that of all rows: a group may be exact by chance.
+_LEAST_VARIANCE = 1e-6
+# The largest standardised number, and the largest number: squares of larger ones would overflow.
+_LARGEST = 1e9
+_LARGEST_NUMBER = 1e150
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Rows grouped by one column or by two.
+
+    Parameters
+    ----------
+    codings : tuple of Coding
+    keys : ndarray of int
+        The combinations of codes that normal rows have, ascending.
+    """
+
+    codings: tuple[Coding, ...]
+    keys: NDArray[np.int64]
+
+    @classmethod
+    def learn(cls, codings: tuple[Coding, ...], rows: Columns) -> Grouping:
+        """Learn which groups there are."""
+        keys = _keys(codings, rows)
+        return cls(codings, np.unique(keys[keys >= 0]))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns by which rows are grouped."""
+        return tuple(coding.name for coding in self.codings)
+
+    def numbers(self, rows: Columns) -> NDArray[np.intp]:
+        """Return the number of the group of each row; the last one stands for all others."""
+        keys = _keys(self.codings, rows)
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[places] == keys, places, len(self.keys))
+
+
+def _keys(codings: tuple[Coding, ...], rows: Columns) -> NDArray[np.int64]:
+    keys = codings[0].codes(rows).astype(np.int64)
+    for coding in codings[1:]:
+        codes = coding.codes(rows)
+        keys = np.where((keys < 0) | (codes < 0), -1, keys * coding.n_codes + codes)
+    return keys
+
+
+@dataclass(frozen=True, eq=False)
+class GroupStatistics:
+    """The mean and the spread of a number in each group.
+
+    A group of few rows borrows both from all others.
+
+    Parameters
+    ----------
+    center, scale : float
+        The mean and the deviation of all rows, by which numbers are standardised.
+    least : float
+        The least deviation of a group.
+    variance : float
+        Within groups.
+    shrinkage : float
+        Rows that the mean of all groups counts as: the ratio of the variances within and between.
+    counts, sums, squares : ndarray of shape (n_groups + 1,)
+        Of each group; the last one stands for rows of no group.
+    """
+
+    center: float
+    scale: float
+    least: float
+    variance: float
+    shrinkage: float
+    counts: NDArray[np.float64]
+    sums: NDArray[np.float64]
+    squares: NDArray[np.float64]
+
+    @classmethod
+    def learn(
+        cls,
+        values: NDArray[np.float64],
+        groups: NDArray[np.intp],
+        n_groups: int,
+        least: float = 0.0,
+    ) -> GroupStatistics | None:
+        """Learn from rows; None if they tell nothing about groups.
+
+        No deviation is smaller than `least`.
+        """
+        center, scale = float(values.mean()), float(values.std())
+        if not 0 < scale < math.inf:
+            return None
+        standard = (values - center) / scale
+        counts = np.bincount(groups, minlength=n_groups).astype(np.float64)
+        sums, squares = (
+            np.bincount(groups, weights, n_groups).astype(np.float64)
+            for weights in (standard, standard**2)
+        )
+        n_free = len(values) - np.count_nonzero(counts)
+        if n_free < 1:
+            return None
+        within = float((squares - sums**2 / np.maximum(counts, 1)).sum()) / n_free
+        least = max(least / scale, math.sqrt(_LEAST_VARIANCE))
+        variance = min(max(within, least**2), 1.0)
+        # All variance is 1: what is not within groups is between them.
+        shrinkage = variance / max(1.0 - variance, _LEAST_VARIANCE)
+        return cls(center, scale, least, variance, shrinkage, counts, sums, squares)
+
+    def errors(
+        self, values: NDArray[np.float64], groups: NDArray[np.intp], *, own: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return how far numbers are off in units of the deviation of their group, and that.
+
+        Parameters
+        ----------
+        values : ndarray
+        groups : ndarray of int
+        own : bool
+            Whether these are the rows it has learned from: each is compared with the others.
+        """
+        standard = np.clip((values - self.center) / self.scale, -_LARGEST, _LARGEST)
+        n = self.counts[groups] - own
+        sums = self.sums[groups] - own * standard
+        squares = self.squares[groups] - own * standard**2
+        means = sums / (n + self.shrinkage)
+        around = np.maximum(squares - sums**2 / np.maximum(n, 1), 0.0)
+        variances = (around + _OF_ALL * self.variance) / (np.maximum(n - 1, 0) + _OF_ALL)
+        variances *= 1 + 1 / (n + self.shrinkage)
+        deviations = np.maximum(np.sqrt(variances), self.least)
+        return (standard - means) / deviations, deviations
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCheck(NumberCheck):
+    """A number that is odd for its group: the level of this meter, the price of this article.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The number, then the columns of the group.
+    grouping : Grouping
+    is_log : bool
+        Whether logarithms are compared.
+    statistics : GroupStatistics
+    lows, highs : ndarray of shape (n_groups + 1,)
+        The ends of the numbers of each group.
+    reference : NumberReference
+        Errors of normal rows.
+    """
+
+    grouping: Grouping
+    is_log: bool
+    statistics: GroupStatistics
+    lows: NDArray[np.float64]
+    highs: NDArray[np.float64]
+
+    @classmethod
+    def learn(
+        cls, cells: Cells, grouping: Grouping, rows: Columns
+    ) -> tuple[float, GroupCheck] | None:
+        """Learn from known-normal rows; also return by how much the group helps to predict."""
+        n_groups = len(grouping.keys) + 1
+        groups = grouping.numbers(rows)
+        there = ~np.isnan(cells.values)
+        values, groups = cells.values[there], groups[there]
+        best: tuple[float, GroupStatistics, bool, NDArray[np.float64]] | None = None
+        for is_log in (False, True) if values.min(initial=np.inf) > 0 else (False,):
+            scaled = _scaled(values, is_log)
+            least = _LEAST_RATIO if is_log else 0.0
+            statistics = GroupStatistics.learn(scaled, groups, n_groups, least)
+            if statistics is None:
+                continue
+            errors, deviations = statistics.errors(scaled, groups, own=True)
+            alone = (scaled - statistics.center) / statistics.scale
+            gain = _unlikeliness(alone, 1.0) - _unlikeliness(errors, deviations)
+            if best is None or gain > best[0]:
+                best = gain, statistics, is_log, errors
+        reference = None if best is None else NumberReference.learn(best[3], least_unit=1.0)
+        if best is None or reference is None:
+            return None
+        lows, highs = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
+        np.minimum.at(lows, groups, values)
+        np.maximum.at(highs, groups, values)
+        columns = (cells.name, *grouping.columns)
+        return best[0], cls(columns, reference, grouping, best[2], best[1], lows, highs)
+
+    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Return how far numbers are off for their groups; NaN where too little is known."""
+        values = _scaled(rows[self.columns[0]].values, self.is_log)
+        groups = self.grouping.numbers(rows)
+        errors, _ = self.statistics.errors(values, groups, own=own)
+        return np.where(self.statistics.counts[groups] - own >= _LEAST_KNOWN, errors, np.nan)
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd numbers are for their groups."""
+        errors = self.numbers(rows, own=own)
+        shift = 0.0 if own else self.reference.shift
+        is_odd = np.abs(errors - shift) >= _LEAST_ERROR
+        return np.where(is_odd, self.reference.surprise(errors, own=own), 0.0)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say what is usual for the groups."""
+        name, *by = self.columns
+        groups = self.grouping.numbers(rows)[places]
+        begins = shown_cells(rows[name], places, show)
+        of_groups = zip(*(shown_cells(rows[each], places, show) for each in by), strict=True)
+        found = []
+        for begin, group, cells in zip(begins, groups.tolist(), of_groups, strict=True):
+            n, low, high = self.statistics.counts[group], self.lows[group], self.highs[group]
+            where = f"{begin}; {count_text(int(n))} normal rows with {listed(list(cells))}"
+            if n == 0:
+                found.append(begin)
+            elif low == high:
+                found.append(f"{where} have {show(name, low)}")
+            else:
+                found.append(f"{where} have {show(name, low)} to {show(name, high)}")
+        return found
+
+
+def _scaled(values: NDArray[np.float64], is_log: bool) -> NDArray[np.float64]:
+    """Return numbers or their logarithms; a number that has none is far below all others."""
+    if not is_log:
+        return np.clip(values, -_LARGEST_NUMBER, _LARGEST_NUMBER)
+    return np.log(np.clip(values, 1 / _LARGEST_NUMBER, _LARGEST_NUMBER))
+
+
+def _unlikeliness(errors: NDArray[np.float64], deviations: NDArray[np.float64] | float) -> float:
+    """Return the mean −log density; errors beyond three count as three: outliers do not decide."""
+    return float(np.mean(np.log(deviations) + np.minimum(errors**2, 9.0) / 2))
+
+
+def learn_groups(
+    rows: Columns, numbers: Sequence[str], codings: Sequence[Coding]
+) -> list[GroupCheck]:
+    """Learn for each number the groups that say most about it.
+
+    Parameters
+    ----------
+    rows : Columns
+        Known-normal rows.
+    numbers : sequence of str
+        Columns of numbers.
+    codings : sequence of Coding
+        Columns whose levels recur.
+    """
+    n_rows = len(next(iter(rows.values())).values)
+    singles = [Grouping.learn((coding,), rows) for coding in codings]
+    singles = [each for each in singles if 1 < len(each.keys) <= n_rows / _LEAST_ROWS]
+    pairs: dict[tuple[int, int], Grouping] = {}
+    found = []
+    for name in numbers:
+        cells = rows[name]
+        tried: list[tuple[float, int, GroupCheck]] = []
+        for at, grouping in enumerate(singles):
+            if name not in grouping.columns:
+                learned = GroupCheck.learn(cells, grouping, rows)
+                if learned is not None:
+                    tried.append((learned[0], at, learned[1]))
+        tried.sort(key=lambda each: -each[0])
+        kept = [each for each in tried[:1] if each[0] >= _LEAST_GAIN]
+        best = tried[0][0] if tried else 0.0
+        by_two: list[tuple[float, int, GroupCheck]] = []
+        for one, other in combinations(sorted(at for _, at, _ in tried[:_MOST_IN_PAIRS]), 2):
+            if (one, other) not in pairs:
+                both = (*singles[one].codings, *singles[other].codings)
+                pairs[one, other] = Grouping.learn(both, rows)
+            if len(pairs[one, other].keys) * _LEAST_IN_PAIR <= n_rows:
+                learned = GroupCheck.learn(cells, pairs[one, other], rows)
+                if learned is not None:
+                    by_two.append((learned[0], -1, learned[1]))
+        by_two.sort(key=lambda each: -each[0])
+        kept += [each for each in by_two[:1] if each[0] >= best + _LEAST_GAIN]
+        found += [check for _, _, check in kept]
+    return found

@@ -1,0 +1,89 @@
+"""Numbers that are never above another one of their row: net and gross, part and whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, share_of_rows, shown_cells
+from qms22.checks.single import ColumnCheck
+from qms22.tables.columns.cells import Columns
+
+# A rule needs so many normal rows with both numbers, and nearly all of them have to keep it.
+_LEAST_ROWS = 30
+_MOST_BROKEN = 0.002
+# Among numbers of different rows it has to be broken at least so often: else it says nothing.
+_LEAST_BROKEN_BY_CHANCE = 0.05
+# Rules of a table: those that say most.
+_MOST_RULES = 20
+
+
+@dataclass(frozen=True)
+class OrderCheck(ColumnCheck):
+    """A number above another one of its row, where normal rows have it at or below.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The lower number, and the higher one.
+    n_broken, n : int
+        Normal rows that break the rule, and all of them with both numbers.
+    """
+
+    n_broken: int
+    n: int
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd it is that a row breaks the rule."""
+        low, high = (rows[name].values for name in self.columns)
+        n_others = max(self.n_broken - own, 0)
+        surprise = math.log((self.n + 1.0) / (n_others + 1.0))
+        # As a level that no normal row has.
+        surprise += 0.0 if n_others > 0 else math.log(self.n)
+        with np.errstate(invalid="ignore"):
+            return np.where(low > high, surprise, 0.0)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how many normal rows break the rule."""
+        low, high = (shown_cells(rows[name], places, show) for name in self.columns)
+        how_many = share_of_rows(self.n_broken, self.n)
+        return [
+            f"{one} is above {other}, as in {how_many}"
+            for one, other in zip(low, high, strict=True)
+        ]
+
+
+def learn_orders(rows: Columns, numbers: Sequence[str], seed: int) -> list[OrderCheck]:
+    """Learn which numbers are never above others.
+
+    Parameters
+    ----------
+    rows : Columns
+        Known-normal rows.
+    numbers : sequence of str
+        Columns of numbers.
+    seed : int
+        Of the rows that are compared to see whether a rule says anything.
+    """
+    rng = np.random.RandomState(seed)
+    found: list[tuple[float, OrderCheck]] = []
+    for low, high in permutations(numbers, 2):
+        values = rows[low].values, rows[high].values
+        both = ~np.isnan(values[0]) & ~np.isnan(values[1])
+        n = int(np.count_nonzero(both))
+        if n < _LEAST_ROWS:
+            continue
+        one, other = (each[both] for each in values)
+        n_broken = int(np.count_nonzero(one > other))
+        if n_broken > _MOST_BROKEN * n:
+            continue
+        by_chance = float(np.mean(one > other[rng.permutation(n)]))
+        if by_chance >= _LEAST_BROKEN_BY_CHANCE:
+            found.append((by_chance, OrderCheck((low, high), n_broken, n)))
+    found.sort(key=lambda each: -each[0])
+    return [check for _, check in found[:_MOST_RULES]]

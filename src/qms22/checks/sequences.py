@@ -1,0 +1,309 @@
+"""Rows after each other: values that are stuck, many rows of one entity at once, counters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, count_text, shown_cells
+from qms22.checks.copies import _cell_hashes
+from qms22.checks.single import ColumnCheck, NumberCheck
+from qms22.checks.surprise import NumberReference, TailReference
+from qms22.tables.columns.cells import Cells, Columns, count_rows
+from qms22.tables.columns.date_parts import DAY
+
+_HOUR = DAY / 24
+# Columns by which rows may belong together: those with the most levels.
+_MOST_ENTITIES = 2
+_LEAST_LEVELS = 5
+_LEAST_ROWS = 3.0
+# Numbers with fewer values are equal in rows after each other by chance; and where more normal rows
+# than this share are like the one before, a value that stays is nothing odd.
+_LEAST_VALUES = 20
+_MOST_EQUAL = 0.02
+# Two rows may agree by chance.
+_LEAST_COUNT = 3
+# A number that never falls within nearly all entities, and mostly rises, is a counter.
+_COUNTER = 0.98
+_RISING = 0.5
+
+
+def time_order(rows: Columns) -> NDArray[np.intp]:
+    """Return rows by their date with the most values; as they are if there is none."""
+    dates = [cells.values for cells in rows.values() if cells.form == "date"]
+    if not dates:
+        return np.arange(count_rows(rows))
+    return np.argsort(max(dates, key=lambda values: len(np.unique(values))), kind="stable")
+
+
+def run_name(entity: str, number: str) -> str:
+    """Return the name of a column of run lengths; no column of a table has such a name."""
+    return f"\0run\0{entity}\0{number}"
+
+
+def count_name(entity: str, date: str) -> str:
+    """Return the name of a column of rows per entity and hour."""
+    return f"\0count\0{entity}\0{date}"
+
+
+def step_name(entity: str, number: str) -> str:
+    """Return the name of a column of steps of a counter."""
+    return f"\0step\0{entity}\0{number}"
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Which rows belong together, and in what order.
+
+    Parameters
+    ----------
+    entities : tuple of str
+        Columns whose levels recur: a meter, a customer. "" stands for the whole table.
+    numbers : tuple of str
+        Columns of numbers with many values.
+    date : str
+        The column by which rows of an entity are in order; "" for the order of the table.
+    counters : tuple of pair of str
+        Entities, and numbers that rise from row to row of each.
+    """
+
+    entities: tuple[str, ...]
+    numbers: tuple[str, ...]
+    date: str
+    counters: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def learn(cls, rows: Columns) -> Sequences:
+        """Learn from known-normal rows."""
+        n_rows = len(next(iter(rows.values())).values)
+        levels = {
+            name: len(cells.levels)
+            for name, cells in rows.items()
+            if cells.is_text and _LEAST_LEVELS <= len(cells.levels) <= n_rows / _LEAST_ROWS
+        }
+        entities = sorted(levels, key=lambda name: -levels[name])[:_MOST_ENTITIES]
+        numbers = tuple(
+            name
+            for name, cells in rows.items()
+            if cells.form == "number"
+            and len(np.unique(cells.values[~np.isnan(cells.values)])) >= _LEAST_VALUES
+        )
+        dates = [name for name, cells in rows.items() if cells.form == "date"]
+        date = max(dates, key=lambda name: len(np.unique(rows[name].values)), default="")
+        bare = cls(("", *entities), numbers, date, ())
+        counters = []
+        for entity in entities:
+            order, is_first = bare._order(rows, entity)
+            for name in numbers:
+                steps = np.diff(rows[name].values[order])[~is_first[1:]]
+                steps = steps[~np.isnan(steps)]
+                rises = len(steps) >= _LEAST_VALUES and np.mean(steps > 0) >= _RISING
+                if rises and np.mean(steps >= 0) >= _COUNTER:
+                    counters.append((entity, name))
+        return cls(bare.entities, numbers, date, tuple(counters))
+
+    def columns(self, rows: Columns) -> dict[str, Cells]:
+        """Return run lengths, rows per hour and steps of counters as columns."""
+        found: dict[str, NDArray[np.float64]] = {}
+        for entity in self.entities:
+            if entity and entity not in rows:
+                continue
+            order, is_first = self._order(rows, entity)
+            for name in self.numbers:
+                if name in rows:
+                    found[run_name(entity, name)] = _runs(rows[name].values, order, is_first)
+            if entity and self.date in rows:
+                found[count_name(entity, self.date)] = _count_in_hour(rows, entity, self.date)
+        for entity, name in self.counters:
+            if entity in rows and name in rows:
+                found[step_name(entity, name)] = self._steps(rows, entity, name)
+        return {name: Cells(name, "number", values) for name, values in found.items()}
+
+    def _order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the rows in order, those of an entity together, and which are the first of one."""
+        n_rows = len(next(iter(rows.values())).values)
+        keys = _cell_hashes(rows[entity]) if entity else np.zeros(n_rows, dtype=np.uint64)
+        if self.date in rows and entity:
+            order = np.lexsort((np.arange(n_rows), rows[self.date].values, keys))
+        else:
+            order = np.argsort(keys, kind="stable")
+        is_first = np.ones(n_rows, dtype=bool)
+        is_first[1:] = keys[order][1:] != keys[order][:-1]
+        return order, is_first
+
+    def _steps(self, rows: Columns, entity: str, name: str) -> NDArray[np.float64]:
+        """Return how much a counter rose since the row before, per day where there are dates."""
+        order, is_first = self._order(rows, entity)
+        values = rows[name].values[order]
+        steps = np.append(np.nan, np.diff(values))
+        if self.date in rows:
+            days = np.append(np.nan, np.diff(rows[self.date].values[order])) / DAY
+            with np.errstate(divide="ignore", invalid="ignore"):
+                steps = np.where(days > 0, steps / days, np.nan)
+        steps[is_first] = np.nan
+        result = np.empty(len(order))
+        result[order] = steps
+        return result
+
+
+def _runs(
+    values: NDArray[np.float64], order: NDArray[np.intp], is_first: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return how many rows after each other have the value of each row."""
+    ordered = values[order]
+    starts = is_first.copy()
+    starts[1:] |= ordered[1:] != ordered[:-1]  # NaN equals nothing
+    numbers = np.cumsum(starts) - 1
+    result = np.empty(len(values))
+    result[order] = np.bincount(numbers)[numbers] if len(values) else 0
+    return result
+
+
+def _count_in_hour(rows: Columns, entity: str, date: str) -> NDArray[np.float64]:
+    """Return how many rows there are of the entity of each row, in its hour."""
+    hours = rows[date].values // _HOUR
+    keys = _cell_hashes(rows[entity]) + np.nan_to_num(hours, nan=-1e6).astype(np.int64).view(
+        np.uint64
+    ) * np.uint64(0x9E3779B97F4A7C15)
+    _, places, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return np.where(np.isnan(hours), 1.0, counts[places.ravel()])
+
+
+@dataclass(frozen=True)
+class RepetitionCheck(ColumnCheck):
+    """More equal values after each other, or more rows of one entity in an hour, than usual.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The column to blame, and those that say which rows belong together.
+    key : str
+        The column of counts.
+    reference : TailReference
+        The counts of normal rows, each case once.
+    most : int
+        The largest count of normal rows.
+    """
+
+    key: str
+    reference: TailReference
+    most: int
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return (*self.columns, self.key)
+
+    @classmethod
+    def learn(cls, rows: Columns, columns: tuple[str, ...], key: str) -> RepetitionCheck:
+        """Learn from known-normal rows."""
+        # Rows that are counted together are one case, and leave together.
+        counts, n_rows = np.unique(rows[key].values, return_counts=True)
+        cases = np.repeat(counts, np.ceil(n_rows / np.maximum(counts, 1)).astype(np.intp))
+        reference = TailReference.learn(_evidence(cases))
+        return cls(columns, key, reference, int(counts.max(initial=1)))
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd counts are."""
+        counts = rows[self.key].values
+        return np.where(
+            counts >= _LEAST_COUNT, self.reference.surprise(_evidence(counts), own=own), 0.0
+        )
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how many rows there are, and how many at most among normal ones."""
+        begins = shown_cells(rows[self.columns[0]], places, show)
+        counts = rows[self.key].values[places].tolist()
+        is_run = self.key.startswith("\0run")
+        at_most = f"at most {count_text(self.most)} in normal rows"
+        of_entity = [""] * len(places)
+        if is_run and len(self.columns) > 1:
+            of_entity = [f" of {text}" for text in shown_cells(rows[self.columns[1]], places, show)]
+        return [
+            f"{begin} in {count_text(int(count))} rows{entity} after each other; {at_most}"
+            if is_run
+            else f"{begin} in {count_text(int(count))} rows within an hour; {at_most}"
+            for begin, count, entity in zip(begins, counts, of_entity, strict=True)
+        ]
+
+
+def _evidence(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how much counts say: two more equal values count for about as much as one unit."""
+    evidence: NDArray[np.float64] = 3.0 * np.log(np.maximum(counts, 1.0))
+    return evidence
+
+
+@dataclass(frozen=True, eq=False)
+class StepCheck(NumberCheck):
+    """A counter that runs back, or rises more or less than usual.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The counter, and the column that says which rows belong together.
+    key : str
+        The column of steps.
+    reference : NumberReference
+    """
+
+    key: str
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return (*self.columns, self.key)
+
+    @classmethod
+    def learn(cls, rows: Columns, columns: tuple[str, ...], key: str) -> StepCheck | None:
+        """Learn from known-normal rows; None if there are too few steps."""
+        reference = NumberReference.learn(rows[key].values)
+        return None if reference is None else cls(columns, reference, key)
+
+    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Return the steps."""
+        return rows[self.key].values
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how the counter has changed since the row before."""
+        counters, entities = (shown_cells(rows[name], places, show) for name in self.columns)
+        name = self.columns[0]
+        low, high = (show(name, float(self.reference.ascending[at])) for at in (0, -1))
+        return [
+            counter
+            if np.isnan(step)
+            else f"{counter} has changed by {show(name, step)} a day since the row before of {of}; "
+            f"normal rows by {low} to {high}"
+            for counter, of, step in zip(
+                counters, entities, rows[self.key].values[places].tolist(), strict=True
+            )
+        ]
+
+
+def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck | StepCheck]:
+    """Learn what is usual for rows after each other.
+
+    Parameters
+    ----------
+    rows : Columns
+        Known-normal rows, with the columns of `sequences`.
+    sequences : Sequences
+    """
+    found: list[RepetitionCheck | StepCheck] = []
+    counters = {name for _, name in sequences.counters}
+    for entity in sequences.entities:
+        by = (entity,) if entity else ()
+        for name in sequences.numbers:
+            if name in counters:
+                continue
+            key = run_name(entity, name)
+            if np.mean(rows[key].values > 1) <= _MOST_EQUAL:
+                found.append(RepetitionCheck.learn(rows, (name, *by), key))
+        if entity and sequences.date:
+            key = count_name(entity, sequences.date)
+            found.append(RepetitionCheck.learn(rows, (entity, sequences.date), key))
+    for entity, name in sequences.counters:
+        step = StepCheck.learn(rows, (name, entity), step_name(entity, name))
+        found += [] if step is None else [step]
+    return found

@@ -1,0 +1,300 @@
+"""Checks of how a text is written: its form, its signs and words, its check digit, misspellings."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, share_of_rows, shown_cells
+from qms22.checks.check_digits import find_check_digit, has_check_digit
+from qms22.checks.single import ColumnCheck
+from qms22.checks.surprise import RarityReference
+from qms22.tables.columns.cells import Cells, Columns, Levels
+
+# Texts that a check learns from; more would take long and teach little.
+_MOST_LEARNED = 20_000
+# If more normal rows than this have something that no other has, a new thing is not odd.
+_MOST_NEW = 0.1
+# Shorter texts differ in one letter without being misspelt.
+_LEAST_LETTERS = 4
+# The most characters of a text that are looked at, and that are shown.
+_MOST_CHARACTERS = 200
+_MOST_SHOWN = 40
+
+_RUNS = re.compile(r"(.)\1+")
+_WORDS = re.compile(r"[^\W\d_]+")
+
+
+class _Classes(dict[int, str]):
+    """The class of each character: A, a and 9 for letters and digits, else itself."""
+
+    def __missing__(self, code: int) -> str:
+        sign = chr(code)
+        found = "A" if sign.isupper() else "a" if sign.isalpha() else "9" if sign.isdigit() else ""
+        self[code] = found or (" " if sign.isspace() else sign)
+        return self[code]
+
+
+_CLASSES = _Classes()
+
+
+def form_of(text: str) -> str:
+    """Return how a text is written, with a sign for each letter and digit.
+
+    >>> form_of("AB-1234 x"), form_of("Ärzte")
+    ('AA-9999 a', 'Aaaaa')
+    """
+    return text[:_MOST_CHARACTERS].translate(_CLASSES)
+
+
+def _rough_form(text: str) -> Iterable[str]:
+    return (_RUNS.sub(r"\1", form_of(text)),)
+
+
+def _exact_form(text: str) -> Iterable[str]:
+    return (form_of(text),)
+
+
+def _signs(text: str) -> Iterable[str]:
+    return {"9" if sign.isdigit() else sign for sign in text[:_MOST_CHARACTERS]}
+
+
+def _words(text: str) -> Iterable[str]:
+    return set(_WORDS.findall(text[:_MOST_CHARACTERS].casefold()))
+
+
+# What texts have in common, from what a reader sees at once to what takes a look.
+_TRAITS: dict[str, Callable[[str], Iterable[str]]] = {
+    "rough form": _rough_form,
+    "exact form": _exact_form,
+    "signs": _signs,
+    "words": _words,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TextCheck(ColumnCheck):
+    """A text with a form, a sign or a word that hardly any normal row has.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    trait : str
+        What is compared: a key of `_TRAITS`, "misspelt" or the name of a check digit.
+    counts : dict from str to int
+        In how many normal rows, or texts, each form, sign or word is.
+    example : str
+        A normal text of the most frequent form.
+    n : int
+        How many rows or texts there were.
+    by_text : bool
+        Whether texts were counted, and not rows: the rows of one customer are one case.
+    reference : RarityReference
+    """
+
+    trait: str
+    counts: dict[str, int]
+    example: str
+    n: int
+    by_text: bool
+    reference: RarityReference
+
+    @classmethod
+    def learn(cls, cells: Cells, *, by_text: bool = False) -> list[TextCheck]:
+        """Learn all that normal texts have in common.
+
+        Parameters
+        ----------
+        cells : Cells
+        by_text : bool
+            Whether new texts come in the course of time, so that the rows of each are one case.
+        """
+        rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+        there = np.flatnonzero(rows)
+        if len(there) > _MOST_LEARNED:
+            there = there[:: -(-len(there) // _MOST_LEARNED)]
+        texts = [cells.levels[at] for at in there.tolist()]
+        sizes = np.ones(len(there), dtype=np.intp) if by_text else rows[there]
+        found = [cls._of(cells.name, trait, texts, sizes, by_text) for trait in _TRAITS]
+        if digit := find_check_digit(texts):
+            found.append(cls._of(cells.name, digit, texts, sizes, by_text))
+        return [check for check in found if check is not None]
+
+    @classmethod
+    def _of(
+        cls, name: str, trait: str, texts: Sequence[str], sizes: NDArray[np.intp], by_text: bool
+    ) -> TextCheck | None:
+        counts: Counter[str] = Counter()
+        for text, size in zip(texts, sizes.tolist(), strict=True):
+            counts.update(dict.fromkeys(_parts(trait, text), size))
+        if not counts:
+            return None
+        n = int(sizes.sum())
+        rarest = np.array([_rarest(trait, text, counts, n)[0] for text in texts]) - 1
+        ascending = np.sort(np.repeat(rarest, sizes))
+        if np.count_nonzero(ascending <= 0) > _MOST_NEW * n:
+            return None
+        usual = max(counts, key=lambda part: (counts[part], part))
+        example = min(text for text in texts if usual in _parts(trait, text))
+        return cls((name,), trait, dict(counts), example, n, by_text, RarityReference(ascending))
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how rare the rarest form, sign or word of texts is."""
+        cells = rows[self.columns[0]]
+        if not cells.is_text:
+            return np.zeros(len(cells.values))
+        counts = Levels.of(cells.levels).computed(self, self._rarest_counts)
+        # Of texts that recur, one is known without the row itself.
+        own = own and not self.by_text
+        surprises = self.reference.surprise(np.maximum(counts - own, 0), own=own)
+        surprises[-1] = 0.0  # of missing cells
+        found: NDArray[np.float64] = surprises[cells.values]
+        return found
+
+    def _rarest_counts(self, levels: Levels) -> NDArray[np.intp]:
+        found = [_rarest(self.trait, text, self.counts, self.n)[0] for text in levels]
+        return np.array([*found, self.n], dtype=np.intp)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Name the form, sign or word, and how many normal rows have it."""
+        cells = rows[self.columns[0]]
+        begins = shown_cells(cells, places, show)
+        if not cells.is_text:
+            return begins
+        return [
+            begin if code < 0 else self._describe(begin, cells.levels[code])
+            for begin, code in zip(begins, cells.values[places].tolist(), strict=True)
+        ]
+
+    def _describe(self, begin: str, text: str) -> str:
+        count, part = _rarest(self.trait, text, self.counts, self.n)
+        how_many = share_of_rows(count, self.n)
+        if self.by_text:
+            how_many = how_many.replace("normal rows", "texts of normal rows")
+        if self.trait in ("rough form", "exact form"):
+            return f"{begin} is written as {how_many} are; usual is “{self.example[:_MOST_SHOWN]}”"
+        if self.trait == "signs":
+            return f"{begin} contains “{part}” (U+{ord(part):04X}), as {how_many} do"
+        if self.trait == "words":
+            return f"{begin} contains “{part}”, as {how_many} do"
+        return f"{begin} has a wrong check digit ({self.trait}), as {how_many} have"
+
+
+def _parts(trait: str, text: str) -> Iterable[str]:
+    if trait in _TRAITS:
+        return _TRAITS[trait](text)
+    return ("right" if has_check_digit(trait, text) else "wrong",)
+
+
+def _rarest(trait: str, text: str, counts: dict[str, int], n: int) -> tuple[int, str]:
+    """Return in how many normal rows the rarest part of a text is, and that part."""
+    return min(((counts.get(part, 0), part) for part in _parts(trait, text)), default=(n, ""))
+
+
+@dataclass(frozen=True, eq=False)
+class MisspellingCheck(ColumnCheck):
+    """A text that no normal row has and that is one slip away from one that several have.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    levels : tuple of str
+        The texts of normal rows that several of them have.
+    n_similar, n : int
+        How many normal rows, or texts, are as similar to one of these, and how many there are.
+    """
+
+    levels: tuple[str, ...]
+    n_similar: int
+    n: int
+
+    @classmethod
+    def learn(cls, cells: Cells, *, by_text: bool = False) -> MisspellingCheck | None:
+        """Learn from the known-normal rows; None if no text recurs, or similar ones are usual.
+
+        With `by_text` the rows of each text are one case.
+        """
+        rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+        several = np.flatnonzero(rows > 1)
+        if not len(several) or len(several) > _MOST_LEARNED:
+            return None
+        levels = tuple(cells.levels[at] for at in several.tolist())
+        check = cls((cells.name,), levels, 0, 0)
+        there = np.flatnonzero(rows > 0 if by_text else rows == 1)
+        n_similar = sum(check.similar(cells.levels[at]) is not None for at in there.tolist())
+        n = len(there) if by_text else int(rows.sum())
+        return None if n_similar > _MOST_NEW * n else cls((cells.name,), levels, n_similar, n)
+
+    @cached_property
+    def _by_slip(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for level in self.levels:
+            for slip in _slips(level):
+                found.setdefault(slip, []).append(level)
+        return found
+
+    def similar(self, text: str) -> str | None:
+        """Return a known text that is one slip away: a letter more, less, other, or two swapped."""
+        if sum(sign.isalpha() for sign in text) < _LEAST_LETTERS or len(text) > _MOST_CHARACTERS:
+            return None
+        candidates = {level for slip in _slips(text) for level in self._by_slip.get(slip, ())}
+        similar = (each for each in candidates - {text} if _is_one_slip(text, each))
+        return min(similar, default=None)
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        return frozenset(self.levels)
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd it is that texts are similar to known ones."""
+        cells = rows[self.columns[0]]
+        if not cells.is_text:
+            return np.zeros(len(cells.values))
+        found = Levels.of(cells.levels).computed(self, self._are_similar)
+        # As a level that so many normal rows have, in a column of which the others are usual.
+        n_similar = max(self.n_similar - own, 0)
+        share = (1.0 + n_similar) / (self.n + 1.0)
+        bonus = 0.0 if n_similar > 0 else np.log(self.n)
+        return np.where(found[cells.values], -np.log(share) + bonus, 0.0)
+
+    def _are_similar(self, levels: Levels) -> NDArray[np.bool_]:
+        found = (text not in self._known and self.similar(text) is not None for text in levels)
+        return np.array([*found, False])
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Name the text that may be meant."""
+        cells = rows[self.columns[0]]
+        found = []
+        for begin, code in zip(
+            shown_cells(cells, places, show), cells.values[places].tolist(), strict=True
+        ):
+            similar = self.similar(cells.levels[code]) if cells.is_text and code >= 0 else None
+            found.append(begin if similar is None else f"{begin}; did you mean “{similar}”?")
+        return found
+
+
+def _slips(text: str) -> set[str]:
+    """Return a text, and all that are left of it without one of its characters."""
+    return {text, *(text[:at] + text[at + 1 :] for at in range(len(text)))}
+
+
+def _is_one_slip(one: str, other: str) -> bool:
+    """Whether texts differ by one character, or by two neighbours that are swapped."""
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
+    if start is None:
+        return True
+    tails = one[start:], other[start:]
+    return (
+        tails[0][1:] == tails[1][1:]
+        or tails[0] == tails[1][1:]
+        or tails[0][1:] == tails[1]
+        or (tails[0][:2] == tails[1][1::-1] and tails[0][2:] == tails[1][2:])
+    )
