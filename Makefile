@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .PHONY: setup demo test test-fast fuzz test-oldest browser sanitize golden lint lint-cpp format docs linkcheck publish \
-	walkthroughs benchmark bench bench-adbench study mixed bench-smoke wheel wheel-test clean
+	walkthroughs benchmark bench bench-adbench study mixed businesses bench-smoke wheel wheel-test clean
 
 setup: $(READY)
 
@@ -146,6 +146,10 @@ study: $(READY)
 # Recall of injected anomalies in mixed tables (benchmarks/results/mixed.csv): ten minutes on two cores.
 mixed: $(READY)
 	PYTHONPATH=benchmarks $(BIN)/python -m mixed
+
+# Recall of planted errors in tables of made-up businesses, and alarms of clean batches: ten minutes on two cores.
+businesses: $(READY)
+	PYTHONPATH=benchmarks $(BIN)/python -m businesses --clean 5
 
 # A dozen small data sets with all detectors: two minutes.
 bench-smoke: $(READY)

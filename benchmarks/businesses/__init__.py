@@ -1,0 +1,1 @@
+"""Tables of made-up businesses with planted errors, and what the command finds of them."""
