@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,9 @@ _LEAST_IN_PAIR = 8.0
 _LEAST_ERROR = 2.0
 # Rows of a group without which nothing is said about it.
 _LEAST_KNOWN = 2
+# A group has moved as a whole if half of so many rows of the batch are off by this much.
+_LEAST_MOVED = 10
+_LEAST_MOVE = 1.5
 # The least deviation of a group, as a share of its mean: prices rise by some percent.
 _LEAST_RATIO = 0.03
 # The least variance, as a share of that of all rows: a group may be exact by chance.
@@ -173,6 +177,8 @@ class GroupCheck(NumberCheck):
     statistics : GroupStatistics
     lows, highs : ndarray of shape (n_groups + 1,)
         The ends of the numbers of each group.
+    shifts : ndarray of shape (n_groups + 1,)
+        How far each group of the batch is off as a whole.
     reference : NumberReference
         Errors of normal rows.
     """
@@ -181,6 +187,7 @@ class GroupCheck(NumberCheck):
     statistics: GroupStatistics
     lows: NDArray[np.float64]
     highs: NDArray[np.float64]
+    shifts: NDArray[np.float64]
 
     @classmethod
     def learn(
@@ -209,14 +216,30 @@ class GroupCheck(NumberCheck):
         np.minimum.at(lows, groups, values)
         np.maximum.at(highs, groups, values)
         columns = (cells.name, *grouping.columns)
-        return best[0], cls(columns, reference, grouping, best[1], lows, highs)
+        return best[0], cls(columns, reference, grouping, best[1], lows, highs, np.zeros(n_groups))
 
     def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Return how far numbers are off for their groups; NaN where too little is known."""
         values = _scaled(rows[self.columns[0]].values, self.statistics.is_log)
         groups = self.grouping.numbers(rows)
         errors, _ = self.statistics.errors(values, groups, own=own)
+        errors = errors if own else errors - self.shifts[groups]
         return np.where(self.statistics.counts[groups] - own >= _LEAST_KNOWN, errors, np.nan)
+
+    def aligned(self, batch: Columns) -> Self:
+        """Return the check for a batch in which groups, or all rows, may have moved."""
+        errors, groups = self.numbers(batch), self.grouping.numbers(batch)
+        there = ~np.isnan(errors)
+        errors, groups = errors[there], groups[there]
+        order = np.argsort(groups, kind="stable")
+        shifts = np.zeros(len(self.shifts))
+        for part in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+            middle = float(np.median(errors[part])) if len(part) >= _LEAST_MOVED else 0.0
+            if abs(middle) >= _LEAST_MOVE:
+                shifts[groups[part[0]]] = middle
+        # Fields are replaced one after the other: the rest is aligned without these shifts.
+        moved = replace(self, shifts=shifts)
+        return super(GroupCheck, moved).aligned(batch)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd numbers are for their groups."""

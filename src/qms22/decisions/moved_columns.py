@@ -45,9 +45,11 @@ _MOST_TESTED = 40
 # Where a beta distribution is integrated, in standard deviations. The lower tail is the longer one.
 _DEVIATIONS = np.linspace(-16.0, 8.0, 385)
 
-# A batch may move by so many times what the normal rows do from one quarter of them to another: it
-# may be of another time than all of them. Quarters differ if chance hardly explains it.
+# A batch may move by so many times what the normal rows do from one quarter of them to another. If
+# it is of another time than all of them, it may move by the second number in any case. Quarters
+# differ if chance hardly explains it.
 _ORDINARY = 2.0
+_LATER_MOVE = 0.25
 _N_PARTS = 4
 _BY_CHANCE = 0.01
 
@@ -103,6 +105,8 @@ class MovedColumn:
     ordinary : float
         The largest effect between a part of the normal rows and the others, in the order of time,
         and more if the batch is further away; 0 if there is none but chance.
+    is_later : bool
+        Whether the batch is of another time than the normal rows.
     """
 
     name: str
@@ -113,11 +117,15 @@ class MovedColumn:
     is_period: bool = False
     is_missing: bool = False
     ordinary: float = 0.0
+    is_later: bool = False
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether the normal rows themselves move about as much from one time to another."""
-        return self.effect < _ORDINARY * self.ordinary
+        """Whether the normal rows move about as much, or a person would hardly care.
+
+        A batch of another time is never quite the same.
+        """
+        return self.effect < max(_ORDINARY * self.ordinary, _LATER_MOVE * self.is_later)
 
     @property
     def is_large(self) -> bool:
@@ -206,7 +214,8 @@ def with_ordinary(
                     for aspect in _compare(pair)
                     if aspect.is_missing == column.is_missing and aspect.p_value <= _BY_CHANCE
                 ]
-            column = replace(column, ordinary=max(1.0, distance) * max(effects))
+            ordinary = max(1.0, distance) * max(effects)
+            column = replace(column, ordinary=ordinary, is_later=distance > 1.0)
         found.append(column)
     return tuple(found)
 
