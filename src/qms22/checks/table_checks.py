@@ -27,6 +27,7 @@ from qms22.checks.missing import MissingTogetherCheck
 from qms22.checks.order import learn_orders
 from qms22.checks.sequences import MOST_ROWS, Sequences, learn_sequences, time_order
 from qms22.checks.single import (
+    LEAST_ENTITIES,
     LevelCheck,
     PresenceCheck,
     ValueCheck,
@@ -236,7 +237,7 @@ class TableChecks:
         self._texts = tuple(name for name in self._texts if name in cells)
         self._compared = tuple(name for name in self._compared if name in cells)
         if not is_part and count_rows(cells) <= MOST_ROWS:
-            self._sequences = Sequences.learn({name: cells[name] for name in self._compared})
+            self._sequences = Sequences.learn(cells)
             rows |= self._sequences.columns(cells)
             self.checks += learn_sequences(rows, self._sequences)
         levels = self._learn_cells(cells, time_order(cells))
@@ -254,7 +255,10 @@ class TableChecks:
             some = take_rows(rows, drawn)
         numbers = [name for name in self.names if _has_numbers(some[name])]
         self.checks += self._learn_related(some, numbers, rng.randint(2**31 - 1))
-        self.fitting = FittingChecks(numbers, [level for level in levels if level.levels])
+        dates = [name for name in self.names if some[name].form == "date"][:_MOST_DATES]
+        self.fitting = FittingChecks(
+            numbers, [level for level in levels if level.levels], list(combinations(dates, 2))
+        )
         of_numbers = self.fitting.learn(some, self._counters, rng.randint(2**31 - 1))
         own = np.hstack([self._of_checks(some, own=True), of_numbers])
         own = self._align(own, self.read(batch, is_part=is_part), rng)
@@ -277,7 +281,7 @@ class TableChecks:
                 if level is not None and len(level.reference.counts) > 2:
                     levels.append(level)
             if column.is_text:
-                by_text = count_new(column.values[order]) > 0
+                by_text = _are_entities(column) or count_new(column.values[order]) > 0
                 misspelling = MisspellingCheck.learn(column, by_text=by_text)
                 self.checks += TextCheck.learn(column, by_text=by_text)
                 self.checks += [] if misspelling is None else [misspelling]
@@ -298,11 +302,13 @@ class TableChecks:
         coded = {coding.name for coding in by_level if coding.how == "level"}
         presence = [Coding(name, "presence") for name in self.read_names if name not in coded]
         of_values = [Coding.of_range(rows[name]) for name in numbers]
-        hours = [Coding(name, "hour") for name in self.names if rows[name].form == "date"]
+        dates = [rows[name] for name in self.names if rows[name].form == "date"]
+        hours = [Coding(cells.name, "hour") for cells in dates]
+        between = [Coding.of_interval(*pair) for pair in combinations(dates[:_MOST_DATES], 2)]
         return [
             *learn_groups(rows, [each for each in numbers if each not in self._counters], by_level),
             *learn_dependences(
-                rows, [*by_level, *presence], [*by_level, *presence, *of_values, *hours]
+                rows, [*by_level, *presence], [*by_level, *presence, *of_values, *hours, *between]
             ),
             *learn_orders(rows, numbers, seed),
         ]
@@ -510,6 +516,11 @@ def _learn_intervals(rows: Columns) -> list[IntervalCheck]:
     dates = [cells for cells in rows.values() if cells.form == "date"][:_MOST_DATES]
     found = (IntervalCheck.learn(earlier, later) for earlier, later in combinations(dates, 2))
     return [check for check in found if check is not None]
+
+
+def _are_entities(cells: Cells) -> bool:
+    """Whether texts are of many entities with several rows each."""
+    return LEAST_ENTITIES <= len(cells.levels) <= _MOST_GROUPS * len(cells.values)
 
 
 def _has_few_values(cells: Cells) -> bool:
