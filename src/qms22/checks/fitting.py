@@ -103,8 +103,9 @@ class FittingChecks:
 
     def leave_out(self, columns: Sequence[int]) -> None:
         """Find no number of some columns odd, by their positions."""
-        for at in columns:
-            self._references[at] = None
+        self._references = [
+            None if at in columns else reference for at, reference in enumerate(self._references)
+        ]
 
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd the numbers of rows are next to the other columns."""

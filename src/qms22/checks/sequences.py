@@ -19,7 +19,7 @@ _HOUR = DAY / 24
 # Hours within which rows of an entity are counted.
 _WINDOWS = (1, 24)
 # Columns by which rows may belong together: those with the most levels, and those with the fewest.
-_MOST_ENTITIES = 3
+_MOST_ENTITIES = 5
 _LEAST_ROWS = 3.0
 # Rows at once are counted of entities; where nearly all rows have their own, there is nothing to
 # count.
@@ -34,6 +34,8 @@ _LONGEST_RUN = 5
 _MOST_A_STEP = 5.0
 # Values in a larger share of the normal rows are common.
 _COMMON = 0.01
+# Where more rows at once are usual for entities, nothing is odd about them.
+_USUALLY = 0.9
 # Two rows may agree by chance.
 _LEAST_COUNT = 3
 # A number that never falls within nearly all entities, and mostly rises, is a counter.
@@ -99,15 +101,15 @@ class Sequences:
         The column by which rows of an entity are in order; "" for the order of the table.
     counters : tuple of pair of str
         Entities, and numbers that rise from row to row of each.
-    crowds : tuple of str
-        Entities whose rows at once are counted.
+    crowds : dict of str to frozenset of str
+        Entities whose rows at once are counted, but for levels that are common anyway.
     """
 
     entities: tuple[str, ...]
     numbers: tuple[str, ...]
     date: str
     counters: tuple[tuple[str, str], ...]
-    crowds: tuple[str, ...]
+    crowds: dict[str, frozenset[str]]
 
     @classmethod
     def learn(cls, rows: Columns) -> Sequences:
@@ -126,11 +128,11 @@ class Sequences:
             if cells.form == "number"
             and len(np.unique(cells.values[~np.isnan(cells.values)])) >= _LEAST_VALUES
         )
-        crowds = tuple(
-            name
+        crowds = {
+            name: _common_levels(cells)
             for name, cells in rows.items()
             if cells.is_text and LEAST_ENTITIES <= len(cells.levels) <= _MOST_CROWDS * n_rows
-        )
+        }
         bare = cls(("", *entities), numbers, time_column(rows), (), crowds)
         rising: dict[str, tuple[float, str]] = {}
         for entity in entities:
@@ -154,11 +156,13 @@ class Sequences:
             for name in self.numbers:
                 if name in rows:
                     found[run_name(entity, name)] = _runs(rows[name].values, order, is_first)
-        for entity in self.crowds:
+        for entity, common in self.crowds.items():
             if entity in rows and self.date in rows:
+                is_common = np.array([*(level in common for level in rows[entity].levels), True])
                 for hours in _WINDOWS:
-                    key = count_name(entity, self.date, hours)
-                    found[key] = _count_within(rows, entity, self.date, hours)
+                    counts = _count_within(rows, entity, self.date, hours)
+                    counts[is_common[rows[entity].values]] = 1.0
+                    found[count_name(entity, self.date, hours)] = counts
         for entity, name in self.counters:
             if entity in rows and name in rows:
                 found[step_name(entity, name)] = self._steps(rows, entity, name)
@@ -193,6 +197,13 @@ class Sequences:
         result = np.empty(len(order))
         result[order] = np.where(is_nearer, following, steps)
         return result
+
+
+def _common_levels(cells: Cells) -> frozenset[str]:
+    """Return the levels of which there are many rows at any time."""
+    rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+    common = np.flatnonzero(rows > _COMMON * len(cells.values)).tolist()
+    return frozenset(cells.levels[at] for at in common)
 
 
 def _runs(
@@ -370,7 +381,8 @@ def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck
     """
     found: list[RepetitionCheck | StepCheck] = []
     counters = {name for _, name in sequences.counters}
-    for entity in sequences.entities:
+    # Without dates nobody knows what comes after what.
+    for entity in sequences.entities if sequences.date else ():
         by = (entity,) if entity else ()
         for name in sequences.numbers:
             if name in counters:
@@ -378,12 +390,10 @@ def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck
             key = run_name(entity, name)
             if rows[key].values.max(initial=0) <= _LONGEST_RUN:
                 found.append(RepetitionCheck.learn(rows, (name, *by), key))
-    if sequences.date:
-        found += [
-            RepetitionCheck.learn(rows, (entity, sequences.date), key)
-            for entity in sequences.crowds
-            for key in (count_name(entity, sequences.date, hours) for hours in _WINDOWS)
-        ]
+    for entity in sequences.crowds if sequences.date else ():
+        for key in (count_name(entity, sequences.date, hours) for hours in _WINDOWS):
+            if np.quantile(rows[key].values, _USUALLY) <= _LEAST_COUNT:
+                found.append(RepetitionCheck.learn(rows, (entity, sequences.date), key))
     for entity, name in sequences.counters:
         step = StepCheck.learn(rows, (name, entity), step_name(entity, name))
         found += [] if step is None else [step]
