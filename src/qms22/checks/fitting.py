@@ -30,7 +30,9 @@ _MOST_NAMED = 3
 # end of these, an error of one unit says nothing.
 _LEAST_ERROR = 1.5
 
-# Relations with smaller errors, as a share of the deviation of the column, are exact.
+# Relations with smaller errors, as a share of the deviation of the column, are close, or exact.
+# Where others say less about a number, its own range and its group know better.
+_CLOSE = 0.3
 _EXACT = 0.01
 
 # Surprises from here on count when the cell to blame is looked for.
@@ -85,7 +87,7 @@ class FittingChecks:
         # Where no column says anything about a number, its own range says more.
         self._references = [
             NumberReference.learn(errors, least_unit=1.0)
-            if sources and (name not in counters or self._relations.error(at) <= _EXACT)
+            if sources and self._relations.error(at) <= (_EXACT if name in counters else _CLOSE)
             else None
             for at, (name, errors, sources) in enumerate(
                 zip(self.numbers, own.errors.T, self.sources, strict=True)

@@ -44,11 +44,11 @@ _RISING = 0.5
 
 
 def time_column(rows: Columns) -> str:
-    """Return the date by which rows are in order: of several days, and rising where one does."""
+    """Return the date by which rows are in order: no time of day, and rising where one does."""
     found = [("", (0.0, 0))]
     for name, cells in rows.items():
         values = cells.values[cells.has_value] if cells.form == "date" else np.empty(0)
-        if len(values) > 1 and np.ptp(values) >= DAY:
+        if len(values) > 1 and values.max() >= 2 * DAY:
             rising = round(float(np.mean(np.diff(values) >= 0)), 1)
             found.append((name, (rising, len(np.unique(values)))))
     return max(found, key=lambda each: each[1])[0]

@@ -293,8 +293,7 @@ class OddnessScale:
         """Learn from normal rows."""
         ascending = np.sort(oddness)
         tail = ascending[len(ascending) - max(1, round(_TAIL * len(ascending))) :]
-        # The median of an exponential excess is log 2 of its mean; the last rows may be errors.
-        return cls(ascending, max(1.0, float(np.median(tail) - tail[0]) / math.log(2.0)))
+        return cls(ascending, max(1.0, float(np.mean(tail - tail[0]))))
 
     def scores(self, oddness: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute −log of the share of normal rows that are as odd."""

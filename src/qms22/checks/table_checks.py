@@ -414,7 +414,7 @@ class TableChecks:
         scores : ndarray
             Of the batch, by the checks alone.
         of_views : float
-            The weight of all views of the detector together. Checks have at least half as much: a
+            The weight of all views of the detector together. Checks have nearly as much: a
             cell that no known-normal row has is not outvoted by views that see nothing.
         """
         if self.is_scored:
