@@ -112,8 +112,8 @@ class Sequences:
     crowds: dict[str, frozenset[str]]
 
     @classmethod
-    def learn(cls, rows: Columns) -> Sequences:
-        """Learn from known-normal rows."""
+    def learn(cls, rows: Columns, by: str | None = None, time: str | None = None) -> Sequences:
+        """Learn from known-normal rows; `by` and `time` are what the user says of them."""
         n_rows = len(next(iter(rows.values())).values)
         levels = {
             name: len(cells.levels)
@@ -122,6 +122,7 @@ class Sequences:
         }
         by_size = sorted(levels, key=lambda name: levels[name])
         entities = list(dict.fromkeys(by_size[:_MOST_ENTITIES] + by_size[-_MOST_ENTITIES:]))
+        entities = entities if by is None else [by]
         numbers = tuple(
             name
             for name, cells in rows.items()
@@ -133,7 +134,7 @@ class Sequences:
             for name, cells in rows.items()
             if cells.is_text and LEAST_ENTITIES <= len(cells.levels) <= _MOST_CROWDS * n_rows
         }
-        bare = cls(("", *entities), numbers, time_column(rows), (), crowds)
+        bare = cls(("", *entities), numbers, time or time_column(rows), (), crowds)
         rising: dict[str, tuple[float, str]] = {}
         for entity in entities:
             order, is_first = bare._order(rows, entity)
@@ -355,15 +356,15 @@ class StepCheck(NumberCheck):
         return rows[self.key].values
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
-        """Say how the counter has changed since the row before."""
+        """Say how fast the counter has changed, and how fast it usually does."""
         counters, entities = (shown_cells(rows[name], places, show) for name in self.columns)
         name = self.columns[0]
         low, high = (show(name, float(self.reference.ascending[at])) for at in (0, -1))
         return [
             counter
             if np.isnan(step)
-            else f"{counter} has changed by {show(name, step)} a day since the row before of {of}; "
-            f"normal rows by {low} to {high}"
+            else f"{counter} is {show(name, step)} a day away from the rows before and after of {of}; "
+            f"normal rows are {low} to {high}"
             for counter, of, step in zip(
                 counters, entities, rows[self.key].values[places].tolist(), strict=True
             )

@@ -149,6 +149,8 @@ class TableChecks:
     ----------
     encoder : TabularEncoder
         Says what columns are, and which are left out.
+    by, time : str, optional
+        The columns that say which rows belong together, and in what order.
 
     Attributes
     ----------
@@ -162,7 +164,10 @@ class TableChecks:
         Rows with a higher score, that of the detector and of the checks together, are flagged.
     """
 
-    def __init__(self, encoder: TabularEncoder) -> None:
+    def __init__(
+        self, encoder: TabularEncoder, by: str | None = None, time: str | None = None
+    ) -> None:
+        self._by, self._time = by, time
         self.names = tuple(
             column.name
             for column in encoder.columns_
@@ -247,7 +252,7 @@ class TableChecks:
         self._texts = tuple(name for name in self._texts if name in cells)
         self._compared = tuple(name for name in self._compared if name in cells)
         if not is_part and count_rows(cells) <= MOST_ROWS:
-            self._sequences = Sequences.learn(cells)
+            self._sequences = Sequences.learn(cells, self._by, self._time)
             rows |= self._sequences.columns(cells)
             self.checks += learn_sequences(rows, self._sequences)
         levels = self._learn_cells(cells, is_later=time_distance(normal, batch) > 1.0)
@@ -314,9 +319,10 @@ class TableChecks:
             cells = rows[name]
             if cells.is_text or (cells.form in ("number", "boolean") and _has_few_values(cells)):
                 coding = Coding.of_levels(cells)
-                if coding.n_codes > _MOST_GROUPS * n_rows + 1 and cells.is_text:
+                is_asked = name == self._by
+                if coding.n_codes > _MOST_GROUPS * n_rows + 1 and cells.is_text and not is_asked:
                     coding = Coding.of_begins(cells)
-                if 2 < coding.n_codes <= _MOST_GROUPS * n_rows + 1:
+                if coding.n_codes > 2 and (coding.n_codes <= _MOST_GROUPS * n_rows + 1 or is_asked):
                     by_level.append(coding)
         coded = {coding.name for coding in by_level if coding.how == "level"}
         presence = [Coding(name, "presence") for name in self.read_names if name not in coded]
@@ -325,7 +331,12 @@ class TableChecks:
         hours = [Coding(cells.name, "hour") for cells in dates]
         between = [Coding.of_interval(*pair) for pair in combinations(dates[:_MOST_DATES], 2)]
         return [
-            *learn_groups(rows, [each for each in numbers if each not in self._counters], by_level),
+            *learn_groups(
+                rows,
+                [each for each in numbers if each not in self._counters],
+                by_level,
+                self._by,
+            ),
             *learn_dependences(
                 rows, [*by_level, *presence], [*by_level, *presence, *of_values, *hours, *between]
             ),
