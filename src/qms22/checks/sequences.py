@@ -363,8 +363,8 @@ class StepCheck(NumberCheck):
         return [
             counter
             if np.isnan(step)
-            else f"{counter} is {show(name, step)} a day away from the rows before and after of {of}; "
-            f"normal rows are {low} to {high}"
+            else f"{counter} is {show(name, step)} a day away from the rows before and after of "
+            f"{of}; normal rows are {low} to {high}"
             for counter, of, step in zip(
                 counters, entities, rows[self.key].values[places].tolist(), strict=True
             )
