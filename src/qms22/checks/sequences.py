@@ -312,9 +312,8 @@ class RepetitionCheck(ColumnCheck):
         is_odd = counts >= _LEAST_COUNT
         if not self._is_run:
             # Business grows: only a multiple of what there was at most is a burst.
-            is_odd &= counts > _BURST * np.where(
-                own & (counts == self.most), self.second, self.most
-            )
+            others = np.where(own & (counts == self.most), self.second, self.most)
+            is_odd &= counts > np.maximum(_BURST * others, _LEAST_BURST)
         return np.where(is_odd, surprise, 0.0)
 
     @property
