@@ -130,7 +130,11 @@ def _in_words(
     chosen: dict[int, list[_Found]] = {}
     for each in found:
         of_row = chosen.setdefault(each.place, [])
-        is_named = each.columns and any(other.columns[:1] == each.columns[:1] for other in of_row)
+        # "nights is missing with kind hotel" and "kind hotel with nights is missing" are one.
+        is_named = each.columns and any(
+            other.columns[:1] == each.columns[:1] or set(other.columns) == set(each.columns)
+            for other in of_row
+        )
         if not is_named and len(of_row) < REASONS_PER_ROW:
             of_row.append(each)
     by_check: dict[tuple[int, tuple[str, ...]], list[_Found]] = {}
