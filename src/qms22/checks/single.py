@@ -130,7 +130,7 @@ class LevelCheck(ColumnCheck):
     levels: tuple[str, ...]
     values: NDArray[np.float64]
     reference: LevelReference
-    recurring: frozenset[str] = frozenset()
+    recurring: tuple[str, ...] = ()
 
     @classmethod
     def learn(cls, cells: Cells, order: NDArray[np.intp]) -> LevelCheck | None:
@@ -167,7 +167,8 @@ class LevelCheck(ColumnCheck):
         if cells.is_text:
             if not self.recurring or own:
                 return found
-            is_usual = [level in self.recurring for level in cells.levels]
+            recurring = set(self.recurring)
+            is_usual = [level in recurring for level in cells.levels]
             return np.where(np.append(is_usual, False)[cells.values], 0.0, found)
         if len(self.values) < 2:
             return np.where(np.isnan(cells.values), 0.0, found)
@@ -185,7 +186,7 @@ class LevelCheck(ColumnCheck):
             return self
         rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
         several = np.flatnonzero(rows >= LEAST_RECURRING).tolist()
-        return replace(self, recurring=frozenset(cells.levels[at] for at in several))
+        return replace(self, recurring=tuple(cells.levels[at] for at in several))
 
     def codes(self, cells: Cells) -> NDArray[np.intp]:
         """Return the numbers of levels; -1 for those that no normal row has."""

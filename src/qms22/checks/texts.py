@@ -252,10 +252,6 @@ class MisspellingCheck(ColumnCheck):
         similar = (each for each in candidates - {text} if _is_one_slip(text, each))
         return min(similar, default=None)
 
-    @cached_property
-    def _known(self) -> frozenset[str]:
-        return frozenset(self.levels)
-
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that texts are similar to known ones."""
         cells = rows[self.columns[0]]
@@ -269,7 +265,8 @@ class MisspellingCheck(ColumnCheck):
         return np.where(found[cells.values], -np.log(share) + bonus, 0.0)
 
     def _are_similar(self, levels: Levels) -> NDArray[np.bool_]:
-        found = (text not in self._known and self.similar(text) is not None for text in levels)
+        known = set(self.levels)
+        found = (text not in known and self.similar(text) is not None for text in levels)
         return np.array([*found, False])
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
