@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qms22._runtime.stages import begin_stage
-from qms22.cli.arguments import check_roles, input_files, match_columns, parse_kinds
+from qms22.cli.arguments import (
+    check_folders,
+    check_roles,
+    input_files,
+    match_columns,
+    parse_kinds,
+)
 from qms22.cli.label_options import print_evaluation, read_truth
 from qms22.cli.output import (
     print_acceptance,
@@ -221,7 +227,8 @@ def detect(
     options["marks"] = options["marks"] or None
     check_roles(tables)
     check_table_outputs(files, outputs)
-    _check_history(options, [*files, *outputs.values()])
+    check_folders(tables, outputs)
+    _check_history(options, files, outputs)
     began = time.perf_counter()
     with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
@@ -298,6 +305,7 @@ def score(
     """
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     check_table_outputs([model, *input_files(new)], {"--output": output})
+    check_folders(new, {"--output": output})
     with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
         from qms22.models import load_model
@@ -337,10 +345,14 @@ def _check_files(
         )
 
 
-def _check_history(options: dict[str, Any], others: Sequence[Path | DatabasePlace | None]) -> None:
+def _check_history(
+    options: dict[str, Any],
+    files: Sequence[Path | DatabasePlace | None],
+    outputs: dict[str, Path | DatabasePlace | None],
+) -> None:
     """Check --history and --accept."""
     check_goes_with("--accept", options["accept"], "--history", options["history"])
-    check_overwriting(others, {"--history": options["history"]})
+    check_overwriting(files, {**outputs, "--history": options["history"]})
     if options["accept"] and options["k"] is not None:
         raise click.UsageError(
             "--accept cannot be used with --top, which flags rows in any batch; leave one out"

@@ -28,6 +28,8 @@ _SUFFIXES = {
 }
 
 FILE = click.Path(path_type=Path)
+# The file from which standard input comes, if it is one.
+REDIRECTED = Path("/dev/stdin")
 
 # Parameters of the library that messages name, and the options of the command.
 _OPTIONS = {
@@ -208,17 +210,20 @@ def check_overwriting(
     outputs: Mapping[str, Path | DatabasePlace | None],
 ) -> None:
     """Raise UsageError if an output file, by its option, is one of the inputs or another output."""
+    read = [path.expanduser() for path in inputs if isinstance(path, Path)]
+    names = ["on standard input" if path == REDIRECTED else path for path in read]
     taken = [
-        (path.expanduser(), f"would overwrite the input {path.expanduser()}")
-        for path in inputs
-        if isinstance(path, Path)
+        (path, f"would overwrite the input {name}") for path, name in zip(read, names, strict=True)
     ]
-    for option, path in outputs.items():
-        if isinstance(path, Path):
-            for other, trouble in taken:
+    written: list[tuple[Path, str]] = []
+    for option, place in outputs.items():
+        # A new table may be in the database that is read.
+        path = place.path if isinstance(place, DatabasePlace) else place
+        if path is not None:
+            for other, trouble in (taken if isinstance(place, Path) else []) + written:
                 if _is_same_file(path, other):
                     raise click.UsageError(f"{option} {path} {trouble}; name another file")
-            taken.append((path, f"is also the file of {option}"))
+            written.append((path, f"is also the file of {option}"))
 
 
 def check_table_outputs(
@@ -233,6 +238,16 @@ def check_table_outputs(
 
 def _is_same_file(first: Path, second: Path) -> bool:
     """Return whether two paths name one file, also through links and other spellings."""
-    if first.exists() and second.exists():
-        return first.samefile(second)
+    identity, other = _identity(first), _identity(second)
+    if identity is not None and other is not None:
+        return identity == other
     return first.resolve() == second.resolve()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and the number of a file, or None if there is none."""
+    try:
+        found = os.fstat(sys.stdin.fileno()) if path == REDIRECTED else path.stat()
+    except (OSError, ValueError, AttributeError):  # no standard input, or not a file
+        return None
+    return found.st_dev, found.st_ino
