@@ -2,9 +2,9 @@
 
 python benchmarks/cluster.py --engine dask --rows 10000000 --output benchmarks/results
 
-Workers make the rows part by part, as if they read files. With Dask and Spark no worker holds a
-table; Ray keeps the parts in its object store. Memory is that of the Python processes, of which
-Spark's have a JVM beside them.
+With Dask the tables are folders of Parquet files in a temporary folder; workers of Ray and Spark
+make the rows part by part. With Dask and Spark no worker holds a table; Ray keeps the parts in its
+object store. Memory is that of the Python processes, of which Spark's have a JVM beside them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
@@ -48,12 +49,14 @@ def dask_workers(n_workers: int) -> Iterator[MakeTable]:
     from distributed import Client, LocalCluster
 
     def make(n_rows: int, n_outliers: int, seed: int) -> Any:
-        numbers = range(n_rows // ROWS_PER_PART)
-        meta = make_part(0, 0, 0).iloc[:0]
-        return dd.from_map(make_part, numbers, n_outliers=n_outliers, seed=seed, meta=meta)
+        parts = Path(folder) / str(seed)
+        parts.mkdir()
+        for number in range(n_rows // ROWS_PER_PART):
+            make_part(number, n_outliers, seed).to_parquet(parts / f"{number:06}.parquet")
+        return dd.read_parquet(parts)
 
     cluster = LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0")
-    with cluster, Client(cluster):
+    with TemporaryDirectory() as folder, cluster, Client(cluster):
         yield make
 
 

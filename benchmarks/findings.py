@@ -95,7 +95,7 @@ def inject(table: MixedTable, kinds: Sequence[str], seed: int, n_each: int) -> I
 
 def by_conditions(encoder: TabularEncoder, data: Injected) -> list[tuple[np.ndarray, set[str]]]:
     """Return rows and columns of each finding; no reasons are given."""
-    cells = encoder.typed_cells(data.normal), encoder.typed_cells(data.batch)
+    cells = encoder._typed_cells(data.normal), encoder._typed_cells(data.batch)
     found = find_findings(*cells, data.flagged, [[] for _ in data.flagged])
     return [(finding.rows, set(finding.columns)) for finding in found]
 

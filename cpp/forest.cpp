@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <type_traits>
 
 #include "grower.hpp"
 #include "team.hpp"
@@ -32,8 +33,10 @@ std::vector<Step> pack(const ForestView& forest) {
     return steps;
 }
 
-// Adds the values of the leaves of one tree to the scores of a group of rows.
-void add_values(const BinnedRows& rows, std::size_t first, std::size_t size, const Step* tree,
+// Adds the values of the leaves of one tree to the scores of a group of `size` rows; a constant for
+// full groups, which the compiler unrolls.
+template <class Size>
+void add_values(const BinnedRows& rows, std::size_t first, Size size, const Step* tree,
                 const float* value, double* scores) {
     const std::uint8_t* const bins = rows.bins + first;
     std::int32_t place[kGroup] = {};
@@ -95,9 +98,12 @@ void forest_scores(const BinnedRows& rows, const ForestView& forest, std::size_t
         std::fill(scores + begin, scores + end, 0.0);
         for (std::size_t tree = 0; tree < forest.n_trees; ++tree) {
             const std::int64_t root = forest.first_node[tree];
-            for (std::size_t first = begin; first < end; first += kGroup)
-                add_values(rows, first, std::min(kGroup, end - first), steps.data() + root,
+            const Step* const tree_steps = steps.data() + root;
+            std::size_t first = begin;
+            for (; first + kGroup <= end; first += kGroup)
+                add_values(rows, first, std::integral_constant<std::size_t, kGroup>{}, tree_steps,
                            forest.value + root, scores);
+            add_values(rows, first, end - first, tree_steps, forest.value + root, scores);
         }
         for (std::size_t i = begin; i < end; ++i) scores[i] /= static_cast<double>(forest.n_trees);
     });

@@ -12,7 +12,7 @@ import pandas as pd
 from qms22 import BatchHistory, HistoryEntry
 from qms22.detection.history.history_rows import to_parquet
 
-FAST: dict[str, Any] = {"preset": "paper", "n_jobs": 1}
+FAST: dict[str, Any] = {"n_jobs": 1}
 
 ENTRY = HistoryEntry(
     time="2026-03-05 14:02:11",

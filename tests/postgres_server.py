@@ -55,7 +55,7 @@ def running_server() -> Iterator[str]:
             [programs / program, "-D", data, *map(str, arguments)],
             cwd=folder,
             check=True,
-            timeout=60,
+            timeout=300,
             stdout=subprocess.DEVNULL,
             **user,
         )

@@ -136,14 +136,13 @@ def test_damaged_held_out_scores(detector: QMS22Ensemble, tmp_path: Path) -> Non
 
 def test_damaged_references(detector: QMS22Ensemble, tmp_path: Path) -> None:
     view: Any = detector.views_["distances"]
-    references = view.parts[0].references
-    parts: list[tuple[Any, ...]] = [()]
+    references = view.references
     for wrong in (references[:0], references[:, :2], references[0], np.full((4, 3), np.nan)):
-        parts.append((replace(view.parts[0], references=wrong),))
-    for changed in parts:
-        assert_refused(
-            with_view(detector, "distances", replace(view, parts=changed)), tmp_path / "model.skops"
-        )
+        changed = with_view(detector, "distances", replace(view, references=wrong))
+        assert_refused(changed, tmp_path / "model.skops")
+    members: Any = detector.views_["members"]
+    changed = with_view(detector, "members", replace(members, parts=()))
+    assert_refused(changed, tmp_path / "model.skops")
 
 
 def test_views_and_weights_that_do_not_fit(detector: QMS22Ensemble, tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_ctrl_c_ends_a_fit(n_rows: int, parameters: str) -> None:
         time.sleep(1.0)
         fit.send_signal(signal.SIGINT)
         try:
-            output, _ = fit.communicate(timeout=60)
+            output, _ = fit.communicate(timeout=300)
         finally:
             fit.kill()
     assert output.strip() == "interrupted"

@@ -20,6 +20,10 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert extras["bench"] == [f"qms22-bench=={qms22.__version__}"]
 
 
+def test_both_distributions_have_the_same_license() -> None:
+    assert (ROOT / "bench" / "LICENSE").read_text() == (ROOT / "LICENSE").read_text()
+
+
 def test_the_tests_of_wheels_exist() -> None:
     words = SETTINGS["tool"]["cibuildwheel"]["test-command"].split()
     tests = [word.split("::") for word in words if word.startswith("tests/")]

@@ -11,7 +11,7 @@ import pandas as pd
 N_NORMAL, N_BATCH = 400, 150
 SICK = [*range(20, 26), 130, 132]
 # Options for visits as they are, and for those of `write_visits`, which say who is sick.
-PLAIN: dict[str, Any] = {"preset": "paper", "k": 8, "n_jobs": 1, "id": "visit"}
+PLAIN: dict[str, Any] = {"k": 8, "n_jobs": 1, "id": "visit"}
 LEFT_OUT: dict[str, Any] = {"id": "visit", "ignore": ["sick"]}
 FAST: dict[str, Any] = {**PLAIN, **LEFT_OUT}
 

@@ -13,7 +13,7 @@ from qms22 import QMS22Ensemble
 from qms22._cpm.backends import choose_backend
 from qms22._cpm.scaling import DEVIATION, FeatureScaler, fit_scaler_and_stack
 from qms22.estimators.forest import BinnedRows, fit_forest
-from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
+from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores, log_mean
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.learning import (
     distance_scaler,
@@ -23,7 +23,7 @@ from qms22.estimators.learning import (
     learn_forest,
 )
 from qms22.estimators.nearest import mean_log_distances
-from qms22.estimators.views import DistancePart, DistanceView, ForestView, View
+from qms22.estimators.views import DistanceView, ForestView, ScoredRows, View
 from qms22_bench.rivals.scaling import range_scaler
 from study.problems import Problem
 
@@ -127,7 +127,8 @@ class Pieces:
         distances = learn_distances(near, known, options.dtype, rng, 1)
         covariance = learn_covariance(self._standard, rows[len(batch) :], rng)
         seeds = rng.randint(2**31 - 1, size=2).tolist()
-        forest = learn_forest(known, batch, np.ones(len(batch)), seeds[0], 1)
+        binned = BinnedRows.of(np.concatenate([known, batch]))
+        forest = learn_forest(binned, np.ones(len(batch)), seeds[0], 1)
         self.views = {
             "members": self._score(members),
             "distances": self._score(distances),
@@ -135,9 +136,7 @@ class Pieces:
             "forest": self._score(forest),
         }
         self.correlation = max(0.0, correlation)
-        self.agreement = forest_agreement(
-            BinnedRows.of(np.concatenate([known, batch])), len(batch), rng, 1
-        )
+        self.agreement = forest_agreement(binned, len(batch), rng, 1)
         self._forest_seed, self._n_trees = seeds[1], len(forest.forest.first_node) - 1
         self._distances[Distances()] = self.views["distances"]
 
@@ -161,7 +160,7 @@ class Pieces:
             places = np.arange(len(compared))
             itself = np.where(places < len(references), places, -1)
             held_out = HeldOutScores.of(mean_log_distances(compared, references, skip=itself))
-            view = DistanceView(scaler, (DistancePart(references, held_out),))
+            view = DistanceView(scaler, references, held_out)
             self._distances[settings] = self._score(view)
         return self._distances[settings]
 
@@ -170,13 +169,14 @@ class Pieces:
         known, rng = self.problem.normal, deepcopy(self._rng_of_distances)
         scaler = FeatureScaler(**vars(range_scaler(known)))
         rows = scaler.transform(known)
-        parts = []
+        logarithms, n_compared = [], 0
         for out in np.array_split(rng.permutation(len(rows)), min(_EARLIER_SPLITS, len(rows))):
             others = rng.permutation(np.delete(np.arange(len(rows)), out))
             references = rows[others[:_EARLIER_REFERENCES]]
             held_out = HeldOutScores.of(mean_log_distances(rows[out], references))
-            parts.append(DistancePart(references, held_out))
-        return self._score(DistanceView(scaler, tuple(parts)))
+            logarithms.append(-self._score(DistanceView(scaler, references, held_out)).scores)
+            n_compared += len(out)
+        return Scored(-log_mean(logarithms), n_compared)
 
     def self_training(self, labels: Array, min_leaf: int = 5) -> Scored:
         """Learn a forest from labels of the batch; equal labels give the same forest."""
@@ -192,10 +192,10 @@ class Pieces:
                 seed=self._forest_seed,
             )
             held_out = HeldOutScores.of(forest.oob_scores[: len(known)])
-            view = ForestView(forest, LearnedRows.of(rows, forest.oob_scores), held_out)
+            view = ForestView(forest, LearnedRows.of(hash_rows(rows), forest.oob_scores), held_out)
             self._self_training[key] = self._score(view)
         return self._self_training[key]
 
     def _score(self, view: View) -> Scored:
         score = view.scorer(choose_backend("cpu"))
-        return Scored(score(self.problem.batch), view.n_compared)
+        return Scored(score(ScoredRows(self.problem.batch)), view.n_compared)

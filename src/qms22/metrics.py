@@ -11,6 +11,7 @@ from sklearn.utils import gen_batches
 
 from qms22._runtime.validation import check_count
 
+# Rows of which copies are in memory at once: a few megabytes.
 _ROWS_PER_BATCH = 1 << 16
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from inspect import Parameter, Signature, signature
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,22 @@ class _Adapter(BaseDetector):  # type: ignore[misc]
     """A detector of qms22 behind PyOD's interface; `_kind` is its class."""
 
     _kind: type[BatchDetector]
+
+    def __init_subclass__(cls) -> None:
+        # PyOD's contamination first, then the other parameters of the detector.
+        own = dict(signature(cls._kind).parameters)
+        kind = Parameter.POSITIONAL_OR_KEYWORD
+        first = own.pop("contamination").replace(kind=kind, default=0.1, annotation=Any)
+        cls.__signature__ = Signature([first, *own.values()])
+
+    def __init__(self, contamination: Any = 0.1, **parameters: Any) -> None:
+        super().__init__(contamination=contamination)
+        own = self._kind(**parameters).get_params(deep=False)
+        self.__dict__.update({**own, "contamination": self.contamination})
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return list(cls._kind._get_param_names())
 
     def fit(self, X: ArrayLike, y: object = None, unlabeled: ArrayLike | None = None) -> Self:
         """Learn what distinguishes the unlabeled batch from the known-normal rows.
@@ -103,49 +119,6 @@ solver, n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
 
     _kind = _QMS22
 
-    def __init__(
-        self,
-        contamination: Any = 0.1,
-        *,
-        n_members: int = 7,
-        n_components: int = 10,
-        alpha: float = 0.5,
-        max_iter: int = 60,
-        step_a: float = 1.0,
-        step_b: float = 255.0,
-        init_b: float = 25500.0,
-        scaling: str | None = "maxabs",
-        dtype: str = "float64",
-        device: str = "cpu",
-        solver: str = "native",
-        n_restarts: int = 1,
-        max_samples: int | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-        log: str | PathLike[str] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> None:
-        super().__init__(contamination=contamination)
-        self.n_members = n_members
-        self.n_components = n_components
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.step_a = step_a
-        self.step_b = step_b
-        self.init_b = init_b
-        self.scaling = scaling
-        self.dtype = dtype
-        self.device = device
-        self.solver = solver
-        self.n_restarts = n_restarts
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.log = log
-        self.checkpoint = checkpoint
-
 
 class QMS22Ensemble(_Adapter):
     """`qms22.QMS22Ensemble`, the recommended detector, as a detector of PyOD.
@@ -185,34 +158,3 @@ verbose, log, checkpoint
     """
 
     _kind = _QMS22Ensemble
-
-    def __init__(
-        self,
-        contamination: Any = 0.1,
-        *,
-        n_splits: int = 8,
-        n_members: int = 7,
-        n_components: int = 10,
-        max_iter: str | int = "auto",
-        dtype: str = "float32",
-        device: str = "cpu",
-        max_samples: str | int | None = "auto",
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-        log: str | PathLike[str] | None = None,
-        checkpoint: str | PathLike[str] | None = None,
-    ) -> None:
-        super().__init__(contamination=contamination)
-        self.n_splits = n_splits
-        self.n_members = n_members
-        self.n_components = n_components
-        self.max_iter = max_iter
-        self.dtype = dtype
-        self.device = device
-        self.max_samples = max_samples
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-        self.log = log
-        self.checkpoint = checkpoint

@@ -134,7 +134,7 @@ def test_on_a_terminal_there_is_a_table(files: Path) -> None:
         stderr=subprocess.DEVNULL,
         env={**os.environ, "COLUMNS": "120"},
     ) as process:
-        assert process.wait(timeout=120) == 0
+        assert process.wait(timeout=300) == 0
     os.close(secondary)
     shown = os.read(primary, 100_000).decode()
     assert "The 3 most suspicious rows" in shown

@@ -12,7 +12,7 @@ from visits import write_visits
 
 from qms22.tables import read_table
 
-DETECT = ("detect", "normal.csv", "batch.csv", "--preset", "paper", "--n-jobs", "1", "-q")
+DETECT = ("detect", "normal.csv", "batch.csv", "--n-jobs", "1", "-q")
 BY_NAME = (*DETECT, "--id", "visit", "--label", "sick")
 
 
@@ -41,7 +41,7 @@ def test_look_mark_and_run_again(files: Path) -> None:
     n_sick = int(first["sick"][:5].sum())
     result = run(*BY_NAME, "-k", "8", "--marks", "marks.csv", "-o", "second.csv", cwd=files)
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("rank,visit,score,flagged,reasons,mark\n")
+    assert result.stdout.startswith("rank,visit,score,flagged,reasons,p_value,false_at_most,mark\n")
     used = (
         f"5 marks used: {n_sick} anomalies, {5 - n_sick} normal; the other 145 rows were searched"
     )

@@ -156,6 +156,6 @@ def test_reading_on_a_terminal(files: Path) -> None:
     python = str(Path(COMMAND).with_name("python"))
     with subprocess.Popen([python, "-c", code], stderr=other) as process:
         os.close(other)
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
     assert os.read(own, 999) == b"\r\x1b[Kreading a.csv: 5 MB of 10 MB\r\x1b[K"
     os.close(own)

@@ -33,7 +33,7 @@ READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     "xlsx": partial(pd.read_excel, engine="calamine"),
 }
 VISITS = ("detect", "normal.csv", "batch.csv", "--id", "visit", "--ignore", "sick")
-QUICK = (*VISITS, "--preset", "paper", "--n-jobs", "1", "-q")
+QUICK = (*VISITS, "--n-jobs", "1", "-q")
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_types_stay_alike_through_the_parts(
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table(columns), path, row_group_size=10)
     ignored = ["n", "word", "list", "day"]
-    found = detect(path, path, ignore=ignored, max_samples=200, preset="paper")
+    found = detect(path, path, ignore=ignored, max_samples=200)
     for suffix in READERS:
         write_tables(found.tables(), tmp_path / f"o.{suffix}")
     table = pq.read_table(tmp_path / "o.parquet")

@@ -120,7 +120,7 @@ def test_two_outputs_in_one_file_are_refused(files: Path) -> None:
 
 
 def test_score(files: Path) -> None:
-    quick = ("--preset", "paper", "--id", "visit", "--ignore", "sick", "-q", "-k", "3")
+    quick = ("--id", "visit", "--ignore", "sick", "-q", "-k", "3")
     model = run(*DETECT, *quick, "--save-model", "m.skops", cwd=files)
     assert model.exit_code == 0, model.stderr
     (files / "m.csv").symlink_to("m.skops")
@@ -133,7 +133,7 @@ def test_score(files: Path) -> None:
 
 def test_other_files_are_replaced(files: Path) -> None:
     (files / "o.csv").write_text("old")
-    quick = ("--preset", "paper", "--id", "visit", "--ignore", "sick", "-q", "-k", "3")
+    quick = ("--id", "visit", "--ignore", "sick", "-q", "-k", "3")
     for output in ("o.csv", "dangling.csv"):
         result = run(*DETECT, *quick, "-o", output, cwd=files)
         assert result.exit_code == 0, result.stderr

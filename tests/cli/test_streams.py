@@ -16,7 +16,7 @@ pytest.importorskip("pyarrow")
 
 # It sets the title of the window, hides what follows, turns the writing and ends the line.
 HOSTILE = "\x1b]0;owned\x07\x1b[8mhid\u202eden\r\nx\x9b31m"
-DETECT = ("detect", "n.parquet", "b.parquet", "--id", "id", "-k", "3", "--preset", "paper")
+DETECT = ("detect", "n.parquet", "b.parquet", "--id", "id", "-k", "3")
 C_LOCALE = {
     **{name: value for name, value in os.environ.items() if name != "PYTHONIOENCODING"},
     "LC_ALL": "C",

@@ -52,8 +52,9 @@ def check(normal: pd.DataFrame, batch: pd.DataFrame, **options: Any) -> ClusterD
         {"max_samples": 200, "missing": "drop"},
         {"max_samples": 200, "kinds": {"is_new": "category"}, "seed": 3},
         {"max_samples": 400, "fdr": 0.4, "device": "auto", "n_jobs": 2},
+        {"max_samples": 200, "k": 20},
     ],
-    ids=["drop", "kinds", "device"],
+    ids=["drop", "kinds", "device", "k"],
 )
 def test_options_of_memory(options: dict[str, Any]) -> None:
     normal, batch = make_tables()
@@ -122,7 +123,7 @@ def test_how_often_a_normal_row_is_there_does_not_count() -> None:
     normal = pd.concat([normal, normal[:1].sample(5, replace=True)], ignore_index=True)
     found = detect(lazily(normal), lazily(batch), ignore=["id"], max_samples=250)
     assert found.checks is not None
-    rows = found.checks.read(found.encoder.typed_cells(normal), is_part=True)
+    rows = found.checks.read(found.encoder._typed_cells(normal), is_part=True)
     (repeats,) = (each for each in found.checks.checks if isinstance(each, RepeatCheck))
     assert not repeats.surprise(rows, own=True).any()
 
@@ -140,7 +141,7 @@ def test_the_level_is_kept(
     quick: Any = partial(QMS22Ensemble, n_splits=2, n_members=3, n_components=2, max_iter=2)
     monkeypatch.setitem(PRESETS, "recommended", quick)
     shares = []
-    for seed in range(40):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         normal, batch = case.draw(900 + n_batch, rng), case.draw(n_batch, rng)
         is_outlier = np.arange(n_batch) < n_outliers

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import engines
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
-from engines import N_PARTS, Engine, killer
+from engines import N_PARTS, Engine, RayEngine, killer
 from mixed_tables import check_same, make_numbers, make_tables
 from sklearn.base import clone
 
@@ -34,11 +35,9 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
     "options",
     [
         {"ignore": ["id"]},
-        {"id": "id", "max_samples": 200},
-        {"id": "id", "max_samples": 200, "k": 20},
         {"ignore": ["id"], "max_samples": 200, "preset": "paper"},
     ],
-    ids=["all rows", "a draw", "k", "paper"],
+    ids=["all rows", "paper"],
 )
 def test_detection(engine: Engine, options: dict[str, Any], tmp_path: Path) -> None:
     normal, batch = make_tables()
@@ -70,6 +69,23 @@ def test_detectors(engine: Engine, preset: type[QMS22 | QMS22Ensemble]) -> None:
         collected = engine.collect(scored)
         assert list(collected.columns) == ["id", "c", "b", "a", "found"]
         np.testing.assert_array_equal(collected["found"], getattr(expected, method)(batch))
+
+
+@pytest.mark.parametrize("engine", ["dask", "ray"], indirect=True)
+def test_restarts_run_on_the_workers_through_joblib(engine: Engine) -> None:
+    normal, batch = make_numbers()
+    expected = QMS22(max_iter=3, n_restarts=3, random_state=0).fit(normal, unlabeled=batch)
+    backend = "dask"
+    if isinstance(engine, RayEngine):
+        from ray.util.joblib import register_ray
+
+        register_ray()
+        backend = "ray"
+    with joblib.parallel_config(backend=backend):
+        found = QMS22(max_iter=3, n_restarts=3, random_state=0, n_jobs=2, verbose=1).fit(
+            normal, unlabeled=batch
+        )
+    np.testing.assert_array_equal(found.unlabeled_scores_, expected.unlabeled_scores_)
 
 
 def test_a_killed_worker_loses_nothing(engine: Engine, tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ print(n_killed, same, os.path.exists("fit.npz"))
 def test_killed_ten_times(parameters: str, tmp_path: Path) -> None:
     code = DRIVER.replace("{parameters}", parameters)
     result = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert result.stdout.split() == ["10", "True", "False"], result.stderr
     lines = (json.loads(line) for line in (tmp_path / "fit.jsonl").read_text().splitlines())
@@ -288,7 +288,7 @@ def fit_with_room(folder: Path, n_bytes: int) -> str:
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes)),
     )
     assert result.stderr == ""

@@ -32,8 +32,8 @@ def normal() -> pd.DataFrame:
 def explain(normal: pd.DataFrame, rows: pd.DataFrame) -> list[list[RowReason]]:
     encoder = TabularEncoder().fit(normal)
     checks = TableChecks(encoder)
-    checks.learn(checks.read(encoder.typed_cells(normal)), 0)
-    return blamed_reasons(checks, checks.read(encoder.typed_cells(rows)), shower(encoder))
+    checks.learn(checks.read(encoder._typed_cells(normal)), 0)
+    return blamed_reasons(checks, checks.read(encoder._typed_cells(rows)), shower(encoder))
 
 
 def first_columns(reasons: list[list[RowReason]]) -> set[str]:

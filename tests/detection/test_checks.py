@@ -196,7 +196,7 @@ def test_rows_that_are_repeated() -> None:
     # It is as odd if few rows are looked at, and not odd at all if nobody knows.
     some = {name: cells.take(np.array([3, ODD])) for name, cells in rows.items()}
     np.testing.assert_array_equal(checks.surprises(some), surprises[[3, ODD]])
-    part = checks.read(encoder.typed_cells(batch.iloc[[ODD, N_BATCH]]), is_part=True)
+    part = checks.read(encoder._typed_cells(batch.iloc[[ODD, N_BATCH]]), is_part=True)
     assert not checks.surprises(part)[:, len(checks.checks) - 1].any()
 
 
@@ -230,7 +230,7 @@ def test_the_order_of_rows_and_columns_does_not_matter() -> None:
 def test_a_column_that_a_table_lacks() -> None:
     encoder, checks, rows = read(orders(N_NORMAL, 0), orders(N_BATCH, 1))
     for name in orders(1, 0):
-        lacking = checks.read(encoder.typed_cells(orders(N_BATCH, 1).drop(columns=name)))
+        lacking = checks.read(encoder._typed_cells(orders(N_BATCH, 1).drop(columns=name)))
         found = checks.surprises(lacking)
         assert found.shape == checks.surprises(rows).shape
         assert np.isfinite(found).all()

@@ -121,7 +121,7 @@ def test_only_a_clean_batch_is_accepted(tmp_path: Path) -> None:
     assert found.history[-1].accepted is None
     assert "the batch was not accepted as known-normal: its verdict is not fine" in told
     with pytest.raises(ValueError, match="needs a history and a false discovery rate"):
-        detect(readings(400, 1), bad, history=path, accept=True, **FAST)
+        detect(readings(400, 1), bad, history=path, accept=True, preset="paper")
 
 
 def test_flagged_rows_keep_a_batch_from_being_accepted(tmp_path: Path) -> None:

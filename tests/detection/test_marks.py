@@ -267,7 +267,9 @@ def test_marked_rows_come_last_with_their_marks(
 ) -> None:
     table = marked.table()
     assert len(table) == N_BATCH
-    assert table.columns.tolist()[:6] == ["rank", "visit", "score", "flagged", "reasons", "mark"]
+    assert table.columns.tolist()[:8] == [
+        *("rank", "visit", "score", "flagged", "reasons", "p_value", "false_at_most", "mark")
+    ]
     assert table.index[-10:].tolist() == LOOKED_AT
     assert table["mark"].tolist() == [""] * 140 + ["anomaly"] * 4 + ["normal"] * 6
     assert table["rank"][:140].tolist() == [*range(1, 141)]

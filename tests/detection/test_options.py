@@ -57,7 +57,7 @@ def test_columns_to_ignore_are_matched_as_columns_are(
     normal, batch = tables
     known = normal.assign(nurse=np.arange(60) % 7)
     ignore = ["Visit", "WEIGHT", "day (days)", "nurse"]
-    found = qms22.detect(known, batch, ignore=ignore, k=3, preset="paper")
+    found = qms22.detect(known, batch, ignore=ignore, k=3)
     names = found.encoder.get_feature_names_out().tolist()
     assert "day (weekday sine)" in names
     assert not {"weight", "day (days)", "nurse"} & set(names)

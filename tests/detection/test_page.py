@@ -33,7 +33,7 @@ def found() -> Detection:
     batch = orders(120, 1)
     batch.loc[ODD, "score"] = 4000
     batch.loc[ODD, "country"] = "KP"
-    return detect(orders(400, 0), batch, id="order", k=3, preset="paper", n_jobs=1)
+    return detect(orders(400, 0), batch, id="order", k=3, n_jobs=1)
 
 
 def test_every_row_has_its_reasons_and_columns_their_names(found: Detection) -> None:
@@ -97,7 +97,7 @@ def test_rows_marked_before_are_listed(found: Detection) -> None:
     )
     # Rows of a frame may have any index.
     batch.index = pd.Index(np.zeros(120, dtype=int))
-    again = detect(orders(400, 0), batch, id="order", k=3, preset="paper", n_jobs=1, marks=marks)
+    again = detect(orders(400, 0), batch, id="order", k=3, n_jobs=1, marks=marks)
     content = page_content(again, "t", None, {})
     assert content.marked is not None
     assert content.marked.iloc[:, :2].to_numpy().tolist() == [

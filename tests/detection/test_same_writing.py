@@ -92,7 +92,7 @@ def test_words_stay_words() -> None:
     batch.loc[[3, 9], "amount"] = ["storno", None]
     normal["amount"] = normal["amount"].astype(object).where(normal.index % 40 != 0, "storno")
     found = detect(normal, batch, k=2)
-    cells = found.encoder.typed_cells(batch)["amount"]
+    cells = found.encoder._typed_cells(batch)["amount"]
     assert cells.show(3) == "'storno'"
     assert cells.missing.tolist() == [row == 9 for row in range(len(batch))]
     assert cells.values[ODD] == 98765.25

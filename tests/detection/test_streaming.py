@@ -39,6 +39,11 @@ def by_rank(found: Detection) -> pd.DataFrame:
     return pd.concat(found.tables()).sort_values("rank")
 
 
+def without_p_values(table: pd.DataFrame) -> pd.DataFrame:
+    """A table as a saved model has it."""
+    return table.drop(columns=["p_value", "false_at_most"])
+
+
 @pytest.mark.parametrize("preset", ["paper", "recommended"])
 @pytest.mark.parametrize("kind", ["parquet", "feather", "csv"])
 def test_the_result_is_that_of_memory(files: Path, kind: str, preset: str) -> None:
@@ -179,8 +184,8 @@ def test_models(files: Path) -> None:
     again = score(model, files / "batch.parquet", id="visit")
     np.testing.assert_array_equal(again.scores, found.scores)
     np.testing.assert_array_equal(again.flagged, found.flagged)
-    # A model has no normal rows to count those alike.
-    expected = found.table().replace({"reasons": ", as in [^;]*"}, "", regex=True)
+    # A model has no normal rows to compare with, or to count those alike.
+    expected = without_p_values(found.table()).replace({"reasons": ", as in [^;]*"}, "", regex=True)
     pd.testing.assert_frame_equal(again.table(), expected)
     assert score(model, files / "batch.parquet", k=3).top.tolist() == found.top[:3].tolist()
     assert len(score(model, files / "batch.parquet", k=500).top) == 150
@@ -200,7 +205,7 @@ def test_a_large_file_is_scored_part_by_part(files: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(streaming, "memory_left", lambda: 1000)
     with pytest.warns(UserWarning, match=r"batch\.parquet is too large to hold in memory"):
         scored = score(load_model(files / "m.skops"), files / "batch.parquet", id="visit")
-    pd.testing.assert_frame_equal(scored.table(), found.table())
+    pd.testing.assert_frame_equal(scored.table(), without_p_values(found.table()))
     parts = list(scored.tables())
     assert len(parts) > 2
     assert pd.concat(parts)["visit"].tolist() == read_table(files / "batch.csv")["visit"].tolist()
@@ -291,12 +296,12 @@ def test_a_file_larger_than_memory(tmp_path: Path) -> None:
     n_columns = 40
     schema = pa.schema([(f"x{at}", pa.float64()) for at in range(n_columns)])
     rng = np.random.default_rng(0)
-    for name, n_groups in (("n.parquet", 1), ("b.parquet", 31)):
+    for name, n_groups in (("n.parquet", 1), ("b.parquet", 21)):
         with pq.ParquetWriter(tmp_path / name, schema, use_dictionary=False) as writer:
             for _ in range(n_groups):
                 rows = rng.normal(size=(25_000, n_columns))
                 writer.write_table(pa.table(list(rows.T), schema))
-    assert (tmp_path / "b.parquet").stat().st_size > 3 * GROWTH
+    assert (tmp_path / "b.parquet").stat().st_size > 2 * GROWTH
     result = subprocess.run(
         [sys.executable, "-c", CAPPED],
         cwd=tmp_path,
@@ -306,4 +311,4 @@ def test_a_file_larger_than_memory(tmp_path: Path) -> None:
         env={**os.environ, **FEW_THREADS},
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout.split() == ["capped", "775000"]
+    assert result.stdout.split() == ["capped", "525000"]

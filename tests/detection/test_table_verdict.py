@@ -18,14 +18,14 @@ from qms22.detection import score
 from qms22.detection.compared_columns import pair_columns
 from qms22.models import SavedModel
 
-QUICK: dict[str, Any] = {"preset": "paper", "n_jobs": 1}
+QUICK: dict[str, Any] = {"n_jobs": 1}
 FINE = Verdict("fine", 0.5, 0, 0.95, 200)
 
 
 def pairs_of(
     encoder: TabularEncoder, normal: pd.DataFrame, batch: pd.DataFrame
 ) -> list[ColumnPair]:
-    return pair_columns(encoder, encoder.typed_cells(normal), encoder.typed_cells(batch), ())
+    return pair_columns(encoder, encoder._typed_cells(normal), encoder._typed_cells(batch), ())
 
 
 def orders(n_rows: int, seed: int) -> pd.DataFrame:
@@ -59,7 +59,7 @@ def moves(found: Detection) -> dict[str, str]:
     return {column.name: column.change for column in found.verdict.moved}
 
 
-@pytest.mark.parametrize("options", [{"k": 5}, {"fdr": 0.1, "preset": "recommended"}], ids=str)
+@pytest.mark.parametrize("options", [{"k": 5}, {"fdr": 0.1}], ids=str)
 @pytest.mark.parametrize("missing", ["impute", "drop"])
 def test_a_batch_like_the_normal_rows_is_fine(options: dict[str, Any], missing: str) -> None:
     """Later dates, other identifiers and other texts are no drift."""
@@ -110,7 +110,7 @@ def test_anomalies_are_no_drift() -> None:
     batch = orders(200, 2)
     batch.loc[:5, "price"] = 5000.0
     for options in ({"k": 6}, {"fdr": 0.2}):
-        found = judged(batch, preset="recommended", **options)
+        found = judged(batch, **options)
         assert found.verdict is not None
         assert found.verdict.decision == "anomalies"
         assert 1 <= (found.verdict.fewest_outliers or 0) <= 6

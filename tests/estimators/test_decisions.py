@@ -340,7 +340,7 @@ def test_nothing_is_decided_without_the_rows(fitted: QMS22Ensemble) -> None:
 @pytest.mark.slow
 def test_false_alarms_are_as_rare_as_promised() -> None:
     """In clean batches any flag is false; in others, on average a share of them."""
-    n_runs = 60
+    n_runs = 40
     flags, alarms, shares, found = [], [], [], []
     for seed in range(n_runs):
         clean = fit(draw_tables(seed, 300, 100, 0), random_state=seed)

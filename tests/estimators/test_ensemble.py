@@ -19,6 +19,7 @@ from qms22 import QMS22, QMS22Ensemble
 from qms22._cpm.backends import choose_backend
 from qms22._cpm.task import detection_task
 from qms22.estimators.held_out import HeldOutScores
+from qms22.estimators.views import ScoredRows
 from qms22.estimators.weights import _EXCESS_WEIGHT as EXCESS_WEIGHT
 from qms22.metrics import roc
 from qms22_bench.datasets import load_keel
@@ -168,7 +169,7 @@ def test_the_columns_of_a_category_are_one_feature() -> None:
     def least_distance_score(groups: Any) -> float:
         """The rank of the least suspicious outlier in the view of distances."""
         detector = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch, groups=groups)
-        scores = detector.views_["distances"].scorer(choose_backend("cpu"))(batch)
+        scores = detector.views_["distances"].scorer(choose_backend("cpu"))(ScoredRows(batch))
         return float(np.mean(scores[10:] < scores[:10].min()))
 
     assert least_distance_score(groups) > least_distance_score(None) + 0.05

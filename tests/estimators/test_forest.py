@@ -11,7 +11,7 @@ from naive_forest import NaiveTree, Random
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier
 
-from qms22.estimators.forest import MOST_BINS, Forest, _bin_edges, _bins, fit_forest
+from qms22.estimators.forest import MOST_BINS, Forest, _bin_edges, find_bins, fit_forest
 from qms22.metrics import roc
 
 Rows = NDArray[np.float64]
@@ -77,7 +77,7 @@ def test_trees_and_scores_equal_the_naive_ones(kind: str) -> None:
     rows, labels = awkward(kind)
     min_leaf = 2 if kind == "few rows" else 5
     forest = fit_forest(rows, labels, n_trees=4, min_leaf=min_leaf, seed=7)
-    bins = _bins(rows, forest.edges).T
+    bins = find_bins(rows, forest.edges).T
     trees = [NaiveTree(bins, labels, min_leaf, Random(7, tree)) for tree in range(4)]
     nodes = [node for tree in trees for node in tree.nodes]
     feature, threshold, child, value = zip(*nodes, strict=True)
@@ -143,7 +143,7 @@ def test_bins_keep_the_order_and_all_values_if_few(column: Rows) -> None:
     edges = _bin_edges(column)
     assert len(edges) < MOST_BINS
     order = np.sort(column)
-    bins = _bins(order[:, None], edges[None])[0].astype(int)
+    bins = find_bins(order[:, None], edges[None])[0].astype(int)
     assert bins[0] == 0
     assert bins[-1] == len(edges)
     assert set(np.diff(bins)) <= {0, 1}

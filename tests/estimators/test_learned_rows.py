@@ -32,9 +32,9 @@ def test_equal_rows_get_the_mean_of_their_scores(table: np.ndarray, data: st.Dat
     n_learned = data.draw(st.integers(1, len(table)))
     rng = np.random.RandomState(0)
     scores, others = rng.uniform(size=n_learned), rng.uniform(size=len(table))
-    learned = LearnedRows.of(table[:n_learned], scores)
+    learned = LearnedRows.of(hash_rows(table[:n_learned]), scores)
     np.testing.assert_allclose(
-        learned.replace(others, table),
+        learned.replace(others, hash_rows(table)),
         naive_replace(table[:n_learned], scores, table, others),
         rtol=1e-12,
     )
@@ -43,11 +43,11 @@ def test_equal_rows_get_the_mean_of_their_scores(table: np.ndarray, data: st.Dat
 def test_unknown_rows_keep_their_scores() -> None:
     rng = np.random.RandomState(0)
     rows, scores = rng.normal(size=(500, 3)), rng.uniform(size=500)
-    learned = LearnedRows.of(rows, np.zeros(500))
+    learned = LearnedRows.of(hash_rows(rows), np.zeros(500))
     near = np.nextafter(rows, np.inf)
-    np.testing.assert_array_equal(learned.replace(scores, near), scores)
-    np.testing.assert_array_equal(learned.replace(scores, rows[:, ::-1]), scores)
-    np.testing.assert_array_equal(learned.replace(scores, rows), 0.0)
+    np.testing.assert_array_equal(learned.replace(scores, hash_rows(near)), scores)
+    np.testing.assert_array_equal(learned.replace(scores, hash_rows(rows[:, ::-1])), scores)
+    np.testing.assert_array_equal(learned.replace(scores, hash_rows(rows)), 0.0)
 
 
 def test_hashes_of_different_rows_differ() -> None:
@@ -66,7 +66,7 @@ def test_narrow_rows_are_known_by_their_values() -> None:
 def test_scores_do_not_depend_on_the_other_rows(n_features: int) -> None:
     rng = np.random.RandomState(0)
     rows, scores = rng.normal(size=(30, n_features)), rng.uniform(size=30)
-    learned = LearnedRows.of(rows[:20], rng.uniform(size=20))
-    together = learned.replace(scores, rows)
-    alone = [learned.replace(scores[i : i + 1], rows[i : i + 1])[0] for i in range(30)]
+    learned = LearnedRows.of(hash_rows(rows[:20]), rng.uniform(size=20))
+    together = learned.replace(scores, hash_rows(rows))
+    alone = [learned.replace(scores[i : i + 1], hash_rows(rows[i : i + 1]))[0] for i in range(30)]
     np.testing.assert_array_equal(together, alone)

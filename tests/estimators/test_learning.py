@@ -21,6 +21,7 @@ from qms22.estimators.learning import (
     learn_distances,
     learn_forest,
 )
+from qms22.estimators.views import ScoredRows
 
 
 def fit_distance_scaler(
@@ -111,7 +112,9 @@ def test_covariance_of_the_others(n: int, n_features: int) -> None:
     batch = rng.normal(size=(20, n_features))
     of_batch = [np.log(square(row, scaled)) for row in scaler.transform(batch)]
     score = view.scorer(choose_backend("cpu"))
-    np.testing.assert_allclose(score(batch), -view.held_out.log_p_values(np.array(of_batch)))
+    np.testing.assert_allclose(
+        score(ScoredRows(batch)), -view.held_out.log_p_values(np.array(of_batch))
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +125,9 @@ def test_covariance_of_the_others(n: int, n_features: int) -> None:
 def test_covariance_without_variance(normal: np.ndarray) -> None:
     scaler = FeatureScaler.learn(normal, "standard")
     view = learn_covariance(scaler, scaler.transform(normal), np.random.RandomState(0))
-    scores = view.scorer(choose_backend("cpu"))(np.vstack([normal[:1], normal[:1] + 100]))
+    scores = view.scorer(choose_backend("cpu"))(
+        ScoredRows(np.vstack([normal[:1], normal[:1] + 100]))
+    )
     assert np.isfinite(scores).all()
     assert scores[1] > scores[0]
 
@@ -134,32 +139,31 @@ def test_a_row_is_no_reference_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     scaler = fit_distance_scaler(normal)
     monkeypatch.setattr(learning, "MOST_REFERENCES", 20)
     view = learn_distances(scaler, normal, "float64", rng, n_threads=1)
-    (part,) = view.parts
-    assert part.references.shape == (20, 2)
+    assert view.references.shape == (20, 2)
     assert view.n_compared == 60
     # No distance is 0.
-    assert part.held_out.ascending[0] > -6
+    assert view.held_out.ascending[0] > -6
 
 
 def test_forest_view_has_the_out_of_bag_scores() -> None:
     rng = np.random.RandomState(0)
     normal, batch = rng.normal(size=(80, 3)), rng.normal(size=(40, 3))
-    view = learn_forest(normal, batch, np.ones(40), 0, n_threads=1)
+    view = learn_forest(BinnedRows.of(np.concatenate([normal, batch])), np.ones(40), 0, 1)
     oob = view.forest.oob_scores
     np.testing.assert_array_equal(view.held_out.ascending, np.sort(oob[:80]))
     score = view.scorer(choose_backend("cpu"))
-    np.testing.assert_array_equal(score(batch), -view.held_out.log_p_values(oob[80:]))
+    np.testing.assert_array_equal(score(ScoredRows(batch)), -view.held_out.log_p_values(oob[80:]))
     new = rng.normal(size=(10, 3))
     # As many trees as have not learned from a row: 200 / e.
     expected = -view.held_out.log_p_values(view.forest.first(74).score(new))
-    np.testing.assert_array_equal(score(new), expected)
+    np.testing.assert_array_equal(score(ScoredRows(new)), expected)
 
 
 def test_rows_without_label_count_as_known_normal() -> None:
     """A forest that is to tell nothing finds nothing."""
     rng = np.random.RandomState(0)
     normal, batch = rng.normal(size=(80, 3)), rng.normal(size=(40, 3)) + 3
-    view = learn_forest(normal, batch, np.zeros(40), 0, n_threads=1)
+    view = learn_forest(BinnedRows.of(np.concatenate([normal, batch])), np.zeros(40), 0, 1)
     assert np.ptp(view.forest.oob_scores) == 0.0
 
 

@@ -118,13 +118,13 @@ def test_host_learned_rows(gpu_on_host: Any, n_features: int) -> None:
     rng = np.random.RandomState(0)
     rows, scores = np.rint(3 * rng.normal(size=(90, n_features))), rng.uniform(size=90)
     rows[:20] *= -1.0  # among them are negative zeros
-    learned = LearnedRows.of(rows[:40], scores[:40] + 1)
+    learned = LearnedRows.of(hash_rows(rows[:40]), scores[:40] + 1)
     for order in ("C", "F"):
         there = gpu_on_host.asarray(np.asarray(rows, order=order))
         np.testing.assert_array_equal(as_host(hash_rows(there)), hash_rows(rows))
-        replaced = learned.replace(gpu_on_host.asarray(scores), there)
+        replaced = learned.replace(gpu_on_host.asarray(scores), hash_rows(there))
         assert is_on_gpu(replaced)
-        np.testing.assert_array_equal(as_host(replaced), learned.replace(scores, rows))
+        np.testing.assert_array_equal(as_host(replaced), learned.replace(scores, hash_rows(rows)))
 
 
 def test_p_values_stay_where_the_scores_are(gpu_on_host: Any) -> None:
@@ -200,12 +200,12 @@ def test_gpu_forest(dtype: str, n_features: int) -> None:
 def test_gpu_learned_rows(n_features: int) -> None:
     cupy, rng = need_cupy(), np.random.RandomState(0)
     rows, scores = np.rint(9 * rng.normal(size=(900, n_features))), rng.uniform(size=900)
-    learned = LearnedRows.of(rows[:300], scores[:300] + 1)
+    learned = LearnedRows.of(hash_rows(rows[:300]), scores[:300] + 1)
     for order in ("C", "F"):
         there = cupy.asarray(rows, order=order)
         np.testing.assert_array_equal(as_host(hash_rows(there)), hash_rows(rows))
-        replaced = learned.replace(cupy.asarray(scores), there)
-        np.testing.assert_array_equal(as_host(replaced), learned.replace(scores, rows))
+        replaced = learned.replace(cupy.asarray(scores), hash_rows(there))
+        np.testing.assert_array_equal(as_host(replaced), learned.replace(scores, hash_rows(rows)))
 
 
 @on_gpu

@@ -62,7 +62,7 @@ def _differences(found: detection.Detection, expected: dict[str, Any]) -> list[s
         for name, kind in expected["kinds"].items()
         if kinds.get(name) != kind
     ]
-    cells = found.encoder.typed_cells(found.normal)
+    cells = found.encoder._typed_cells(found.normal)
     for name, values in expected["values"].items():
         there = _first_values(cells[name], len(values))
         if there != values and not _are_close(there, values):

@@ -19,7 +19,7 @@ from qms22.decisions.moved_columns import MovedColumn
 # Not from a conftest.py: mypy takes two files of that name for one.
 browser_page, open_report = report_fixtures.browser_page, report_fixtures.open_report
 
-DETECT = ("detect", "normal.csv", "batch.csv", "--preset", "paper", "--n-jobs", "1", "-q")
+DETECT = ("detect", "normal.csv", "batch.csv", "--n-jobs", "1", "-q")
 
 
 def badges(page: Any) -> dict[int, str]:

@@ -26,7 +26,7 @@ class Screen(io.StringIO):
 @pytest.fixture(autouse=True)
 def width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    monkeypatch.setattr(stages, "_SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(stages, "SECONDS_BETWEEN", 0.0)
 
 
 def test_a_stage_replaces_the_one_before() -> None:

@@ -85,7 +85,7 @@ def test_columns_of_durations_are_numbers() -> None:
     kinds = {column.name: column.kind for column in encoder.columns_}
     assert kinds == {"took": "numeric", "clock": "date"}
     np.testing.assert_allclose(encoder.transform(table)[:, 0], 60.0 * minutes)
-    assert encoder.plans_["took"].show(7500.0) == "2h 5m"
+    assert encoder._plans_by_name["took"].show(7500.0) == "2h 5m"
     asked = TabularEncoder(kinds={"clock": "number"}).fit(table)
     assert {column.kind for column in asked.columns_} == {"numeric"}
-    assert asked.plans_["clock"].show(125.0) == "02:05"
+    assert asked._plans_by_name["clock"].show(125.0) == "02:05"

@@ -99,7 +99,7 @@ def test_typed_cells() -> None:
     table = everything().assign(member=lambda t: t["member"].astype(str), extra="x")
     encoder = TabularEncoder(ignore=["written"]).fit(table)
     batch = table.assign(age=table["age"].astype(str), height="tall", visited=table["written"])
-    cells = encoder.typed_cells(batch[["age", "height", "member", "city", "written", "unit"]])
+    cells = encoder._typed_cells(batch[["age", "height", "member", "city", "written", "unit"]])
     forms = {name: column.form for name, column in cells.items()}
     assert forms == {
         "age": "number",
@@ -114,7 +114,7 @@ def test_typed_cells() -> None:
     assert cells["member"].values.tolist() == (people()["member"] * 1.0).tolist()
     stamps = table["visited"].to_numpy().astype("datetime64[us]").astype(np.int64)
     assert cells["written"].values.tolist() == stamps.tolist()
-    unknown = encoder.typed_cells(batch.assign(other=1.5))["other"]
+    unknown = encoder._typed_cells(batch.assign(other=1.5))["other"]
     assert (unknown.form, unknown.values[0]) == ("number", 1.5)
     assert cells["height"].levels == ("tall",)
     assert not cells["height"].has_value.any()
@@ -134,12 +134,12 @@ def test_rare_and_unseen_levels() -> None:
     found = encoder.transform(pd.DataFrame({"city": ["Bern", "Kyiv", "Mars", "Rome"]}))
     assert found.argmax(axis=1).tolist() == [2, 2, 3, 1]
     assert (found.sum(axis=1) == 1).all()
-    encoder.pool_unseen()
+    encoder._pool_unseen()
     assert encoder.get_feature_names_out().tolist()[2:] == ["city=(other)"]
     found = encoder.transform(pd.DataFrame({"city": ["Bern", "Kyiv", "Mars", "Rome"]}))
     assert found.argmax(axis=1).tolist() == [2, 2, 2, 1]
     closed = TabularEncoder().fit(pd.DataFrame({"city": cities}))
-    closed.pool_unseen()
+    closed._pool_unseen()
     assert closed.get_feature_names_out().tolist()[-1] == "city=(unseen)"
     counted = TabularEncoder(min_frequency=5).fit(pd.DataFrame({"city": cities}))
     assert "city=Bern" in counted.get_feature_names_out()

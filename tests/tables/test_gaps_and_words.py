@@ -77,7 +77,7 @@ def test_cells_of_another_type_become_words(change: dict[str, Any], expected: st
     encoder = TabularEncoder().fit(everything())
     [name] = change
     table = everything().drop(columns=name).assign(**change)
-    cells = encoder.typed_cells(table)[name]
+    cells = encoder._typed_cells(table)[name]
     assert cells.show(0) == expected
     assert not cells.missing.any()
     matrix = encoder.transform(table)
@@ -117,8 +117,8 @@ def test_numbers_too_large_for_a_float_are_infinite(large: Any) -> None:
 def test_columns_that_are_lacking_in_a_part_have_the_typical_value() -> None:
     encoder = TabularEncoder().fit(people())
     whole, part = people(), people().drop(columns=["age", "city"])
-    _, expected = encoder.transform_part(whole.assign(age=whole["age"].median(), city="Rome"))
-    _, found = encoder.transform_part(part)
+    _, expected = encoder._transform_part(whole.assign(age=whole["age"].median(), city="Rome"))
+    _, found = encoder._transform_part(part)
     assert found.tobytes() == expected.tobytes()
     with pytest.raises(ValueError, match="lacks columns 'age', 'city', 'height', 'member'"):
-        encoder.transform_part(pd.DataFrame({"other": [1.0]}))
+        encoder._transform_part(pd.DataFrame({"other": [1.0]}))

@@ -13,7 +13,7 @@ from qms22.tables import TabularEncoder, open_table
 pytest.importorskip("pyarrow")
 
 LENGTH = 100_000
-# Quadratic time takes minutes for such a cell.
+# Of the processor, whatever else runs. Quadratic time takes minutes for such a cell.
 MOST_SECONDS = 10.0
 REPEATED = [
     *(
@@ -47,11 +47,11 @@ def test_delimited_text(tmp_path: Path, piece: str) -> None:
     cells += [f"{piece * (LENGTH // len(piece))}{end}" for end in ENDS]
     rows = "".join(f'{at},"{cell}",7.5\n' for at, cell in enumerate(cells * 2))
     path = write(tmp_path / "a.csv", "id,x,y\n" + rows)
-    began = time.perf_counter()
+    began = time.process_time()
     source = open_table(path)
     assert source.n_rows >= 1
     TabularEncoder().fit(source.read())
-    assert time.perf_counter() - began < MOST_SECONDS
+    assert time.process_time() - began < MOST_SECONDS
 
 
 @pytest.mark.parametrize("piece", [" ", "'", '"', "\\", "a", "a ", "{", "\t"], ids=ascii)
@@ -59,12 +59,12 @@ def test_arff(tmp_path: Path, piece: str) -> None:
     long = piece * (LENGTH // len(piece))
     head = "@relation r\n@attribute x string\n@attribute y {a, b}\n@data\n"
     path = write(tmp_path / "a.arff", f"{head}'q',a\n'q{long},b\nq{long}'{long}x,a\n")
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         open_table(path).read()
     except ValueError as error:
         assert "a.arff, line" in str(error)  # noqa: PT017  (both are fine)
-    assert time.perf_counter() - began < MOST_SECONDS
+    assert time.process_time() - began < MOST_SECONDS
 
 
 def test_blanks_around_values_of_arff_are_left_out(tmp_path: Path) -> None:

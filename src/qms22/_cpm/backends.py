@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
 from qms22._cpm.cuda.backend import CudaBackend
-from qms22._cpm.cuda.scores import CudaMembers
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.native import NativeSolver
 from qms22._cpm.reference import ReferenceSolver
@@ -29,44 +28,13 @@ from qms22._runtime.chunks import row_chunks
 ROWS_PER_THREAD = 16_384
 
 
-# Member functions on a device, for rows in its memory.
-LoadedMembers = MemberFunctions | CudaMembers
-
-
-class Backend(Protocol):
-    """Fits tasks and evaluates member functions on one device.
-
-    Attributes
-    ----------
-    device : {"cpu", "cuda"}
-        Whose memory rows have to be in.
-    uses_threads : bool
-        Whether several threads of this process are faster than one.
-    """
-
-    device: ClassVar[str]
-    uses_threads: ClassVar[bool]
-
-    def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
-        """Run fits to their end."""
-        ...
-
-    def load(self, members: MemberFunctions) -> LoadedMembers:
-        """Bring member functions to the device."""
-        ...
-
-    def row_chunks(self, shape: tuple[int, int], is_on_gpu: bool) -> list[slice]:
-        """Cut rows, on the host or on a GPU, into chunks to be scored one at a time."""
-        ...
-
-
 @dataclass(frozen=True)
 class CpuBackend:
     """Fits on the host, one after the other; `start` makes their solvers."""
 
     start: Callable[[Fit, SolverOptions], CoordinatePerturbation]
-    device: ClassVar[str] = "cpu"
-    uses_threads: ClassVar[bool] = True
+    device: ClassVar[str] = "cpu"  # whose memory rows have to be in
+    uses_threads: ClassVar[bool] = True  # several threads of this process are faster than one
 
     def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
         """Run fits to their end, each in at most ``options.n_threads`` threads."""
@@ -92,6 +60,8 @@ def start_reference(fit: Fit, options: SolverOptions) -> ReferenceSolver:
     """Set up the reference."""
     return ReferenceSolver(fit.task, fit.state.A, fit.state.b, cpm_rules(fit.task, options))
 
+
+Backend = CpuBackend | CudaBackend
 
 BACKENDS: dict[str, Backend] = {
     "native": CpuBackend(start_native),

@@ -18,7 +18,8 @@ from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import FitState
 from qms22._runtime.files import atomic_path
 
-# Seconds between two writes: at least this, and this multiple of the time that a write takes.
+# Seconds between two writes: at least this, and this multiple of the time that a write takes, so
+# that writing takes at most a twentieth of a fit.
 _SECONDS_BETWEEN = 1.0
 _TIMES_BETWEEN = 20.0
 
@@ -33,22 +34,11 @@ def parameters_of(n_members: int, options: SolverOptions) -> dict[str, Any]:
 
 
 class Checkpoint:
-    """A file with the states of several fits; not thread-safe.
+    """A file with the states of several fits, None before the first sweep; not thread-safe.
 
-    Parameters
-    ----------
-    path : Path
-        Read if it exists. It is written atomically, and at once, so that a path that cannot be
-        written fails before the work.
-    fingerprint : mapping
-        What the result depends on: values of JSON by name. A file with another fingerprint is
-        refused.
-    n_fits : int
-
-    Attributes
-    ----------
-    states : list of FitState or None
-        The state of each fit; None before its first sweep.
+    An existing file is read. It is written atomically, and at once, so that a path that cannot be
+    written fails before the work. The fingerprint has what the result depends on, values of JSON by
+    name; a file with another one is refused.
     """
 
     def __init__(self, path: Path, fingerprint: Mapping[str, Any], n_fits: int) -> None:

@@ -22,56 +22,24 @@ from qms22._runtime.progress import progress_bar, sweep_words
 
 @dataclass(frozen=True)
 class FitPlan:
-    """Facts about fits, for progress bar, log and checkpoint.
-
-    Parameters
-    ----------
-    n_fits : int
-    max_iter : int
-        Sweeps of each fit, at most.
-    n_rows : int
-        Rows of each fit.
-    n_trials : int
-        Entries that a sweep visits.
-    facts : mapping
-        Further entries of the first line of the log.
-    fingerprint : callable
-        Returns what the result depends on; see `Checkpoint`.
-    """
+    """Facts about fits, for progress bar, log and checkpoint."""
 
     n_fits: int
-    max_iter: int
-    n_rows: int
-    n_trials: int
-    facts: Mapping[str, Any]
-    fingerprint: Callable[[], Mapping[str, Any]]
+    max_iter: int  # sweeps of each fit, at most
+    n_rows: int  # of each fit
+    n_trials: int  # entries that a sweep visits
+    facts: Mapping[str, Any]  # further entries of the first line of the log
+    fingerprint: Callable[[], Mapping[str, Any]]  # what the result depends on; see `Checkpoint`
 
 
 @dataclass(frozen=True)
 class FitReporting:
-    """Which of progress bar, log and checkpoint the user asked for.
+    """Which of progress bar, log and checkpoint the user asked for."""
 
-    Parameters
-    ----------
-    verbose : bool
-        Whether to show a progress bar.
-    log : path or None
-        A file for lines of JSON; appended to.
-    checkpoint : path or None
-        A file for the states of the fits.
-    about : mapping
-        What the first line of the log says about the estimator.
-    """
-
-    verbose: bool = False
-    log: str | PathLike[str] | None = None
-    checkpoint: str | PathLike[str] | None = None
-    about: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def is_silent(self) -> bool:
-        """Whether the user asked for none of them."""
-        return not self.verbose and self.log is None and self.checkpoint is None
+    verbose: bool = False  # show a progress bar
+    log: str | PathLike[str] | None = None  # a file for lines of JSON; appended to
+    checkpoint: str | PathLike[str] | None = None  # a file for the states of the fits
+    about: Mapping[str, Any] = field(default_factory=dict)  # the estimator, in the first line
 
     @contextmanager
     def start(self, plan: FitPlan) -> Iterator[FitReporter]:
@@ -83,7 +51,8 @@ class FitReporting:
         with ExitStack() as stack:
             log = stack.enter_context(_open_log(self.log))
             show = stack.enter_context(progress_bar("sweeps", n_sweeps, enabled=self.verbose))
-            reporter = FitReporter(plan, show, log, checkpoint, self.is_silent)
+            is_silent = not self.verbose and self.log is None and checkpoint is None
+            reporter = FitReporter(plan, show, log, checkpoint, is_silent)
             begin = time.perf_counter()
             log(
                 "start",
@@ -110,27 +79,10 @@ class FitReporting:
 
 
 class FitReporter:
-    """Reports sweeps of fits that run in any number of threads.
+    """Reports sweeps of fits that run in any number of threads: to a bar, a log, a checkpoint.
 
-    Parameters
-    ----------
-    plan : FitPlan
-    show : callable
-        Updates the bar; see `progress_bar`.
-    log : callable
-        Writes a line: its event and its facts.
-    checkpoint : Checkpoint or None
-    is_silent : bool
-        Whether none of these has anything to do.
-
-    Attributes
-    ----------
-    states : list of FitState or None
-        The state to start each fit from; None for the starting point.
-    n_iter : list of int
-        Sweeps made of each fit.
-    losses : list of float or None
-        The last loss of each fit.
+    `states` has where to start each fit (None for the starting point), `n_iter` its sweeps made and
+    `losses` its last loss.
     """
 
     def __init__(

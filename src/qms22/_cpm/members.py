@@ -15,24 +15,17 @@ from qms22._runtime.build import forced_instruction_set
 # of 0 have no meaning, and values of this size cannot be told from 0 in float32.
 FLOOR_SHARE = 2.0**-40
 
+# Rows whose values are in memory at once: a few megabytes.
 _ROWS_PER_BATCH = 65_536
 
 
 @dataclass(frozen=True)
 class MemberFunctions:
-    """The m member functions of a QMS task.
+    """The m member functions of a QMS task."""
 
-    Parameters
-    ----------
-    A : ndarray of shape (m, q, p)
-    b : ndarray of shape (m, q)
-    floor : float
-        The smallest value a member function takes; see `FLOOR_SHARE`.
-    """
-
-    A: NDArray[np.float64]
-    b: NDArray[np.float64]
-    floor: float
+    A: NDArray[np.float64]  # of shape (m, q, p)
+    b: NDArray[np.float64]  # of shape (m, q)
+    floor: float  # the smallest value a member function takes; see `FLOOR_SHARE`
 
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute f_i(x) of scaled NumPy rows: an array of shape (n, m)."""

@@ -18,17 +18,8 @@ class NativeSolver:
     """The compiled kernel, in a unit in which member values start near 1.
 
     The loss depends on ratios of member values alone. Dividing A, b and their steps by a power of
-    two near init_b changes no bit of them and keeps float32 in range.
-
-    Parameters
-    ----------
-    task : Task
-    A, b : ndarray of shape (m, q, p) and (m, q)
-        Where to start.
-    rules : CpmRules
-    precision : {"float64", "float32"}
-    n_threads : int
-        Threads to split the rows over; the result does not depend on it.
+    two near init_b changes no bit of them and keeps float32 in range. A and b are where to start;
+    rows are split over threads, on which the result does not depend.
     """
 
     def __init__(

@@ -41,14 +41,8 @@ def loss(values: NDArray[np.float64], weights: NDArray[np.float64], alpha: float
 class ReferenceSolver:
     """CPM, one sweep at a time, as a `CoordinatePerturbation`.
 
-    Parameters
-    ----------
-    task : Task
-    A, b : ndarray of shape (m, q, p) and (m, q)
-        Where to start.
-    rules : CpmRules
-    column_order : sequence of int, optional
-        The order in which the columns of A_i are visited; ascending by default.
+    A and b are where to start; the columns of A_i are visited in `column_order`, by default
+    ascending.
     """
 
     def __init__(

@@ -34,27 +34,17 @@ def solve_restarts(
     n_jobs: int = 1,
     reporting: FitReporting | None = None,
 ) -> list[Solution]:
-    """Solve the task of QMS22 once per seed.
+    """Solve the task of QMS22 once per seed; each shuffles T differently.
 
     Parameters
     ----------
     rows : ndarray of shape (n, p)
-        The scaled rows of S, then those of T.
-    n_unlabeled : int
-        The number of rows of S.
-    n_members : int
-        m.
-    options : SolverOptions
-        The number of threads is set here.
-    seeds : sequence of int
-        Each shuffles T differently.
+        The scaled rows of S, of which there are `n_unlabeled`, then those of T.
     held_out : sequence of ndarray of int, optional
         For each seed the positions of the rows of T to treat as unlabeled.
     n_jobs : int
         Cores to use: with many rows for the threads of one fit after the other, else for restarts
         side by side; or jobs of the joblib backend that the user has chosen.
-    reporting : FitReporting, optional
-        Progress bar, log and checkpoint.
     """
     workers = _Workers.choose(len(rows), len(seeds), n_jobs, options)
     restarts = _Restarts(

@@ -23,13 +23,14 @@ DEVIATION = LARGEST / 3
 # larger ones could leave the range of float32.
 LIMIT = 1024 * LARGEST
 
-# Without scaling only values that would overflow are cut off.
+# Without scaling only values whose squares and products would overflow are cut off.
 UNSCALED_LIMIT = 1e100
 
 # The inverse of a number below the first is infinite; a factor of infinity or 0 could make a NaN.
 _TINY, _HUGE = np.finfo(np.float64).tiny, np.finfo(np.float64).max
 
-# Sums are exact: every term is rounded to a whole multiple of 2^-62 first.
+# Sums are exact: every term is rounded to a whole multiple of 2^-62 first. Two parts of a term have
+# 26 and 36 bits, and the sum of 2^16 of them at most 52, which float64 holds.
 _FINE_BITS, _COARSE_BITS = 62, 26
 _ROWS_PER_BATCH = 65_536
 
@@ -41,17 +42,10 @@ class Mean:
     """A weighted mean of columns in exact arithmetic.
 
     Means of parts add up to that of all rows, to the same bits for any parts in any order.
-
-    Parameters
-    ----------
-    total : ndarray of shape (p,) of int
-        Weighted sums of the columns.
-    weight : int
-        Sum of the weights, in the same unit.
     """
 
-    total: NDArray[np.object_]
-    weight: int
+    total: NDArray[np.object_]  # weighted sums of the columns, as whole numbers
+    weight: int  # sum of the weights, in the same unit
 
     @classmethod
     def over(

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from qms22._cpm.members import FLOOR_SHARE
 from qms22._cpm.task import CpmRules, Task
 from qms22._runtime.validation import check_choice, check_count, is_number
@@ -26,29 +23,7 @@ _LARGEST_VALUE = {"float64": 1e100, "float32": 1e12}
 
 @dataclass(frozen=True)
 class SolverOptions:
-    """The settings of CPM; the defaults are the paper's.
-
-    Parameters
-    ----------
-    n_components : int
-        Rows of A_i, q.
-    alpha : float
-        Threshold in the loss, in [0, 1).
-    max_iter : int
-        Sweeps, at most.
-    step_a, step_b : float
-        Distance to the nearby entry in A_i and b_i.
-    init_b : float
-        First entry of every b_i at the start; all else starts at 0.
-    dtype : {"float64", "float32"}
-        Precision of the native solver.
-    device : {"cpu", "cuda"}
-        Where to sweep.
-    solver : {"native", "reference"}
-        On the CPU: the compiled kernel, or the slow NumPy reference.
-    n_threads : int
-        Threads of the native solver, at most; the result does not depend on them.
-    """
+    """The settings of CPM; the defaults are the paper's. `QMS22` explains them."""
 
     n_components: int = 10
     alpha: float = 0.5
@@ -59,7 +34,7 @@ class SolverOptions:
     dtype: str = "float64"
     device: str = "cpu"
     solver: str = "native"
-    n_threads: int = 1
+    n_threads: int = 1  # of the native solver, at most; the result does not depend on them
 
     def __post_init__(self) -> None:
         check_count("n_components", self.n_components)
@@ -88,16 +63,6 @@ class SolverOptions:
         return FLOOR_SHARE * self.init_b**2
 
 
-def starting_point(
-    n_members: int, n_features: int, options: SolverOptions
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the paper's A and b before the first sweep."""
-    A = np.zeros((n_members, options.n_components, n_features))
-    b = np.zeros(A.shape[:2])
-    b[:, 0] = options.init_b
-    return A, b
-
-
 def cpm_rules(task: Task, options: SolverOptions) -> CpmRules:
     """Return steps and thresholds for a task."""
     precision = "float64" if options.solver == "reference" else options.dtype
@@ -113,11 +78,7 @@ def cpm_rules(task: Task, options: SolverOptions) -> CpmRules:
 def check_range(reach_of_x: float, options: SolverOptions) -> None:
     """Raise ValueError if member values could leave the range of the precision.
 
-    Parameters
-    ----------
-    reach_of_x : float
-        Sum of the largest absolute values of the scaled columns.
-    options : SolverOptions
+    `reach_of_x` is the sum of the largest absolute values of the scaled columns.
     """
     reach = options.max_iter * (options.step_a * reach_of_x + options.step_b) / options.init_b + 1.0
     largest = options.n_components * reach * reach

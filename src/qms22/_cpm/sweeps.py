@@ -11,32 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._cpm.members import MemberFunctions
-from qms22._cpm.solver_options import SolverOptions, starting_point
+from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.task import Task
 
 
 @dataclass(frozen=True)
 class FitState:
-    """A fit between two sweeps: the next sweep depends on nothing else.
+    """A fit between two sweeps: the next sweep depends on nothing else."""
 
-    Parameters
-    ----------
-    A, b : ndarray of shape (m, q, p) and (m, q)
-    losses : list of float
-        Φ at the start and after each sweep; grows with the fit.
-    accepted : int
-        Steps that the last sweep took.
-    """
-
-    A: NDArray[np.float64]
-    b: NDArray[np.float64]
-    losses: list[float]
-    accepted: int
+    A: NDArray[np.float64]  # of shape (m, q, p)
+    b: NDArray[np.float64]  # of shape (m, q)
+    losses: list[float]  # Φ at the start and after each sweep; grows with the fit
+    accepted: int  # steps that the last sweep took
 
     @classmethod
     def initial(cls, task: Task, options: SolverOptions) -> FitState:
         """Return the paper's starting point."""
-        A, b = starting_point(task.n_members, task.X.shape[1], options)
+        A = np.zeros((task.n_members, options.n_components, task.X.shape[1]))
+        b = np.zeros(A.shape[:2])
+        b[:, 0] = options.init_b
         # All member values are equal there, so that every ratio is 1.
         return cls(A, b, [(task.n_members - 1) * task.total_weight], accepted=0)
 
@@ -58,20 +51,11 @@ class FitState:
 
 @dataclass(frozen=True)
 class Solution:
-    """The result of a fit.
-
-    Parameters
-    ----------
-    members : MemberFunctions
-    loss : ndarray of shape (n_iter + 1,)
-        Φ at the start and after each sweep.
-    n_iter : int
-        Sweeps made. Fewer than `max_iter` means that the last one found nothing to improve.
-    """
+    """The result of a fit."""
 
     members: MemberFunctions
-    loss: NDArray[np.float64]
-    n_iter: int
+    loss: NDArray[np.float64]  # Φ at the start and after each sweep
+    n_iter: int  # sweeps made; with fewer than `max_iter` the last one found nothing to improve
 
     @classmethod
     def of(cls, state: FitState, options: SolverOptions) -> Solution:
@@ -88,17 +72,11 @@ SweepListener = Callable[[FitState, float], None]
 class Fit:
     """A task to solve.
 
-    Parameters
-    ----------
-    task : Task
-    state : FitState
-        Where to start.
-    on_sweep : callable, optional
-        Called after each sweep. An exception from it ends the fit, and so does Ctrl-C.
+    An exception from the listener ends the fit, and so does Ctrl-C.
     """
 
     task: Task
-    state: FitState
+    state: FitState  # where to start
     on_sweep: SweepListener | None = None
 
     @classmethod

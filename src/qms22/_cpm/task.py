@@ -17,23 +17,12 @@ class Task:
         c_i(x) = group_weight[i, group[x]] * row_weight[x]
 
     and 0 means that x is not in the set.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        Scaled rows.
-    group : ndarray of shape (n,), int32
-        The group of each row.
-    group_weight : ndarray of shape (m, n_groups)
-        The weight of each group inside each member set.
-    row_weight : ndarray of shape (n,) or None
-        A factor per row; None means 1 everywhere.
     """
 
-    X: NDArray[np.float64]
-    group: NDArray[np.int32]
-    group_weight: NDArray[np.float64]
-    row_weight: NDArray[np.float64] | None = None
+    X: NDArray[np.float64]  # scaled rows, of shape (n, p)
+    group: NDArray[np.int32]  # of each row
+    group_weight: NDArray[np.float64]  # inside each member set, of shape (m, n_groups)
+    row_weight: NDArray[np.float64] | None = None  # None means 1 everywhere
 
     @property
     def n_members(self) -> int:
@@ -51,25 +40,13 @@ class Task:
 
 @dataclass(frozen=True)
 class CpmRules:
-    """Steps and thresholds of the coordinate perturbation method.
+    """Steps and thresholds of the coordinate perturbation method."""
 
-    Parameters
-    ----------
-    alpha : float
-        Smaller ratios of member values are raised to this.
-    floor : float
-        Smaller member values are raised to this.
-    tolerance : float
-        A step is kept when it lowers the loss by more than this.
-    step_a, step_b : float
-        Distance to the nearby entry in A_i and in b_i.
-    """
-
-    alpha: float
-    floor: float
-    tolerance: float
-    step_a: float
-    step_b: float
+    alpha: float  # smaller ratios of member values are raised to this
+    floor: float  # smaller member values are raised to this
+    tolerance: float  # a step is kept when it lowers the loss by more than this
+    step_a: float  # distance to the nearby entry in A_i
+    step_b: float  # and in b_i
 
 
 def detection_task(
@@ -84,20 +61,8 @@ def detection_task(
     T is shuffled and cut into m − 1 parts of nearly equal size V_2, …, V_m, and Ω_i = T − V_i. Rows
     weigh |Ω2| / |Ω1| in the first member set and 1 in the others. With m = 2 the only subset is T.
 
-    Rows of T that are held out are treated as unlabeled: they are in Ω1 only.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-        The rows of S, then those of T.
-    n_unlabeled : int
-        The number of rows of S.
-    n_members : int
-        m.
-    rng : RandomState
-        Shuffles T.
-    held_out : ndarray of int, optional
-        Positions in T.
+    X has the rows of S, then those of T. Rows of T that are held out, by their positions in T, are
+    treated as unlabeled: they are in Ω1 only.
     """
     is_known = np.arange(len(X)) >= n_unlabeled
     if held_out is not None:

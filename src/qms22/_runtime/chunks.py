@@ -11,6 +11,7 @@ from sklearn.utils.random import sample_without_replacement
 VALUES_IN_CACHE = 2**17
 VALUES_ON_GPU = 2**27
 
+# With fewer rows the calls of a chunk would take longer than its rows.
 _LEAST_ROWS_PER_CHUNK = 1024
 
 
@@ -29,21 +30,10 @@ def spread_rows(n_rows: int, most: int) -> NDArray[np.intp]:
 def draw_rows(
     n_rows: int, max_samples: int | None, rng: np.random.RandomState
 ) -> NDArray[np.int64]:
-    """Draw rows of a table without replacement.
+    """Draw positions of rows without replacement, in ascending order.
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows of the table.
-    max_samples : int or None
-        Rows to draw. With None, and if the table has no more rows, all are taken and `rng` is not
-        used, so that later draws do not depend on a limit without effect.
-    rng : RandomState
-
-    Returns
-    -------
-    ndarray of shape (min(n_rows, max_samples),)
-        Positions in ascending order.
+    With a limit of None, and if the table has no more rows, all are taken and `rng` is not used, so
+    that later draws do not depend on a limit without effect.
     """
     if max_samples is None or max_samples >= n_rows:
         return np.arange(n_rows)

@@ -14,15 +14,7 @@ DEVICES = ("cpu", "cuda", "auto")
 
 
 def need_cupy() -> Any:
-    """Import CuPy and check that there is a GPU.
-
-    Raises
-    ------
-    ImportError
-        If CuPy cannot be imported.
-    RuntimeError
-        If there is no GPU.
-    """
+    """Import CuPy, or raise ImportError; raise RuntimeError if there is no GPU."""
     try:
         cupy = import_module("cupy")
     except ImportError as error:
@@ -48,10 +40,7 @@ _NO_DEVICE = (
 def resolve_device(device: object) -> str:
     """Return "cpu" or "cuda" for the parameter `device` of an estimator.
 
-    Parameters
-    ----------
-    device : {"cpu", "cuda", "auto"}
-        "cuda" raises as `need_cupy` does; "auto" means "cuda" if there is a GPU, else "cpu".
+    "cuda" raises as `need_cupy` does; "auto" means "cuda" if there is a GPU, else "cpu".
     """
     check_choice("device", device, DEVICES)
     if device == "cpu":
@@ -66,17 +55,9 @@ def resolve_device(device: object) -> str:
 
 
 def to_device(rows: Any, device: str) -> Any:
-    """Return rows in the memory of a device, copied only if they are elsewhere.
+    """Return rows in the memory of a device, "cpu" or "cuda", copied only if they are elsewhere.
 
-    Parameters
-    ----------
-    rows : ndarray of NumPy or CuPy
-    device : {"cpu", "cuda"}
-
-    Raises
-    ------
-    ValueError
-        If CuPy rows come with device "cpu": a silent copy to the host would be slow.
+    CuPy rows with device "cpu" raise ValueError: a silent copy to the host would be slow.
     """
     if device == "cuda":
         return need_cupy().asarray(rows)
@@ -90,20 +71,11 @@ def to_device(rows: Any, device: str) -> Any:
 
 @dataclass(frozen=True)
 class Gpu:
-    """Properties of a GPU that the shape of a launch depends on.
-
-    Parameters
-    ----------
-    n_multiprocessors : int
-    shared_bytes : int
-        Shared memory of a block, at most.
-    has_clusters : bool
-        Whether blocks can write into each other's shared memory (Hopper and newer).
-    """
+    """Properties of a GPU that the shape of a launch depends on."""
 
     n_multiprocessors: int
-    shared_bytes: int
-    has_clusters: bool
+    shared_bytes: int  # of a block, at most
+    has_clusters: bool  # blocks can write into each other's shared memory (Hopper and newer)
 
 
 @cache

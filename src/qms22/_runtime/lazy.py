@@ -9,15 +9,7 @@ from importlib import import_module
 def lazy_names(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` for a package.
-
-    Parameters
-    ----------
-    package : str
-        Its name.
-    homes : mapping of str to str
-        The module of each name.
-    """
+    """Return ``__getattr__`` and ``__dir__`` for a package; `homes` has the module of each name."""
 
     def find(name: str) -> object:
         if name not in homes:

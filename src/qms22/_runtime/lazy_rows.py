@@ -17,14 +17,9 @@ from qms22._runtime.validation import all_finite, check_finite, check_rows
 
 
 class LazyRows:
-    """Rows that need not be in memory.
+    """Rows of numbers that need not be in memory, such as a memory-mapped file; or CuPy's.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        Numbers, for example a memory-mapped file or a CuPy array.
-    name : str
-        The name of these rows in error messages.
+    Error messages call them by `name`.
     """
 
     # Whether the rows are on other machines, which work on them by `map`.
@@ -38,10 +33,10 @@ class LazyRows:
     def of(cls, estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False) -> Self:
         """Wrap user input; see `check_rows` for the parameters.
 
-        NumPy arrays of numbers are kept, as are rows on other machines; other tables are checked
-        and converted at once.
+        NumPy arrays of numbers are kept, as are lazy rows; other tables are checked and converted
+        at once.
         """
-        if isinstance(X, cls) and X.is_distributed:
+        if isinstance(X, cls):
             validate_data(estimator, X.header, reset=reset, skip_check_array=True)
             return X
         if not _is_array_of_numbers(X):
@@ -68,11 +63,7 @@ class LazyRows:
     ) -> NDArray[np.float64]:
         """Return some rows as finite float64 values, copied only if necessary.
 
-        Parameters
-        ----------
-        which : slice with a step of 1, or ndarray of int
-        device : {"cpu", "cuda"}
-            With "cuda" rows of the host are copied as they are, and converted and checked there.
+        With device "cuda" rows of the host are copied as they are, and converted and checked there.
         """
         part = self._rows[which]
         if device == "cuda":
@@ -103,13 +94,7 @@ class LazyRows:
 
 
 class SelectedRows(LazyRows):
-    """Some rows of a table.
-
-    Parameters
-    ----------
-    table : LazyRows
-    positions : ndarray of int
-    """
+    """Some rows of a table."""
 
     def __init__(self, table: LazyRows, positions: NDArray[np.intp]) -> None:
         self._table = table

@@ -8,11 +8,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from qms22._runtime.stages import shown_line
+from qms22._runtime.stages import CLEAR, SECONDS_BETWEEN, shown_line
 from qms22._runtime.visible_text import one_line
-
-# Seconds between two updates of a line.
-_SECONDS_BETWEEN = 0.2
 
 
 @contextmanager
@@ -65,12 +62,11 @@ class _ReadingLine:
         name = one_line(name)
         now = time.monotonic()
         is_quick = now - self._began.setdefault(name, now) < silent
-        if is_quick or now - self._shown_at < _SECONDS_BETWEEN:
+        if is_quick or now - self._shown_at < SECONDS_BETWEEN:
             return
         if self._is_terminal:
             of = "" if n_bytes is None else f" of {_megabytes(n_bytes)}"
-            # Go to the start of the line and clear it.
-            sys.stderr.write(f"\r\x1b[Kreading {name}: {_megabytes(n_done)}{of}")
+            sys.stderr.write(f"{CLEAR}reading {name}: {_megabytes(n_done)}{of}")
             self._shown_at = now
         elif name not in self._named:
             size = "" if n_bytes is None else f" ({_megabytes(n_bytes)})"
@@ -80,7 +76,7 @@ class _ReadingLine:
 
     def clear(self) -> None:
         if self._shown_at > -math.inf:
-            sys.stderr.write("\r\x1b[K")
+            sys.stderr.write(CLEAR)
             sys.stderr.flush()
             self._shown_at = -math.inf
 
@@ -104,17 +100,9 @@ def reading_shown(*, enabled: bool) -> Iterator[None]:
 def report_reading(
     name: str, n_done: int, n_bytes: int | None = None, *, silent: float = 2.0
 ) -> None:
-    """Report that bytes of a file were read.
+    """Report that bytes of a file were read, of `n_bytes` if that is known.
 
-    Parameters
-    ----------
-    name : str
-    n_done : int
-        Number of bytes read so far.
-    n_bytes : int, optional
-        The size of the file, if it is known.
-    silent : float
-        Seconds of reading before anything is shown.
+    In the first seconds, `silent`, nothing is shown.
     """
     if _reading is not None:
         _reading.update(name, n_done, n_bytes, silent)

@@ -14,11 +14,11 @@ from contextlib import contextmanager
 
 from qms22._runtime.visible_text import one_line
 
-# Seconds between two updates of the line within a stage.
-_SECONDS_BETWEEN = 0.2
+# Seconds between two updates of a line: as fast as one can read.
+SECONDS_BETWEEN = 0.2
 
 # Return to the start of the line, and clear it.
-_CLEAR = "\r\x1b[K"
+CLEAR = "\r\x1b[K"
 
 
 class StageLine:
@@ -36,20 +36,20 @@ class StageLine:
 
     def update(self, n_done: int, n_steps: int) -> None:
         """Show how far the stage is."""
-        if self._stage and time.monotonic() - self._shown_at >= _SECONDS_BETWEEN:
+        if self._stage and time.monotonic() - self._shown_at >= SECONDS_BETWEEN:
             self._write(f"{self._stage}: {100 * n_done // max(n_steps, 1)} %")
 
     def clear(self) -> None:
         """Remove the line, so that other text can be printed."""
         if self._is_shown:
-            sys.stderr.write(_CLEAR)
+            sys.stderr.write(CLEAR)
             sys.stderr.flush()
             self._is_shown = False
 
     def _write(self, text: str) -> None:
         # A line that is wrapped could not be cleared.
         width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(_CLEAR + one_line(text)[:width])
+        sys.stderr.write(CLEAR + one_line(text)[:width])
         sys.stderr.flush()
         self._shown_at = time.monotonic()
         self._is_shown = True

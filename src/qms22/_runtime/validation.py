@@ -78,22 +78,11 @@ def check_seed(name: str, value: Any) -> None:
 def check_rows(
     estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False, **kwargs: Any
 ) -> Any:
-    """Convert user input to finite float64 rows.
+    """Convert user input to finite float64 rows; error messages call them by `name`.
 
-    Parameters
-    ----------
-    estimator : estimator
-        With `reset` it stores the number and the names of the features; otherwise they must match.
-    X : array-like of shape (n, p)
-    name : str
-        The name of these rows in error messages.
-    reset : bool
-    **kwargs
-        Arguments of scikit-learn's ``validate_data``, such as `y`.
-
-    Returns
-    -------
-    X, or X and y if `y` was given. A CuPy array stays on its GPU.
+    With `reset` the estimator stores the number and the names of the features; otherwise they must
+    match. Other arguments are those of scikit-learn's ``validate_data``: if `y` is one, X and y are
+    returned. A CuPy array stays on its GPU.
     """
     if is_on_gpu(X):
         return _check_gpu_rows(estimator, X, name=name, reset=reset, **kwargs)
@@ -143,15 +132,12 @@ def check_part(part: Any, name: str) -> NDArray[np.float64]:
 
 def all_finite(rows: NDArray[np.float64]) -> bool:
     """Return whether no value is NaN or infinite; takes the memory of one chunk."""
-    finite = _is_finite_on_gpu if is_on_gpu(rows) else _is_finite
-    return all(finite(rows[chunk]) for chunk in _chunks_of(rows))
+    return all(_is_finite(rows[chunk]) for chunk in _chunks_of(rows))
 
 
 def _is_finite(rows: NDArray[np.float64]) -> bool:
-    return bool(np.isfinite(rows).all())
-
-
-def _is_finite_on_gpu(rows: Any) -> bool:
+    if not is_on_gpu(rows):
+        return bool(np.isfinite(rows).all())
     # NaN and infinity times 0 are NaN. Products need no compiler; on a new machine CuPy compiles
     # `all` for four seconds.
     products = rows @ array_module(rows).zeros((rows.shape[1], 2))

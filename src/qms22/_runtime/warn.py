@@ -13,10 +13,6 @@ def warn_user(text: str) -> None:
     """Warn with the place of the first caller outside this package.
 
     From Python 3.12 on, `warnings.warn` can do so itself by its `skip_file_prefixes`.
-
-    Parameters
-    ----------
-    text : str
     """
     level = 1
     frame: FrameType | None = sys._getframe()

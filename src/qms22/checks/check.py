@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,15 @@ class Check(Protocol):
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say in words what is odd about some of the rows, given by their places."""
+        ...
+
+
+@runtime_checkable
+class Alignable(Check, Protocol):
+    """A check that can compare a batch without what all of its rows have done."""
+
+    def aligned(self, batch: Columns) -> Check:
+        """Return the check for a batch."""
         ...
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, shown_cells
-from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.columns.cells import Cells, Columns, Levels
 from qms22.tables.columns.date_parts import DAY
 from qms22.tables.columns.typed import to_levels
 from qms22.tables.texts.words import number_text
 
+# A sign, and letters: KFZ of KFZ-405044, /products of /products/17.
+_BEGIN = re.compile(r"\W?[^\W\d_]*")
+
 # Parts of the range of a number with about equally many normal rows each.
 _PARTS = 16
 _HOUR = DAY / 24
+
+
+def _begins(levels: Levels) -> list[str]:
+    return [_BEGIN.match(text)[0] for text in levels]  # type: ignore[index]  # matches always
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +34,10 @@ class Coding:
     ----------
     name : str
         The column.
-    how : {"level", "presence", "range", "hour"}
-        By its levels or values, where 0 stands for missing cells; by whether there is a value (0),
-        nothing (1) or a word (2); by parts of its range; or by the hour of a date.
+    how : {"level", "begin", "presence", "range", "hour"}
+        By its levels or values, where 0 stands for missing cells; by the letters at the beginning
+        of texts; by whether there is a value (0), nothing (1) or a word (2); by parts of its range;
+        or by the hour of a date.
     levels : tuple of str
     values : ndarray
         Of numbers: those that normal rows have, or the ends of parts of their range; ascending.
@@ -46,6 +55,11 @@ class Coding:
             return cls(cells.name, "level", tuple(cells.levels))
         present = cells.values[~np.isnan(cells.values)]
         return cls(cells.name, "level", (), np.unique(present))
+
+    @classmethod
+    def of_begins(cls, cells: Cells) -> Coding:
+        """Return the coding by the letters at the beginning of texts of known-normal rows."""
+        return cls(cells.name, "begin", tuple(sorted(set(_begins(Levels.of(cells.levels))))))
 
     @classmethod
     def of_range(cls, cells: Cells) -> Coding:
@@ -66,6 +80,12 @@ class Coding:
         if self.how == "range":
             places = np.searchsorted(self.values, cells.values).astype(np.intp)
             return np.where(np.isnan(cells.values), -1, places)
+        if self.how == "begin":
+            if not cells.is_text:
+                return np.full(len(cells.values), -1)
+            begins = Levels.of(cells.levels).computed(_begins, lambda each: Levels(_begins(each)))
+            places = begins.places_in(self.levels)
+            return np.append(np.where(places < 0, -1, places + 1), 0).take(cells.values)
         return self._level_codes(cells)
 
     def _level_codes(self, cells: Cells) -> NDArray[np.intp]:

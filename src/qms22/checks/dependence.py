@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from qms22.checks.surprise import TailReference
 from qms22.tables.columns.cells import Columns
 
 # Rows that the shares of all rows count as, next to those with the same other level.
-_STRENGTHS = 10.0 ** np.arange(-2, 5)
+_STRENGTHS = 10.0 ** np.arange(5)
 # Another column must make the levels so much likelier, in all normal rows together and on average.
 _LEAST_GAIN = 20.0
 _LEAST_MEAN_GAIN = 0.01
@@ -23,6 +23,9 @@ _LEAST_MEAN_GAIN = 0.01
 _MOST_LEVELS = 12
 # Columns that are asked about one.
 _MOST_SOURCES = 3
+# Pairs in so many rows of a batch, and so large a share of it, are what the batch does.
+_LEAST_MOVED = 20
+_MOST_ODD = 0.02
 # Less of a surprise than this is none: a level half as likely as usual.
 _LEAST_LIFT = 0.7
 
@@ -46,6 +49,8 @@ class DependenceCheck(ColumnCheck):
         Pairs of levels in normal rows, and how often they are there.
     reference : TailReference
         How much rarer the levels of normal rows are.
+    moved : ndarray of int
+        Pairs of levels that so many rows of the batch have that they are what the batch does.
     """
 
     coding: Coding
@@ -56,6 +61,7 @@ class DependenceCheck(ColumnCheck):
     keys: NDArray[np.int64]
     key_counts: NDArray[np.intp]
     reference: TailReference
+    moved: NDArray[np.int64]
 
     @classmethod
     def learn(
@@ -101,13 +107,24 @@ class DependenceCheck(ColumnCheck):
             keys,
             key_counts,
             TailReference.learn(-likelihoods[best]),
+            np.empty(0, dtype=np.int64),
         )
         return gains[best], check
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how much rarer levels are than they would be without the other column."""
-        lifts = self._lifts(*self._codes(rows), own=own)
+        codes = self._codes(rows)
+        lifts = self._lifts(*codes, own=own)
+        if len(self.moved) and not own:
+            lifts[np.isin(_pair_keys(self.coding, *codes), self.moved)] = 0.0
         return np.where(lifts >= _LEAST_LIFT, self.reference.surprise(lifts, own=own), 0.0)
+
+    def aligned(self, batch: Columns) -> DependenceCheck:
+        """Return the check for a batch that may have moved as a whole."""
+        pairs = _pair_keys(self.coding, *self._codes(batch))
+        keys, counts = np.unique(pairs, return_counts=True)
+        is_usual = counts >= max(_LEAST_MOVED, _MOST_ODD * len(pairs))
+        return replace(self, moved=keys[is_usual])
 
     def _codes(self, rows: Columns) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         return self.coding.codes(rows), self.other.codes(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ _MOST_NAMED = 3
 # end of these, an error of one unit says nothing.
 _LEAST_ERROR = 1.5
 
+# Relations with smaller errors, as a share of the deviation of the column, are exact.
+_EXACT = 0.01
+
 # Surprises from here on count when the cell to blame is looked for.
 _ODD = 6.0
 
@@ -46,8 +49,11 @@ class FittingChecks:
         self._levels = tuple(levels)
         self._codes: tuple[tuple[int, ...], ...] = ()
 
-    def learn(self, rows: Columns, seed: int) -> NDArray[np.float64]:
-        """Learn from known-normal rows; return how odd their own numbers are, held out."""
+    def learn(self, rows: Columns, counters: Collection[str], seed: int) -> NDArray[np.float64]:
+        """Learn from known-normal rows; return how odd their own numbers are, held out.
+
+        Of `counters`, which rise in the course of time, only exact relations go on to hold.
+        """
         codes = []
         for check in self._levels:
             counts = check.reference.counts
@@ -64,8 +70,12 @@ class FittingChecks:
         self.sources = [self._sources(at) for at in range(len(self.numbers))]
         # Where no column says anything about a number, its own range says more.
         self._references = [
-            NumberReference.learn(errors, least_unit=1.0) if sources else None
-            for errors, sources in zip(own.errors.T, self.sources, strict=True)
+            NumberReference.learn(errors, least_unit=1.0)
+            if sources and (name not in counters or self._relations.error(at) <= _EXACT)
+            else None
+            for at, (name, errors, sources) in enumerate(
+                zip(self.numbers, own.errors.T, self.sources, strict=True)
+            )
         ]
         return self._surprises(own, own=True)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,10 @@ _LEAST_IN_PAIR = 8.0
 _LEAST_ERROR = 2.0
 # Rows of a group without which nothing is said about it.
 _LEAST_KNOWN = 2
-# The least deviation of logarithms: a price that rises by some percent is nothing odd.
+# A group has moved as a whole if half of so many rows of the batch are off by this much.
+_LEAST_MOVED = 10
+_LEAST_MOVE = 1.5
+# The least deviation of a group, as a share of its mean: prices rise by some percent.
 _LEAST_RATIO = 0.03
 # The least variance, as a share of that of all rows: a group may be exact by chance.
 _LEAST_VARIANCE = 1e-6
@@ -88,8 +92,8 @@ class GroupStatistics:
     ----------
     center, scale : float
         The mean and the deviation of all rows, by which numbers are standardised.
-    least : float
-        The least deviation of a group.
+    is_log : bool
+        Whether numbers are logarithms.
     variance : float
         Within groups.
     shrinkage : float
@@ -100,7 +104,7 @@ class GroupStatistics:
 
     center: float
     scale: float
-    least: float
+    is_log: bool
     variance: float
     shrinkage: float
     counts: NDArray[np.float64]
@@ -113,12 +117,10 @@ class GroupStatistics:
         values: NDArray[np.float64],
         groups: NDArray[np.intp],
         n_groups: int,
-        least: float = 0.0,
+        *,
+        is_log: bool,
     ) -> GroupStatistics | None:
-        """Learn from rows; None if they tell nothing about groups.
-
-        No deviation is smaller than `least`.
-        """
+        """Learn from rows; None if they tell nothing about groups."""
         center, scale = float(values.mean()), float(values.std())
         if not 0 < scale < math.inf:
             return None
@@ -132,11 +134,10 @@ class GroupStatistics:
         if n_free < 1:
             return None
         within = float((squares - sums**2 / np.maximum(counts, 1)).sum()) / n_free
-        least = max(least / scale, math.sqrt(_LEAST_VARIANCE))
-        variance = min(max(within, least**2), 1.0)
+        variance = min(max(within, _LEAST_VARIANCE), 1.0)
         # All variance is 1: what is not within groups is between them.
         shrinkage = variance / max(1.0 - variance, _LEAST_VARIANCE)
-        return cls(center, scale, least, variance, shrinkage, counts, sums, squares)
+        return cls(center, scale, is_log, variance, shrinkage, counts, sums, squares)
 
     def errors(
         self, values: NDArray[np.float64], groups: NDArray[np.intp], *, own: bool
@@ -158,7 +159,9 @@ class GroupStatistics:
         around = np.maximum(squares - sums**2 / np.maximum(n, 1), 0.0)
         variances = (around + _OF_ALL * self.variance) / (np.maximum(n - 1, 0) + _OF_ALL)
         variances *= 1 + 1 / (n + self.shrinkage)
-        deviations = np.maximum(np.sqrt(variances), self.least)
+        typical = 1.0 if self.is_log else np.abs(means * self.scale + self.center)
+        least = np.maximum(_LEAST_RATIO * typical / self.scale, math.sqrt(_LEAST_VARIANCE))
+        deviations = np.maximum(np.sqrt(variances), least)
         return (standard - means) / deviations, deviations
 
 
@@ -171,20 +174,20 @@ class GroupCheck(NumberCheck):
     columns : tuple of str
         The number, then the columns of the group.
     grouping : Grouping
-    is_log : bool
-        Whether logarithms are compared.
     statistics : GroupStatistics
     lows, highs : ndarray of shape (n_groups + 1,)
         The ends of the numbers of each group.
+    shifts : ndarray of shape (n_groups + 1,)
+        How far each group of the batch is off as a whole.
     reference : NumberReference
         Errors of normal rows.
     """
 
     grouping: Grouping
-    is_log: bool
     statistics: GroupStatistics
     lows: NDArray[np.float64]
     highs: NDArray[np.float64]
+    shifts: NDArray[np.float64]
 
     @classmethod
     def learn(
@@ -195,33 +198,48 @@ class GroupCheck(NumberCheck):
         groups = grouping.numbers(rows)
         there = ~np.isnan(cells.values)
         values, groups = cells.values[there], groups[there]
-        best: tuple[float, GroupStatistics, bool, NDArray[np.float64]] | None = None
+        best: tuple[float, GroupStatistics, NDArray[np.float64]] | None = None
         for is_log in (False, True) if values.min(initial=np.inf) > 0 else (False,):
             scaled = _scaled(values, is_log)
-            least = _LEAST_RATIO if is_log else 0.0
-            statistics = GroupStatistics.learn(scaled, groups, n_groups, least)
+            statistics = GroupStatistics.learn(scaled, groups, n_groups, is_log=is_log)
             if statistics is None:
                 continue
             errors, deviations = statistics.errors(scaled, groups, own=True)
             alone = (scaled - statistics.center) / statistics.scale
             gain = _unlikeliness(alone, 1.0) - _unlikeliness(errors, deviations)
             if best is None or gain > best[0]:
-                best = gain, statistics, is_log, errors
-        reference = None if best is None else NumberReference.learn(best[3], least_unit=1.0)
+                best = gain, statistics, errors
+        reference = None if best is None else NumberReference.learn(best[2], least_unit=1.0)
         if best is None or reference is None:
             return None
         lows, highs = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
         np.minimum.at(lows, groups, values)
         np.maximum.at(highs, groups, values)
         columns = (cells.name, *grouping.columns)
-        return best[0], cls(columns, reference, grouping, best[2], best[1], lows, highs)
+        return best[0], cls(columns, reference, grouping, best[1], lows, highs, np.zeros(n_groups))
 
     def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Return how far numbers are off for their groups; NaN where too little is known."""
-        values = _scaled(rows[self.columns[0]].values, self.is_log)
+        values = _scaled(rows[self.columns[0]].values, self.statistics.is_log)
         groups = self.grouping.numbers(rows)
         errors, _ = self.statistics.errors(values, groups, own=own)
+        errors = errors if own else errors - self.shifts[groups]
         return np.where(self.statistics.counts[groups] - own >= _LEAST_KNOWN, errors, np.nan)
+
+    def aligned(self, batch: Columns) -> Self:
+        """Return the check for a batch in which groups, or all rows, may have moved."""
+        errors, groups = self.numbers(batch), self.grouping.numbers(batch)
+        there = ~np.isnan(errors)
+        errors, groups = errors[there], groups[there]
+        order = np.argsort(groups, kind="stable")
+        shifts = np.zeros(len(self.shifts))
+        for part in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
+            middle = float(np.median(errors[part])) if len(part) >= _LEAST_MOVED else 0.0
+            if abs(middle) >= _LEAST_MOVE:
+                shifts[groups[part[0]]] = middle
+        # Fields are replaced one after the other: the rest is aligned without these shifts.
+        moved = replace(self, shifts=shifts)
+        return super(GroupCheck, moved).aligned(batch)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd numbers are for their groups."""

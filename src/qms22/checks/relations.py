@@ -180,6 +180,10 @@ class Relations:
         self.sources = [self._sources(at) for at in range(n_numbers)]
         return self._prediction(inputs, chosen, self._chosen(added))
 
+    def error(self, column: int) -> float:
+        """Return how large errors of a column usually are, as a share of its deviation."""
+        return float(self._scales[:, column].max())
+
     def predict(self, inputs: RelationInputs) -> Prediction:
         """Predict the numbers of other rows."""
         of_designs = [design.predict(inputs, design.inverse) for design in self._designs]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +16,20 @@ from qms22.tables.columns.cells import Cells, Columns, count_rows
 from qms22.tables.columns.date_parts import DAY
 
 _HOUR = DAY / 24
-# Columns by which rows may belong together: those with the most levels.
-_MOST_ENTITIES = 2
-_LEAST_LEVELS = 5
+# Columns by which rows may belong together: those with the most levels, and those with the fewest.
+_MOST_ENTITIES = 3
 _LEAST_ROWS = 3.0
-# Numbers with fewer values are equal in rows after each other by chance; and where more normal rows
-# than this share are like the one before, a value that stays is nothing odd.
+# Rows at once are counted of entities, of which there are so many; of a common level there are many
+# at any time.
+_LEAST_ENTITIES = 50
+# Of longer tables it takes long to look at rows after each other.
+MOST_ROWS = 200_000
+# Numbers with fewer values are equal in rows after each other by chance; and where so many normal
+# rows after each other are equal, a value that stays is nothing odd.
 _LEAST_VALUES = 20
-_MOST_EQUAL = 0.02
+_LONGEST_RUN = 5
+# The most that one more equal value counts for, in units of −log p.
+_MOST_A_STEP = 5.0
 # Two rows may agree by chance.
 _LEAST_COUNT = 3
 # A number that never falls within nearly all entities, and mostly rises, is a counter.
@@ -30,12 +37,28 @@ _COUNTER = 0.98
 _RISING = 0.5
 
 
+def time_column(rows: Columns) -> str:
+    """Return the date with the most values, by which rows are in order; "" if there is none."""
+    dates = [name for name, cells in rows.items() if cells.form == "date"]
+    return max(dates, key=lambda name: len(np.unique(rows[name].values)), default="")
+
+
 def time_order(rows: Columns) -> NDArray[np.intp]:
-    """Return rows by their date with the most values; as they are if there is none."""
-    dates = [cells.values for cells in rows.values() if cells.form == "date"]
-    if not dates:
-        return np.arange(count_rows(rows))
-    return np.argsort(max(dates, key=lambda values: len(np.unique(values))), kind="stable")
+    """Return rows by their date; as they are if there is none."""
+    name = time_column(rows)
+    return np.argsort(rows[name].values, kind="stable") if name else np.arange(count_rows(rows))
+
+
+def time_distance(normal: Columns, batch: Columns) -> float:
+    """Return how far a batch is from normal rows in time, in units of half of their time."""
+    name = time_column(normal)
+    if not name or name not in batch or batch[name].form != "date":
+        return 0.0
+    times, later = (table[name].values[table[name].has_value] for table in (normal, batch))
+    if not len(times) or not len(later):
+        return 0.0
+    first, middle, last = np.quantile(times, [0.01, 0.5, 0.99])
+    return float(abs(np.median(later) - middle) / max((last - first) / 2, 1.0))
 
 
 def run_name(entity: str, number: str) -> str:
@@ -67,12 +90,15 @@ class Sequences:
         The column by which rows of an entity are in order; "" for the order of the table.
     counters : tuple of pair of str
         Entities, and numbers that rise from row to row of each.
+    crowds : tuple of str
+        Entities whose rows at once are counted.
     """
 
     entities: tuple[str, ...]
     numbers: tuple[str, ...]
     date: str
     counters: tuple[tuple[str, str], ...]
+    crowds: tuple[str, ...]
 
     @classmethod
     def learn(cls, rows: Columns) -> Sequences:
@@ -81,28 +107,29 @@ class Sequences:
         levels = {
             name: len(cells.levels)
             for name, cells in rows.items()
-            if cells.is_text and _LEAST_LEVELS <= len(cells.levels) <= n_rows / _LEAST_ROWS
+            if cells.is_text and 1 < len(cells.levels) <= n_rows / _LEAST_ROWS
         }
-        entities = sorted(levels, key=lambda name: -levels[name])[:_MOST_ENTITIES]
+        by_size = sorted(levels, key=lambda name: levels[name])
+        entities = list(dict.fromkeys(by_size[:_MOST_ENTITIES] + by_size[-_MOST_ENTITIES:]))
         numbers = tuple(
             name
             for name, cells in rows.items()
             if cells.form == "number"
             and len(np.unique(cells.values[~np.isnan(cells.values)])) >= _LEAST_VALUES
         )
-        dates = [name for name, cells in rows.items() if cells.form == "date"]
-        date = max(dates, key=lambda name: len(np.unique(rows[name].values)), default="")
-        bare = cls(("", *entities), numbers, date, ())
-        counters = []
+        crowds = tuple(name for name in entities if levels[name] >= _LEAST_ENTITIES)
+        bare = cls(("", *entities), numbers, time_column(rows), (), crowds)
+        rising: dict[str, tuple[float, str]] = {}
         for entity in entities:
             order, is_first = bare._order(rows, entity)
             for name in numbers:
                 steps = np.diff(rows[name].values[order])[~is_first[1:]]
                 steps = steps[~np.isnan(steps)]
-                rises = len(steps) >= _LEAST_VALUES and np.mean(steps > 0) >= _RISING
-                if rises and np.mean(steps >= 0) >= _COUNTER:
-                    counters.append((entity, name))
-        return cls(bare.entities, numbers, date, tuple(counters))
+                if len(steps) >= _LEAST_VALUES and np.mean(steps > 0) >= _RISING:
+                    share = float(np.mean(steps >= 0))
+                    rising[name] = max(rising.get(name, (_COUNTER, "")), (share, entity))
+        counters = tuple((entity, name) for name, (_, entity) in rising.items() if entity)
+        return replace(bare, counters=counters)
 
     def columns(self, rows: Columns) -> dict[str, Cells]:
         """Return run lengths, rows per hour and steps of counters as columns."""
@@ -114,7 +141,7 @@ class Sequences:
             for name in self.numbers:
                 if name in rows:
                     found[run_name(entity, name)] = _runs(rows[name].values, order, is_first)
-            if entity and self.date in rows:
+            if entity in self.crowds and self.date in rows:
                 found[count_name(entity, self.date)] = _count_in_hour(rows, entity, self.date)
         for entity, name in self.counters:
             if entity in rows and name in rows:
@@ -143,8 +170,12 @@ class Sequences:
             with np.errstate(divide="ignore", invalid="ignore"):
                 steps = np.where(days > 0, steps / days, np.nan)
         steps[is_first] = np.nan
+        # A wrong value makes two steps odd, and a right one at most one of them.
+        following = np.append(steps[1:], np.nan)
+        middle = np.nanmedian(steps) if not np.isnan(steps).all() else 0.0
+        is_nearer = np.abs(following - middle) < np.abs(steps - middle)
         result = np.empty(len(order))
-        result[order] = steps
+        result[order] = np.where(is_nearer, following, steps)
         return result
 
 
@@ -162,13 +193,24 @@ def _runs(
 
 
 def _count_in_hour(rows: Columns, entity: str, date: str) -> NDArray[np.float64]:
-    """Return how many rows there are of the entity of each row, in its hour."""
-    hours = rows[date].values // _HOUR
-    keys = _cell_hashes(rows[entity]) + np.nan_to_num(hours, nan=-1e6).astype(np.int64).view(
-        np.uint64
-    ) * np.uint64(0x9E3779B97F4A7C15)
-    _, places, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    return np.where(np.isnan(hours), 1.0, counts[places.ravel()])
+    """Return how many rows there are of the entity of each row, within half an hour of it."""
+    times = rows[date].values
+    present = np.flatnonzero(~np.isnan(times) & rows[entity].has_value)
+    counts = np.ones(len(times))
+    if len(present):
+        numbers = np.unique(_cell_hashes(rows[entity]), return_inverse=True)[1].ravel()[present]
+        # Entities one after the other, with a gap between them.
+        since = times[present] - times[present].min()
+        moments = numbers * (since.max() + 2 * _HOUR) + since
+        ascending = np.sort(moments)
+        last, first = (
+            np.searchsorted(
+                ascending, moments + side * _HOUR / 2, side="right" if side > 0 else "left"
+            )
+            for side in (1, -1)
+        )
+        counts[present] = last - first
+    return counts
 
 
 @dataclass(frozen=True)
@@ -185,11 +227,14 @@ class RepetitionCheck(ColumnCheck):
         The counts of normal rows, each case once.
     most : int
         The largest count of normal rows.
+    rate : float
+        How much one more row says: −log of the share of normal rows that are not the first.
     """
 
     key: str
     reference: TailReference
     most: int
+    rate: float
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -202,15 +247,17 @@ class RepetitionCheck(ColumnCheck):
         # Rows that are counted together are one case, and leave together.
         counts, n_rows = np.unique(rows[key].values, return_counts=True)
         cases = np.repeat(counts, np.ceil(n_rows / np.maximum(counts, 1)).astype(np.intp))
-        reference = TailReference.learn(_evidence(cases))
-        return cls(columns, key, reference, int(counts.max(initial=1)))
+        share = 1.0 - len(cases) / max(int(n_rows.sum()), 1)
+        rate = min(-math.log(max(share, math.exp(-_MOST_A_STEP))), _MOST_A_STEP)
+        reference = TailReference.learn(rate * (cases - 1.0))
+        return cls(columns, key, reference, int(counts.max(initial=1)), rate)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how odd counts are."""
+        """Compute how odd counts are, at most as odd as chance makes so many."""
         counts = rows[self.key].values
-        return np.where(
-            counts >= _LEAST_COUNT, self.reference.surprise(_evidence(counts), own=own), 0.0
-        )
+        evidence = self.rate * (counts - 1.0)
+        surprise = np.minimum(self.reference.surprise(evidence, own=own), evidence)
+        return np.where(counts >= _LEAST_COUNT, surprise, 0.0)
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how many rows there are, and how many at most among normal ones."""
@@ -227,12 +274,6 @@ class RepetitionCheck(ColumnCheck):
             else f"{begin} in {count_text(int(count))} rows within an hour; {at_most}"
             for begin, count, entity in zip(begins, counts, of_entity, strict=True)
         ]
-
-
-def _evidence(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how much counts say: two more equal values count for about as much as one unit."""
-    evidence: NDArray[np.float64] = 3.0 * np.log(np.maximum(counts, 1.0))
-    return evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,9 +339,9 @@ def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck
             if name in counters:
                 continue
             key = run_name(entity, name)
-            if np.mean(rows[key].values > 1) <= _MOST_EQUAL:
+            if rows[key].values.max(initial=0) <= _LONGEST_RUN:
                 found.append(RepetitionCheck.learn(rows, (name, *by), key))
-        if entity and sequences.date:
+        if entity in sequences.crowds and sequences.date:
             key = count_name(entity, sequences.date)
             found.append(RepetitionCheck.learn(rows, (entity, sequences.date), key))
     for entity, name in sequences.counters:

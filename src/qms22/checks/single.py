@@ -21,6 +21,11 @@ _MOST_VALUES = 50
 _ROWS_PER_VALUE = 20
 _ROWS_TRIED = 1000
 
+# Columns with so many levels are of entities, of which there are new ones if so many levels that no
+# normal row has recur in a batch.
+_LEAST_ENTITIES = 50
+_LEAST_NEW = 5
+
 # Shares of normal rows that are named, the largest that fits.
 _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
 
@@ -164,6 +169,22 @@ class LevelCheck(ColumnCheck):
         # How far a number is beyond all others says more than that it was never seen.
         is_inside = (cells.values >= self.values[0]) & (cells.values <= self.values[-1])
         return np.where(is_inside, found, 0.0)
+
+    def aligned(self, batch: Columns) -> LevelCheck:
+        """Return the check for a batch that may have new levels: new customers, not slips.
+
+        Slips differ from each other; of a new customer there are several rows.
+        """
+        cells = batch[self.columns[0]]
+        if not cells.is_text or len(self.levels) < _LEAST_ENTITIES:
+            return self
+        is_new = self.codes(cells) < 0
+        sizes = np.unique(cells.values[is_new], return_counts=True)[1]
+        if np.count_nonzero(sizes > 1) < _LEAST_NEW:
+            return self
+        share = float(sizes[sizes > 1].sum() / len(cells.values))
+        n_new = max(self.reference.n_new, round(share * self.reference.n))
+        return replace(self, reference=replace(self.reference, n_new=n_new))
 
     def codes(self, cells: Cells) -> NDArray[np.intp]:
         """Return the numbers of levels; -1 for those that no normal row has."""

@@ -250,7 +250,7 @@ class TailReference:
         return cls(np.sort(values)[kept_places(len(values))], len(values))
 
     def surprise(self, values: NDArray[np.float64], *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how surprising values are; beyond all others by as much as they are beyond.
+        """Compute how surprising values are; beyond all others the more, the further they are.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class TailReference:
         last = self.ascending[-1] if len(self.ascending) else 0.0
         ends = np.where(own & (values >= last), self.ascending[-2:][:1], last)
         surprise: NDArray[np.float64] = -np.log(np.minimum(shares, 1.0))
-        return surprise + np.maximum(values - ends, 0.0)
+        return surprise + _bounded(values - ends)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
-from qms22.checks.check import Check, Shower
+from qms22.checks.check import Alignable, Check, Shower
 from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, CopyCheck, count_copies
 from qms22.checks.dates import (
@@ -25,10 +25,9 @@ from qms22.checks.fitting import FittingChecks
 from qms22.checks.groups import learn_groups
 from qms22.checks.missing import MissingTogetherCheck
 from qms22.checks.order import learn_orders
-from qms22.checks.sequences import Sequences, learn_sequences, time_order
+from qms22.checks.sequences import MOST_ROWS, Sequences, learn_sequences, time_order
 from qms22.checks.single import (
     LevelCheck,
-    NumberCheck,
     PresenceCheck,
     ValueCheck,
     count_new,
@@ -37,7 +36,7 @@ from qms22.checks.texts import MisspellingCheck, TextCheck
 from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.weights import excess, excess_weight
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells, Columns, take_rows
+from qms22.tables.columns.cells import Cells, Columns, count_rows, take_rows
 from qms22.tables.columns.date_parts import DAY
 from qms22.tables.columns.plan import ColumnPlan
 
@@ -61,6 +60,7 @@ _MOST_VALUES = 50
 
 # The least weight of the checks, next to the views of a detector; an excess of odd rows adds to it.
 _WEIGHT = 1.0
+_OF_VIEWS = 0.75
 
 # Surprises are rounded: products of matrices have rounding errors that depend on the place of a
 # row, and equal rows must be equally odd.
@@ -155,9 +155,13 @@ class TableChecks:
         self.names = tuple(
             column.name
             for column in encoder.columns_
-            if column.outputs or (column.kind == "constant" and column.name not in encoder.ignored_)
+            if column.outputs
+            or (column.kind == "constant" and column.name not in encoder.ignored_)
+            # A date that only says when a row was made may still be of another age.
+            or (column.kind == "date" and column.name not in encoder.ignore)
         )
         outputs = set(encoder.get_feature_names_out())
+        self._left_out = tuple(column.name for column in encoder.columns_ if not column.outputs)
         self._dates = tuple(name for name in self.names if f"{name} (days)" in outputs)
         # Texts that the encoder cannot use are read nevertheless.
         self._texts = tuple(
@@ -231,7 +235,7 @@ class TableChecks:
         self.names = tuple(name for name in cells if name not in self._texts)
         self._texts = tuple(name for name in self._texts if name in cells)
         self._compared = tuple(name for name in self._compared if name in cells)
-        if not is_part:
+        if not is_part and count_rows(cells) <= MOST_ROWS:
             self._sequences = Sequences.learn({name: cells[name] for name in self._compared})
             rows |= self._sequences.columns(cells)
             self.checks += learn_sequences(rows, self._sequences)
@@ -251,7 +255,7 @@ class TableChecks:
         numbers = [name for name in self.names if _has_numbers(some[name])]
         self.checks += self._learn_related(some, numbers, rng.randint(2**31 - 1))
         self.fitting = FittingChecks(numbers, [level for level in levels if level.levels])
-        of_numbers = self.fitting.learn(some, rng.randint(2**31 - 1))
+        of_numbers = self.fitting.learn(some, self._counters, rng.randint(2**31 - 1))
         own = np.hstack([self._of_checks(some, own=True), of_numbers])
         own = self._align(own, self.read(batch, is_part=is_part), rng)
         oddness: NDArray[np.float64] = own.max(axis=1).round(_DECIMALS)
@@ -287,9 +291,12 @@ class TableChecks:
             cells = rows[name]
             if cells.is_text or (cells.form in ("number", "boolean") and _has_few_values(cells)):
                 coding = Coding.of_levels(cells)
+                if coding.n_codes > _MOST_GROUPS * n_rows + 1 and cells.is_text:
+                    coding = Coding.of_begins(cells)
                 if 2 < coding.n_codes <= _MOST_GROUPS * n_rows + 1:
                     by_level.append(coding)
-        presence = [Coding(name, "presence") for name in self.names if not rows[name].is_text]
+        coded = {coding.name for coding in by_level if coding.how == "level"}
+        presence = [Coding(name, "presence") for name in self.read_names if name not in coded]
         of_values = [Coding.of_range(rows[name]) for name in numbers]
         hours = [Coding(name, "hour") for name in self.names if rows[name].form == "date"]
         return [
@@ -309,7 +316,7 @@ class TableChecks:
         some = take_rows(batch, places)
         self.checks = [
             check.aligned(some)
-            if isinstance(check, NumberCheck) and some.keys() >= set(check.needs)
+            if isinstance(check, Alignable) and some.keys() >= set(check.needs)
             else check
             for check in self.checks
         ]
@@ -391,7 +398,7 @@ class TableChecks:
         """
         if self.is_scored:
             of_excess = excess_weight(excess(scores, len(self.held_out.ascending)))
-            self.weight = max(_WEIGHT, of_views / 2) + of_excess
+            self.weight = max(_WEIGHT, _OF_VIEWS * of_views) + of_excess
 
     def columns_of(self, check: int) -> tuple[str, ...]:
         """Return the columns that a check looks at; the first one is to blame."""
@@ -413,8 +420,9 @@ class TableChecks:
 
     def try_out(self, encoder: TabularEncoder) -> None:
         """Raise an error if the parts of loaded checks do not fit together, or to the encoder."""
-        rows = self.read({name: _cells_to_try(name, plan) for name, plan in encoder.plans_.items()})
-        show = {name: plan.show for name, plan in encoder.plans_.items()}
+        plans = encoder._plans_by_name
+        rows = self.read({name: _cells_to_try(name, plan) for name, plan in plans.items()})
+        show = {name: plan.show for name, plan in plans.items()}
         found = self.surprises(rows)
         scores = self.weight * self.scores(found)
         if not np.isfinite(scores).all() or np.isnan(self.threshold):
@@ -465,7 +473,8 @@ class TableChecks:
                 found.append(ValueCheck.learn(cells))
             else:
                 found.append(AbsurdDateCheck.learn(cells))
-            found += [TimeOfDayCheck.learn(cells), WeekdayCheck.learn(cells)]
+            if cells.name not in self._left_out:
+                found += [TimeOfDayCheck.learn(cells), WeekdayCheck.learn(cells)]
         else:
             level = LevelCheck.learn(cells, order)
             found.append(level)

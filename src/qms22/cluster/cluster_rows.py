@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,7 @@ from qms22.detection.streaming import rows_per_chunk
 
 
 class ClusterRows(LazyRows):
-    """The rows of a `ClusterTable` of numbers.
-
-    Parameters
-    ----------
-    table : ClusterTable
-    name : str
-        The name of these rows in error messages.
-    """
+    """The rows of a `ClusterTable` of numbers; error messages call them by `name`."""
 
     is_distributed = True
     is_on_gpu = False
@@ -60,9 +52,10 @@ class ClusterRows(LazyRows):
 
     def map(self, function: Callable[[NDArray[np.float64]], Any]) -> list[Any]:
         """Apply a function to chunks of rows on the workers."""
-        call = partial(_call, name=self._name, function=function)
-        return list(self.table.map_frames(call, n_rows=rows_per_chunk(self.shape[1])))
-
-
-def _call(chunk: pd.DataFrame, name: str, function: Callable[[NDArray[np.float64]], Any]) -> Any:
-    return function(check_part(chunk, name))
+        name = self._name
+        return list(
+            self.table.map_frames(
+                lambda chunk: function(check_part(chunk, name)),
+                n_rows=rows_per_chunk(self.shape[1]),
+            )
+        )

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22.tables import Table
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.sources.stored_rows import BATCH, Content
-from qms22.tables.sources.table import Change, FrameTable
+from qms22.tables.sources.table import FrameTable
 
 # What a worker does with a part of a table: from its number and its rows, in one or more chunks, to
 # results.
@@ -26,14 +26,8 @@ PartTask: TypeAlias = Callable[[int, Iterator[pd.DataFrame]], Iterator[Any]]
 class ClusterTable(Table, ABC):
     """A table whose rows stay on workers.
 
-    It has numbered parts. Every pass over it must find the same rows in the same order.
-
-    Parameters
-    ----------
-    name : str
-        The name of the table in messages.
-    most_drawn : int, optional
-        How many rows to bring to this process at most, to learn from.
+    It has numbered parts. Every pass over it must find the same rows in the same order. At most
+    `most_drawn` rows are brought to this process to learn from.
     """
 
     is_distributed = True
@@ -51,23 +45,15 @@ class ClusterTable(Table, ABC):
     def _run(self, task: PartTask, numbers: Collection[int] | None) -> Iterator[tuple[int, Any]]:
         """Run a task on all parts, or on those with some numbers.
 
-        Yields
-        ------
-        int, Any
-            The number of a part and a result, in the order of the rows. A part without rows may be
-            left out.
+        Yields the number of a part and a result, in the order of the rows. A part without rows may
+        be left out.
         """
 
     @abstractmethod
     def extend(self, task: PartTask, kinds: Mapping[str, type]) -> Any:
-        """Return the engine's table with more columns, lazily.
+        """Return the engine's table with more columns, of the kinds float, int or bool, lazily.
 
-        Parameters
-        ----------
-        task : PartTask
-            Its results are the rows with the new columns after the others.
-        kinds : mapping from str to type
-            The new columns: float, int or bool.
+        The results of the task are the rows with the new columns after the others.
         """
 
     @cached_property
@@ -99,8 +85,13 @@ class ClusterTable(Table, ABC):
         self, columns: Sequence[str] | None = None
     ) -> Callable[[pd.DataFrame], pd.DataFrame]:
         """Return what makes rows of the engine's table, at least one, rows of this one."""
-        changed = self._names, self._zones, self._changes
-        return partial(_read, columns=columns, changed=changed)
+        names, zones, changes = self._names, self._zones, self._changes
+
+        def read(rows: pd.DataFrame) -> pd.DataFrame:
+            frame = FrameTable(rows).renamed(names).in_zones(zones).with_changes(changes).read()
+            return frame if columns is None else frame[list(columns)]
+
+        return read
 
     def columns(
         self, names: Sequence[str] | None = None, rows: NDArray[np.intp] | None = None
@@ -113,13 +104,15 @@ class ClusterTable(Table, ABC):
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
     ) -> Iterator[pd.DataFrame]:
         """Bring the table to this process."""
-        return self.map_frames(_itself, columns, n_rows)
+        return self.map_frames(lambda chunk: chunk, columns, n_rows)
 
     def map(
         self, function: Callable[[int, Columns], Any], names: Sequence[str], n_rows: int
     ) -> Iterator[Any]:
         """Apply a function to chunks of rows on the workers."""
-        return self.map_frames(partial(_call, function=function), names, n_rows)
+        return self.map_frames(
+            lambda chunk: function(int(chunk.index[0]), FrameTable(chunk).columns()), names, n_rows
+        )
 
     def map_frames(
         self,
@@ -128,13 +121,13 @@ class ClusterTable(Table, ABC):
         n_rows: int = BATCH,
     ) -> Iterator[Any]:
         """Apply a function to chunks of rows on the workers, as data frames."""
-        task = partial(
-            _map_chunks,
-            function=function,
-            read=self.reader(columns),
-            n_rows=n_rows,
-            starts=self.starts,
-        )
+        read, starts = self.reader(columns), self.starts
+
+        def task(number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[Any]:
+            for chunk in numbered(number, chunks, starts):
+                for first in range(0, len(chunk), n_rows):
+                    yield function(read(chunk.iloc[first : first + n_rows]))
+
         return (result for _, result in self._results(task))
 
     def take(self, positions: ArrayLike, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -147,8 +140,16 @@ class ClusterTable(Table, ABC):
         first_rows = np.array([*self.starts.values()])
         parts = np.unique(np.searchsorted(first_rows, ascending, side="right") - 1)
         numbers = {[*self.starts][part] for part in parts.tolist()}
-        task = partial(_pick, positions=ascending, read=self.reader(columns), starts=self.starts)
-        picked = [rows for _, rows in self._results(task, numbers)]
+        read, starts = self.reader(columns), self.starts
+
+        def pick(number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            for chunk in numbered(number, chunks, starts):
+                if len(chunk):
+                    ends = np.searchsorted(ascending, (chunk.index[0], chunk.index[-1] + 1))
+                    if ends[0] < ends[1]:
+                        yield read(chunk.loc[ascending[slice(*ends)]])
+
+        picked = [rows for _, rows in self._results(pick, numbers)]
         self._check_count(sum(map(len, picked)), len(wanted))
         return pd.concat(picked).iloc[np.argsort(order)]
 
@@ -193,33 +194,6 @@ def _count(number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[int]:
     yield sum(map(len, chunks))
 
 
-def _pick(
-    number: int,
-    chunks: Iterator[pd.DataFrame],
-    positions: NDArray[np.intp],
-    read: Callable[[pd.DataFrame], pd.DataFrame],
-    starts: Mapping[int, int],
-) -> Iterator[pd.DataFrame]:
-    for chunk in numbered(number, chunks, starts):
-        if len(chunk):
-            begin, end = np.searchsorted(positions, (chunk.index[0], chunk.index[-1] + 1))
-            if begin < end:
-                yield read(chunk.loc[positions[begin:end]])
-
-
-def _map_chunks(
-    number: int,
-    chunks: Iterator[pd.DataFrame],
-    function: Callable[[pd.DataFrame], Any],
-    read: Callable[[pd.DataFrame], pd.DataFrame],
-    n_rows: int,
-    starts: Mapping[int, int],
-) -> Iterator[Any]:
-    for chunk in numbered(number, chunks, starts):
-        for first in range(0, len(chunk), n_rows):
-            yield function(read(chunk.iloc[first : first + n_rows]))
-
-
 def numbered(
     number: int, chunks: Iterator[pd.DataFrame], starts: Mapping[int, int]
 ) -> Iterator[pd.DataFrame]:
@@ -228,21 +202,3 @@ def numbered(
     for chunk in chunks:
         yield chunk.set_axis(pd.RangeIndex(first, first + len(chunk)), axis=0)
         first += len(chunk)
-
-
-def _read(
-    rows: pd.DataFrame,
-    columns: Sequence[str] | None,
-    changed: tuple[Mapping[str, str], Mapping[str, str], Mapping[str, Change]],
-) -> pd.DataFrame:
-    names, zones, changes = changed
-    frame = FrameTable(rows).renamed(names).in_zones(zones).with_changes(changes).read()
-    return frame if columns is None else frame[list(columns)]
-
-
-def _call(chunk: pd.DataFrame, function: Callable[[int, Columns], Any]) -> Any:
-    return function(int(chunk.index[0]), FrameTable(chunk).columns())
-
-
-def _itself(chunk: pd.DataFrame) -> pd.DataFrame:
-    return chunk

@@ -16,14 +16,7 @@ from qms22.cluster.cluster_table import ClusterTable, PartTask
 
 
 class DaskTable(ClusterTable):
-    """A Dask data frame; its parts are its partitions.
-
-    Parameters
-    ----------
-    table : dask.dataframe.DataFrame
-    name, most_drawn
-        As of `ClusterTable`.
-    """
+    """A Dask data frame; its parts are its partitions."""
 
     def __init__(self, table: dd.DataFrame, name: str, most_drawn: int | None = None) -> None:
         super().__init__(name, most_drawn)

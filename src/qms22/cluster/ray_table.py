@@ -14,14 +14,7 @@ from qms22.cluster.cluster_table import ClusterTable, PartTask
 
 
 class RayTable(ClusterTable):
-    """A Ray dataset; its parts are its blocks.
-
-    Parameters
-    ----------
-    table : ray.data.Dataset
-    name, most_drawn
-        As of `ClusterTable`.
-    """
+    """A Ray dataset; its parts are its blocks."""
 
     def __init__(self, table: Dataset, name: str, most_drawn: int | None = None) -> None:
         super().__init__(name, most_drawn)

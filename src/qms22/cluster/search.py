@@ -31,7 +31,7 @@ from qms22.tables.sources.table import FrameTable
 # The columns that `scored_batch` adds.
 _RESULTS = {"score": float, "p_value": float, "flagged": bool}
 
-# More rows than a table has.
+# More rows than any table has; positions are 64 bits.
 _ALL = 2**62
 
 # The class for the tables of each engine, by the package that these come from.
@@ -228,29 +228,15 @@ def _warn_of_all(*tables: ClusterTable) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Results:
-    """What to add to the rows of a batch.
-
-    Parameters
-    ----------
-    scorer : TableScorer
-    scores : ndarray or None
-        Those of the whole batch, if it was drawn whole: scores of repeated rows depend on all.
-    ruler : Ruler or None
-    flagged, marked : ndarray of int
-        Positions of the flagged rows, ascending, and of those that are not searched.
-    read : callable
-        Makes rows of the engine's table rows of the batch.
-    starts : mapping from int to int
-        The position of the first row of each part.
-    """
+    """What to add to the rows of a batch."""
 
     scorer: TableScorer
-    scores: NDArray[np.float64] | None
+    scores: NDArray[np.float64] | None  # if drawn whole: scores of repeated rows depend on all
     ruler: Ruler | None
-    flagged: NDArray[np.intp]
-    marked: NDArray[np.intp]
-    read: Callable[[pd.DataFrame], pd.DataFrame]
-    starts: Mapping[int, int]
+    flagged: NDArray[np.intp]  # positions of the flagged rows
+    marked: NDArray[np.intp]  # positions of rows that are not searched
+    read: Callable[[pd.DataFrame], pd.DataFrame]  # from rows of the engine's table
+    starts: Mapping[int, int]  # the position of the first row of each part
 
     def add(self, number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         """Yield the chunks of a part with their results."""

@@ -16,14 +16,7 @@ _KINDS = {float: DoubleType(), int: LongType(), bool: BooleanType()}
 
 
 class SparkTable(ClusterTable):
-    """A Spark data frame; its parts are its partitions.
-
-    Parameters
-    ----------
-    table : pyspark.sql.DataFrame
-    name, most_drawn
-        As of `ClusterTable`.
-    """
+    """A Spark data frame; its parts are its partitions."""
 
     def __init__(self, table: DataFrame, name: str, most_drawn: int | None = None) -> None:
         super().__init__(name, most_drawn)

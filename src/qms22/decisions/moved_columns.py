@@ -45,9 +45,11 @@ _MOST_TESTED = 40
 # Where a beta distribution is integrated, in standard deviations. The lower tail is the longer one.
 _DEVIATIONS = np.linspace(-16.0, 8.0, 385)
 
-# A batch may move by so many times what the normal rows do from one quarter of them to another: it
-# may be of another time than all of them. Quarters differ if chance hardly explains it.
+# A batch may move by so many times what the normal rows do from one quarter of them to another. If
+# it is of another time than all of them, it may move by the second number in any case. Quarters
+# differ if chance hardly explains it.
 _ORDINARY = 2.0
+_LATER_MOVE = 0.25
 _N_PARTS = 4
 _BY_CHANCE = 0.01
 
@@ -101,8 +103,10 @@ class MovedColumn:
     is_missing : bool
         Whether missing cells were compared, and not values.
     ordinary : float
-        The largest effect between a part of the normal rows and the others, in the order of time;
-        0 if there is none but chance.
+        The largest effect between a part of the normal rows and the others, in the order of time,
+        and more if the batch is further away; 0 if there is none but chance.
+    is_later : bool
+        Whether the batch is of another time than the normal rows.
     """
 
     name: str
@@ -113,11 +117,15 @@ class MovedColumn:
     is_period: bool = False
     is_missing: bool = False
     ordinary: float = 0.0
+    is_later: bool = False
 
     @property
     def is_ordinary(self) -> bool:
-        """Whether the normal rows themselves move about as much from one time to another."""
-        return self.effect < _ORDINARY * self.ordinary
+        """Whether the normal rows move about as much, or a person would hardly care.
+
+        A batch of another time is never quite the same.
+        """
+        return self.effect < max(_ORDINARY * self.ordinary, _LATER_MOVE * self.is_later)
 
     @property
     def is_large(self) -> bool:
@@ -172,6 +180,7 @@ def with_ordinary(
     moved: Sequence[MovedColumn],
     columns: Sequence[ColumnPair],
     order: NDArray[np.intp],
+    distance: float,
     level: float,
 ) -> tuple[MovedColumn, ...]:
     """Learn from the normal rows by how much columns move in the course of time.
@@ -183,6 +192,9 @@ def with_ordinary(
     columns : sequence of ColumnPair
     order : ndarray of int
         The normal rows in the order of time.
+    distance : float
+        From the middle of the normal rows to that of the batch in time, in units of half of the
+        time of the normal rows. From one quarter of them to the others it is about 1.
     level : float
         Only columns that moved with this certainty are looked at.
     """
@@ -202,7 +214,8 @@ def with_ordinary(
                     for aspect in _compare(pair)
                     if aspect.is_missing == column.is_missing and aspect.p_value <= _BY_CHANCE
                 ]
-            column = replace(column, ordinary=max(effects))
+            ordinary = max(1.0, distance) * max(effects)
+            column = replace(column, ordinary=ordinary, is_later=distance > 1.0)
         found.append(column)
     return tuple(found)
 

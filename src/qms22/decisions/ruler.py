@@ -79,6 +79,7 @@ class Ruler:
             return self
         own_low, own_middle = np.quantile(self.ascending, [0.1, 0.5])
         # Below the middle there are no anomalies that widen the batch.
+
         stretch = max(1.0, float((middle - low) / max(own_middle - own_low, _LEAST_SPREAD)))
         return Ruler((self.ascending - own_middle) * stretch + middle)
 

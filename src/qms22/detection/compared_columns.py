@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
-from qms22.checks.sequences import time_order
+from qms22.checks.sequences import time_distance, time_order
 from qms22.decisions.curve import OutlierBound
 from qms22.decisions.moved_columns import (
     MOST_COMPARED,
@@ -51,9 +51,9 @@ def judge_tables(
     Without it only columns are compared. Columns to `ignore` are those that the user has named.
     """
     pairs, drawn = pair_columns(encoder, normal, batch, ignore)
-    order = time_order(take_rows(normal, drawn))
+    order, distance = time_order(take_rows(normal, drawn)), time_distance(normal, batch)
     return judge_batch(
-        with_ordinary(compare_columns(pairs), pairs, order, 1.0 - CONFIDENCE),
+        with_ordinary(compare_columns(pairs), pairs, order, distance, 1.0 - CONFIDENCE),
         n_scored,
         bound=bound,
         confidence=CONFIDENCE,

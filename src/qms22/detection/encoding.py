@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.warn import warn_user
 from qms22.checks.surprise import NumberReference
 from qms22.detection.aligning.periods import find_periods
@@ -23,7 +24,7 @@ from qms22.tables.columns.cells import (
     missing_cells,
     take_rows,
 )
-from qms22.tables.columns.plans import NoColumnError
+from qms22.tables.columns.plans import LazyMatrix, NoColumnError
 
 
 class EncodedTables(NamedTuple):
@@ -36,7 +37,7 @@ class EncodedTables(NamedTuple):
     encoder: TabularEncoder
     normal_positions: NDArray[np.intp]
     positions: NDArray[np.intp]
-    known: NDArray[np.float64]
+    known: LazyRows
     rows: NDArray[np.float64]
     marks: Marks
     normal_cells: dict[str, Cells]
@@ -68,22 +69,23 @@ def encode_tables(
     n_normal = count_rows(normal)
     encoder, cells = _fit_both(encoder, normal, batch, names)
     if not is_whole:
-        encoder.pool_unseen()
+        encoder._pool_unseen()
     whole = (
         {name: each.part(slice(n_normal)) for name, each in cells.items()},
         {name: each.part(slice(n_normal, None)) for name, each in cells.items()},
     )
     places, normal_cells, known = _encode(encoder, whole[0], names[0])
-    positions, batch_cells, rows = _encode(encoder, whole[1], names[1])
+    positions, batch_cells, lazy = _encode(encoder, whole[1], names[1])
     if periods := find_periods(encoder, normal_cells, batch_cells):
-        encoder.leave_out(periods)
-        known, rows = encoder.encode_cells(normal_cells), encoder.encode_cells(batch_cells)
+        encoder._leave_out(periods)
+        known, lazy = encoder._lazy_matrix(normal_cells), encoder._lazy_matrix(batch_cells)
+    rows = lazy[:]
     _align_numbers(encoder, known, rows)
     return EncodedTables(
         encoder,
         places,
         positions,
-        known,
+        LazyRows(known),
         rows,
         _encode_marked(encoder, marked),
         normal_cells,
@@ -92,14 +94,12 @@ def encode_tables(
     )
 
 
-def _align_numbers(
-    encoder: TabularEncoder, known: NDArray[np.float64], rows: NDArray[np.float64]
-) -> None:
+def _align_numbers(encoder: TabularEncoder, known: LazyMatrix, rows: NDArray[np.float64]) -> None:
     """Take from numbers of the batch, in place, what all of its rows have done."""
     for column in encoder.columns_:
         if column.kind == "numeric" and column.outputs:
             at = column.outputs[0]
-            reference = NumberReference.learn(known[:, at])
+            reference = NumberReference.learn(known.numbers(column.name))
             if reference is not None:
                 rows[:, at] = reference.aligned(rows[:, at]).without_move(rows[:, at])
 
@@ -118,13 +118,13 @@ def _fit_both(
         for name in dict.fromkeys([*normal, *batch])
     }
     try:
-        return encoder, encoder.fit_cells(everything)
+        return encoder, encoder._fit_cells(everything)
     except NoColumnError:
         with errors_named(names[0]):
             encoder.fit(normal)
-        kinds = {name: encoder.plans_[name].kind for name in encoder.groups_}
+        kinds = {name: encoder._plans_by_name[name].kind for name in encoder.groups_}
         encoder = TabularEncoder(ignore=encoder.ignore, missing=encoder.missing, kinds=kinds)
-        return encoder, encoder.fit_cells(everything)
+        return encoder, encoder._fit_cells(everything)
     except ValueError:
         # The message should name the table that the cells are in.
         for table, name in zip((normal, batch), names, strict=True):
@@ -135,7 +135,7 @@ def _fit_both(
 
 def _encode(
     encoder: TabularEncoder, cells: dict[str, Cells], name: str
-) -> tuple[NDArray[np.intp], dict[str, Cells], NDArray[np.float64]]:
+) -> tuple[NDArray[np.intp], dict[str, Cells], LazyMatrix]:
     """Return the rows that are used: positions, columns and matrix."""
     rows = np.arange(count_rows(cells))
     with errors_named(name):
@@ -144,7 +144,7 @@ def _encode(
             if not len(rows):
                 raise ValueError("every row has missing values; impute them instead")
             cells = take_rows(cells, rows)
-        return rows, cells, encoder.encode_cells(cells)
+        return rows, cells, encoder._lazy_matrix(cells)
 
 
 def _encode_marked(encoder: TabularEncoder, marked: Sequence[MarkedRows]) -> Marks:
@@ -153,7 +153,7 @@ def _encode_marked(encoder: TabularEncoder, marked: Sequence[MarkedRows]) -> Mar
     matrices = [np.empty((0, len(encoder.typical_row_)))]
     for name, table, is_anomaly in marked:
         with errors_named(name):
-            usable, matrix = encoder.transform_part(table)
+            usable, matrix = encoder._transform_part(table)
         if n_dropped := len(table) - len(usable):
             warn_user(
                 f"{name}: missing values in {n_dropped:,} of {len(table):,} marked rows, which are "

@@ -92,7 +92,7 @@ def _columns(found: Detection, kept: NDArray[np.intp]) -> tuple[Columns, Columns
         normal = found.normal_positions[normal]
     if found.columns is not None:
         return part_of_rows(found.columns[1], kept), part_of_rows(found.columns[0], normal)
-    read = found.encoder.typed_cells
+    read = found.encoder._typed_cells
     table = found.normal_table
     of_normal = {} if table is None else read(table.columns(rows=normal))
     return read(found.source.columns(rows=kept)), of_normal

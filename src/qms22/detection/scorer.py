@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import draw_rows
-from qms22._runtime.lazy_rows import LazyRows, SelectedRows
 from qms22.checks import OddCells, OwnOddness, TableChecks
 from qms22.checks.copies import row_hashes
 from qms22.decisions.ruler import Ruler
@@ -65,8 +64,8 @@ class TableScorer:
 
         With `is_part` the score of a row does not depend on the others; see `TableChecks.read`.
         """
-        typed = self.encoder.typed_cells(table)
-        positions, matrix = self.encoder.transform_part(typed)
+        typed = self.encoder._typed_cells(table)
+        positions, matrix = self.encoder._transform_part(typed)
         rows = self.checks.read(part_of_rows(typed, positions), is_part=is_part)
         if not len(positions):
             return ScoredRows(positions, np.empty(0), OddCells.empty(0))
@@ -169,9 +168,9 @@ def measure_normal(
         return None
     n_compared = rows_to_compare(n_batch)
     places = draw_rows(len(encoded.known), n_compared, np.random.RandomState(seed))
-    own = detector.score_normal(SelectedRows(LazyRows(encoded.known), places))
+    own = detector.score_normal(encoded.known.select(places))
     own += learned.checks.weight * learned.checks.score_own(learned.normal, learned.own, places)
     checks = learned.checks
     keys = row_hashes(take_rows(learned.normal, places), checks.read_names)
     batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.read_names)
-    return Ruler.of(LearnedRows.of_equal(batch, scores).replace_keyed(own, keys))
+    return Ruler.of(LearnedRows.of_equal(batch, scores).replace(own, keys))

@@ -91,7 +91,7 @@ def score(
     notes = (*source.notes, *aligned.notes, *rewritten, *extra, *lacking, *dropped)
     flagged = scores > checks.threshold if k is None else flag_top(scores, k)
     rows = rows_to_explain(scores, flagged)
-    columns = checks.read(encoder.typed_cells(source.columns(rows=rows)), is_part=True)
+    columns = checks.read(encoder._typed_cells(source.columns(rows=rows)), is_part=True)
     found = explain_rows(scorer, columns, {})
     reasons = dict(zip(rows.tolist(), found, strict=True))
     return Detection(
@@ -130,7 +130,7 @@ def _note_lacking(encoder: TabularEncoder, source: Table) -> list[str]:
     lacking = sorted(used.keys() - set(source.names))
     if len(lacking) == len(used):
         with errors_named(source.name):
-            encoder.check_columns(source.names)
+            encoder._check_columns(source.names)
     if not lacking:
         return []
     names = list_some([repr(name) for name in lacking])

@@ -59,7 +59,7 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
 
     def fit(
         self,
-        X: ArrayLike,
+        X: ArrayLike | LazyRows,
         y: object = None,
         *,
         unlabeled: ArrayLike | None = None,
@@ -136,14 +136,21 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         if n_flagged is None:
             n_flagged = self._count_auto()
         self.offset_ = -threshold(as_host(self.unlabeled_scores_), n_flagged)
-        self._remove_checkpoint()
+        if self.checkpoint is not None:
+            Path(self.checkpoint).unlink(missing_ok=True)
         return self
 
     def _count_auto(self) -> int | None:
         """Return how many rows ``contamination="auto"`` flags; None for Tukey's rule."""
         if self._columns is None:
             return math.ceil(AUTO_SHARE * len(self.unlabeled_scores_))
-        return None if self._ruler is None else count_auto(self._counts)
+        if self._ruler is None:
+            return None
+        counts = self._counts
+        n_rows = int(counts.sum())
+        if least_to_flag(n_rows, len(counts) - 1, AUTO_FDR) > max(1, AUTO_SHARE * n_rows):
+            return None
+        return int(counts[: highest_flagged_rank(counts, AUTO_FDR) + 1].sum())
 
     def __sklearn_is_fitted__(self) -> bool:
         """Whether the detector has learned."""
@@ -304,10 +311,6 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         about = {"detector": type(self).__name__, "parameters": parameters}
         return FitReporting(self.verbose > 0, self.log, self.checkpoint, about)
 
-    def _remove_checkpoint(self) -> None:
-        if self.checkpoint is not None:
-            Path(self.checkpoint).unlink(missing_ok=True)
-
     def without_rows(self) -> Self:
         """Return a copy that scores and predicts alike, without the rows it was fitted on.
 
@@ -323,17 +326,3 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         for name in vars(self).keys() & set(ROWS_OF_FIT):
             setattr(detector, name, None)
         return detector
-
-
-def count_auto(counts: NDArray[np.int64]) -> int | None:
-    """Return how many rows ``contamination="auto"`` flags; None for Tukey's rule.
-
-    Parameters
-    ----------
-    counts : ndarray of int of shape (n_known + 1,)
-        How many rows of the batch have each rank; see `Ruler.count`.
-    """
-    n_rows = int(counts.sum())
-    if least_to_flag(n_rows, len(counts) - 1, AUTO_FDR) > max(1, AUTO_SHARE * n_rows):
-        return None
-    return int(counts[: highest_flagged_rank(counts, AUTO_FDR) + 1].sum())

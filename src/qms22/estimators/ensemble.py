@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from os import PathLike
 from typing import Any
@@ -46,7 +45,7 @@ from qms22.estimators.views import (
     ForestView,
     MembersPart,
     MembersView,
-    RowScorer,
+    ScoredRows,
     View,
 )
 from qms22.estimators.weights import (
@@ -57,7 +56,8 @@ from qms22.estimators.weights import (
     view_weights,
 )
 
-# What max_samples="auto" means.
+# What max_samples="auto" means: a fit takes about a second. benchmarks/max_samples.py has what more
+# rows would bring.
 AUTO_SAMPLES = 6_000
 
 # What max_iter="auto" means: so many sweeps; beyond so many features fewer, so that all sweeps
@@ -256,8 +256,13 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         self.views_["covariance"] = learn_covariance(scaler, rows[len(batch) :], rng, n_marked)
         # Both are drawn in any case: later draws must not depend on the rows.
         seeds = rng.randint(2**31 - 1, size=2).tolist()
-        binned = BinnedRows.of(np.concatenate([known, batch]))
-        forest = partial(_learn_forest, known, batch, marks, n_threads, binned)
+        binned = with_marks = BinnedRows.of(np.concatenate([known, batch]))
+        if n_marked:  # rows marked as normal are rows of the batch that do not differ from T
+            with_marks = BinnedRows.of(np.concatenate([known, marks.add_normal(batch)]))
+
+        def forest(labels: NDArray[np.float64], seed: int) -> ForestView:
+            return learn_forest(with_marks, np.pad(labels, (0, n_marked)), seed, n_threads)
+
         self.views_["forest"] = forest(np.ones(len(batch)), seeds[0])
         between_forests = forest_agreement(binned, len(batch), rng, n_threads)
         # Squared, as a correlation is: the share of the variance that two splits have in common.
@@ -351,12 +356,15 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     def _scores_by_view(self, batch: Any, device: str) -> dict[str, NDArray[np.float64]]:
         """Compute −log p of the rows of the batch in each view, on the host."""
         backend, table = choose_backend(device), LazyRows(batch)
-        return {
-            name: as_host(self._score_chunks(view.scorer(backend), table, backend))
-            for name, view in self.views_.items()
-        }
 
-    def _scorer(self, backend: Backend) -> RowScorer:
+        def scores(view: View) -> NDArray[np.float64]:
+            score = view.scorer(backend)
+            found = self._score_chunks(lambda rows: score(ScoredRows(rows)), table, backend)
+            return as_host(found)  # type: ignore[no-any-return]
+
+        return {name: scores(view) for name, view in self.views_.items()}
+
+    def _scorer(self, backend: Backend) -> Callable[[Any], Any]:
         weighted = [
             (weight, self.views_[name].scorer(backend))
             for name, weight in self.weights_.items()
@@ -366,10 +374,10 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         add = add_weighted if backend.device == "cuda" else _add_weighted
 
         def score(rows: Any) -> Any:
-            rows = to_device(rows, backend.device)
-            total = array_module(rows).zeros(len(rows))
+            shared = ScoredRows(to_device(rows, backend.device))
+            total = array_module(shared.rows).zeros(len(rows))
             for weight, score_view in weighted:
-                total = add(total, weight, score_view(rows))
+                total = add(total, weight, score_view(shared))
             return total
 
         return score
@@ -390,19 +398,3 @@ def _auto_sweeps(n_features: int) -> int:
 def rows_to_compare(n_batch: int) -> int:
     """Return how many known-normal rows to compare so many rows with, at most."""
     return min(max(_LEAST_COMPARED, _COMPARED_PER_ROW * n_batch), _MOST_COMPARED)
-
-
-def _learn_forest(
-    known: NDArray[np.float64],
-    batch: NDArray[np.float64],
-    marks: Marks,
-    n_threads: int,
-    binned: BinnedRows,
-    labels: NDArray[np.float64],
-    seed: int,
-) -> ForestView:
-    """Grow a forest of the batch; rows marked as normal are rows that do not differ from T."""
-    if not len(marks.normal):
-        return learn_forest(known, batch, labels, seed, n_threads, binned)
-    labels = np.concatenate([labels, np.zeros(len(marks.normal))])
-    return learn_forest(known, marks.add_normal(batch), labels, seed, n_threads)

@@ -16,6 +16,7 @@ from qms22._runtime.validation import check_count, is_count
 
 Groups = Mapping[str, Sequence[int]] | Sequence[Sequence[int]]
 
+# Rows of which a changed copy is in memory at once.
 _ROWS_PER_BATCH = 16_384
 
 
@@ -123,18 +124,10 @@ class Explanation:
 
 @dataclass(frozen=True)
 class TypicalValues:
-    """Summaries of the columns of the known-normal rows.
+    """Summaries of the columns of the known-normal rows."""
 
-    Parameters
-    ----------
-    medians : ndarray of shape (p,)
-        The lower one for an even number of rows, so that it is a value that occurs.
-    shares : ndarray of shape (p,)
-        Share of ones in columns of zeros and ones; NaN for other columns.
-    """
-
-    medians: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    medians: NDArray[np.float64]  # the lower one of two, so that it is a value that occurs
+    shares: NDArray[np.float64]  # of ones in columns of zeros and ones; NaN for other columns
 
     @classmethod
     def learn(cls, normal: NDArray[np.float64]) -> TypicalValues:
@@ -179,16 +172,7 @@ def explain_rows(
 ) -> Explanation:
     """Score rows, and score them again with each feature in turn at its typical value.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-    columns : sequence of str
-        Names of the columns.
-    groups : mapping of str to sequence of int, or sequence of sequence of int, or None
-        Columns of a feature; a column in no group is a feature of its own.
-    typical : TypicalValues or array-like of shape (p,)
-    score : callable
-        From rows to η.
+    `columns` are the names of the columns; a column in no group is a feature of its own.
     """
     features = _name_groups(columns, () if groups is None else groups)
     taken = set(chain.from_iterable(group for _, group in features))

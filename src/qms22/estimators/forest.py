@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from qms22 import _core
 from qms22._runtime.arrays import is_on_gpu
 from qms22.estimators.cuda import view_kernels as views
+from qms22.estimators.learned_rows import hash_rows
 
+# As many as a byte can number.
 MOST_BINS = 256
 
 # Bins with equally many rows; the others are equally wide. Mean AUC on 41 of ADBench's sets with
@@ -28,29 +30,20 @@ class Forest:
 
     A row in node i of a tree goes to node ``child[i]`` of the tree if its bin of column
     ``feature[i]`` is at most ``threshold[i]``, else to the node after that. A leaf is its own
-    child, with a threshold that no bin exceeds.
-
-    Parameters
-    ----------
-    edges : ndarray of shape (p, MOST_BINS - 1)
-        The bin of a value is the number of its column's edges below it; infinite after the last.
-    first_node : ndarray of shape (n_trees + 1,)
-        The place of every tree's first node in the arrays below; then the number of all nodes.
-    feature, threshold, child : ndarray of shape (n_nodes,)
-    value : ndarray of shape (n_nodes,)
-        The share of the batch in a leaf if batch and known-normal rows have the same weight.
-    oob_scores : ndarray of shape (n,)
-        For every row of the fit, the mean value of its leaves in trees that did not learn from
-        it: the higher, the more the row looks like one of the batch alone. ½ if all trees
-        learned from it.
+    child, with a threshold that no bin exceeds. `first_node` has the place of every tree's first
+    node in the arrays of nodes, then the number of all nodes.
     """
 
+    # The bin of a value is the number of its column's edges below it; infinite after the last.
     edges: NDArray[np.float64]
     first_node: NDArray[np.int64]
     feature: NDArray[np.int32]
     threshold: NDArray[np.uint8]
     child: NDArray[np.int32]
+    # The share of the batch in a leaf if batch and known-normal rows have the same weight.
     value: NDArray[np.float32]
+    # For every row of the fit, the mean value of its leaves in trees that did not learn from it; ½
+    # if there is none. The higher, the more the row looks like one of the batch alone.
     oob_scores: NDArray[np.float64]
 
     @property
@@ -62,17 +55,12 @@ class Forest:
         """Return the forest of the first trees."""
         return replace(self, first_node=self.first_node[: n_trees + 1])
 
-    def score(self, rows: Any, n_threads: int = 1) -> NDArray[np.float64]:
-        """Compute the mean value of new rows over all trees.
+    def score(self, rows: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.float64]:
+        """Compute the mean value of new rows over all trees."""
+        return self.score_bins(find_bins(rows, self.edges), n_threads)
 
-        Parameters
-        ----------
-        rows : array of shape (n, p), or BinnedRows
-            Of NumPy or CuPy, as is the result; or bins with the edges of this forest.
-        n_threads : int
-            Does not change the result.
-        """
-        bins = rows.bins if isinstance(rows, BinnedRows) else _bins(rows, self.edges)
+    def score_bins(self, bins: Any, n_threads: int = 1) -> NDArray[np.float64]:
+        """Compute the mean value of rows from their bins (p, n), of NumPy or CuPy."""
         nodes = (self.first_node, self.feature, self.threshold, self.child, self.value)
         if is_on_gpu(bins):
             scores: NDArray[np.float64] = views.forest_scores(bins, *nodes)
@@ -82,27 +70,22 @@ class Forest:
 
 @dataclass(frozen=True)
 class BinnedRows:
-    """Rows as numbers of bins, which several forests can learn from.
+    """Rows as numbers of bins, which several forests can learn from."""
 
-    Parameters
-    ----------
-    edges : ndarray of shape (p, MOST_BINS - 1)
-        As of `Forest`.
-    bins : ndarray of shape (p, n)
-    """
-
-    edges: NDArray[np.float64]
-    bins: NDArray[np.uint8]
+    edges: NDArray[np.float64]  # as of `Forest`
+    bins: NDArray[np.uint8]  # of shape (p, n)
+    keys: NDArray[np.uint64]  # hashes of the rows
 
     @classmethod
     def of(cls, rows: NDArray[np.float64]) -> BinnedRows:
         """Find the bins of rows (n, p)."""
         edges = _all_edges(rows)
-        return cls(edges, _bins(rows, edges))
+        return cls(edges, find_bins(rows, edges), hash_rows(rows))
 
     def take(self, places: NDArray[np.intp]) -> BinnedRows:
         """Return some of the rows."""
-        return BinnedRows(self.edges, np.ascontiguousarray(self.bins[:, places]))
+        bins = np.ascontiguousarray(self.bins[:, places])
+        return BinnedRows(self.edges, bins, self.keys[places])
 
 
 def fit_forest(
@@ -121,26 +104,11 @@ def fit_forest(
     Gini impurity. Both labels have the same weight in all.
 
     Random draws depend on the places of rows, never on their values, and all sums are exact: rows
-    with the same label are exchangeable.
+    with the same label are exchangeable. A row with a label between 0 and 1 counts as a row of the
+    batch with this weight and as a known-normal one with the rest.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p), or BinnedRows
-        Finite numbers, or their bins.
-    labels : ndarray of shape (n,)
-        Between 0 and 1. A row counts as a row of the batch with this weight and as a known-normal
-        one with the rest.
-    n_trees : int
-    min_leaf : int
-        The fewest different rows in a leaf.
-    seed : int
-        Below 2⁶⁴. It fixes the forest.
-    n_threads : int
-        Does not change the result.
-
-    Returns
-    -------
-    Forest
+    A leaf has at least `min_leaf` different rows. The seed, below 2⁶⁴, fixes the forest; threads do
+    not change it.
     """
     binned = rows if isinstance(rows, BinnedRows) else BinnedRows.of(rows)
     grown = _core.grow_forest(
@@ -184,7 +152,7 @@ def _bin_edges(column: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.clip(below / 2 + above / 2, below, np.nextafter(above, below))
 
 
-def _bins(rows: Any, edges: NDArray[np.float64]) -> Any:
+def find_bins(rows: Any, edges: NDArray[np.float64]) -> Any:
     """Return the bins of rows (n, p), one column after the other: an array of shape (p, n)."""
     if is_on_gpu(rows):
         return views.find_bins(rows, edges)

@@ -22,23 +22,16 @@ class LearnedRows:
     A forest knows the rows that it has learned from, and scores them too high or too low. Their
     out-of-bag scores are kept here. A row is recognised by its values, not by its place, so that
     the score of a row is a function of its values alone.
-
-    Parameters
-    ----------
-    keys : ndarray of shape (n_different,) of uint64
-        Ascending hashes of the different rows.
-    scores : ndarray of shape (n_different,)
-        The mean score of the rows with these values.
     """
 
-    keys: NDArray[np.uint64]
-    scores: NDArray[np.float64]
+    keys: NDArray[np.uint64]  # ascending hashes of the different rows
+    scores: NDArray[np.float64]  # the mean score of the rows with these values
 
     @classmethod
-    def of(cls, rows: NDArray[np.float64], scores: NDArray[np.float64]) -> LearnedRows:
-        """Keep the scores of rows; equal rows share the mean of theirs."""
-        keys, which, counts = np.unique(hash_rows(rows), return_inverse=True, return_counts=True)
-        return cls(keys, np.bincount(which, weights=scores) / counts)
+    def of(cls, keys: NDArray[np.uint64], scores: NDArray[np.float64]) -> LearnedRows:
+        """Keep the scores of rows given by their hashes; equal rows share the mean of theirs."""
+        different, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        return cls(different, np.bincount(which, weights=scores) / counts)
 
     @classmethod
     def of_equal(cls, keys: NDArray[Any], scores: NDArray[np.float64]) -> LearnedRows:
@@ -46,11 +39,7 @@ class LearnedRows:
         different, first = np.unique(keys, return_index=True)
         return cls(different, scores[first])
 
-    def replace(self, scores: Any, rows: Any) -> Any:
-        """Return scores of rows of NumPy or CuPy, with the kept ones where a row is known."""
-        return self.replace_keyed(scores, hash_rows(rows))
-
-    def replace_keyed(self, scores: Any, keys: Any) -> Any:
+    def replace(self, scores: Any, keys: Any) -> Any:
         """Return scores of rows given by their hashes, with the kept ones where a row is known."""
         if is_on_gpu(keys):
             return views.replace_known(scores, keys, self.keys, self.scores)

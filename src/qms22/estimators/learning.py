@@ -21,7 +21,6 @@ from qms22.estimators.views import (
     LEAST_SQUARE,
     SHRINKAGE,
     CovarianceView,
-    DistancePart,
     DistanceView,
     ForestView,
     SimilarityView,
@@ -30,14 +29,15 @@ from qms22.estimators.views import (
 )
 from qms22.estimators.weights import rank_correlation, separation
 
-# Known-normal rows to compute distances to.
+# Known-normal rows to compute distances to, on which the time to score a row depends. `make study`
+# compares with 512.
 MOST_REFERENCES = 2048
 
 # A number is divided by its range or by this many standard deviations, whichever is less: one
 # extreme value must not shrink a column against the others.
 _DEVIATIONS = LARGEST / DEVIATION
 
-# Scaled values beyond this are as far away as can be.
+# Scaled values beyond this are as far away as can be: as in `LIMIT` of the scaling.
 _FARTHEST = 1024.0
 
 # Trees of a forest: as many as make this number of rows in all, between the two limits. With many
@@ -55,15 +55,7 @@ def distance_scaler(
     column keeps its unit. The columns of 0 and 1 that stand for the levels of a category are one
     feature: all of them are divided by three times the root of the sum of their variances, except
     those of levels that no known-normal row has. A level never seen is farther than the others.
-
-    Parameters
-    ----------
-    standard : FeatureScaler
-        Standardises the rows.
-    normal : array of shape (n, p)
-        Known-normal rows.
-    groups : sequence of sequence of int
-        Columns that belong together. Groups with other values than 0 and 1 are ignored.
+    `standard` standardises the rows; groups with other values than 0 and 1 are ignored.
     """
     peak = standard.peak
     low, high = (as_host(bound) for bound in (normal.min(axis=0), normal.max(axis=0)))
@@ -101,32 +93,19 @@ def learn_distances(
         marked = scaler.transform(marks.normal[-MOST_REFERENCES:]).astype(dtype)
         references = np.concatenate([references, marked])
     distances = mean_log_distances(compared, references, skip=itself, n_threads=n_threads)
-    return DistanceView(scaler, (DistancePart(references, HeldOutScores.of(distances)),))
+    return DistanceView(scaler, references, HeldOutScores.of(distances))
 
 
 def learn_similarity(
     distances: DistanceView, n_normal: int, marks: Marks, n_threads: int
 ) -> tuple[SimilarityView, float]:
-    """Compare distances to marked outliers with those to normal rows.
+    """Compare distances to the last marked outliers with those to the references of a view.
 
-    Parameters
-    ----------
-    distances : DistanceView
-        Its references are the normal rows.
-    n_normal : int
-        The number of rows of T: the first references are of T, the others marked as normal.
-    marks : Marks
-        With at least one outlier; the last ones are used.
-    n_threads : int
-
-    Returns
-    -------
-    SimilarityView
-    float
-        How far it separates each outlier from T by its similarity to the others, from 0 to 1; 1 for
-        a single outlier, about which nothing is known.
+    The first references are of T, which has `n_normal` rows, the others marked as normal. Also
+    return how far the similarity to the other outliers separates each from T, from 0 to 1; 1 for a
+    single outlier, about which nothing is known.
     """
-    scaler, normal = distances.scaler, distances.parts[0].references
+    scaler, normal = distances.scaler, distances.references
     outliers = scaler.transform(marks.outliers[-MOST_REFERENCES:]).astype(normal.dtype)
     of_t = normal[: min(n_normal, MOST_REFERENCES)]
     itself = np.arange(len(of_t))
@@ -161,35 +140,20 @@ def learn_covariance(
 
 
 def learn_forest(
-    normal: NDArray[np.float64],
-    batch: NDArray[np.float64],
-    labels: NDArray[np.float64],
-    seed: int,
-    n_threads: int,
-    binned: BinnedRows | None = None,
+    rows: BinnedRows, labels: NDArray[np.float64], seed: int, n_threads: int
 ) -> ForestView:
     """Grow a forest that tells rows of the batch, as far as their labels say, from T.
 
-    Parameters
-    ----------
-    normal, batch : ndarray
-    labels : ndarray of shape (n_batch,)
-        In [0, 1]: how far a row counts as one to be told from T. The rest of it counts as one of T.
-    seed : int
-    n_threads : int
-    binned : BinnedRows, optional
-        The bins of T, then of the batch, if they are known.
+    The last rows are the batch, all before them T. `labels`, of the batch, are in [0, 1]: how far a
+    row counts as one to be told from T. The rest of it counts as one of T.
     """
-    rows = np.concatenate([normal, batch])
-    forest = fit_forest(
-        rows if binned is None else binned,
-        np.concatenate([np.zeros(len(normal)), labels]),
-        n_trees=_count_trees(len(rows)),
-        seed=seed,
-        n_threads=n_threads,
-    )
-    learned = LearnedRows.of(rows, forest.oob_scores)
-    return ForestView(forest, learned, HeldOutScores.of(forest.oob_scores[: len(normal)]))
+    n_rows = len(rows.keys)
+    n_normal = n_rows - len(labels)
+    labels = np.concatenate([np.zeros(n_normal), labels])
+    n_trees = _count_trees(n_rows)
+    forest = fit_forest(rows, labels, n_trees=n_trees, seed=seed, n_threads=n_threads)
+    learned = LearnedRows.of(rows.keys, forest.oob_scores)
+    return ForestView(forest, learned, HeldOutScores.of(forest.oob_scores[:n_normal]))
 
 
 def learn_outlier_forest(
@@ -197,15 +161,12 @@ def learn_outlier_forest(
 ) -> tuple[ForestView, float]:
     """Grow a forest that tells marked outliers from normal rows.
 
-    Returns
-    -------
-    ForestView
-    float
-        How far trees that have not learned from them separate outliers from T, from 0 to 1.
+    Also return how far trees that have not learned from them separate outliers from T, 0 to 1.
     """
     n_outliers = len(marks.outliers)
     labels = np.repeat([1.0, 0.0], [n_outliers, len(marks.normal)])
-    view = learn_forest(normal, marks.add_normal(marks.outliers), labels, seed, n_threads)
+    rows = BinnedRows.of(np.concatenate([normal, marks.add_normal(marks.outliers)]))
+    view = learn_forest(rows, labels, seed, n_threads)
     of_outliers = view.forest.oob_scores[len(normal) : len(normal) + n_outliers]
     return view, separation(of_outliers, view.held_out.ascending)
 
@@ -221,7 +182,7 @@ def forest_agreement(
     from the other half and another third, and both score the last third: their rank correlation,
     averaged over the three choices of it. What is only noise differs between the two.
     """
-    n_rows = rows.bins.shape[1]
+    n_rows = len(rows.keys)
     halves = np.array_split(rng.permutation(n_rows - n_batch), 2)
     thirds = np.array_split(n_rows - n_batch + rng.permutation(n_batch), 3)
     if len(thirds[2]) < 2:
@@ -239,7 +200,7 @@ def forest_agreement(
                 seed=rng.randint(2**31 - 1),
                 n_threads=n_threads,
             )
-            scores.append(forest.score(rows.take(thirds[last]), n_threads))
+            scores.append(forest.score_bins(rows.take(thirds[last]).bins, n_threads))
         correlations.append(rank_correlation(np.array(scores)))
     return max(0.0, float(np.mean(correlations)))
 

@@ -5,29 +5,16 @@ looked at because they are suspicious, so those found to be normal are no random
 normal rows, and flags that rest on them would break their promise. This is why `fit` takes them
 apart from X, whose rows are compared with the batch.
 
-What this means for p-values and flags, in simulations of ``benchmarks/marks_promise.py`` with 99
-known-normal rows, where 3 % of normal rows may get a p-value of at most 0.03:
-
-- Marks of an earlier batch that was searched with other known-normal rows: 2.2 % do, whether the
-  marks are right or wrong. Such marks depend neither on the batch nor on X.
-- Marks of an earlier batch that was searched with the same X, on which it depends which rows were
-  looked at: 2.2 % if marks are true, 3.5 % if six normal rows are wrongly marked as outliers
-  (standard error 0.3 %).
-- Marks of the same batch, of its most suspicious rows: 0.3 %. The normal rows that are left are
-  less suspicious than most, and p-values err on the safe side.
-- The most suspicious rows of X were looked at, and the outliers among them have left X and are
-  marked: with six outliers among the 99 rows 1.4 %, and 12 % of flags are false at level 0.2. If
-  the nine most suspicious rows leave whatever they are, it is 6 % and 37 %: rows must not leave for
-  their scores.
-
-At level 0.2 some row of a batch without outliers was flagged in at most 8 % of the simulations with
-marks on batches.
+``benchmarks/marks_promise.py`` simulates what marks do to p-values and flags. With 99 known-normal
+rows, 3 % of normal rows may get a p-value of at most 0.03. With right marks, of any batch, at most
+2.2 % do; with six wrong ones of an earlier batch next to the same X 3.5 %, and if the nine most
+suspicious rows leave X whatever they are 6 %: rows must not leave for their scores.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -37,23 +24,15 @@ from sklearn.base import BaseEstimator
 from qms22._runtime.arrays import array_module, as_host, to_device_of
 from qms22._runtime.validation import check_rows
 
-
-def _no_rows() -> NDArray[np.float64]:
-    return np.empty((0, 0))
+_NO_ROWS = np.empty((0, 0))
 
 
 @dataclass(frozen=True, eq=False)
 class Marks:
-    """Marked rows, on the host.
+    """Marked rows, on the host."""
 
-    Parameters
-    ----------
-    outliers : ndarray of shape (n_outliers, n_features)
-    normal : ndarray of shape (n_normal, n_features)
-    """
-
-    outliers: NDArray[np.float64] = field(default_factory=_no_rows)
-    normal: NDArray[np.float64] = field(default_factory=_no_rows)
+    outliers: NDArray[np.float64]
+    normal: NDArray[np.float64]
 
     @classmethod
     def of(
@@ -76,7 +55,7 @@ class Marks:
         return cls(*checked.values())
 
     def add_outliers(self, batch: Any, n_copies: int = 1) -> Any:
-        """Return rows of NumPy or CuPy, then each marked outlier as often as told."""
+        """Return rows of NumPy or CuPy, then each marked outlier `n_copies` times."""
         return _stack(batch, np.repeat(self.outliers, n_copies, axis=0))
 
     def add_normal(self, normal: Any, scale: Callable[[Any], Any] | None = None) -> Any:
@@ -86,13 +65,13 @@ class Marks:
         return _stack(normal, scale(self.normal))
 
 
-NO_MARKS = Marks()
+NO_MARKS = Marks(_NO_ROWS, _NO_ROWS)
 
 
 def _check(detector: BaseEstimator, rows: Any, name: str) -> NDArray[np.float64]:
     """Return marked rows as finite numbers; none and an empty table are the same."""
     if rows is None or len(rows) == 0:
-        return _no_rows()
+        return _NO_ROWS
     shape = np.shape(rows)
     if len(shape) == 2 and shape[1] != detector.n_features_in_:
         raise ValueError(

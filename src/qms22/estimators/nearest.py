@@ -12,7 +12,7 @@ from qms22._runtime.arrays import is_on_gpu, to_device_of
 from qms22._runtime.build import forced_instruction_set
 from qms22.estimators.cuda import view_kernels as views
 
-# Added to distances, as a share of a typical one: the logarithm of 0 is infinite.
+# Added to distances, as a small share of a typical one: the logarithm of 0 is infinite.
 _FLOOR = 1e-3
 
 

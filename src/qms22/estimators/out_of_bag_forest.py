@@ -16,7 +16,7 @@ from qms22._runtime.warn import warn_user
 from qms22.estimators.base import ThresholdMixin
 from qms22.estimators.forest import fit_forest
 
-# The share of known-normal rows beyond the threshold.
+# The share of known-normal rows beyond the threshold: the usual 5 %.
 _FALSE_ALARMS = 0.05
 
 

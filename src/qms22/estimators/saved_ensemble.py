@@ -17,12 +17,11 @@ from qms22.estimators.forest import MOST_BINS, Forest
 from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.learned_rows import LearnedRows
 from qms22.estimators.views import (
-    CovarianceView,
-    DistancePart,
     DistanceView,
     ForestView,
     MembersView,
     SimilarityView,
+    View,
 )
 
 _LAST_BIN = MOST_BINS - 1
@@ -34,21 +33,17 @@ def check_views(detector: QMS22Ensemble) -> None:
     for weight in detector.weights_.values():
         _require(math.isfinite(weight) and weight >= 0.0)
     for view in detector.views_.values():
-        if isinstance(view, MembersView | DistanceView):
-            for part in view.parts:
-                _check_held_out(part.held_out)
-                if isinstance(part, DistancePart):
-                    _check_numbers(part.references, (None, n_features))
-        elif isinstance(view, CovarianceView | ForestView | SimilarityView):
-            _check_held_out(view.held_out)
-            if isinstance(view, SimilarityView):
-                _check_numbers(view.normal, (None, n_features))
-                _check_numbers(view.outliers, (None, n_features))
-            if isinstance(view, ForestView):
-                check_forest(view.forest, n_features)
-                _check_learned(view.learned)
-        else:
-            raise ValueError(f"a {type(view).__name__} is not a view")
+        _require(isinstance(view, View))
+        for part in view.parts if isinstance(view, MembersView) else (view,):
+            _check_held_out(part.held_out)
+        if isinstance(view, DistanceView):
+            _check_numbers(view.references, (None, n_features))
+        elif isinstance(view, SimilarityView):
+            _check_numbers(view.normal, (None, n_features))
+            _check_numbers(view.outliers, (None, n_features))
+        elif isinstance(view, ForestView):
+            check_forest(view.forest, n_features)
+            _check_learned(view.learned)
 
 
 def check_forest(forest: Forest, n_features: int) -> None:

@@ -61,12 +61,11 @@ class SuspiciousNormalsMixin:
         A row that the batch has, too, gets the score that it has there: equal rows are equally
         suspicious, and none of them stands above the others by chance.
         """
-        learned = LearnedRows.of(self._known, self._of_learned)
+        learned = LearnedRows.of(hash_rows(self._known), self._of_learned)
         keys = _keys(normal)
         unknown = np.full(len(keys), np.nan)
-        scores: NDArray[np.float64] = self._of_batch.replace_keyed(
-            learned.replace_keyed(unknown, keys), keys
-        )
+        scores: NDArray[np.float64]
+        scores = self._of_batch.replace(learned.replace(unknown, keys), keys)
         others = np.flatnonzero(np.isnan(scores))
         if normal.is_distributed:
             scores[others] = as_host(self._scores(normal))[others]
@@ -138,8 +137,8 @@ class SuspiciousNormalsMixin:
         chosen = stand_out(scores, as_host(self.unlabeled_scores_))
         if len(scores) < len(normal) and chosen.size:
             # The places of the rows in T, by their values.
-            learned = LearnedRows.of(self._known[chosen], scores[chosen])
-            scores = learned.replace_keyed(np.full(len(normal), -np.inf), _keys(normal))
+            learned = LearnedRows.of(hash_rows(self._known[chosen]), scores[chosen])
+            scores = learned.replace(np.full(len(normal), -np.inf), _keys(normal))
             chosen = np.flatnonzero(np.isfinite(scores))
         return chosen[np.argsort(-scores[chosen], kind="stable")]
 
@@ -186,10 +185,7 @@ def score_known(
 def stand_out(normal: NDArray[np.float64], batch: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the positions of known-normal rows that score like the clearest outliers.
 
-    Parameters
-    ----------
-    normal, batch : ndarray
-        Scores of the known-normal rows, none of them learned from, and of the batch.
+    Scores of the known-normal rows are as if not learned from.
     """
     descending = -np.sort(-batch)
     n_normal = len(normal) - np.searchsorted(np.sort(normal), descending)  # as high or higher

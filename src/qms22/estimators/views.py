@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,83 +18,96 @@ from numpy.typing import NDArray
 from qms22._cpm.backends import Backend, choose_backend
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.scaling import FeatureScaler
-from qms22.estimators.forest import Forest
+from qms22.estimators.forest import Forest, find_bins
 from qms22.estimators.held_out import HeldOutScores, log_mean
 from qms22.estimators.learned_rows import LearnedRows, hash_rows
 from qms22.estimators.nearest import mean_log_distances
 
-# From rows on a device to an array with one number per row.
-RowScorer = Callable[[Any], Any]
-
-
 # The share of the mean variance in every direction: columns that depend on each other, or that are
-# constant among normal rows, have directions without any variance of their own.
+# constant among normal rows, have directions without any variance of their own. Small, so that it
+# changes no other direction much.
 SHRINKAGE = 1e-3
 
 # Squared distances are at least this, because the logarithm of 0 is infinite.
 LEAST_SQUARE = 1e-12
 
 
-@dataclass(frozen=True)
-class KnownRows:
-    """The known-normal rows that views have learned from.
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Rows on a device, with what several views need of them computed once."""
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        In the order in which they were learned.
-    held_out : sequence of ndarray of int
-        The rows that each part of the view "members" has not learned from.
-    n_marked : int
-        How many rows marked as normal were learned from, too.
-    """
+    rows: Any
+    _made: dict[int, Any] = field(default_factory=dict, init=False)
 
-    rows: NDArray[np.float64]
-    held_out: Sequence[NDArray[np.intp]]
-    n_marked: int = 0
+    @cached_property
+    def keys(self) -> Any:
+        """Hashes of the rows."""
+        return hash_rows(self.rows)
+
+    def scaled(self, scaler: FeatureScaler) -> Any:
+        """Return the scaled rows, which must not be changed."""
+        if id(scaler) not in self._made:
+            self._made[id(scaler)] = scaler.transform(self.rows)
+        return self._made[id(scaler)]
+
+    def bins(self, edges: NDArray[np.float64]) -> Any:
+        """Return the bins of the rows between edges; see `Forest`."""
+        if id(edges) not in self._made:
+            self._made[id(edges)] = find_bins(self.rows, edges)
+        return self._made[id(edges)]
 
 
-class View(Protocol):
+@dataclass(frozen=True, eq=False)
+class KnownRows(ScoredRows):
+    """The known-normal rows that views have learned from, in the order in which they did."""
+
+    held_out: Sequence[NDArray[np.intp]]  # rows that each part of "members" has not learned from
+    n_marked: int = 0  # rows marked as normal that were learned from, too
+
+
+# From rows on a device to an array with one number per row.
+RowScorer = Callable[[ScoredRows], Any]
+
+
+class View:
     """One way to look at rows."""
+
+    held_out: HeldOutScores
 
     @property
     def n_compared(self) -> int:
         """Number of held-out rows behind each p."""
-        ...
+        return len(self.held_out.ascending)
 
     def scorer(self, backend: Backend) -> RowScorer:
         """Load the view on a device; return a function from rows there to −log p."""
-        ...
+        measure = self._measure(backend)
+        return lambda shared: -self.held_out.log_p_values(measure(shared))
 
     def score_known(self, known: KnownRows) -> NDArray[np.float64]:
         """Compute −log p of known-normal rows as if the view had not learned from them."""
-        ...
+        return -self.held_out.log_p_values_of_own(self._measure_known(known))
+
+    def _measure(self, backend: Backend) -> RowScorer:
+        """Return a function from rows on a device to numbers that are higher for odd rows."""
+        raise NotImplementedError
+
+    def _measure_known(self, known: KnownRows) -> NDArray[np.float64]:
+        """Compute these numbers of known-normal rows as if not learned from."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class MembersPart:
-    """QMS22, learned with one part of T held out.
-
-    Parameters
-    ----------
-    members : MemberFunctions
-    held_out : HeldOutScores
-        log(1 + η) of the held-out rows.
-    """
+    """QMS22, learned with one part of T held out."""
 
     members: MemberFunctions
-    held_out: HeldOutScores
+    held_out: HeldOutScores  # log(1 + η) of the held-out rows
 
 
 @dataclass(frozen=True)
-class MembersView:
-    """QMS22: what is in the batch and not among normal rows.
-
-    Parameters
-    ----------
-    scaler : FeatureScaler
-    parts : tuple of MembersPart
-    """
+class MembersView(View):
+    """QMS22: what is in the batch and not among normal rows."""
 
     scaler: FeatureScaler
     parts: tuple[MembersPart, ...]
@@ -107,8 +121,8 @@ class MembersView:
         """Load the view on a device; return a function from rows there to −log p."""
         loaded = [(backend.load(part.members), part.held_out) for part in self.parts]
 
-        def score(rows: Any) -> Any:
-            scaled = self.scaler.transform(rows)
+        def score(shared: ScoredRows) -> Any:
+            scaled = shared.scaled(self.scaler)
             return -log_mean(
                 [
                     held_out.log_p_values(np.log1p(members.outlier_scores(scaled)))
@@ -120,7 +134,7 @@ class MembersView:
 
     def score_known(self, known: KnownRows) -> NDArray[np.float64]:
         """Compute −log p of known-normal rows as if the view had not learned from them."""
-        scores, scaled = np.empty(len(known.rows)), self.scaler.transform(known.rows)
+        scores, scaled = np.empty(len(known.rows)), known.scaled(self.scaler)
         backend = choose_backend("cpu")
         for part, out in zip(self.parts, known.held_out, strict=True):
             values = backend.load(part.members).outlier_scores(scaled[out])
@@ -129,184 +143,83 @@ class MembersView:
 
 
 @dataclass(frozen=True)
-class DistancePart:
-    """Rows of T to compute distances to.
+class DistanceView(View):
+    """The distance to the nearest known-normal rows."""
 
-    Parameters
-    ----------
-    references : ndarray of shape (n_references, p)
-        Scaled.
-    held_out : HeldOutScores
-        `mean_log_distances` of rows of T, each without itself.
-    """
+    scaler: FeatureScaler
+    references: NDArray[Any]  # rows of T, scaled
+    held_out: HeldOutScores  # `mean_log_distances` of rows of T, each without itself
 
-    references: NDArray[Any]
-    held_out: HeldOutScores
+    def _measure(self, backend: Backend) -> RowScorer:
+        # In one thread: chunks of rows on the host are scored in threads already.
+        return lambda shared: mean_log_distances(shared.scaled(self.scaler), self.references)
+
+    def _measure_known(self, known: KnownRows) -> NDArray[np.float64]:
+        scaled = known.scaled(self.scaler).astype(self.references.dtype)
+        itself = _find(scaled, self.references)
+        return mean_log_distances(scaled, self.references, skip=itself)
 
 
 @dataclass(frozen=True)
-class DistanceView:
-    """The distance to the nearest known-normal rows.
-
-    Parameters
-    ----------
-    scaler : FeatureScaler
-    parts : tuple of DistancePart
-        One; models of earlier versions have several.
-    """
+class CovarianceView(View):
+    """The distance from the mean of normal rows in units of their covariance (Mahalanobis)."""
 
     scaler: FeatureScaler
-    parts: tuple[DistancePart, ...]
+    members: MemberFunctions  # one, ‖A x − b‖²: the squared distance
+    held_out: HeldOutScores  # logarithms of those of rows of T, each as if not learned from
 
-    @property
-    def n_compared(self) -> int:
-        """Number of held-out rows behind each p."""
-        return sum(len(part.held_out.ascending) for part in self.parts)
-
-    def scorer(self, backend: Backend) -> RowScorer:
-        """Load the view on a device; return a function from rows there to −log p."""
-
-        def score(rows: Any) -> Any:
-            scaled = self.scaler.transform(rows)
-            # In one thread: chunks of rows on the host are scored in threads already.
-            return -log_mean(
-                [
-                    part.held_out.log_p_values(mean_log_distances(scaled, part.references))
-                    for part in self.parts
-                ]
-            )
-
-        return score
-
-    def score_known(self, known: KnownRows) -> NDArray[np.float64]:
-        """Compute −log p of known-normal rows as if the view had not learned from them."""
-        (near,) = self.parts
-        scaled = self.scaler.transform(known.rows).astype(near.references.dtype)
-        itself = _find(scaled, near.references)
-        distances = mean_log_distances(scaled, near.references, skip=itself)
-        return -near.held_out.log_p_values_of_own(distances)
-
-
-@dataclass(frozen=True)
-class CovarianceView:
-    """The distance from the mean of normal rows in units of their covariance (Mahalanobis).
-
-    Parameters
-    ----------
-    scaler : FeatureScaler
-    members : MemberFunctions
-        One member function ‖A x − b‖², the squared distance.
-    held_out : HeldOutScores
-        Logarithms of the squared distances of rows of T, each as if not learned from.
-    """
-
-    scaler: FeatureScaler
-    members: MemberFunctions
-    held_out: HeldOutScores
-
-    @property
-    def n_compared(self) -> int:
-        """Number of held-out rows behind each p."""
-        return len(self.held_out.ascending)
-
-    def scorer(self, backend: Backend) -> RowScorer:
-        """Load the view on a device; return a function from rows there to −log p."""
+    def _measure(self, backend: Backend) -> RowScorer:
         members = backend.load(self.members)
+        return lambda shared: np.log(members.values(shared.scaled(self.scaler))[:, 0])
 
-        def score(rows: Any) -> Any:
-            squares = members.values(self.scaler.transform(rows))[:, 0]
-            return -self.held_out.log_p_values(np.log(squares))
-
-        return score
-
-    def score_known(self, known: KnownRows) -> NDArray[np.float64]:
-        """Compute −log p of known-normal rows as if the view had not learned from them."""
-        members = choose_backend("cpu").load(self.members)
-        squares = members.values(self.scaler.transform(known.rows))[:, 0]
-        alone = leave_one_out(squares, len(known.rows) + known.n_marked)
-        return -self.held_out.log_p_values_of_own(np.log(alone))
+    def _measure_known(self, known: KnownRows) -> NDArray[np.float64]:
+        squares = self.members.values(known.scaled(self.scaler))[:, 0]
+        return np.log(leave_one_out(squares, len(known.rows) + known.n_marked))
 
 
 @dataclass(frozen=True)
-class ForestView:
-    """A forest that tells the batch from T, by trees that have not learned from the row.
-
-    Parameters
-    ----------
-    forest : Forest
-    learned : LearnedRows
-        Out-of-bag scores of the rows that the forest has learned from.
-    held_out : HeldOutScores
-        Out-of-bag scores of T.
-    """
+class ForestView(View):
+    """A forest that tells the batch from T, by trees that have not learned from the row."""
 
     forest: Forest
-    learned: LearnedRows
-    held_out: HeldOutScores
+    learned: LearnedRows  # out-of-bag scores of the rows that the forest has learned from
+    held_out: HeldOutScores  # those of T
 
-    @property
-    def n_compared(self) -> int:
-        """Number of held-out rows behind each p."""
-        return len(self.held_out.ascending)
-
-    def scorer(self, backend: Backend) -> RowScorer:
-        """Load the view on a device; return a function from rows there to −log p."""
+    def _measure(self, backend: Backend) -> RowScorer:
         # This share of all trees has not learned from a row. As many score a new row: with more
         # of them its score would vary less than theirs.
         forest = self.forest.first(math.ceil(self.forest.n_trees / math.e))
 
-        def score(rows: Any) -> Any:
-            scores = self.learned.replace(forest.score(rows), rows)
-            return -self.held_out.log_p_values(scores)
+        def measure(shared: ScoredRows) -> Any:
+            scores = forest.score_bins(shared.bins(forest.edges))
+            return self.learned.replace(scores, shared.keys)
 
-        return score
+        return measure
 
-    def score_known(self, known: KnownRows) -> NDArray[np.float64]:
-        """Compute −log p of known-normal rows as if the view had not learned from them."""
-        out_of_bag = self.learned.replace(np.zeros(len(known.rows)), known.rows)
-        return -self.held_out.log_p_values_of_own(out_of_bag)
+    def _measure_known(self, known: KnownRows) -> NDArray[np.float64]:
+        out_of_bag: NDArray[np.float64]
+        out_of_bag = self.learned.replace(np.zeros(len(known.rows)), known.keys)
+        return out_of_bag
 
 
 @dataclass(frozen=True)
-class SimilarityView:
-    """How much nearer a row is to marked outliers than to normal rows.
-
-    Parameters
-    ----------
-    scaler : FeatureScaler
-    normal : ndarray of shape (n_references, p)
-        Rows of T and rows marked as normal, scaled.
-    outliers : ndarray of shape (n_outliers, p)
-        Marked outliers, scaled.
-    held_out : HeldOutScores
-        `similarity` of rows of T, each without itself among the normal rows.
-    """
+class SimilarityView(View):
+    """How much nearer a row is to marked outliers than to normal rows."""
 
     scaler: FeatureScaler
-    normal: NDArray[Any]
-    outliers: NDArray[Any]
-    held_out: HeldOutScores
+    normal: NDArray[Any]  # rows of T and rows marked as normal, scaled
+    outliers: NDArray[Any]  # marked outliers, scaled
+    held_out: HeldOutScores  # `similarity` of rows of T, each without itself
 
-    @property
-    def n_compared(self) -> int:
-        """Number of held-out rows behind each p."""
-        return len(self.held_out.ascending)
+    def _measure(self, backend: Backend) -> RowScorer:
+        return lambda shared: similarity(shared.scaled(self.scaler), self.normal, self.outliers)
 
-    def scorer(self, backend: Backend) -> RowScorer:
-        """Load the view on a device; return a function from rows there to −log p."""
-
-        def score(rows: Any) -> Any:
-            scaled = self.scaler.transform(rows)
-            return -self.held_out.log_p_values(similarity(scaled, self.normal, self.outliers))
-
-        return score
-
-    def score_known(self, known: KnownRows) -> NDArray[np.float64]:
-        """Compute −log p of known-normal rows as if the view had not learned from them."""
-        scaled = self.scaler.transform(known.rows).astype(self.normal.dtype)
+    def _measure_known(self, known: KnownRows) -> NDArray[np.float64]:
+        scaled = known.scaled(self.scaler).astype(self.normal.dtype)
         itself = _find(scaled, self.normal)
+        compared: NDArray[np.float64]
         compared = similarity(scaled, self.normal, self.outliers, skip_normal=itself)
-        return -self.held_out.log_p_values_of_own(compared)
+        return compared
 
 
 def similarity(
@@ -332,14 +245,7 @@ def leave_one_out(squares: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
     With mean and covariance of n rows and h the squared distance of a row, that of the others is
     h · n / (n − 1) / (1 − h / (n − 1)), by the formula of Sherman and Morrison; the constant part
-    of the covariance (shrinkage) is taken as the same.
-
-    Parameters
-    ----------
-    squares : ndarray
-        Squared distances of some of the rows to mean and covariance of all.
-    n : int
-        How many rows mean and covariance were learned from.
+    of the covariance (shrinkage) is taken as the same. `squares` may be of some of the rows.
     """
     rest = np.maximum(1.0 - (1.0 - SHRINKAGE) * squares / max(1, n - 1), LEAST_SQUARE)
     return squares * n / max(1, n - 1) / rest

@@ -14,7 +14,8 @@ from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 # handful of outliers in one view would not count.
 _CHANCE = 5.0
 
-# The share of the batch in which an excess of suspicious rows is looked for.
+# The share of the batch in which an excess of suspicious rows is looked for: a batch is mostly
+# normal.
 _MOST_SUSPICIOUS = 0.1
 
 # Weight of all excess together; trust adds up to between 1 and 3. From 2 to 4 the mean AUC on KEEL
@@ -45,14 +46,8 @@ def excess(scores: NDArray[np.float64], n_compared: int) -> float:
     For each of the most suspicious rows: of n rows, n p would be beyond it if all were normal, and
     k are. The largest difference k − n p, in its standard deviations, is the result (the idea of
     "higher criticism", Donoho and Jin 2004). The deviation counts that p is an estimate, too, and
-    it is at least 1, so that a single row never counts for much.
-
-    Parameters
-    ----------
-    scores : ndarray of shape (n,)
-        −log p of the rows of the batch in one view.
-    n_compared : int
-        Held-out rows behind each p.
+    it is at least 1, so that a single row never counts for much. Scores are −log p in one view, and
+    `n_compared` held-out rows are behind each p.
     """
     n = len(scores)
     beyond = np.arange(1, max(1, int(_MOST_SUSPICIOUS * n)) + 1)

@@ -17,6 +17,7 @@ from qms22.tables.columns.encoder_options import check_array_like, check_paramet
 from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
 from qms22.tables.columns.planning import plan_column
 from qms22.tables.columns.plans import (
+    LazyMatrix,
     check_any_used,
     check_columns,
     check_infinite,
@@ -25,7 +26,6 @@ from qms22.tables.columns.plans import (
     column_infos,
     complete_rows,
     decimal_sign,
-    encode_columns,
     quoted,
     typical_row,
 )
@@ -122,28 +122,21 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         TabularEncoder
             The fitted encoder.
         """
-        self.fit_cells(X)
+        self._fit_cells(X)
         return self
 
-    def fit_cells(self, X: Any) -> dict[str, Cells]:
-        """Learn from the known-normal table, and return it as `typed_cells` does.
-
-        Parameters
-        ----------
-        X : mapping of str to Cells, data frame or array-like of shape (n_normal, n_features)
-            Known-normal rows.
-
-        Returns
-        -------
-        dict from str to Cells
-        """
+    def _fit_cells(self, X: Any) -> dict[str, Cells]:
+        """Learn from the known-normal table, and return it as `_typed_cells` does."""
         check_parameters(self.ignore, self.missing, self.min_frequency)
         columns = self._read(X, reset=True)
         check_kinds(self.kinds, [cells.name for cells in columns])
-        planned = self._plan_columns(columns, None)
+        planned = [self._plan(cells) for cells in columns]
         # Columns that show the decimal sign decide for those that can be read both ways.
         if (sign := decimal_sign([plan for plan, _ in planned], columns)) is not None:
-            planned = self._plan_columns(columns, sign)
+            planned = [
+                self._plan(cells, sign) if cells.is_text else plan
+                for cells, plan in zip(columns, planned, strict=True)
+            ]
         check_any_used([plan for plan, _ in planned], len(columns[0].values))
         if self.missing == "error":
             self._check_cells([typed for plan, typed in planned if plan.outputs])
@@ -152,14 +145,11 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._plans = tuple(asdict(plan) for plan, _ in planned)
         return {typed.name: typed for _, typed in planned}
 
-    def leave_out(self, notes: Mapping[str, str]) -> None:
+    def _leave_out(self, notes: Mapping[str, str]) -> None:
         """Stop using some columns; raise ValueError if no other is used.
 
-        Parameters
-        ----------
-        notes : mapping of str to str
-            The reasons by column, or by part of a date: "sold (days)", "sold (hour)" or "sold
-            (weekday)".
+        `notes` has the reasons by column, or by part of a date: "sold (days)", "sold (hour)" or
+        "sold (weekday)".
         """
         self.ignored_ = (*self.ignored_, *notes)
         self._plans = tuple(asdict(plan.leave_out(notes)) for plan in self._all_plans())
@@ -167,7 +157,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             note = next(iter(notes.values()))
             raise ValueError(f"no column is of use but {quoted(list(notes))}: {note}")
 
-    def pool_unseen(self) -> None:
+    def _pool_unseen(self) -> None:
         """Count unseen levels of a category among the rare ones, if it has such."""
         self._plans = tuple(asdict(plan.pool_unseen()) for plan in self._all_plans())
 
@@ -187,59 +177,34 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             If a column that is used is not there, or has missing values that are not imputed.
         """
-        return self.encode_cells(self.typed_cells(X))
+        return self._lazy_matrix(self._typed_cells(X))[:]
 
-    def transform_part(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return a part of a larger table as rows of the matrix.
+    def _transform_part(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """Return the usable rows of a part of a larger table, and their matrix.
 
-        Parameters
-        ----------
-        X : mapping of str to Cells, or data frame
-            Some of the rows; a column that it lacks has the typical value. If it has an index of
-            integers, as in pandas, messages name rows by it.
-
-        Returns
-        -------
-        positions : ndarray of int
-            The rows that are returned: all, or those without missing values if ``missing="drop"``.
-        matrix : ndarray of shape (n_positions, n_outputs)
-            These rows.
+        These are all rows, or those without missing values if ``missing="drop"``. A column that the
+        part lacks has the typical value. If it has an index of integers, messages name rows by it.
         """
-        cells = self._used_cells(self.typed_cells(X))
+        cells = self._used_cells(self._typed_cells(X))
         if not cells:
-            self.check_columns(())
+            self._check_columns(())
         if self.missing == "drop":
             usable = complete_rows(cells.values())
-            return usable, encode_columns(self._used_plans(), cells, usable)
+            return usable, LazyMatrix(self._used_plans(), cells)[usable]
         self._check_cells(cells.values())
-        matrix = encode_columns(self._used_plans(), cells)
+        matrix = LazyMatrix(self._used_plans(), cells)[:]
         return np.arange(len(matrix)), matrix
 
-    def encode_cells(self, cells: Columns) -> NDArray[np.float64]:
-        """Return the matrix of columns that `typed_cells` has returned; raises as `transform`.
-
-        Parameters
-        ----------
-        cells : mapping of str to Cells
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_outputs)
-        """
+    def _lazy_matrix(self, cells: Columns) -> LazyMatrix:
+        """Return the matrix of columns that `_typed_cells` has returned; raises as `transform`."""
         check_not_empty(list(cells.values()))
-        self.check_columns(cells)
+        self._check_columns(cells)
         used = self._used_cells(cells)
         self._check_cells(used.values())
-        return encode_columns(self._used_plans(), used)
+        return LazyMatrix(self._used_plans(), used)
 
-    def check_columns(self, names: Iterable[str]) -> None:
-        """Raise ValueError if a table lacks columns that are used.
-
-        Parameters
-        ----------
-        names : iterable of str
-            The columns of the table.
-        """
+    def _check_columns(self, names: Iterable[str]) -> None:
+        """Raise ValueError if a table with these columns lacks some that are used."""
         check_columns(self._all_plans(), names)
 
     def usable_rows(self, X: Any) -> NDArray[np.intp]:
@@ -254,31 +219,23 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of int
             Their positions.
         """
-        cells = self.typed_cells(X)
-        self.check_columns(cells)
+        cells = self._typed_cells(X)
+        self._check_columns(cells)
         return complete_rows(self._used_cells(cells).values())
 
-    def typed_cells(self, X: Any) -> dict[str, Cells]:
-        """Return the columns of a table as the encoder understands them.
+    def _typed_cells(self, X: Any) -> dict[str, Cells]:
+        """Return the columns of a table as the encoder understands them, also unknown ones.
 
-        Parameters
-        ----------
-        X : mapping of str to Cells, data frame or array-like of shape (n_samples, n_features)
-            Any columns of a table, also ignored ones and ones that the encoder does not know.
-
-        Returns
-        -------
-        dict from str to Cells
-            A column that is numeric, boolean or date in the normal table has the form "number",
-            "boolean" or "date", also if the table stores texts; cells that do not fit are words. A
-            category has the form "text" or "category". Other columns are as stored.
+        A column that is numeric, boolean or date in the normal table has the form "number",
+        "boolean" or "date", also if the table stores texts; cells that do not fit are words. A
+        category has the form "text" or "category". Other columns are as stored.
         """
         plans = self._all_plans()
         columns = self._read(X, reset=False)
         if not hasattr(self, "feature_names_in_") and len(columns) == len(plans):
             pairs = zip(plans, columns, strict=True)
             return {plan.name: plan.typed(cells) for plan, cells in pairs}
-        known = self.plans_
+        known = self._plans_by_name
         return {
             each.name: known[each.name].typed(each) if each.name in known else each
             for each in columns
@@ -307,7 +264,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.array([name for plan in self._all_plans() for name in plan.outputs], dtype=object)
 
     @property
-    def plans_(self) -> dict[str, ColumnPlan]:
+    def _plans_by_name(self) -> dict[str, ColumnPlan]:
         """What was learned of each column, by name."""
         return {plan.name: plan for plan in self._all_plans()}
 
@@ -350,23 +307,17 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _used_plans(self) -> tuple[ColumnPlan, ...]:
         return tuple(plan for plan in self._all_plans() if plan.outputs)
 
-    def _plan_columns(
-        self, columns: Sequence[Cells], sign: str | None
-    ) -> list[tuple[ColumnPlan, Cells]]:
-        """Plan each column; `sign` is the decimal sign, if known."""
-        n_rows = len(columns[0].values)
-        least = self.min_frequency if self.min_frequency >= 1 else self.min_frequency * n_rows
-        return [
-            plan_column(
-                cells,
-                least,
-                ignore=self.ignore,
-                asked=(self.kinds or {}).get(cells.name),
-                keeps_missing=self.missing == "impute",
-                decimal_hint=sign,
-            )
-            for cells in columns
-        ]
+    def _plan(self, cells: Cells, sign: str | None = None) -> tuple[ColumnPlan, Cells]:
+        """Plan a column, and return it converted; `sign` is the decimal sign, if known."""
+        share = 1 if self.min_frequency >= 1 else len(cells.values)
+        return plan_column(
+            cells,
+            self.min_frequency * share,
+            ignore=self.ignore,
+            asked=(self.kinds or {}).get(cells.name),
+            keeps_missing=self.missing == "impute",
+            decimal_hint=sign,
+        )
 
     def _check_cells(self, columns: Collection[Cells]) -> None:
         """Raise ValueError if columns that are used have cells that are to be refused."""

@@ -58,7 +58,7 @@ def test_other_kinds() -> None:
     assert kinds(day="number")["day"] == "numeric"
     assert kinds(who="category")["who"] == "categorical"
     encoder = TabularEncoder(kinds={"code": "number", "paid": "boolean"}).fit(table())
-    cells = encoder.typed_cells(table())
+    cells = encoder._typed_cells(table())
     assert cells["code"].values.tolist() == [at % 20 for at in range(N)]
     assert cells["paid"].values.tolist() == (table()["paid"] == "yes").tolist()
 

@@ -23,7 +23,7 @@ def fitted(values: Sequence[object], **options: Any) -> TabularEncoder:
 
 
 def values(encoder: TabularEncoder, texts: Sequence[object]) -> list[float]:
-    numbers: list[float] = encoder.typed_cells(pd.DataFrame({"x": list(texts)}))[
+    numbers: list[float] = encoder._typed_cells(pd.DataFrame({"x": list(texts)}))[
         "x"
     ].values.tolist()
     return numbers
@@ -46,7 +46,7 @@ def test_numbers_in_texts(texts: list[object], shown: str) -> None:
     encoder = fitted(texts)
     np.testing.assert_allclose(values(encoder, texts), AMOUNTS)
     np.testing.assert_allclose(encoder.transform(pd.DataFrame({"x": texts}))[:, 0], AMOUNTS)
-    assert encoder.plans_["x"].show(1234.5) == shown
+    assert encoder._plans_by_name["x"].show(1234.5) == shown
     assert values(encoder, [shown, "unknown"])[:1] == [1234.5]
     assert values(encoder, [1234.5, 7.5]) == [1234.5, 7.5]
 
@@ -66,14 +66,14 @@ def test_dates_in_texts(style: str, shown: str) -> None:
     found = encoder.transform(pd.DataFrame({"x": MOMENTS.strftime(style)}))
     np.testing.assert_allclose(found, expected, atol=1e-9)
     moment = pd.Timestamp("2024-03-01 02:10").value / 1000
-    assert encoder.plans_["x"].show(moment) == shown
-    assert stored.plans_["x"].show(moment) == "2024-03-01 02:10"
+    assert encoder._plans_by_name["x"].show(moment) == shown
+    assert stored._plans_by_name["x"].show(moment) == "2024-03-01 02:10"
 
 
 def test_what_other_kinds_show() -> None:
-    flags = fitted([True, False] * (N // 2)).plans_["x"]
+    flags = fitted([True, False] * (N // 2))._plans_by_name["x"]
     assert [flags.show(value) for value in (0.0, 1.0)] == ["false", "true"]
-    colors = fitted(["red", "blue", None] * (N // 3)).plans_["x"]
+    colors = fitted(["red", "blue", None] * (N // 3))._plans_by_name["x"]
     assert [colors.show(at) for at in range(4)] == ["blue", "red", "(missing)", "(unseen)"]
 
 

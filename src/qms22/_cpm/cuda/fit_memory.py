@@ -79,20 +79,11 @@ class FitMemory:
     """The arrays of one fit, of CuPy or NumPy.
 
     As in the native solver, member values start near 1.
-
-    Parameters
-    ----------
-    arrays : dict
-        By the names of ``struct Fit``; None for a missing one.
-    record : ndarray of shape ()
-        The ``struct Fit`` that the kernel reads.
-    unit : float
-        A power of two near init_b; coefficients are divided by it.
     """
 
-    arrays: dict[str, Any]
-    record: NDArray[np.void]
-    unit: float
+    arrays: dict[str, Any]  # by the names of ``struct Fit``; None for a missing one
+    record: NDArray[np.void]  # the ``struct Fit`` that the kernel reads
+    unit: float  # a power of two near init_b; coefficients are divided by it
 
     @classmethod
     def allocate(
@@ -157,18 +148,9 @@ class FitMemory:
 def allocate_fits(
     fits: Sequence[Fit], options: SolverOptions, n_blocks: int, most_sweeps: int, xp: Any
 ) -> list[FitMemory]:
-    """Lay fits out for the kernel; those of the same rows share their columns.
+    """Lay fits out for the kernel in CuPy or NumPy; those of the same rows share their columns.
 
-    Parameters
-    ----------
-    fits : sequence of Fit
-    options : SolverOptions
-    n_blocks : int
-        Blocks that work on a fit.
-    most_sweeps : int
-        Sweeps per launch, at most.
-    xp : module
-        CuPy or NumPy.
+    `n_blocks` blocks work on a fit, and a launch makes `most_sweeps` sweeps at most.
     """
     rows = {id(fit.task.X): fit.task.X for fit in fits}
     columns = {key: columns_of(X, options.dtype, xp) for key, X in rows.items()}

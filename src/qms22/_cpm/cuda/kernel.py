@@ -37,27 +37,13 @@ _OTHER_SHARED_BYTES = 4 * 1024
 
 @dataclass(frozen=True)
 class Shape:
-    """A team of blocks for one fit.
+    """A team of blocks for one fit."""
 
-    Parameters
-    ----------
-    team : str
-        A class of teams.hpp: ``Alone``, ``Cluster<8>`` or ``Grid``.
-    n_blocks : int
-        Blocks of the team.
-    n_threads : int
-        Threads of a block.
-    rows_per_load : int
-        Rows that a thread loads at once.
-    shared_bytes : int
-        Shared memory of a block for the state of its rows; 0 if that is in device memory.
-    """
-
-    team: str
-    n_blocks: int
-    n_threads: int
-    rows_per_load: int
-    shared_bytes: int
+    team: str  # a class of teams.hpp: ``Alone``, ``Cluster<8>`` or ``Grid``
+    n_blocks: int  # of the team
+    n_threads: int  # of a block
+    rows_per_load: int  # that a thread loads at once
+    shared_bytes: int  # of a block for the state of its rows; 0 if that is in device memory
 
     @property
     def needs_permission(self) -> bool:

@@ -11,6 +11,7 @@ from qms22._cpm.members import MemberFunctions
 from qms22._runtime.devices import need_cupy
 from qms22._runtime.kernels import compile_kernel, source_text
 
+# Threads of a block, a multiple of 32: enough of them to hide the latency of memory.
 _THREADS = 256
 
 # struct Scored of scores.cu, field by field.
@@ -27,12 +28,7 @@ _SCORED = np.dtype(
 
 
 class CudaMembers:
-    """Member functions with their coefficients on the current GPU, for CuPy rows.
-
-    Parameters
-    ----------
-    members : MemberFunctions
-    """
+    """Member functions with their coefficients on the current GPU, for CuPy rows."""
 
     def __init__(self, members: MemberFunctions) -> None:
         self._cupy = need_cupy()
@@ -71,14 +67,7 @@ class CudaMembers:
 def scale_rows(X: Any, columns: tuple[NDArray[np.float64], ...], limit: float, scaled: Any) -> None:
     """Compute what ``FeatureScaler.transform`` does, to the same bits, of CuPy rows.
 
-    Parameters
-    ----------
-    X : CuPy array of shape (n, p)
-    columns : tuple of ndarray of shape (p,)
-        Peak, center and factor.
-    limit : float
-    scaled : CuPy array of shape (n, p)
-        In C order; it may be X.
+    `columns` are peak, center and factor; `scaled`, in C order, may be X.
     """
     cupy = need_cupy()
     strides = (np.int64(n // X.itemsize) for n in X.strides)

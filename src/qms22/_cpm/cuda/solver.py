@@ -21,16 +21,10 @@ SweepResult = tuple[float, int]
 
 
 class CudaFits:
-    """Fits side by side: a launch makes sweeps of all of them.
+    """Fits side by side: a launch makes sweeps of all of them, at most `most_sweeps`.
 
-    Parameters
-    ----------
-    fits : sequence of Fit
-        Those that share their rows, of NumPy or CuPy, share a copy of them on the GPU. More than
-        one should be small: each gets a part of the GPU.
-    options : SolverOptions
-    most_sweeps : int
-        Sweeps per launch, at most.
+    Fits that share their rows, of NumPy or CuPy, share a copy of them on the GPU. More than one
+    should be small: each gets a part of the GPU.
     """
 
     def __init__(self, fits: Sequence[Fit], options: SolverOptions, most_sweeps: int = 1) -> None:

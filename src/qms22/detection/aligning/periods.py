@@ -64,7 +64,7 @@ def find_periods(
     dates: dict[str, str] = {}
     others: dict[str, str] = {}
     for name in encoder.groups_:
-        plan = encoder.plans_[name]
+        plan = encoder._plans_by_name[name]
         if _is_later(plan, normal[name], rows[name]):
             dates.update(_dates_to_leave_out(plan, normal[name], rows[name]))
         elif note := _note_of_unlike(plan, normal[name], rows[name]):
@@ -73,8 +73,12 @@ def find_periods(
         # Other dates of a later batch are later, too: they are compared by what does not age.
         for name in encoder.groups_:
             days = part_name(name, "days")
-            if name not in dates and days not in dates and days in encoder.plans_[name].outputs:
-                dates |= _days_to_leave_out(encoder.plans_[name])
+            if (
+                name not in dates
+                and days not in dates
+                and days in encoder._plans_by_name[name].outputs
+            ):
+                dates |= _days_to_leave_out(encoder._plans_by_name[name])
     others |= _calendar_columns(encoder, normal, rows, is_later=bool(dates))
     is_any_left = bool(encoder.groups_.keys() - dates.keys() - others.keys())
     return {**dates, **others} if is_any_left else dates
@@ -90,7 +94,7 @@ def _calendar_columns(
     """Return the columns that tell the month or week, if they or dates tell that it is another."""
     names = [
         name
-        for name, plan in encoder.plans_.items()
+        for name, plan in encoder._plans_by_name.items()
         if plan.outputs and name not in (encoder.kinds or {}) and says_which_time(normal[name])
     ]
     is_later |= any(

@@ -68,7 +68,7 @@ def match_writing(
 
 def match_model(table: Table, encoder: TabularEncoder) -> tuple[Table, list[str]]:
     """Write numbers and dates of a table as a model knows them, if they differ."""
-    plans = {name: encoder.plans_[name] for name in encoder.groups_ if name in table.names}
+    plans = {name: encoder._plans_by_name[name] for name in encoder.groups_ if name in table.names}
     cells = _sample(table, list(plans))
     table = table.with_texts(
         [name for name, plan in plans.items() if plan.has_texts and not cells[name].is_text]

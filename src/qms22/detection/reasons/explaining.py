@@ -39,7 +39,7 @@ _RARE = 0.01
 
 def shower(encoder: TabularEncoder) -> Shower:
     """Return the function that writes numbers of columns as the table does."""
-    plans = encoder.plans_
+    plans = encoder._plans_by_name
 
     def show(name: str, value: float) -> str:
         return plans[name].show(value)
@@ -68,7 +68,7 @@ def explain_rows(scorer: TableScorer, rows: Columns, normal: Columns) -> list[li
     if unclear.any():
         places = np.flatnonzero(unclear)
         some = take_rows(rows, places)
-        _, matrix = scorer.encoder.transform_part(some)
+        _, matrix = scorer.encoder._transform_part(some)
         together = combination_reasons(scorer.detector, scorer.encoder, matrix, some, normal, show)
         for place, reason in zip(places.tolist(), together, strict=True):
             if reason is not None:
@@ -90,7 +90,7 @@ def explain_batch(
         columns: Columns = take_rows(read, places)
     else:
         stored = tables.batch.columns(rows=rows)
-        columns = checks.read(encoded.encoder.typed_cells(stored), is_part=True)
+        columns = checks.read(encoded.encoder._typed_cells(stored), is_part=True)
     reasons = explain_rows(scorer, columns, checks.read(encoded.normal_cells))
     return dict(zip(rows.tolist(), reasons, strict=True))
 

@@ -14,9 +14,10 @@ from qms22._runtime.arrays import address, array_module
 from qms22._runtime.devices import need_cupy
 from qms22._runtime.kernels import compile_kernel, source_text
 
+# Threads of a block, a multiple of 32: few, as each holds many neighbors in registers.
 _THREADS = 128
 
-# Shared memory for references : more would leave room for fewer blocks.
+# Shared memory for references: more would leave room for fewer blocks.
 _TILE_BYTES = 32 * 1024
 
 # kGroup of views.hpp.
@@ -26,22 +27,10 @@ _GROUP = 8
 def nearest_products(rows: Any, references: Any, *, skip: Any = None, floor: float) -> Any:
     """Compute what ``_core.nearest_products`` does, to the same bits, of CuPy rows.
 
-    Parameters
-    ----------
-        rows : CuPy array of shape (n, p)
-    In float64 or float32.references : array of shape(n_references, p)
-            Of NumPy or CuPy, in the precision of the rows.
-        skip : array of shape (n,) or None
-            For every row a reference that does not count, or -1.
-        floor : float
-            Added to distances.
-
-    Returns
-    -------
-        CuPy array of shape (n,)
+    References are NumPy's or CuPy's, in the precision of the rows, float64 or float32.
     """
     cupy = need_cupy()
-    # Threads read neighboring rows at the same time : column by column they are side by side.
+    # Threads read neighboring rows at the same time: column by column they are side by side.
     rows = cupy.asfortranarray(rows)
     packed = cupy.asarray(pack_references(references))
     skip = None if skip is None else cupy.asarray(skip, dtype=np.int64)

@@ -260,16 +260,7 @@ def check_names(names: Iterable[str], where: str) -> None:
 
 
 def frame_cells(table: Any) -> list[Cells] | None:
-    """Return the columns of a data frame.
-
-    Parameters
-    ----------
-    table : pandas, polars or other data frame that narwhals supports
-
-    Returns
-    -------
-    list of Cells, or None if it is not a data frame
-    """
+    """Return the columns of a data frame."""
     frame = as_narwhals(table)
     if frame is None:
         return None
@@ -479,10 +470,13 @@ def _from_arrow_texts(name: str, column: pa.ChunkedArray) -> Cells:
 
     # Chunks together may have more than 2 GiB of texts.
     encoded = pc.dictionary_encode(column.cast(pa.large_string()).combine_chunks())
-    codes = pc.fill_null(encoded.indices, -1).to_numpy()
-    texts = encoded.dictionary.to_numpy(zero_copy_only=False).tolist()
-    levels = [text if text and not text.isspace() else None for text in texts]
-    return _from_codes(name, "text", codes, levels)
+    codes, texts = pc.fill_null(encoded.indices, -1).to_numpy(), encoded.dictionary
+    is_blank = pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
+    short = texts.filter(pc.less_equal(pc.utf8_length(texts), _LONGEST_TRUTH))
+    if pc.any(is_blank).as_py() or _one_spelling(short.to_pylist()):
+        levels = pc.if_else(is_blank, None, texts).to_pylist()
+        return _from_codes(name, "text", codes, levels)
+    return Cells(name, "text", codes, Levels(texts.to_pylist()))
 
 
 def missing_cells(n_rows: int) -> Cells:

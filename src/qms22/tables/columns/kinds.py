@@ -56,6 +56,7 @@ _CODE_WORDS = _ID_WORDS | frozenset(_CODE_NAMES.split())
 _CODE_ENDS = ("nummer", "nr", "code")
 # Codes have at least four digits: fewer may be counts, such as a visit_no.
 _LEAST_CODE = 1000
+# So few of the numbers may be smaller: a round number.
 _RARELY = 0.05
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 

@@ -12,12 +12,8 @@ from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
 from qms22.tables.texts.words import list_some
 
 
-def encode_columns(
-    plans: Sequence[ColumnPlan],
-    cells: Mapping[str, Cells],
-    rows: NDArray[np.intp] | None = None,
-) -> NDArray[np.float64]:
-    """Return the matrix of the columns of a table.
+class LazyMatrix:
+    """The matrix of a table; rows are encoded when they are read, as ``matrix[rows]``.
 
     Parameters
     ----------
@@ -26,18 +22,30 @@ def encode_columns(
     cells : mapping of str to Cells
         Results of `ColumnPlan.typed`. A column that is not there has the typical value: it is the
         same in all rows, so that it cannot make one of them more suspicious than another.
-    rows : ndarray of int, optional
-        Rows to encode; all by default.
     """
-    n_rows = count_rows(cells) if rows is None else len(rows)
-    matrix = np.empty((n_rows, sum(len(plan.outputs) for plan in plans)))
-    for plan, out in _blocks(plans, matrix):
-        if plan.name in cells:
-            column = cells[plan.name]
-            plan.encode(column if rows is None else column.take(rows), out)
-        else:
-            plan.encode_typical(out)
-    return matrix
+
+    def __init__(self, plans: Sequence[ColumnPlan], cells: Mapping[str, Cells]) -> None:
+        self._plans = plans
+        self._cells = cells
+        self.shape = count_rows(cells), sum(len(plan.outputs) for plan in plans)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | NDArray[np.intp]) -> NDArray[np.float64]:
+        n_rows = len(range(len(self))[rows]) if isinstance(rows, slice) else len(rows)
+        matrix = np.empty((n_rows, self.shape[1]))
+        for plan, out in _blocks(self._plans, matrix):
+            if plan.name in self._cells:
+                plan.encode(self._cells[plan.name].take(rows), out)
+            else:
+                plan.encode_typical(out)
+        return matrix
+
+    def numbers(self, name: str) -> NDArray[np.float64]:
+        """Return a column of numbers of the matrix."""
+        plan = next(plan for plan in self._plans if plan.name == name)
+        return LazyMatrix([plan], self._cells)[:][:, 0]
 
 
 def typical_row(plans: Sequence[ColumnPlan]) -> NDArray[np.float64]:

@@ -12,20 +12,15 @@ from qms22.tables.databases.database_place import DatabasePlace
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# Rows that a driver without Arrow returns at once as Python objects.
+# Rows that a driver without Arrow returns at once as Python objects: a few megabytes.
 FETCHED = 1 << 14
 
 
 class Database(ABC):
     """An open database.
 
-    Queries run in a connection or transaction that cannot write, where the database has one.
-
-    Parameters
-    ----------
-    place : DatabasePlace
-    new : bool
-        Whether to write a new table.
+    Queries run in a connection or transaction that cannot write, where the database has one, unless
+    a `new` table is to be written.
     """
 
     def __init__(self, place: DatabasePlace, *, new: bool = False) -> None:

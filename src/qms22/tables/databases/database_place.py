@@ -34,27 +34,17 @@ _HARMLESS = re.compile(
     "port|region|schema|service|sslmode|timeout|unix_socket|warehouse)",
     re.IGNORECASE,
 )
-# The most characters of a query in a name.
+# The most characters of a query in a name, so that a message stays on a line or two.
 _SHOWN = 60
 
 
 @dataclass(frozen=True, repr=False)
 class DatabasePlace:
-    """A table or query in a database.
+    """A table or query in a database."""
 
-    Parameters
-    ----------
-    scheme : str
-        "sqlite", "duckdb", "postgresql", or the scheme of another URL of SQLAlchemy.
-    url : str
-        The URL of a server as it was given, or the path of a database file.
-    what : str
-        The table or the query; empty if none was named.
-    """
-
-    scheme: str
-    url: str
-    what: str = ""
+    scheme: str  # "sqlite", "duckdb", "postgresql", or that of another URL of SQLAlchemy
+    url: str  # of a server as it was given, or the path of a database file
+    what: str = ""  # the table or the query; empty if none was named
 
     @property
     def path(self) -> Path | None:
@@ -119,17 +109,9 @@ def _is_harmless(parameter: re.Match[str]) -> bool:
 def find_database(table: Any, *, new: bool = False) -> DatabasePlace | None:
     """Return the place in a database that is given, or None if something else is.
 
-    Parameters
-    ----------
-    table : str, path-like, DatabasePlace or any other
-        Text is a URL or the path of a database file, then ``#`` and a table or a query.
-    new : bool
-        Whether a table is to be written, so that the file need not exist.
-
-    Raises
-    ------
-    ValueError
-        If there is no such file, if the statement is not a query, or of an address of a file.
+    Text is a URL or the path of a database file, then ``#`` and a table or a query. If there is no
+    such file, and no `new` table to write, if the statement is not a query, or of an address of a
+    file, raise ValueError.
     """
     if isinstance(table, DatabasePlace):
         return table

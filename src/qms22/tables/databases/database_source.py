@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-# Tables that a message names.
+# Tables that a message names: about a line.
 _MOST_NAMED = 8
 
 
@@ -65,19 +65,9 @@ def _without_case(tables: dict[str, str]) -> dict[str, str]:
 
 
 def write_database(place: DatabasePlace, parts: Iterable[pd.DataFrame]) -> None:
-    """Write the parts of a table into a new table of a database, in one transaction.
+    """Write the parts of a table, at least one, into a new table of a database.
 
-    Parameters
-    ----------
-    place : DatabasePlace
-        `what` is the name of the table.
-    parts : iterable of DataFrame
-        At least one, all with the same columns.
-
-    Raises
-    ------
-    ValueError
-        As in `check_new_table`, or if the table cannot be written.
+    All is written in one transaction; if that fails, or as in `check_new_table`, raise ValueError.
     """
     check_new_table(place)
     with opened(place, new=True) as database:

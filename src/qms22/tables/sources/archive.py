@@ -27,13 +27,7 @@ _BOOK_FILES = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
 
 
 class ArchivedFile(TableFile):
-    """A file in a zip archive, which is decompressed whenever it is read.
-
-    Parameters
-    ----------
-    archive : TableFile
-    member : zipfile.ZipInfo
-    """
+    """A file in a zip archive, which is decompressed whenever it is read."""
 
     def __init__(self, archive: TableFile, member: zipfile.ZipInfo) -> None:
         super().__init__(Path(f"{archive.path}#{member.filename}"))

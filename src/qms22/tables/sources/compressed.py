@@ -25,6 +25,7 @@ _RATIO = 4
 # Work on a table takes up to eight times the size of its values; of larger files, rows are kept in
 # temporary ones.
 SHARE_OF_MEMORY = 1 / 8
+# Bytes to read at once, between two updates of the line that shows progress.
 _BLOCK = 1 << 18
 
 Buffer: TypeAlias = "bytes | mmap.mmap"

@@ -29,6 +29,7 @@ _DECLARED = re.compile(r'[\r\n]*"?sep=([^\r\n"])"?[\r\n]+', re.IGNORECASE)
 _LEAST_WITH_ONE_MORE = 0.9
 # Makes every line one cell.
 _NO_SEPARATOR = "\x1f"
+# Rows that show which columns have values: a round number, enough for those with many gaps.
 _ROWS_TYPED = 200
 # Rows that are read to find the layout, at least; of most files many more fit into the sample.
 _LEAST_ROWS = 50

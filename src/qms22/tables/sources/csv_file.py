@@ -32,6 +32,7 @@ BLOCK = 1 << 23
 _LARGE_BLOCK = 8 * BLOCK
 # Characters in which the header must end.
 _HEAD = BLOCK
+# Rows to rewrite at once, so that few are in memory twice.
 _ROWS_REWRITTEN = 4096
 # What pyarrow says about a row of another width.
 _RAGGED = re.compile(r"Expected \d+ columns, got \d+")
@@ -55,12 +56,7 @@ class _RaggedError(ValueError):
 
 
 class _Text:
-    """A file, and what is known of its layout.
-
-    Parameters
-    ----------
-    file : TableFile
-    """
+    """A file, and what is known of its layout."""
 
     def __init__(self, file: TableFile) -> None:
         self.name = str(file.path)
@@ -200,12 +196,7 @@ class _Text:
 
 
 class _Scan:
-    """Reads all batches of a file, and learns what their cells have in common.
-
-    Parameters
-    ----------
-    separator : str
-    """
+    """Reads all batches of a file, and learns what their cells have in common."""
 
     def __init__(self, separator: str) -> None:
         self._separator = separator

@@ -16,6 +16,7 @@ _SUMMARY = re.compile(
     r"|insgesamt|mittelwert|totale?s?|somme|suma|moyenne|итого)\b[^,;]{0,20}",
     re.IGNORECASE,
 )
+# Lines below a table in which remarks are looked for; a longer text is part of it.
 _MOST_FOOTER_LINES = 20
 # With a larger share of irregular rows than this the file is ambiguous, and is refused.
 _MOST_SHORT, _MOST_LONG = 0.5, 0.2

@@ -15,6 +15,8 @@ _VALUE = re.compile(r"(?:[A-Z]{3} ?|R\$ ?)?\W*\d[\d.,:/'\sT+-]*\W*[A-Za-z%°/²�
 _LONGEST_VALUE = 64
 # What some programs draw below the names.
 _RULE = re.compile(r"[\s|:+]*[-=_]{2}[-=_\s|:+]*")
+# Lines above the names at most, rows below that they are compared with, and the share of cells
+# that must be names; round numbers.
 _MOST_TITLES = 30
 _ROWS_COMPARED = 50
 _LEAST_NAMED = 2 / 3

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # The value of a key whose name Hive writes for a missing one.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-# Tables that a title names.
+# Tables that a title names: more would not fit on a line.
 _MOST_NAMED = 3
 
 

@@ -53,10 +53,6 @@ class _Spool:
 
     A driver that returns Python values, such as that of SQLite, has no types for a column: those of
     a batch are the types of its values.
-
-    Parameters
-    ----------
-    folder : Path
     """
 
     def __init__(self, folder: Path) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from qms22.tables.texts.number_text import MOST_DIGITS
 from qms22.tables.texts.words import BOOLEANS, NUMBER, list_some
 
@@ -27,8 +29,9 @@ _LEADING_ZERO = r"^\s*[+-]?0\d"
 # More digits in a row are a code, which a float would round.
 _MANY_DIGITS = rf"^\s*[+-]?\d{{{MOST_DIGITS + 1},}}\s*$"
 _BOOLEAN = rf"^\s*(?i:{'|'.join(BOOLEANS)})\s*$"
-
-
+# Bytes with which a cell with a needless zero may begin: others are not searched for one.
+_MAY_PAD = np.isin(np.arange(256), list(b"0-+ \t\n\r\f\v"))
+# The first cells tell most columns of texts; whole numbers below the limit fit into 64 bits.
 _FIRST_CELLS = 100
 _TOO_LARGE = 10**18
 
@@ -192,20 +195,21 @@ def _long(column: pa.Array) -> pa.Array:
 
 def _with_zeros(column: pa.Array) -> pa.Array:
     """Return the cells that may begin with a needless zero."""
-    from pyarrow import compute
+    import pyarrow as pa
 
-    starts = [compute.starts_with(column, start) for start in ("0", "-0", "+", " ", "\t")]
-    is_padded = starts[0]
-    for start in starts[1:]:
-        is_padded = compute.or_(is_padded, start)
-    return column.filter(is_padded)
+    _, offsets, data = column.buffers()
+    letters = np.frombuffer(data or b"", np.uint8)
+    if not len(letters):
+        return column
+    starts = np.frombuffer(offsets, np.int32)[column.offset : column.offset + len(column)]
+    first = letters[np.minimum(starts, len(letters) - 1)]
+    return column.filter(pa.array(_MAY_PAD[first]))
 
 
 def _all(column: pa.Array, pattern: str) -> bool:
     """Return whether all cells that are not missing match."""
     from pyarrow import compute
 
-    # The first cells tell most columns of texts.
     parts = (column.slice(0, _FIRST_CELLS), column.slice(_FIRST_CELLS))
     matches = (compute.all(compute.match_substring_regex(part, pattern)) for part in parts)
     return all(found.as_py() is not False for found in matches)

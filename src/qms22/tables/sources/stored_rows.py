@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-# Rows of a batch or chunk.
+# Rows of a batch or chunk: megabytes, so that many fit into memory.
 BATCH = 1 << 16
 # pandas writes row labels without a name into such a column.
 _ROW_LABELS = re.compile(r"__index_level_\d+__")
 # A column of a Parquet file is read in pieces of this many bytes, for row groups of any size.
 _BUFFER = 1 << 17
-# The most values of a batch of a Parquet file.
+# The most values of a batch of a Parquet file: 4 MiB of numbers, for tables of many columns.
 _CELLS = 1 << 19
 
 
@@ -186,12 +186,7 @@ class MemoryRows(Rows):
 
 
 class _FileRows(Rows):
-    """Rows in a file that pyarrow reads.
-
-    Parameters
-    ----------
-    file : TableFile
-    """
+    """Rows in a file that pyarrow reads."""
 
     _format = "Arrow or Feather"
 
@@ -254,12 +249,7 @@ class StreamRows(_FileRows):
 
 
 class ArrowRows(_FileRows):
-    """Rows in an Arrow or Feather file, memory-mapped if the address space has room for it.
-
-    Parameters
-    ----------
-    file : TableFile
-    """
+    """Rows in an Arrow or Feather file, memory-mapped if the address space has room for it."""
 
     def __init__(self, file: TableFile) -> None:
         super().__init__(file)

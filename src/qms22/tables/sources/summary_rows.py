@@ -20,6 +20,7 @@ _SUM = (
 )
 # "Subtotal week 12", or "North total" as Excel writes it.
 _LABEL = re.compile(rf"{_SUM}\b[^,;]{{0,20}}|[^,;]{{1,30}} {_SUM}\W?", re.IGNORECASE)
+# A label, a number, and an empty cell that tells a sum from other rows.
 _LEAST_COLUMNS = 3
 
 

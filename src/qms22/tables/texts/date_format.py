@@ -19,7 +19,8 @@ Precision = Literal["month", "week", "day", "minute", "second"]
 
 _MINUTE = 60e6  # microseconds
 _EPOCH = datetime(1970, 1, 1)
-# Numbers of eight digits are dates only if so many of them exist as dates, and differ.
+# Numbers of eight digits are dates only if so many of them exist as dates, and differ: of random
+# ones about 1 in 1,200 is a date, and real ones may have a few typing errors.
 _COMPACT_SHARE = 0.98
 _COMPACT_LEAST = 3
 

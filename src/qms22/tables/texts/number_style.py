@@ -17,6 +17,7 @@ _SAMPLE = 1000
 _FIXED_SHARE = 0.9
 # Numbers with more decimals than this come from a computation: the first digits are enough.
 _MOST_DECIMALS = 8
+# From here on a float has no decimals to show.
 _LARGEST = 1e15
 # A median may need more decimals than the numbers: as many as this error asks for.
 _ERROR = 5e-4
