@@ -35,6 +35,7 @@ from qms22.cli.shared import (
     check_table_outputs,
     explained,
     id_option,
+    memory_limit_option,
     only_flagged_option,
     output_option,
     progress_shown,
@@ -163,6 +164,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where to learn and score; auto means a GPU if there is one.",
 )
+@memory_limit_option
 @quiet_option
 def detect(
     tables: tuple[str | DatabasePlace, ...],
@@ -283,6 +285,7 @@ def detect(
 @id_option
 @output_option
 @only_flagged_option
+@memory_limit_option
 @quiet_option
 def score(
     model: Path,

@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from qms22._runtime.memory import memory_limit
 from qms22._runtime.progress import reading_shown
 from qms22._runtime.stages import clear_stage, stages_shown
 from qms22._runtime.visible_text import one_line
@@ -45,12 +46,13 @@ _OPTIONS = {
     "marks": "--marks",
     "history": "--history",
     "kinds": "--as",
+    "memory_limit": "--memory-limit",
 }
 # How messages name them: k=5, missing="drop", (max_samples). Paths and quoted names stay.
 _GIVEN = re.compile(
     rf"""(?<![\w'"=/\\.])({"|".join(_OPTIONS)})=(?:["'](\w+)["']|(\w[\w.]*\b))(?![\w/\\])"""
 )
-_NAMED = re.compile(r"""(?<![\w'"/\\.-])(fdr|max_samples|n_jobs)(?![\w'"=/\\]|\.\w)""")
+_NAMED = re.compile(r"""(?<![\w'"/\\.-])(fdr|max_samples|memory_limit|n_jobs)(?![\w'"=/\\]|\.\w)""")
 
 
 class TableType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
@@ -90,6 +92,20 @@ class ShareType(click.ParamType):  # type: ignore[type-arg]  # old versions take
         return share
 
 
+class SizeType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
+    """A number of bytes, such as 500MB or 8 GiB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Return 8000000000 for 8GB."""
+        found = re.fullmatch(r"(\d+\.?\d*) ?([kmgt]?)(i?)b?", str(value).strip(), re.IGNORECASE)
+        if found is None or not float(found[1]):
+            self.fail(f"{value!r} is not a size; write 500MB or 8GB")
+        power = ("", "k", "m", "g", "t").index(found[2].lower())
+        return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+
+
 TABLE = TableType()
 SHARE = ShareType()
 
@@ -104,6 +120,15 @@ output_option = click.option(
 )
 only_flagged_option = click.option(
     "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."
+)
+memory_limit_option = click.option(
+    "--memory-limit",
+    type=SizeType(),
+    metavar="SIZE",
+    expose_value=False,
+    callback=lambda context, _, size: context.with_resource(memory_limit(size)),
+    help="Let reading one file take at most this much memory, such as 8GB: small files can hold "
+    "terabytes. The default is half of what is free.",
 )
 quiet_option = click.option(
     "-q", "--quiet", is_flag=True, help="Print no progress, no verdict and no list of columns."

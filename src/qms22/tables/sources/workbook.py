@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import re
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cache
 from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from qms22._runtime.memory import memory_left
 from qms22._runtime.progress import reading_ended, report_reading
-from qms22.tables.sources.archive import ZIP_START
 from qms22.tables.sources.column_types import arrow_column, arrow_type, text_of, value_kinds
 from qms22.tables.sources.compressed import TableFile, shorten_error
 from qms22.tables.sources.csv_repair import is_footer
 from qms22.tables.sources.header import find_header, unique_names
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.summary_rows import few_cells, is_sum, sums_note
+from qms22.tables.sources.workbook_size import check_book
 from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
@@ -39,13 +33,6 @@ _SAMPLE = 80
 RATIO = 8
 # Workbooks with more values, in bytes, take seconds to read.
 _SLOW = 1 << 24
-# Places of cells and rows in the XML of a sheet; far ones are beyond those that always fit.
-_PLACE = re.compile(rb"""\sr=["']([A-Za-z]{0,3})([0-9]{1,7})["']""")
-_FAR_PLACE = re.compile(rb"""\sr=["'](?:[A-Za-z]{2,3}[0-9]|[A-Za-z]*[0-9]{5})""")
-_NEAR = (9999, 26)
-# Bytes that the reader takes for each place up to the last one.
-_PLACE_BYTES = 40
-_BLOCK = 1 << 22
 # Whole numbers up to this size are exact in a workbook.
 _EXACT = 2.0**53
 
@@ -111,7 +98,7 @@ def _opened(file: TableFile) -> Iterator[CalamineWorkbook]:
         raise ValueError(protected)
     if RATIO * file.n_bytes > _SLOW:
         report_reading(file.path.name, 0, len(content), silent=0)
-    _check_extent(content, file.path)
+    check_book(content, file.path)
     try:
         with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
             yield book
@@ -124,52 +111,6 @@ def _opened(file: TableFile) -> Iterator[CalamineWorkbook]:
         ) from error
     finally:
         reading_ended()
-
-
-def _check_extent(content: bytes, path: Path) -> None:
-    """Raise ValueError if a sheet has a cell so far from the others that memory has no room.
-
-    The reader makes room for all places between them, and ends the process if it finds none.
-    """
-    left = memory_left()
-    if left is None or not content.startswith(ZIP_START):
-        return
-    try:
-        with ZipFile(BytesIO(content)) as archive:
-            sheets = [name for name in archive.namelist() if name.startswith("xl/worksheets/")]
-            for name in sheets:
-                rows, columns = _extent(archive, name)
-                if rows * columns * _PLACE_BYTES > left / 2:
-                    gigabytes = rows * columns * _PLACE_BYTES / 1e9
-                    raise ValueError(
-                        f"{path} has a cell in row {rows} or column {columns}, far from the table: "
-                        f"reading would take {gigabytes:.0f} GB; delete it, or save it as CSV"
-                    )
-    except (BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError):
-        return  # damaged, as the reader will say
-
-
-def _extent(archive: ZipFile, sheet: str) -> tuple[int, int]:
-    """Return the last row and column of a sheet that has cells far from the first; else (0, 0)."""
-    last_row, last_column = _NEAR
-    is_far, rest = False, b""
-    with archive.open(sheet) as stream:
-        while block := stream.read(_BLOCK):
-            block = rest + block
-            is_far = is_far or _FAR_PLACE.search(block) is not None
-            for letters, row in _PLACE.findall(block) if is_far else ():
-                last_row = max(last_row, int(row))
-                last_column = max(last_column, _column_number(letters.upper()))
-            rest = block[-16:]
-    return (last_row, last_column) if is_far else (0, 0)
-
-
-@cache
-def _column_number(letters: bytes) -> int:
-    number = 0
-    for letter in letters:
-        number = 26 * number + letter - ord("A") + 1
-    return number
 
 
 def _sheet_names(book: CalamineWorkbook) -> tuple[list[str], list[str]]:
