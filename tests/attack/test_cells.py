@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from command_line import run
@@ -69,6 +70,42 @@ def test_long_digits_among_numbers(tmp_path: Path) -> None:
     frame = read_table(path)
     assert frame["x"].tolist() == ["1", "1234567890123456", "3"]
     assert frame["y"].tolist() == [0.12345678901234567, 2.0, -7.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "kinds"),
+    [
+        ("cars", ["1 vehicle"] * 50 + ["2 vehicles"] * 5 + ["3 to 4", "5 to 8"], "categorical"),
+        ("cars", ["1 vehicle"] * 50 + ["more than 8"] * 2, "categorical"),
+        ("county", [f"{at:05d}" for at in range(1001, 30000, 1000)], "identifier"),
+        ("fips", [f"{at}" for at in range(1001, 30000, 1000)], "categorical"),
+        ("journal", [f"{at:04d}-{7 * at % 997:03d}X" for at in range(40)], "identifier"),
+        ("issn", [f"{20000000 + at * 7919}" for at in range(40)], "categorical"),
+    ],
+)
+def test_codes_and_bands(tmp_path: Path, name: str, texts: list[str], kinds: str) -> None:
+    """Bands such as "5 to 8", and codes such as FIPS and ISSN, are no numbers"""
+    rng = np.random.RandomState(0)
+    path = tmp_path / "a.csv"
+    # Identifiers differ in all rows; of categories, rows have some.
+    cells = texts if kinds == "identifier" else rng.choice(texts, 600)
+    pd.DataFrame({name: cells, "x": rng.normal(size=len(cells))}).to_csv(path, index=False)
+    [column, _] = TabularEncoder().fit(read_table(path)).columns_
+    assert column.kind == kinds
+
+
+def test_columns_alike(tmp_path: Path) -> None:
+    """Two columns of the same things get the same kind, if one alone would be an identifier"""
+    rng = np.random.RandomState(0)
+    winners, losers = rng.choice(range(100_000, 100_040), 400), rng.permutation(400) + 100_000
+    frame = pd.DataFrame({"winner_id": winners, "loser_id": losers, "x": rng.normal(size=400)})
+    kinds = {each.name: each.kind for each in TabularEncoder().fit(frame).columns_}
+    assert kinds == {"winner_id": "categorical", "loser_id": "categorical", "x": "numeric"}
+    # Orders are not customers.
+    frame = frame.rename(columns={"winner_id": "customer_id", "loser_id": "order_id"})
+    frame["order_id"] += 500_000
+    kinds = {each.name: each.kind for each in TabularEncoder().fit(frame).columns_}
+    assert (kinds["customer_id"], kinds["order_id"]) == ("categorical", "identifier")
 
 
 def test_missing_cells_of_databases(tmp_path: Path) -> None:
