@@ -106,8 +106,9 @@ def match_columns(batch: Table, label: str | None, options: dict[str, Any]) -> s
             )
         return found
 
-    if options["id"] is not None:
-        options["id"] = find("--id", options["id"])
+    for name in ("id", "by", "time"):
+        if options[name] is not None:
+            options[name] = find(f"--{name}", options[name])
     options["ignore"] = tuple(find("--ignore", name) for name in options["ignore"])
     options["kinds"] = {
         find("--as", name): kind for name, kind in (options["kinds"] or {}).items()

@@ -77,6 +77,12 @@ if TYPE_CHECKING:
 )
 @id_option
 @click.option(
+    "--by",
+    metavar="COLUMN",
+    help="The column that says which rows belong together, such as a customer or a meter.",
+)
+@click.option("--time", metavar="COLUMN", help="The date by which rows are in order.")
+@click.option(
     "--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated."
 )
 @click.option(
@@ -190,8 +196,9 @@ def detect(
     server. Columns are matched by name; case, blanks and underscores are ignored. Columns of only
     one table, titles and footers are left out, with a note on standard error. If one file holds
     both kinds of rows, name the column that marks the known-normal ones (--marker). Numbers,
-    booleans, categories and dates are used; identifiers, free text and constant columns are left
-    out.
+    booleans, categories and dates are used; of identifiers and free text it is compared how they
+    are written. Numbers are compared with those of the same customer, meter or article where such
+    a column is found, or named (--by).
 
     The answer comes first, on standard error: whether the batch is fine, contains anomalies or has
     drifted as a whole; how many rows are flagged, and how many of these may be normal; which
@@ -205,6 +212,7 @@ def detect(
         qms22 detect last-month.csv today.csv --id order --report today.html
         qms22 detect january.csv february.csv march.csv --fdr 0.2
         qms22 detect last-month.csv today.csv --top 50
+        qms22 detect readings.csv today.csv --by meter --time read_at
         qms22 detect last-month.csv today.csv --id order --marks looked-at.csv
         qms22 detect last-month.csv today.csv --normal-to-check to-check.csv
         qms22 detect last-month.csv today.csv --history orders.sqlite --accept

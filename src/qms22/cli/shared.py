@@ -43,6 +43,8 @@ _OPTIONS = {
     "device": "--device",
     "ignore": "--ignore",
     "id": "--id",
+    "by": "--by",
+    "time": "--time",
     "marks": "--marks",
     "history": "--history",
     "kinds": "--as",
