@@ -93,17 +93,18 @@ def alike_categories(plans: Iterable[ColumnPlan], columns: Iterable[Cells]) -> s
         word = code_word(plan.name)
         if word is not None and plan.kind in ("categorical", "identifier", "numeric"):
             by_word.setdefault(word, []).append((plan, cells))
-    found = set()
+    found: set[str] = set()
     for pairs in by_word.values():
-        known = [
-            set(to_levels(cells).levels) for plan, cells in pairs if plan.kind == "categorical"
-        ]
-        for plan, cells in pairs if known else ():
-            if plan.kind != "categorical":
-                levels = set(to_levels(cells).levels)
-                if any(2 * len(levels & own) >= min(len(levels), len(own)) for own in known):
-                    found.add(plan.name)
+        known = [cells for plan, cells in pairs if plan.kind == "categorical"]
+        for plan, cells in pairs:
+            if plan.kind != "categorical" and any(_hold_the_same(cells, own) for own in known):
+                found.add(plan.name)
     return found
+
+
+def _hold_the_same(cells: Cells, others: Cells) -> bool:
+    levels, known = (set(to_levels(each).levels) for each in (cells, others))
+    return 2 * len(levels & known) >= min(len(levels), len(known))
 
 
 def complete_rows(columns: Iterable[Cells]) -> NDArray[np.intp]:

@@ -220,9 +220,8 @@ def _clear_magnitudes(parts: list[Parts]) -> tuple[str, ...]:
 
 def _has_bands(texts: Sequence[str], fits: NDArray[np.bool_]) -> bool:
     """Return whether few numbers go with bands such as "5 to 8": all are levels then."""
-    return np.count_nonzero(fits) < LEAST_DIFFERENT and any(
-        _BAND.search(text) for text in compress(texts, ~fits)
-    )
+    is_short = bool(np.count_nonzero(fits) < LEAST_DIFFERENT)
+    return is_short and any(_BAND.search(text) for text in compress(texts, ~fits))
 
 
 def _are_codes(texts: Sequence[str], weights: NDArray[np.float64]) -> bool:
