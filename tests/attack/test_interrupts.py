@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -36,17 +37,20 @@ def seconds(tmp_path_factory: pytest.TempPathFactory) -> float:
     """The time that a run takes once its handlers are there."""
     folder = tmp_path_factory.mktemp("whole")
     write_tables(folder)
-    process = start(folder)
+    return time_of(start(folder))
+
+
+def time_of(process: subprocess.Popen[str]) -> float:
     began = time.perf_counter()
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     return time.perf_counter() - began
 
 
-def start(folder: Path) -> subprocess.Popen[str]:
-    """Start a run that writes everything, and wait until it handles signals."""
+def start(folder: Path, outputs: tuple[str, ...] = OUTPUTS) -> subprocess.Popen[str]:
+    """Start a run with outputs and a history, and wait until it handles signals."""
     process = subprocess.Popen(
-        [COMMAND, *DETECT, *OUTPUTS, *HISTORY],
+        [COMMAND, *DETECT, *outputs, *HISTORY],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -115,24 +119,36 @@ def test_two_interrupts(tmp_path: Path, seconds: float) -> None:
     assert_complete(tmp_path, temporary=False)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_kills(tmp_path: Path, seconds: float, seed: int) -> None:
-    """SIGKILL at a random moment of the second `detect` with a history: nothing lost"""
-    write_tables(tmp_path)
-    visits(N_BATCH, 2).to_csv(tmp_path / "first.csv", index=False)
-    first = ("detect", "normal.csv", "first.csv", *DETECT[3:], *HISTORY[:2])
-    known = run_process(*first, cwd=tmp_path)
-    assert known.returncode == 0, known.stderr
-    (tmp_path / "first.csv").unlink()
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
+    """A folder with results and a history, and the time that the next run there takes."""
+    folder = tmp_path_factory.mktemp("first")
+    write_tables(folder)
+    visits(N_BATCH, 2).to_csv(folder / "first.csv", index=False)
+    done = run_process(
+        "detect", "normal.csv", "first.csv", *DETECT[3:], *OUTPUTS[:4], *HISTORY, cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    (folder / "first.csv").unlink()
+    copy = tmp_path_factory.mktemp("second")
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
+    return folder, time_of(start(copy, OUTPUTS[:4]))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_kills(tmp_path: Path, first_run: tuple[Path, float], seed: int) -> None:
+    """SIGKILL at a random moment of `detect --history H --accept -o … --report …`: nothing lost"""
+    folder, seconds = first_run
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     before = BatchHistory(tmp_path / "h.sqlite").entries()
-    process = start(tmp_path)
+    process = start(tmp_path, OUTPUTS[:4])
     # Most files are written at the end.
-    time.sleep(random.Random(seed).uniform(0.3, 1.02) * seconds)
+    time.sleep(random.Random(seed).uniform(0, 1.02) ** 0.5 * seconds)
     process.kill()
     process.communicate(timeout=60)
     assert BatchHistory(tmp_path / "h.sqlite").entries()[:1] == before
     assert_complete(tmp_path, temporary=True)
-    again = run_process(*DETECT, *OUTPUTS, *HISTORY, cwd=tmp_path)
+    again = run_process(*DETECT, *OUTPUTS[:4], *HISTORY, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert len(BatchHistory(tmp_path / "h.sqlite").entries()) == 2
 
