@@ -36,6 +36,8 @@ _MOST_A_STEP = 5.0
 _COMMON = 0.01
 # Where more rows at once are usual for entities, nothing is odd about them.
 _USUALLY = 0.9
+_BURST = 2
+_LEAST_BURST = 4
 # Two rows may agree by chance.
 _LEAST_COUNT = 3
 # A number that never falls within nearly all entities, and mostly rises, is a counter.
@@ -253,8 +255,8 @@ class RepetitionCheck(ColumnCheck):
         The column of counts.
     reference : TailReference
         The counts of normal rows, each case once.
-    most : int
-        The largest count of normal rows.
+    most, second : int
+        The two largest counts of normal rows.
     rate : float
         How much one more row says: −log of the share of normal rows that are not the first.
     values, shares : ndarray
@@ -264,6 +266,7 @@ class RepetitionCheck(ColumnCheck):
     key: str
     reference: TailReference
     most: int
+    second: int
     rate: float
     values: NDArray[np.float64]
     shares: NDArray[np.float64]
@@ -288,7 +291,8 @@ class RepetitionCheck(ColumnCheck):
             values, n_rows = np.unique(present[~np.isnan(present)], return_counts=True)
             shares = n_rows / max(len(present), 1)
             values, shares = values[shares >= _COMMON], shares[shares >= _COMMON]
-        return cls(columns, key, reference, int(counts.max(initial=1)), rate, values, shares)
+        second, most = np.sort(np.append([1, 1], cases))[-2:].astype(int).tolist()
+        return cls(columns, key, reference, most, second, rate, values, shares)
 
     def _rates(self, rows: Columns) -> NDArray[np.float64]:
         """Return how much one more row says: less of a value that is common anyway."""
@@ -305,13 +309,22 @@ class RepetitionCheck(ColumnCheck):
         counts = rows[self.key].values
         evidence = self._rates(rows) * (counts - 1.0)
         surprise = np.minimum(self.reference.surprise(evidence, own=own), evidence)
-        return np.where(counts >= _LEAST_COUNT, surprise, 0.0)
+        is_odd = counts >= _LEAST_COUNT
+        if not self._is_run:
+            # Business grows: only a multiple of what there was at most is a burst.
+            others = np.where(own & (counts == self.most), self.second, self.most)
+            is_odd &= counts > np.maximum(_BURST * others, _LEAST_BURST)
+        return np.where(is_odd, surprise, 0.0)
+
+    @property
+    def _is_run(self) -> bool:
+        return self.key.startswith("\0run")
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how many rows there are, and how many at most among normal ones."""
         begins = shown_cells(rows[self.columns[0]], places, show)
         counts = rows[self.key].values[places].tolist()
-        is_run = self.key.startswith("\0run")
+        is_run = self._is_run
         at_most = f"at most {count_text(self.most)} in normal rows"
         within = "a day" if self.key.endswith("\0" + str(_WINDOWS[-1])) else "an hour"
         of_entity = [""] * len(places)

@@ -144,6 +144,11 @@ class TextCheck(ColumnCheck):
         example = min(text for text in texts if usual in _parts(trait, text))
         return cls((name,), trait, dict(counts), example, n, by_text, RarityReference(ascending))
 
+    @property
+    def is_form(self) -> bool:
+        """Whether it compares the form or the words of a text as a whole."""
+        return self.trait in ("rough form", "exact form", "words")
+
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how rare the rarest form, sign or word of texts is."""
         cells = rows[self.columns[0]]
