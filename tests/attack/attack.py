@@ -6,8 +6,9 @@ two marks.
 
 from __future__ import annotations
 
-import inspect
+import ast
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,26 +19,22 @@ _MARKS = ("<!-- table -->\n", "<!-- end -->\n")
 class Table:
     """Counts the tests of each function, under the first line of its docstring."""
 
-    def __init__(self) -> None:
-        self._titles: dict[str, str] = {}
+    def __init__(self, folder: Path) -> None:
+        self._titles = dict(
+            pair for path in sorted(folder.glob("test_*.py")) for pair in _titles(path)
+        )
         self._held: dict[str, list[bool]] = {}
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Note what each attack tries."""
-        for item in items:
-            assert isinstance(item, pytest.Function)
-            title = inspect.getdoc(item.function)
-            assert title, f"{item.nodeid} does not say what it tries"
-            self._titles[item.nodeid] = title.splitlines()[0]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Count an attack: once if it held, and each of its faults."""
         if report.when == "call" or not report.passed:
-            self._held.setdefault(self._titles[report.nodeid], []).append(report.passed)
+            name = report.nodeid.partition("[")[0].rpartition("/")[2]
+            self._held.setdefault(self._titles[name], []).append(report.passed)
 
     def lines(self) -> list[str]:
         """Return the table in Markdown."""
-        rows = [f"| {title} | {len(held)} | {sum(held)} |" for title, held in self._held.items()]
+        found = ((title, self._held.get(title, [])) for title in self._titles.values())
+        rows = [f"| {title} | {len(held)} | {sum(held)} |" for title, held in found]
         return ["| what | tried | held |", "|---|---:|---:|", *rows]
 
     @property
@@ -47,10 +44,20 @@ class Table:
         return titles == set(self._held) and all(map(all, self._held.values()))
 
 
+def _titles(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the tests of a file, as ``file::function``, and what they try."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            title = ast.get_docstring(node)
+            assert title, f"{node.name} does not say what it tries"
+            yield f"{path.name}::{node.name}", title.splitlines()[0]
+
+
 def main(page: Path | None) -> int:
     """Run the attacks; return 1 if one did not hold."""
-    table = Table()
-    code = pytest.main(["-q", "-rfEs", "-p", "no:xdist", str(Path(__file__).parent)], [table])
+    folder = Path(__file__).parent
+    table = Table(folder)
+    code = pytest.main(["-q", "-rfEs", "-n", "2", "--dist", "worksteal", str(folder)], [table])
     text = "\n".join(table.lines()) + "\n"
     print(f"\n{text}")
     if page is not None:
