@@ -32,8 +32,9 @@ def normal() -> pd.DataFrame:
 def explain(normal: pd.DataFrame, rows: pd.DataFrame) -> list[list[RowReason]]:
     encoder = TabularEncoder().fit(normal)
     checks = TableChecks(encoder)
-    checks.learn(checks.read(encoder._typed_cells(normal)), 0)
-    return blamed_reasons(checks, checks.read(encoder._typed_cells(rows)), shower(encoder))
+    batch = encoder._typed_cells(rows)
+    checks.learn(encoder._typed_cells(normal), batch, 0)
+    return blamed_reasons(checks, checks.read(batch), shower(encoder))
 
 
 def first_columns(reasons: list[list[RowReason]]) -> set[str]:

@@ -25,7 +25,8 @@ FINE = Verdict("fine", 0.5, 0, 0.95, 200)
 def pairs_of(
     encoder: TabularEncoder, normal: pd.DataFrame, batch: pd.DataFrame
 ) -> list[ColumnPair]:
-    return pair_columns(encoder, encoder._typed_cells(normal), encoder._typed_cells(batch), ())
+    pairs, _ = pair_columns(encoder, encoder._typed_cells(normal), encoder._typed_cells(batch), ())
+    return pairs
 
 
 def orders(n_rows: int, seed: int) -> pd.DataFrame:

@@ -291,5 +291,5 @@ def count_new(codes: NDArray[np.intp]) -> int:
     first, last = codes[: len(codes) - n_last], codes[len(codes) - n_last :]
     n_new = int(np.count_nonzero(~np.isin(last, first)))
     sizes = np.unique(codes, return_counts=True)[1]
-    by_chance = float(np.sum(sizes / 3.0**sizes))
+    by_chance = float(np.sum(sizes * 3.0**-sizes))
     return 3 * n_new if n_new > by_chance + 3 * math.sqrt(by_chance) + 3 else 0

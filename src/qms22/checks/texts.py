@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -230,6 +231,10 @@ class MisspellingCheck(ColumnCheck):
         n_similar = sum(check.similar(cells.levels[at]) is not None for at in there.tolist())
         n = len(there) if by_text else int(rows.sum())
         return None if n_similar > _MOST_NEW * n else cls((cells.name,), levels, n_similar, n)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is saved: not what is computed from it when it is needed."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
     def _by_slip(self) -> dict[str, list[str]]:
