@@ -32,9 +32,10 @@ def normal() -> pd.DataFrame:
 def explain(normal: pd.DataFrame, rows: pd.DataFrame) -> list[list[RowReason]]:
     encoder = TabularEncoder().fit(normal)
     checks = TableChecks(encoder)
-    batch = encoder._typed_cells(rows)
-    checks.learn(encoder._typed_cells(normal), batch, 0)
-    return blamed_reasons(checks, checks.read(batch), shower(encoder))
+    known = encoder._typed_cells(normal)
+    # The batch is like the normal rows: what its odd rows have in common is not what all of it does.
+    checks.learn(known, known, 0)
+    return blamed_reasons(checks, checks.read(encoder._typed_cells(rows)), shower(encoder))
 
 
 def first_columns(reasons: list[list[RowReason]]) -> set[str]:

@@ -33,7 +33,7 @@ _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
 _RARE_VALUES = 0.01
 
 # Levels that normal rows have, in words.
-_MOST_LISTED = 6
+MOST_LISTED = 6
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class LevelCheck(ColumnCheck):
         unseen = f"never seen in {count_text(n)} normal rows"
         if len(there) == 1:
             unseen = f"all {count_text(n)} normal rows have {self._level(int(there[0]), show)}"
-        elif len(there) <= _MOST_LISTED:
+        elif len(there) <= MOST_LISTED:
             unseen += f" ({', '.join(self._level(int(at), show) for at in there)})"
         return [
             f"{begin}; {unseen}"

@@ -102,10 +102,15 @@ class NumberReference:
 
     def without_move(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return values of the batch without what all of them have done."""
-        if not self.shift and self.stretch == 1:
-            return values
+        slope, offset = self.move
+        return values if self.move == (1.0, 0.0) else slope * values + offset
+
+    @property
+    def move(self) -> tuple[float, float]:
+        """The slope and the offset by which values of the batch are compared without their move."""
         middle = float(self.ascending[len(self.ascending) // 2])
-        return (values - self.shift - middle) / self.stretch + middle
+        slope = 1.0 / self.stretch
+        return slope, middle * (1.0 - slope) - slope * self.shift
 
     def aligned(self, values: NDArray[np.float64]) -> NumberReference:
         """Return a reference for a batch that may have moved as a whole.

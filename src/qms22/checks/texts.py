@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, share_of_rows, shown_cells
+from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
 from qms22.checks.check_digits import find_check_digit, has_check_digit
-from qms22.checks.single import ColumnCheck
+from qms22.checks.single import MOST_LISTED, ColumnCheck
 from qms22.checks.surprise import RarityReference
 from qms22.tables.columns.cells import Cells, Columns, Levels
 
@@ -97,6 +97,8 @@ class TextCheck(ColumnCheck):
     by_text : bool
         Whether texts were counted, and not rows: the rows of one customer are one case.
     reference : RarityReference
+    levels : tuple of str
+        All normal texts, if there are few.
     """
 
     trait: str
@@ -105,6 +107,7 @@ class TextCheck(ColumnCheck):
     n: int
     by_text: bool
     reference: RarityReference
+    levels: tuple[str, ...]
 
     @classmethod
     def learn(cls, cells: Cells, *, by_text: bool = False) -> list[TextCheck]:
@@ -143,7 +146,9 @@ class TextCheck(ColumnCheck):
             return None
         usual = max(counts, key=lambda part: (counts[part], part))
         example = min(text for text in texts if usual in _parts(trait, text))
-        return cls((name,), trait, dict(counts), example, n, by_text, RarityReference(ascending))
+        levels = tuple(texts) if len(texts) <= MOST_LISTED and not by_text else ()
+        reference = RarityReference(ascending)
+        return cls((name,), trait, dict(counts), example, n, by_text, reference, levels)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how rare the rarest form, sign or word of texts is."""
@@ -175,6 +180,9 @@ class TextCheck(ColumnCheck):
 
     def _describe(self, begin: str, text: str) -> str:
         count, part = _rarest(self.trait, text, self.counts, self.n)
+        if count == 0 and self.levels:
+            listed = ", ".join(self.levels)
+            return f"{begin}; never seen in {count_text(self.n)} normal rows ({listed})"
         how_many = share_of_rows(count, self.n)
         if self.by_text:
             how_many = how_many.replace("normal rows", "texts of normal rows")
