@@ -140,9 +140,10 @@ class NumberReference:
         quarters = self.ascending[
             np.searchsorted(places, [self.n // 4, self.n // 2, 3 * self.n // 4])
         ]
-        own_spread = float(quarters[2] - quarters[0])
-        spread = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
-        stretch = max(1.0, spread / own_spread) if own_spread > 0 else 1.0
+        own_spreads, spreads = np.diff(quarters), np.diff(np.quantile(values, [0.25, 0.5, 0.75]))
+        ratios = spreads[own_spreads > 0] / own_spreads[own_spreads > 0]
+        # On the side without anomalies nothing else widens the batch.
+        stretch = max(1.0, float(ratios.min(initial=np.inf))) if len(ratios) else 1.0
         return replace(self, shift=middle - float(quarters[1]), stretch=stretch)
 
     def _one_side(
