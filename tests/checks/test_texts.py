@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,32 +16,8 @@ from qms22.checks.texts import MisspellingCheck, TextCheck
 from qms22.detection.scorer import learn_checks
 
 N_NORMAL, N_BATCH, ODD = 600, 150, 7
-WORDS = [
-    "steel",
-    "pipe",
-    "valve",
-    "pump",
-    "flange",
-    "gasket",
-    "bolt",
-    "washer",
-    "seal",
-    "elbow",
-    "copper",
-    "brass",
-]
-CITIES = [
-    "Berlin",
-    "Hamburg",
-    "Munich",
-    "Cologne",
-    "Dresden",
-    "Leipzig",
-    "Bremen",
-    "Hanover",
-    "Bochum",
-    "Bonn",
-]
+WORDS = ["steel", "pipe", "valve", "pump", "flange", "gasket", "bolt", "washer", "seal"]
+CITIES = ["Berlin", "Hamburg", "Munich", "Cologne", "Dresden", "Leipzig", "Bremen", "Bochum"]
 
 
 def codes(rng: Generator, n_rows: int) -> list[str]:
@@ -85,7 +63,9 @@ def planted(texts: list[str], odd: str) -> list[str]:
         (articles, "steel pipe test 12 mm", "words", "contains “test”, as none of 600 normal rows"),
     ],
 )
-def test_a_text_that_is_written_in_another_way(make, odd: str, trait: str, sentence: str) -> None:
+def test_a_text_that_is_written_in_another_way(
+    make: Callable[[Generator, int], list[str]], odd: str, trait: str, sentence: str
+) -> None:
     normal, batch = (
         make(np.random.default_rng(seed), n) for seed, n in ((0, N_NORMAL), (1, N_BATCH))
     )

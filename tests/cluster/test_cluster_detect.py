@@ -123,9 +123,7 @@ def test_how_often_a_normal_row_is_there_does_not_count() -> None:
     normal = pd.concat([normal, normal[:1].sample(5, replace=True)], ignore_index=True)
     found = detect(lazily(normal), lazily(batch), ignore=["id"], max_samples=250)
     assert found.checks is not None
-    rows = found.checks.read(found.encoder._typed_cells(normal), is_part=True)
-    (repeats,) = (each for each in found.checks.checks if isinstance(each, CopyCheck))
-    assert not repeats.surprise(rows, own=True).any()
+    assert not any(isinstance(check, CopyCheck) for check in found.checks.checks)
 
 
 @pytest.mark.slow

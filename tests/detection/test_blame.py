@@ -33,7 +33,7 @@ def explain(normal: pd.DataFrame, rows: pd.DataFrame) -> list[list[RowReason]]:
     encoder = TabularEncoder().fit(normal)
     checks = TableChecks(encoder)
     known = encoder._typed_cells(normal)
-    # The batch is like the normal rows: what its odd rows have in common is not what all of it does.
+    # The batch is like the normal rows: what odd rows have in common is not what all of it does.
     checks.learn(known, known, 0)
     return blamed_reasons(checks, checks.read(encoder._typed_cells(rows)), shower(encoder))
 

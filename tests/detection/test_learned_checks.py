@@ -56,9 +56,9 @@ def test_rows_that_differ_in_one_cell_as_in_the_naive_version() -> None:
     rows = {name: Cells(name, "number", each) for name, each in zip("abcd", values, strict=True)}
     found = count_copies(rows, tuple(rows))
     for row, cells in enumerate(values.T):
-        n_different = np.count_nonzero(values.T != cells, axis=1)
+        n_different = np.count_nonzero(cells != values.T, axis=1)
         assert found[COPIES].values[row] == np.count_nonzero(n_different == 0)
-        alone = np.flatnonzero((values.T != cells)[n_different == 1].any(axis=0))
+        alone = np.flatnonzero((cells != values.T)[n_different == 1].any(axis=0))
         expected = alone[0] if len(alone) and found[COPIES].values[row] == 1 else -1
         assert found[DIFFERENT].values[row] == expected
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
+from qms22.checks.check import Shower, never_seen, share_of_rows, shown_cells
 from qms22.checks.check_digits import find_check_digit, has_check_digit
-from qms22.checks.single import MOST_LISTED, ColumnCheck
+from qms22.checks.single import ColumnCheck
 from qms22.checks.surprise import RarityReference
 from qms22.tables.columns.cells import Cells, Columns, Levels
 
@@ -22,6 +22,8 @@ from qms22.tables.columns.cells import Cells, Columns, Levels
 _MOST_LEARNED = 20_000
 # If more normal rows than this have something that no other has, a new thing is not odd.
 _MOST_NEW = 0.1
+# Texts of a column that is a category.
+_MOST_LEVELS = 20
 # Shorter texts differ in one letter without being misspelt.
 _LEAST_LETTERS = 4
 # The most characters of a text that are looked at, and that are shown.
@@ -98,7 +100,7 @@ class TextCheck(ColumnCheck):
         Whether texts were counted, and not rows: the rows of one customer are one case.
     reference : RarityReference
     levels : tuple of str
-        All normal texts, if there are few.
+        All normal texts if there are few: what is new about another one is that it is new.
     """
 
     trait: str
@@ -146,7 +148,7 @@ class TextCheck(ColumnCheck):
             return None
         usual = max(counts, key=lambda part: (counts[part], part))
         example = min(text for text in texts if usual in _parts(trait, text))
-        levels = tuple(texts) if len(texts) <= MOST_LISTED and not by_text else ()
+        levels = tuple(texts) if len(texts) <= _MOST_LEVELS and not by_text else ()
         reference = RarityReference(ascending)
         return cls((name,), trait, dict(counts), example, n, by_text, reference, levels)
 
@@ -181,8 +183,7 @@ class TextCheck(ColumnCheck):
     def _describe(self, begin: str, text: str) -> str:
         count, part = _rarest(self.trait, text, self.counts, self.n)
         if count == 0 and self.levels:
-            listed = ", ".join(self.levels)
-            return f"{begin}; never seen in {count_text(self.n)} normal rows ({listed})"
+            return f"{begin}; {never_seen(self.n, self.levels)}"
         how_many = share_of_rows(count, self.n)
         if self.by_text:
             how_many = how_many.replace("normal rows", "texts of normal rows")

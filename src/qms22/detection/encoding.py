@@ -98,7 +98,7 @@ def _moves(
     encoder: TabularEncoder, normal: Columns, batch: Columns
 ) -> dict[str, tuple[float, float]]:
     """Return by how much columns of numbers have moved, where the whole batch has."""
-    moves = {}
+    moves: dict[str, tuple[float, float]] = {}
     for column in encoder.columns_:
         if column.kind == "numeric" and column.outputs:
             reference = NumberReference.learn(normal[column.name].values)
