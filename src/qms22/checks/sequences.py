@@ -105,7 +105,7 @@ class Sequences:
         The column by which rows of an entity are in order; "" for the order of the table.
     counters : tuple of pair of str
         Entities, and numbers that rise from row to row of each.
-    crowds : dict of str to frozenset of str
+    crowds : dict of str to tuple of str
         Entities whose rows at once are counted, but for levels that are common anyway.
     """
 
@@ -113,7 +113,7 @@ class Sequences:
     numbers: tuple[str, ...]
     date: str
     counters: tuple[tuple[str, str], ...]
-    crowds: dict[str, frozenset[str]]
+    crowds: dict[str, tuple[str, ...]]
 
     @classmethod
     def learn(cls, rows: Columns, by: str | None = None, time: str | None = None) -> Sequences:
@@ -168,7 +168,7 @@ class Sequences:
                     )
         for entity, common in self.crowds.items():
             if entity in rows and self.date in rows:
-                is_common = np.array([*(level in common for level in rows[entity].levels), True])
+                is_common = np.append(rows[entity].level_places(common) >= 0, True)
                 for hours in _WINDOWS:
                     counts = _count_within(rows, entity, self.date, hours)
                     counts[is_common[rows[entity].values]] = 1.0
@@ -209,11 +209,11 @@ class Sequences:
         return result
 
 
-def _common_levels(cells: Cells) -> frozenset[str]:
+def _common_levels(cells: Cells) -> tuple[str, ...]:
     """Return the levels of which there are many rows at any time."""
     rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
     common = np.flatnonzero(rows > _COMMON * len(cells.values)).tolist()
-    return frozenset(cells.levels[at] for at in common)
+    return tuple(cells.levels[at] for at in common)
 
 
 def _runs(

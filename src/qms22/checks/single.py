@@ -134,7 +134,7 @@ class LevelCheck(ColumnCheck):
     levels: tuple[str, ...]
     values: NDArray[np.float64]
     reference: LevelReference
-    recurring: frozenset[str] = frozenset()
+    recurring: tuple[str, ...] = ()
 
     @classmethod
     def learn(cls, cells: Cells, order: NDArray[np.intp]) -> LevelCheck | None:
@@ -171,8 +171,8 @@ class LevelCheck(ColumnCheck):
         if cells.is_text:
             if not self.recurring or own:
                 return found
-            is_usual = [level in self.recurring for level in cells.levels]
-            return np.where(np.append(is_usual, False)[cells.values], 0.0, found)
+            is_usual = np.append(cells.level_places(self.recurring) >= 0, False)
+            return np.where(is_usual[cells.values], 0.0, found)
         if len(self.values) < 2:
             return np.where(np.isnan(cells.values), 0.0, found)
         # How far a number is beyond all others says more than that it was never seen.
@@ -189,7 +189,7 @@ class LevelCheck(ColumnCheck):
             return self
         rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
         several = np.flatnonzero(rows >= LEAST_RECURRING).tolist()
-        return replace(self, recurring=frozenset(cells.levels[at] for at in several))
+        return replace(self, recurring=tuple(cells.levels[at] for at in several))
 
     def codes(self, cells: Cells) -> NDArray[np.intp]:
         """Return the numbers of levels; -1 for those that no normal row has."""
