@@ -292,20 +292,3 @@ def test_a_model_without_checks_scores_as_its_detector_does() -> None:
 
 if __name__ == "__main__":
     write_model()
-
-
-def test_a_model_of_texts_and_entities_scores_as_the_search_did(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    orders = pd.DataFrame(
-        {
-            "order": [f"A-{1000 + at}" for at in range(400)],
-            "note": [f"floor {at % 7}, room {100 + at}" for at in range(400)],
-            "customer": [f"C{at:02}" for at in rng.integers(60, size=400)],
-            "amount": rng.normal(size=400).round(3),
-        }
-    )
-    detection = detect(orders[:300], orders[300:])
-    detection.save(tmp_path / "m.skops")
-    known = score(tmp_path / "m.skops", orders[300:])
-    odd = orders[300:].assign(order=lambda table: table["order"].str.replace("-", "/"))
-    assert (score(tmp_path / "m.skops", odd).scores > known.scores).all()

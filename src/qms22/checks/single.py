@@ -9,7 +9,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
+from qms22.checks.check import (
+    MOST_LISTED,
+    Shower,
+    count_text,
+    never_seen,
+    share_of_rows,
+    shown_cells,
+)
 from qms22.checks.surprise import LevelReference, NumberReference
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.columns.typed import to_levels
@@ -30,9 +37,6 @@ _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
 
 # Values of a column in which fewer normal rows have one are odd.
 _RARE_VALUES = 0.01
-
-# Levels that normal rows have, in words.
-_MOST_LISTED = 6
 
 
 @dataclass(frozen=True)
@@ -167,9 +171,8 @@ class LevelCheck(ColumnCheck):
         if cells.is_text:
             if not self.recurring or own:
                 return found
-            recurring = set(self.recurring)
-            is_usual = [level in recurring for level in cells.levels]
-            return np.where(np.append(is_usual, False)[cells.values], 0.0, found)
+            is_usual = np.append(cells.level_places(self.recurring) >= 0, False)
+            return np.where(is_usual[cells.values], 0.0, found)
         if len(self.values) < 2:
             return np.where(np.isnan(cells.values), 0.0, found)
         # How far a number is beyond all others says more than that it was never seen.
@@ -211,11 +214,10 @@ class LevelCheck(ColumnCheck):
         codes = self.codes(cells)[places].tolist()
         counts, n = self.reference.counts, self.reference.n
         there = np.flatnonzero(counts)
-        unseen = f"never seen in {count_text(n)} normal rows"
+        levels = [self._level(int(at), show) for at in there[: MOST_LISTED + 1]]
+        unseen = never_seen(n, levels)
         if len(there) == 1:
-            unseen = f"all {count_text(n)} normal rows have {self._level(int(there[0]), show)}"
-        elif len(there) <= _MOST_LISTED:
-            unseen += f" ({', '.join(self._level(int(at), show) for at in there)})"
+            unseen = f"all {count_text(n)} normal rows have {levels[0]}"
         return [
             f"{begin}; {unseen}"
             if code < 0 or counts[code] == 0

@@ -105,10 +105,15 @@ class NumberReference:
 
     def without_move(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return values of the batch without what all of them have done."""
-        if not self.shift and self.stretch == 1:
-            return values
+        slope, offset = self.move
+        return values if self.move == (1.0, 0.0) else slope * values + offset
+
+    @property
+    def move(self) -> tuple[float, float]:
+        """The slope and the offset by which values of the batch are compared without their move."""
         middle = float(self.ascending[len(self.ascending) // 2])
-        return (values - self.shift - middle) / self.stretch + middle
+        slope = 1.0 / self.stretch
+        return slope, middle * (1.0 - slope) - slope * self.shift
 
     def aligned(self, values: NDArray[np.float64]) -> NumberReference:
         """Return a reference for a batch that may have moved as a whole.
@@ -138,9 +143,10 @@ class NumberReference:
         quarters = self.ascending[
             np.searchsorted(places, [self.n // 4, self.n // 2, 3 * self.n // 4])
         ]
-        own_spread = float(quarters[2] - quarters[0])
-        spread = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
-        stretch = max(1.0, spread / own_spread) if own_spread > 0 else 1.0
+        own_spreads, spreads = np.diff(quarters), np.diff(np.quantile(values, [0.25, 0.5, 0.75]))
+        ratios = spreads[own_spreads > 0] / own_spreads[own_spreads > 0]
+        # On the side without anomalies nothing else widens the batch.
+        stretch = max(1.0, float(ratios.min(initial=np.inf))) if len(ratios) else 1.0
         return replace(self, shift=middle - float(quarters[1]), stretch=stretch)
 
     def _one_side(

@@ -222,7 +222,7 @@ class TableChecks:
         }
         read = {**rows, **count_copies(rows, self._compared, is_part=is_part)}
         if self._sequences is not None and not is_part:
-            read |= self._sequences.columns(rows)
+            read |= self._sequences.columns(read)
         return read
 
     def comparable(self, cells: Cells) -> Cells:
@@ -253,13 +253,14 @@ class TableChecks:
         self._compared = tuple(name for name in self._compared if name in cells)
         if not is_part and count_rows(cells) <= MOST_ROWS:
             self._sequences = Sequences.learn(cells, self._by, self._time)
-            rows |= self._sequences.columns(cells)
+            rows |= self._sequences.columns(rows)
             self.checks += learn_sequences(rows, self._sequences)
         levels = self._learn_cells(cells, is_later=time_distance(normal, batch) > 1.0)
         self.checks += _learn_intervals(cells)
         filled = [name for name in self.names if cells[name].has_value.any()]
         self.checks.append(MissingTogetherCheck.learn(cells, filled or self.names))
-        copies = CopyCheck.learn(rows, self._compared)
+        # Nobody knows how usual copies are among normal rows that are not all there.
+        copies = None if is_part else CopyCheck.learn(rows, self._compared)
         self.checks += [] if copies is None else [copies]
         self._n_of_all = len(self.checks)
         rng = np.random.RandomState(seed)

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qms22._runtime.stages import begin_stage
-from qms22.cli.arguments import check_roles, input_files, match_columns, parse_kinds
+from qms22.cli.arguments import (
+    check_folders,
+    check_roles,
+    input_files,
+    match_columns,
+    parse_kinds,
+)
 from qms22.cli.label_options import print_evaluation, read_truth
 from qms22.cli.output import (
     print_acceptance,
@@ -29,6 +35,7 @@ from qms22.cli.shared import (
     check_table_outputs,
     explained,
     id_option,
+    memory_limit_option,
     only_flagged_option,
     output_option,
     progress_shown,
@@ -163,6 +170,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where to learn and score; auto means a GPU if there is one.",
 )
+@memory_limit_option
 @quiet_option
 def detect(
     tables: tuple[str | DatabasePlace, ...],
@@ -229,7 +237,8 @@ def detect(
     options["marks"] = options["marks"] or None
     check_roles(tables)
     check_table_outputs(files, outputs)
-    _check_history(options, [*files, *outputs.values()])
+    check_folders(tables, outputs)
+    _check_history(options, files, outputs)
     began = time.perf_counter()
     with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
@@ -284,6 +293,7 @@ def detect(
 @id_option
 @output_option
 @only_flagged_option
+@memory_limit_option
 @quiet_option
 def score(
     model: Path,
@@ -306,6 +316,7 @@ def score(
     """
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     check_table_outputs([model, *input_files(new)], {"--output": output})
+    check_folders(new, {"--output": output})
     with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
         from qms22.models import load_model
@@ -345,10 +356,14 @@ def _check_files(
         )
 
 
-def _check_history(options: dict[str, Any], others: Sequence[Path | DatabasePlace | None]) -> None:
+def _check_history(
+    options: dict[str, Any],
+    files: Sequence[Path | DatabasePlace | None],
+    outputs: dict[str, Path | DatabasePlace | None],
+) -> None:
     """Check --history and --accept."""
     check_goes_with("--accept", options["accept"], "--history", options["history"])
-    check_overwriting(others, {"--history": options["history"]})
+    check_overwriting(files, {**outputs, "--history": options["history"]})
     if options["accept"] and options["k"] is not None:
         raise click.UsageError(
             "--accept cannot be used with --top, which flags rows in any batch; leave one out"

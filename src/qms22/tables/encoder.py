@@ -18,6 +18,7 @@ from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
 from qms22.tables.columns.planning import plan_column
 from qms22.tables.columns.plans import (
     LazyMatrix,
+    alike_categories,
     check_any_used,
     check_columns,
     check_infinite,
@@ -137,12 +138,18 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 self._plan(cells, sign) if cells.is_text else plan
                 for cells, plan in zip(columns, planned, strict=True)
             ]
+        alike = alike_categories([plan for plan, _ in planned], columns) - set(self.kinds or {})
+        planned = [
+            self._plan(cells, sign, "category") if cells.name in alike else plan
+            for cells, plan in zip(columns, planned, strict=True)
+        ]
         check_any_used([plan for plan, _ in planned], len(columns[0].values))
         if self.missing == "error":
             self._check_cells([typed for plan, typed in planned if plan.outputs])
         self.ignored_ = tuple(self.ignore)
         # Plain values, so that model files need no classes of this package.
         self._plans = tuple(asdict(plan) for plan, _ in planned)
+        self._moves: dict[str, tuple[float, float]] = {}
         return {typed.name: typed for _, typed in planned}
 
     def _leave_out(self, notes: Mapping[str, str]) -> None:
@@ -156,6 +163,13 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not self.groups_:
             note = next(iter(notes.values()))
             raise ValueError(f"no column is of use but {quoted(list(notes))}: {note}")
+
+    def _set_moves(self, moves: Mapping[str, tuple[float, float]]) -> None:
+        """Set slopes and offsets that take from numbers of a batch what all of its rows have done.
+
+        `_transform_part` uses them; `transform` does not.
+        """
+        self._moves = dict(moves)
 
     def _pool_unseen(self) -> None:
         """Count unseen levels of a category among the rare ones, if it has such."""
@@ -180,7 +194,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._lazy_matrix(self._typed_cells(X))[:]
 
     def _transform_part(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the usable rows of a part of a larger table, and their matrix.
+        """Return the usable rows of a part of a batch, and their matrix.
 
         These are all rows, or those without missing values if ``missing="drop"``. A column that the
         part lacks has the typical value. If it has an index of integers, messages name rows by it.
@@ -190,9 +204,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._check_columns(())
         if self.missing == "drop":
             usable = complete_rows(cells.values())
-            return usable, LazyMatrix(self._used_plans(), cells)[usable]
+            return usable, LazyMatrix(self._used_plans(), cells, self._moves)[usable]
         self._check_cells(cells.values())
-        matrix = LazyMatrix(self._used_plans(), cells)[:]
+        matrix = LazyMatrix(self._used_plans(), cells, self._moves)[:]
         return np.arange(len(matrix)), matrix
 
     def _lazy_matrix(self, cells: Columns) -> LazyMatrix:
@@ -307,14 +321,16 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _used_plans(self) -> tuple[ColumnPlan, ...]:
         return tuple(plan for plan in self._all_plans() if plan.outputs)
 
-    def _plan(self, cells: Cells, sign: str | None = None) -> tuple[ColumnPlan, Cells]:
-        """Plan a column, and return it converted; `sign` is the decimal sign, if known."""
+    def _plan(
+        self, cells: Cells, sign: str | None = None, kind: str | None = None
+    ) -> tuple[ColumnPlan, Cells]:
+        """Plan a column, and return it converted; decimal sign and kind are given, if known."""
         share = 1 if self.min_frequency >= 1 else len(cells.values)
         return plan_column(
             cells,
             self.min_frequency * share,
             ignore=self.ignore,
-            asked=(self.kinds or {}).get(cells.name),
+            asked=kind or (self.kinds or {}).get(cells.name),
             keeps_missing=self.missing == "impute",
             decimal_hint=sign,
         )

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells, count_rows
+from qms22.tables.columns.kinds import code_word
 from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
+from qms22.tables.columns.typed import to_levels
 from qms22.tables.texts.words import list_some
 
 
@@ -22,11 +25,19 @@ class LazyMatrix:
     cells : mapping of str to Cells
         Results of `ColumnPlan.typed`. A column that is not there has the typical value: it is the
         same in all rows, so that it cannot make one of them more suspicious than another.
+    moves : mapping of str to tuple of float, optional
+        Slopes and offsets by which numbers are encoded; see `TabularEncoder._set_moves`.
     """
 
-    def __init__(self, plans: Sequence[ColumnPlan], cells: Mapping[str, Cells]) -> None:
+    def __init__(
+        self,
+        plans: Sequence[ColumnPlan],
+        cells: Mapping[str, Cells],
+        moves: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
         self._plans = plans
         self._cells = cells
+        self._moves = moves or {}
         self.shape = count_rows(cells), sum(len(plan.outputs) for plan in plans)
 
     def __len__(self) -> int:
@@ -36,16 +47,15 @@ class LazyMatrix:
         n_rows = len(range(len(self))[rows]) if isinstance(rows, slice) else len(rows)
         matrix = np.empty((n_rows, self.shape[1]))
         for plan, out in _blocks(self._plans, matrix):
-            if plan.name in self._cells:
-                plan.encode(self._cells[plan.name].take(rows), out)
-            else:
+            if plan.name not in self._cells:
                 plan.encode_typical(out)
+                continue
+            cells = self._cells[plan.name].take(rows)
+            if plan.name in self._moves:
+                slope, offset = self._moves[plan.name]
+                cells = replace(cells, values=slope * cells.values + offset)
+            plan.encode(cells, out)
         return matrix
-
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        """Return a column of numbers of the matrix."""
-        plan = next(plan for plan in self._plans if plan.name == name)
-        return LazyMatrix([plan], self._cells)[:][:, 0]
 
 
 def typical_row(plans: Sequence[ColumnPlan]) -> NDArray[np.float64]:
@@ -78,6 +88,31 @@ def decimal_sign(plans: Iterable[ColumnPlan], columns: Iterable[Cells]) -> str |
     signs = {sign for sign, n_decimals in decimals if n_decimals not in (0, 3)}
     is_doubtful = any(n_decimals in (0, 3) for _, n_decimals in decimals)
     return signs.pop() if len(signs) == 1 and is_doubtful else None
+
+
+def alike_categories(plans: Iterable[ColumnPlan], columns: Iterable[Cells]) -> set[str]:
+    """Return the columns that are categories because another one with such values is one.
+
+    Names that end in the same word for a code, such as winner_id and loser_id, and values of which
+    half or more are in both columns say that they hold the same things.
+    """
+    by_word: dict[str, list[tuple[ColumnPlan, Cells]]] = {}
+    for plan, cells in zip(plans, columns, strict=True):
+        word = code_word(plan.name)
+        if word is not None and plan.kind in ("categorical", "identifier", "numeric"):
+            by_word.setdefault(word, []).append((plan, cells))
+    found: set[str] = set()
+    for pairs in by_word.values():
+        known = [cells for plan, cells in pairs if plan.kind == "categorical"]
+        for plan, cells in pairs:
+            if plan.kind != "categorical" and any(_hold_the_same(cells, own) for own in known):
+                found.add(plan.name)
+    return found
+
+
+def _hold_the_same(cells: Cells, others: Cells) -> bool:
+    levels, known = (set(to_levels(each).levels) for each in (cells, others))
+    return 2 * len(levels & known) >= min(len(levels), len(known))
 
 
 def complete_rows(columns: Iterable[Cells]) -> NDArray[np.intp]:
