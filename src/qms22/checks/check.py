@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells, Columns
 
+# Levels that normal rows have, in words.
+MOST_LISTED = 6
+
 # Write a number of a column as its table does.
 Shower: TypeAlias = Callable[[str, float], str]
 
@@ -80,6 +83,12 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     if n_more := len(names) - len(shown):
         shown.append(f"{n_more} more")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def never_seen(n_rows: int, levels: Sequence[str]) -> str:
+    """Say that no normal row has a level, and which they have if there are few."""
+    which = f" ({', '.join(levels)})" if len(levels) <= MOST_LISTED else ""
+    return f"never seen in {count_text(n_rows)} normal rows{which}"
 
 
 def count_text(count: int) -> str:

@@ -66,9 +66,9 @@ def find_check_digit(texts: Sequence[str]) -> str | None:
     if len(texts) < _LEAST_TEXTS:
         return None
     for name in _ALGORITHMS:
-        # A few tell of most columns that they have no such digit.
+        # A few tell of most columns that they have no such digit, whichever these are.
         some = texts[:_LEAST_TEXTS]
-        if sum(has_check_digit(name, text) for text in some) < _NEARLY_ALL * len(some) - 1:
+        if 2 * sum(has_check_digit(name, text) for text in some) < len(some):
             continue
         if sum(has_check_digit(name, text) for text in texts) >= _NEARLY_ALL * len(texts):
             return name

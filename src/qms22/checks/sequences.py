@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, count_text, shown_cells
-from qms22.checks.copies import _cell_hashes
+from qms22.checks.copies import COPIES, _cell_hashes
 from qms22.checks.single import ColumnCheck, NumberCheck
 from qms22.checks.surprise import NumberReference, TailReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
@@ -34,6 +34,8 @@ _MOST_A_STEP = 5.0
 _LEAST_COUNT = 3
 # A number that never falls within nearly all entities, and mostly rises, is a counter.
 _COUNTER = 0.98
+# Parts of a row add up to whole ones but for rounding.
+_DECIMALS = 6
 _RISING = 0.5
 
 
@@ -134,13 +136,18 @@ class Sequences:
     def columns(self, rows: Columns) -> dict[str, Cells]:
         """Return run lengths, rows per hour and steps of counters as columns."""
         found: dict[str, NDArray[np.float64]] = {}
+        # A row that is there again, also with its date, is no new value.
+        copies = rows[COPIES].values
+        weights = 1.0 / copies if self.date in rows else np.ones(len(copies))
         for entity in self.entities:
             if entity and entity not in rows:
                 continue
             order, is_first = self._order(rows, entity)
             for name in self.numbers:
                 if name in rows:
-                    found[run_name(entity, name)] = _runs(rows[name].values, order, is_first)
+                    found[run_name(entity, name)] = _runs(
+                        rows[name].values, order, is_first, weights
+                    )
             if entity in self.crowds and self.date in rows:
                 found[count_name(entity, self.date)] = _count_in_hour(rows, entity, self.date)
         for entity, name in self.counters:
@@ -180,7 +187,10 @@ class Sequences:
 
 
 def _runs(
-    values: NDArray[np.float64], order: NDArray[np.intp], is_first: NDArray[np.bool_]
+    values: NDArray[np.float64],
+    order: NDArray[np.intp],
+    is_first: NDArray[np.bool_],
+    weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return how many rows after each other have the value of each row."""
     ordered = values[order]
@@ -188,7 +198,8 @@ def _runs(
     starts[1:] |= ordered[1:] != ordered[:-1]  # NaN equals nothing
     numbers = np.cumsum(starts) - 1
     result = np.empty(len(values))
-    result[order] = np.bincount(numbers)[numbers] if len(values) else 0
+    counts = np.bincount(numbers, weights[order]).round(_DECIMALS)
+    result[order] = counts[numbers]
     return result
 
 

@@ -9,7 +9,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
+from qms22.checks.check import (
+    MOST_LISTED,
+    Shower,
+    count_text,
+    never_seen,
+    share_of_rows,
+    shown_cells,
+)
 from qms22.checks.surprise import LevelReference, NumberReference
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.columns.typed import to_levels
@@ -31,9 +38,6 @@ _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
 
 # Values of a column in which fewer normal rows have one are odd.
 _RARE_VALUES = 0.01
-
-# Levels that normal rows have, in words.
-_MOST_LISTED = 6
 
 
 @dataclass(frozen=True)
@@ -209,11 +213,10 @@ class LevelCheck(ColumnCheck):
         codes = self.codes(cells)[places].tolist()
         counts, n = self.reference.counts, self.reference.n
         there = np.flatnonzero(counts)
-        unseen = f"never seen in {count_text(n)} normal rows"
+        levels = [self._level(int(at), show) for at in there[: MOST_LISTED + 1]]
+        unseen = never_seen(n, levels)
         if len(there) == 1:
-            unseen = f"all {count_text(n)} normal rows have {self._level(int(there[0]), show)}"
-        elif len(there) <= _MOST_LISTED:
-            unseen += f" ({', '.join(self._level(int(at), show) for at in there)})"
+            unseen = f"all {count_text(n)} normal rows have {levels[0]}"
         return [
             f"{begin}; {unseen}"
             if code < 0 or counts[code] == 0
@@ -291,5 +294,5 @@ def count_new(codes: NDArray[np.intp]) -> int:
     first, last = codes[: len(codes) - n_last], codes[len(codes) - n_last :]
     n_new = int(np.count_nonzero(~np.isin(last, first)))
     sizes = np.unique(codes, return_counts=True)[1]
-    by_chance = float(np.sum(sizes / 3.0**sizes))
+    by_chance = float(np.sum(sizes * 3.0**-sizes))
     return 3 * n_new if n_new > by_chance + 3 * math.sqrt(by_chance) + 3 else 0

@@ -28,6 +28,8 @@ _LINEAR = 5.0
 _LEAST_OFF = 0.1
 _CERTAIN = 4.0
 _LEAST_ALIGNED = 30
+# A batch is not wider than so many times what its narrower half says.
+_MOST_UNEVEN = 2.0
 
 # Units are not smaller than this share of the spread: the tail of rounded values may have no width.
 _LEAST_UNIT = 0.01
@@ -102,10 +104,15 @@ class NumberReference:
 
     def without_move(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return values of the batch without what all of them have done."""
-        if not self.shift and self.stretch == 1:
-            return values
+        slope, offset = self.move
+        return values if self.move == (1.0, 0.0) else slope * values + offset
+
+    @property
+    def move(self) -> tuple[float, float]:
+        """The slope and the offset by which values of the batch are compared without their move."""
         middle = float(self.ascending[len(self.ascending) // 2])
-        return (values - self.shift - middle) / self.stretch + middle
+        slope = 1.0 / self.stretch
+        return slope, middle * (1.0 - slope) - slope * self.shift
 
     def aligned(self, values: NDArray[np.float64]) -> NumberReference:
         """Return a reference for a batch that may have moved as a whole.
@@ -135,9 +142,11 @@ class NumberReference:
         quarters = self.ascending[
             np.searchsorted(places, [self.n // 4, self.n // 2, 3 * self.n // 4])
         ]
-        own_spread = float(quarters[2] - quarters[0])
-        spread = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
-        stretch = max(1.0, spread / own_spread) if own_spread > 0 else 1.0
+        own_spreads, spreads = np.diff(quarters), np.diff(np.quantile(values, [0.25, 0.5, 0.75]))
+        ratios = spreads[own_spreads > 0] / own_spreads[own_spreads > 0]
+        whole = float(spreads.sum() / own_spreads.sum()) if len(ratios) else 1.0
+        # Anomalies, if they are many, widen one side of the batch.
+        stretch = max(1.0, min(whole, _MOST_UNEVEN * float(ratios.min(initial=np.inf))))
         return replace(self, shift=middle - float(quarters[1]), stretch=stretch)
 
     def _one_side(

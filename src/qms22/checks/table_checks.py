@@ -206,7 +206,7 @@ class TableChecks:
         }
         read = {**rows, **count_copies(rows, self._compared, is_part=is_part)}
         if self._sequences is not None and not is_part:
-            read |= self._sequences.columns(rows)
+            read |= self._sequences.columns(read)
         return read
 
     def comparable(self, cells: Cells) -> Cells:
@@ -237,13 +237,14 @@ class TableChecks:
         self._compared = tuple(name for name in self._compared if name in cells)
         if not is_part and count_rows(cells) <= MOST_ROWS:
             self._sequences = Sequences.learn({name: cells[name] for name in self._compared})
-            rows |= self._sequences.columns(cells)
+            rows |= self._sequences.columns(rows)
             self.checks += learn_sequences(rows, self._sequences)
         levels = self._learn_cells(cells, time_order(cells))
         self.checks += _learn_intervals(cells)
         filled = [name for name in self.names if cells[name].has_value.any()]
         self.checks.append(MissingTogetherCheck.learn(cells, filled or self.names))
-        copies = CopyCheck.learn(rows, self._compared)
+        # Nobody knows how usual copies are among normal rows that are not all there.
+        copies = None if is_part else CopyCheck.learn(rows, self._compared)
         self.checks += [] if copies is None else [copies]
         self._n_of_all = len(self.checks)
         rng = np.random.RandomState(seed)
@@ -489,7 +490,7 @@ class TableChecks:
 
 def _cells_to_try(name: str, plan: ColumnPlan) -> Cells:
     """Return a missing cell, a usual one, and the least and largest there are."""
-    if plan.kind == "categorical":
+    if plan.kind in ("categorical", "identifier", "text"):
         return Cells(name, "text", np.array([-1, 0, 0, 0]), ("(new)",))
     if plan.kind == "date":
         return Cells(name, "date", np.array([np.nan, 0.0, -_LARGEST_DATE, _LARGEST_DATE]))

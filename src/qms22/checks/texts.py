@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, share_of_rows, shown_cells
+from qms22.checks.check import Shower, never_seen, share_of_rows, shown_cells
 from qms22.checks.check_digits import find_check_digit, has_check_digit
 from qms22.checks.single import ColumnCheck
 from qms22.checks.surprise import RarityReference
@@ -21,6 +22,8 @@ from qms22.tables.columns.cells import Cells, Columns, Levels
 _MOST_LEARNED = 20_000
 # If more normal rows than this have something that no other has, a new thing is not odd.
 _MOST_NEW = 0.1
+# Texts of a column that is a category.
+_MOST_LEVELS = 20
 # Shorter texts differ in one letter without being misspelt.
 _LEAST_LETTERS = 4
 # The most characters of a text that are looked at, and that are shown.
@@ -96,6 +99,8 @@ class TextCheck(ColumnCheck):
     by_text : bool
         Whether texts were counted, and not rows: the rows of one customer are one case.
     reference : RarityReference
+    levels : tuple of str
+        All normal texts if there are few: what is new about another one is that it is new.
     """
 
     trait: str
@@ -104,6 +109,7 @@ class TextCheck(ColumnCheck):
     n: int
     by_text: bool
     reference: RarityReference
+    levels: tuple[str, ...]
 
     @classmethod
     def learn(cls, cells: Cells, *, by_text: bool = False) -> list[TextCheck]:
@@ -142,7 +148,9 @@ class TextCheck(ColumnCheck):
             return None
         usual = max(counts, key=lambda part: (counts[part], part))
         example = min(text for text in texts if usual in _parts(trait, text))
-        return cls((name,), trait, dict(counts), example, n, by_text, RarityReference(ascending))
+        levels = tuple(texts) if len(texts) <= _MOST_LEVELS and not by_text else ()
+        reference = RarityReference(ascending)
+        return cls((name,), trait, dict(counts), example, n, by_text, reference, levels)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how rare the rarest form, sign or word of texts is."""
@@ -174,6 +182,8 @@ class TextCheck(ColumnCheck):
 
     def _describe(self, begin: str, text: str) -> str:
         count, part = _rarest(self.trait, text, self.counts, self.n)
+        if count == 0 and self.levels:
+            return f"{begin}; {never_seen(self.n, self.levels)}"
         how_many = share_of_rows(count, self.n)
         if self.by_text:
             how_many = how_many.replace("normal rows", "texts of normal rows")
@@ -230,6 +240,10 @@ class MisspellingCheck(ColumnCheck):
         n_similar = sum(check.similar(cells.levels[at]) is not None for at in there.tolist())
         n = len(there) if by_text else int(rows.sum())
         return None if n_similar > _MOST_NEW * n else cls((cells.name,), levels, n_similar, n)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is saved: not what is computed from it when it is needed."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
     def _by_slip(self) -> dict[str, list[str]]:

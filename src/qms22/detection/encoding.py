@@ -75,12 +75,12 @@ def encode_tables(
         {name: each.part(slice(n_normal, None)) for name, each in cells.items()},
     )
     places, normal_cells, known = _encode(encoder, whole[0], names[0])
-    positions, batch_cells, lazy = _encode(encoder, whole[1], names[1])
+    positions, batch_cells, _ = _encode(encoder, whole[1], names[1])
     if periods := find_periods(encoder, normal_cells, batch_cells):
         encoder._leave_out(periods)
-        known, lazy = encoder._lazy_matrix(normal_cells), encoder._lazy_matrix(batch_cells)
-    rows = lazy[:]
-    _align_numbers(encoder, known, rows)
+        known = encoder._lazy_matrix(normal_cells)
+    encoder._set_moves(_moves(encoder, normal_cells, batch_cells))
+    _, rows = encoder._transform_part(batch_cells)
     return EncodedTables(
         encoder,
         places,
@@ -94,14 +94,18 @@ def encode_tables(
     )
 
 
-def _align_numbers(encoder: TabularEncoder, known: LazyMatrix, rows: NDArray[np.float64]) -> None:
-    """Take from numbers of the batch, in place, what all of its rows have done."""
+def _moves(
+    encoder: TabularEncoder, normal: Columns, batch: Columns
+) -> dict[str, tuple[float, float]]:
+    """Return by how much columns of numbers have moved, where the whole batch has."""
+    moves: dict[str, tuple[float, float]] = {}
     for column in encoder.columns_:
         if column.kind == "numeric" and column.outputs:
-            at = column.outputs[0]
-            reference = NumberReference.learn(known.numbers(column.name))
+            reference = NumberReference.learn(normal[column.name].values)
             if reference is not None:
-                rows[:, at] = reference.aligned(rows[:, at]).without_move(rows[:, at])
+                aligned = reference.aligned(batch[column.name].values)
+                moves |= {} if aligned is reference else {column.name: aligned.move}
+    return moves
 
 
 def _fit_both(

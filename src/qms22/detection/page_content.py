@@ -14,7 +14,6 @@ from qms22.detection.findings.finding import Finding
 from qms22.detection.marks.mark_table import MARK
 from qms22.detection.reasons.explaining import shower
 from qms22.detection.reasons.row_reasons import RowReason, cell_reasons
-from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.report.content import NAME, PageContent
 from qms22.tables.columns.cells import Columns, part_of_rows
 from qms22.tables.sources.notes import join_notes
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 # A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
 MOST_ROWS_ON_PAGE = 100_000
 
-# A histogram of more known-normal rows looks the same, and to read and score them takes seconds.
+# A histogram of more known-normal rows looks the same, and to read them takes seconds.
 _MOST_NORMAL = 20_000
 
 
@@ -65,7 +64,7 @@ def page_content(
         id=found.id,
         marks=() if found.marks is None else found.marks.words(kept).tolist(),
         marked=_marked(found),
-        normal_scores=_normal_scores(found, normal_cells),
+        normal_scores=None if found.comparison is None else found.comparison.ruler.ascending,
         findings=_findings(found, kept, names),
         history=found.history,
     )
@@ -148,16 +147,6 @@ def _marked(found: Detection) -> pd.DataFrame | None:
     rows: NDArray[np.intp] = found.marks.decided
     results, columns = found.beside(found.source.take(rows), rows, np.zeros_like(rows))
     return pd.concat([results.iloc[:, [NAME]], results[MARK], columns], axis=1)
-
-
-def _normal_scores(found: Detection, cells: Columns) -> NDArray[np.float64] | None:
-    """Return the scores of known-normal rows as if they were not learned from, if it is quick."""
-    detector, checks = found.detector, found.checks
-    is_quick = bool(cells) and found.n_normal <= _MOST_NORMAL
-    if checks is None or not isinstance(detector, QMS22Ensemble) or not is_quick:
-        return None
-    of_checks = checks.scores(checks.surprises(checks.read(cells)))
-    return detector.score_normals() + checks.weight * of_checks
 
 
 def _rule(found: Detection) -> str:

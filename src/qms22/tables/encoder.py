@@ -143,6 +143,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.ignored_ = tuple(self.ignore)
         # Plain values, so that model files need no classes of this package.
         self._plans = tuple(asdict(plan) for plan, _ in planned)
+        self._moves: dict[str, tuple[float, float]] = {}
         return {typed.name: typed for _, typed in planned}
 
     def _leave_out(self, notes: Mapping[str, str]) -> None:
@@ -156,6 +157,13 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not self.groups_:
             note = next(iter(notes.values()))
             raise ValueError(f"no column is of use but {quoted(list(notes))}: {note}")
+
+    def _set_moves(self, moves: Mapping[str, tuple[float, float]]) -> None:
+        """Set slopes and offsets that take from numbers of a batch what all of its rows have done.
+
+        `_transform_part` uses them; `transform` does not.
+        """
+        self._moves = dict(moves)
 
     def _pool_unseen(self) -> None:
         """Count unseen levels of a category among the rare ones, if it has such."""
@@ -180,7 +188,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._lazy_matrix(self._typed_cells(X))[:]
 
     def _transform_part(self, X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """Return the usable rows of a part of a larger table, and their matrix.
+        """Return the usable rows of a part of a batch, and their matrix.
 
         These are all rows, or those without missing values if ``missing="drop"``. A column that the
         part lacks has the typical value. If it has an index of integers, messages name rows by it.
@@ -190,9 +198,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self._check_columns(())
         if self.missing == "drop":
             usable = complete_rows(cells.values())
-            return usable, LazyMatrix(self._used_plans(), cells)[usable]
+            return usable, LazyMatrix(self._used_plans(), cells, self._moves)[usable]
         self._check_cells(cells.values())
-        matrix = LazyMatrix(self._used_plans(), cells)[:]
+        matrix = LazyMatrix(self._used_plans(), cells, self._moves)[:]
         return np.arange(len(matrix)), matrix
 
     def _lazy_matrix(self, cells: Columns) -> LazyMatrix:

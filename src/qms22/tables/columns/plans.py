@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +23,19 @@ class LazyMatrix:
     cells : mapping of str to Cells
         Results of `ColumnPlan.typed`. A column that is not there has the typical value: it is the
         same in all rows, so that it cannot make one of them more suspicious than another.
+    moves : mapping of str to tuple of float, optional
+        Slopes and offsets by which numbers are encoded; see `TabularEncoder._set_moves`.
     """
 
-    def __init__(self, plans: Sequence[ColumnPlan], cells: Mapping[str, Cells]) -> None:
+    def __init__(
+        self,
+        plans: Sequence[ColumnPlan],
+        cells: Mapping[str, Cells],
+        moves: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
         self._plans = plans
         self._cells = cells
+        self._moves = moves or {}
         self.shape = count_rows(cells), sum(len(plan.outputs) for plan in plans)
 
     def __len__(self) -> int:
@@ -36,16 +45,15 @@ class LazyMatrix:
         n_rows = len(range(len(self))[rows]) if isinstance(rows, slice) else len(rows)
         matrix = np.empty((n_rows, self.shape[1]))
         for plan, out in _blocks(self._plans, matrix):
-            if plan.name in self._cells:
-                plan.encode(self._cells[plan.name].take(rows), out)
-            else:
+            if plan.name not in self._cells:
                 plan.encode_typical(out)
+                continue
+            cells = self._cells[plan.name].take(rows)
+            if plan.name in self._moves:
+                slope, offset = self._moves[plan.name]
+                cells = replace(cells, values=slope * cells.values + offset)
+            plan.encode(cells, out)
         return matrix
-
-    def numbers(self, name: str) -> NDArray[np.float64]:
-        """Return a column of numbers of the matrix."""
-        plan = next(plan for plan in self._plans if plan.name == name)
-        return LazyMatrix([plan], self._cells)[:][:, 0]
 
 
 def typical_row(plans: Sequence[ColumnPlan]) -> NDArray[np.float64]:
