@@ -32,7 +32,9 @@ def normal() -> pd.DataFrame:
 def explain(normal: pd.DataFrame, rows: pd.DataFrame) -> list[list[RowReason]]:
     encoder = TabularEncoder().fit(normal)
     checks = TableChecks(encoder)
-    checks.learn(checks.read(encoder._typed_cells(normal)), 0)
+    known = encoder._typed_cells(normal)
+    # The batch is like the normal rows: what odd rows have in common is not what all of it does.
+    checks.learn(known, known, 0)
     return blamed_reasons(checks, checks.read(encoder._typed_cells(rows)), shower(encoder))
 
 

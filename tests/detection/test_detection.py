@@ -205,8 +205,9 @@ def test_it_is_what_the_steps_one_by_one_give(tables: tuple[pd.DataFrame, pd.Dat
     found = detect(normal, batch, k=8, id="visit", n_jobs=1)
     assert found.detector.offset_ == detector.offset_
     checks = TableChecks(encoder)
-    checks.learn(checks.read(encoder._typed_cells(normal)), 0)
-    of_checks = checks.scores(checks.surprises(checks.read(encoder._typed_cells(batch))))
+    cells = encoder._typed_cells(batch)
+    checks.learn(encoder._typed_cells(normal), cells, 0)
+    of_checks = checks.scores(checks.surprises(checks.read(cells)))
     checks.weigh(of_checks, sum(detector.weights_.values()))
     scores = detector.unlabeled_scores_ + checks.weight * of_checks
     assert checks.weight >= 1

@@ -288,7 +288,7 @@ def test_marks_improve_the_ranking_of_the_rest(tables: tuple[pd.DataFrame, pd.Da
         found = detect(*tables, marks=marks, k=8, n_jobs=1, **LEFT_OUT)
         return area_under_curve(np.isin(rest, SICK), found.scores[rest])
 
-    assert area(marks_for(tables[1])) > area(None) + 0.02
+    assert area(marks_for(tables[1])) > area(None) + 0.01
 
 
 def test_the_result_is_marked_further_and_given_again(

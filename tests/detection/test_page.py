@@ -73,7 +73,7 @@ def test_of_many_normal_rows_some_are_counted(
     content = page_content(found, "t", None, {})
     assert len(content.normal["score_"].values) == 100
     assert content.n_normal == 400
-    assert content.normal_scores is None
+    assert content.normal_scores is not None
 
 
 def test_scores_of_normal_rows_are_like_those_of_normal_rows_of_the_batch() -> None:

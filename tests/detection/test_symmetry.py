@@ -124,8 +124,8 @@ def pooled(folder: Path, header: str, lines: list[str], is_normal: NDArray[np.bo
     everything = pd.concat(frames).iloc[np.argsort(order)]
     both = encode_frames(everything, everything, ignore=ignored)
     checks = TableChecks(both.encoder)
-    learned = checks.learn(checks.read(both.normal_cells), 0)
-    return Pooled(both.known.read(slice(None)), learned.oddness)
+    _, own = checks.learn(both.normal_cells, both.batch_cells, 0)
+    return Pooled(both.known.read(slice(None)), own.oddness)
 
 
 def assert_same(folder: Path, header: str, lines: list[str]) -> None:

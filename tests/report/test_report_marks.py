@@ -185,7 +185,7 @@ def test_verdict_and_history_stand_at_the_top_and_notes_below_the_rows(open_repo
     assert page.locator("#run ~ #section-columns .notes li").all_inner_texts() == notes
     titles = page.locator("#section-history g title").all_text_contents()
     assert titles[2].replace("\xa0", " ") == (
-        "2026-10-03 06:00, payments-3.csv: drift, 110 of 1000 rows flagged (11 %); "
+        "2026-10-03 06:00, payments-3.csv: drift, 110 of 1,000 rows flagged (11 %); "
         "moved: amount, age"
     )
     page.click("#section-history summary")

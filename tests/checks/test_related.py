@@ -1,0 +1,128 @@
+"""Cells that belong together: numbers of groups, levels given others, numbers in order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from looking import Looked, look
+
+from qms22.checks.dependence import DependenceCheck
+from qms22.checks.groups import GroupCheck
+from qms22.checks.order import OrderCheck
+
+N_NORMAL, N_BATCH, ODD = 900, 200, 7
+TARIFFS = {"day": "power", "night": "power", "heat": "gas", "cook": "gas"}
+
+
+def readings(n_rows: int, seed: int) -> pd.DataFrame:
+    """Draw readings of meters, each with its own usual value."""
+    rng = np.random.default_rng(seed)
+    meter = rng.integers(0, 30, n_rows)
+    value = 10.0 * meter + 50 + rng.normal(0, 1, n_rows)
+    tariff = rng.choice(list(TARIFFS), n_rows)
+    is_paid = rng.random(n_rows) < 0.6
+    net = rng.lognormal(3, 1, n_rows).round(2)
+    return pd.DataFrame(
+        {
+            "meter": [f"M{number:03}" for number in meter],
+            "value": value.round(1),
+            "tariff": tariff,
+            "energy": [TARIFFS[name] for name in tariff],
+            "status": np.where(is_paid, "paid", "open"),
+            "days": np.where(is_paid, rng.integers(1, 60, n_rows), np.nan),
+            "is_large": value > 200,
+            "invoice": [
+                f"{'EL' if TARIFFS[name] == 'power' else 'GA'}-{number:06}"
+                for name, number in zip(tariff, rng.integers(0, 10**6, n_rows), strict=True)
+            ],
+            "net": net,
+            "gross": (net + rng.uniform(0, 5, n_rows)).round(2),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def normal() -> pd.DataFrame:
+    return readings(N_NORMAL, 0)
+
+
+def planted(normal: pd.DataFrame, **cells: Any) -> Looked:
+    batch = readings(N_BATCH, 1)
+    for name, value in cells.items():
+        batch.loc[ODD, name] = value
+    return look(normal, batch, missing="impute")
+
+
+def test_a_number_that_is_odd_for_its_entity(normal: pd.DataFrame) -> None:
+    found = planted(normal, meter="M003", value=120.0, is_large=False)
+    of_groups = found.by(GroupCheck, "value", "meter")
+    assert np.argmax(of_groups) == found.ranking[0] == ODD
+    assert of_groups[ODD] > 2 * np.delete(of_groups, ODD).max()
+    text = found.says(ODD, GroupCheck, "value", "meter")
+    assert text.startswith("value 120.0; ")
+    assert "normal rows with meter M003 have 77.1 to 82.0" in text
+
+
+def test_nothing_is_odd_for_an_entity_that_nobody_knows(normal: pd.DataFrame) -> None:
+    found = planted(normal, meter="M999", value=120.0, is_large=False)
+    assert found.by(GroupCheck, "value", "meter")[ODD] == 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "columns", "sentence"),
+    [
+        # A level given another one.
+        ({"tariff": "heat", "energy": "power"}, ("energy", "tariff"), "energy power with tariff"),
+        # A cell that is missing, and one that is there, given a status.
+        (
+            {"status": "paid", "days": np.nan},
+            ("days", "status"),
+            "days is missing with status paid",
+        ),
+        ({"status": "open", "days": 9.0}, ("days", "status"), "days 9 with status open"),
+        # A flag given a range.
+        ({"meter": "M028", "value": 330.0, "is_large": False}, ("is_large", "value"), "is_large"),
+        # The beginning of a code given a category.
+        ({"energy": "gas", "tariff": "heat", "invoice": "EL-123456"}, ("invoice", "energy"), "inv"),
+    ],
+)
+def test_cells_that_do_not_go_together(
+    normal: pd.DataFrame, cells: dict[str, Any], columns: tuple[str, str], sentence: str
+) -> None:
+    found = planted(normal, **cells)
+    oddness = np.maximum(
+        found.by(DependenceCheck, *columns), found.by(DependenceCheck, *reversed(columns))
+    )
+    assert np.argmax(oddness) == found.ranking[0] == ODD
+    assert oddness[ODD] > 5
+    assert np.delete(oddness, ODD).max() < 5
+    text = found.says(ODD, DependenceCheck, *columns)
+    assert text.startswith(sentence)
+    assert "as in none of" in text
+
+
+def test_a_clean_batch_breaks_no_rule(normal: pd.DataFrame) -> None:
+    found = planted(normal)
+    assert found.by(DependenceCheck).max() < 7
+    assert not found.by(OrderCheck).any()
+
+
+def test_a_number_above_another_one(normal: pd.DataFrame) -> None:
+    found = planted(normal, net=20.0, gross=19.0)
+    assert np.flatnonzero(found.by(OrderCheck, "net", "gross")).tolist() == [ODD]
+    assert not found.by(OrderCheck, "gross", "net").any()
+    assert found.says(ODD, OrderCheck) == "net 20 is above gross 19, as in none of 900 normal rows"
+
+
+def test_order_says_nothing_where_chance_would_keep_it() -> None:
+    rng = np.random.default_rng(0)
+    tables = [
+        pd.DataFrame({"low": rng.normal(size=n), "high": rng.normal(1000, 1, n)}) for n in (300, 60)
+    ]
+    tables[1].loc[ODD, "low"] = 2000.0
+    found = look(*tables)
+    assert not any(isinstance(check, OrderCheck) for check in found.checks.checks)
+    assert found.ranking[0] == ODD

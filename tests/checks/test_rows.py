@@ -1,0 +1,137 @@
+"""Rows among others: copies, values that are stuck, bursts, counters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from looking import look
+
+from qms22.checks.copies import CopyCheck
+from qms22.checks.sequences import RepetitionCheck, StepCheck
+
+N_NORMAL, N_BATCH, ODD = 600, 200, 7
+
+
+def payments(n_rows: int, seed: int) -> pd.DataFrame:
+    """Draw payments of customers, each with an identifier of its own."""
+    rng = np.random.default_rng(seed)
+    minutes = rng.choice(60 * 24 * 60, n_rows, replace=False)
+    return pd.DataFrame(
+        {
+            "id": [f"P{seed}-{number:05}" for number in rng.permutation(n_rows)],
+            "paid": pd.Timestamp("2024-01-01") + pd.to_timedelta(minutes, "min"),
+            "customer": [f"C{number:03}" for number in rng.integers(0, 90, n_rows)],
+            "amount": rng.lognormal(4, 1, n_rows).round(2),
+            "fee": rng.uniform(0, 5, n_rows).round(2),
+            "shop": rng.choice(["north", "south", "west"], n_rows),
+        }
+    )
+
+
+def meters(n_days: int, first: str, begin: float) -> pd.DataFrame:
+    """Draw readings of 20 meters that rise from day to day, and a temperature."""
+    rng = np.random.default_rng(n_days)
+    used = rng.gamma(4, 2.5, (20, n_days))
+    counter = begin + 1000 * np.arange(20)[:, np.newaxis] + np.cumsum(used, axis=1)
+    return pd.DataFrame(
+        {
+            "meter": np.repeat([f"M{number:02}" for number in range(20)], n_days),
+            "day": np.tile(pd.date_range(first, periods=n_days), 20),
+            "counter": counter.ravel().round(2),
+            "heat": rng.normal(20, 3, 20 * n_days).round(2),
+        }
+    )
+
+
+def test_a_copy_under_another_id() -> None:
+    normal, batch = payments(N_NORMAL, 0), payments(N_BATCH, 1)
+    same = [name for name in batch if name != "id"]
+    batch.loc[ODD, same] = batch.loc[90, same]
+    found = look(normal, batch)
+    assert sorted(found.ranking[:2]) == [ODD, 90]
+    assert np.flatnonzero(found.by(CopyCheck)).tolist() == [ODD, 90]
+    assert found.says(ODD, CopyCheck).startswith("the same row is there 2 times; none of 600")
+
+
+def test_a_copy_of_a_normal_row() -> None:
+    normal, batch = payments(N_NORMAL, 0), payments(N_BATCH, 1)
+    same = [name for name in batch if name != "id"]
+    batch.loc[ODD, same] = normal.loc[300, same]
+    found = look(normal, batch)
+    assert found.ranking[0] == ODD
+    assert np.flatnonzero(found.by(CopyCheck)).tolist() == [ODD]
+    assert found.says(ODD, CopyCheck).startswith("a normal row is the same; none of 600")
+
+
+@pytest.mark.parametrize("is_of_normal", [False, True])
+def test_a_copy_but_for_one_cell(is_of_normal: bool) -> None:
+    normal, batch = payments(N_NORMAL, 0), payments(N_BATCH, 1)
+    source = normal.loc[300] if is_of_normal else batch.loc[90]
+    same = [name for name in batch if name not in ("id", "fee")]
+    batch.loc[ODD, same] = source[same]
+    found = look(normal, batch)
+    expected = [ODD] if is_of_normal else [ODD, 90]
+    assert np.flatnonzero(found.by(CopyCheck)).tolist() == expected
+    text = found.says(ODD, CopyCheck)
+    assert text.startswith("the same as another row but for fee (fee ")
+    assert text.endswith("as none of 600 normal rows are")
+    # It is found in the same way where only some rows are looked at.
+    some = {name: cells.take(np.array([3, ODD])) for name, cells in found.rows.items()}
+    np.testing.assert_array_equal(found.checks.surprises(some), found.surprises[[3, ODD]])
+
+
+def test_copies_are_usual_in_narrow_tables() -> None:
+    rng = np.random.default_rng(0)
+    tables = [pd.DataFrame(rng.integers(0, 9, (n, 2)), columns=["a", "b"]) for n in (400, 80)]
+    found = look(*tables, kinds={"a": "numeric", "b": "numeric"})
+    assert not any(isinstance(check, CopyCheck) for check in found.checks.checks)
+
+
+def test_a_value_that_is_stuck() -> None:
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 2000.0)
+    stuck = np.arange(3 * 30 + 5, 3 * 30 + 13)
+    batch.loc[stuck, "heat"] = 19.87
+    shuffled = batch.sample(frac=1.0, random_state=0)
+    for table in (batch, shuffled):
+        found = look(normal, table.reset_index(drop=True))
+        of_runs = found.by(RepetitionCheck, "heat", "meter")
+        assert sorted(table.index[of_runs > 5]) == stuck.tolist()
+        assert sorted(table.index[found.ranking[: len(stuck)]]) == stuck.tolist()
+    found = look(normal, batch)
+    text = found.says(int(stuck[0]), RepetitionCheck, "heat", "meter")
+    assert text == ("heat 19.87 in 8 rows of meter M03 after each other; at most 2 in normal rows")
+
+
+def test_a_burst() -> None:
+    normal, batch = payments(N_NORMAL, 0), payments(N_BATCH, 1)
+    burst = np.array([3, 50, 51, 100, 150, 199])
+    batch.loc[burst, "customer"] = "C017"
+    times = pd.Timestamp("2024-02-03 10:00") + pd.to_timedelta([0, 4, 9, 11, 17, 25], "min")
+    batch.loc[burst, "paid"] = times
+    found = look(normal, batch)
+    assert sorted(found.ranking[:6]) == burst.tolist()
+    text = found.says(50, RepetitionCheck, "customer", "paid")
+    assert text.startswith("customer C017 in 6 rows within an hour; at most ")
+
+
+@pytest.mark.parametrize("change", [-500.0, 500.0])
+def test_a_counter_that_runs_back_or_jumps(change: float) -> None:
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 2000.0)
+    odd = 5 * 30 + 11
+    batch.loc[odd, "counter"] += change
+    found = look(normal, batch)
+    of_steps = found.by(StepCheck, "counter", "meter")
+    assert found.ranking[0] == int(np.argmax(of_steps)) == odd
+    # The right value after it is not to blame.
+    assert np.delete(of_steps, odd).max() < 8
+    text = found.says(odd, StepCheck, "counter", "meter")
+    assert text.startswith(f"counter {batch.loc[odd, 'counter']:g} has changed by ")
+    assert "a day since the row before of meter M05; normal rows by " in text
+
+
+def test_a_counter_that_goes_on_is_not_odd() -> None:
+    """All its values are higher than those of normal rows."""
+    found = look(meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 2000.0))
+    assert found.by(StepCheck).max() < 8
+    assert np.median(found.surprises.max(axis=1)) < 4

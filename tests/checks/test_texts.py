@@ -1,0 +1,144 @@
+"""How texts are written: their form, their signs and words, check digits, misspellings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from frames import encode_frames
+from looking import Looked, look
+from numpy.random import Generator
+
+from qms22.checks.check_digits import has_check_digit
+from qms22.checks.texts import MisspellingCheck, TextCheck
+from qms22.detection.scorer import learn_checks
+
+N_NORMAL, N_BATCH, ODD = 600, 150, 7
+WORDS = ["steel", "pipe", "valve", "pump", "flange", "gasket", "bolt", "washer", "seal"]
+CITIES = ["Berlin", "Hamburg", "Munich", "Cologne", "Dresden", "Leipzig", "Bremen", "Bochum"]
+
+
+def codes(rng: Generator, n_rows: int) -> list[str]:
+    letters = rng.choice(list("ABCDEFGH"), (n_rows, 2))
+    return [
+        f"{a}{b}-{number:04}"
+        for (a, b), number in zip(letters, rng.integers(9999, size=n_rows), strict=True)
+    ]
+
+
+def articles(rng: Generator, n_rows: int) -> list[str]:
+    return [" ".join(rng.choice(WORDS, 3)) + f" {rng.integers(10, 99)} mm" for _ in range(n_rows)]
+
+
+def with_digit(form: str, name: str, rng: Generator) -> str:
+    """Return a text of a form with random digits, and a right check digit."""
+    while True:
+        text = "".join(str(rng.integers(10)) if sign == "0" else sign for sign in form)
+        if has_check_digit(name, text):
+            return text
+
+
+def searched(normal: list[str], batch: list[str]) -> Looked:
+    rng = np.random.default_rng(9)
+    tables = (
+        pd.DataFrame({"x": rng.normal(size=len(texts)), "text": texts}) for texts in (normal, batch)
+    )
+    return look(*tables)
+
+
+def planted(texts: list[str], odd: str) -> list[str]:
+    return [*texts[:ODD], odd, *texts[ODD + 1 :]]
+
+
+@pytest.mark.parametrize(
+    ("make", "odd", "trait", "sentence"),
+    [
+        (codes, "AB 1234", "rough form", "is written as none of 600 normal rows are; usual is"),
+        (codes, "ab-1234", "rough form", "is written as none of 600 normal rows are; usual is"),
+        (codes, "AB-12345", "exact form", "is written as none of 600 normal rows are; usual is"),
+        (codes, "ZB-1234", "signs", "contains “Z” (U+005A), as none of 600 normal rows do"),
+        (codes, "\u0410B-1234", "signs", "(U+0410), as none of 600 normal rows do"),
+        (articles, "steel pipe test 12 mm", "words", "contains “test”, as none of 600 normal rows"),
+    ],
+)
+def test_a_text_that_is_written_in_another_way(
+    make: Callable[[Generator, int], list[str]], odd: str, trait: str, sentence: str
+) -> None:
+    normal, batch = (
+        make(np.random.default_rng(seed), n) for seed, n in ((0, N_NORMAL), (1, N_BATCH))
+    )
+    found = searched(normal, planted(batch, odd))
+    assert found.ranking[0] == ODD
+    assert sentence in found.says(ODD, TextCheck, "text", trait=trait)
+    by_trait = found.by(TextCheck, "text", trait=trait)
+    assert by_trait[ODD] > 8
+    assert np.delete(by_trait, ODD).max() < 5
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        ("DE00 0000 0000 0000 0000 00", "IBAN"),
+        ("4000 0000 0000 0000", "Luhn"),
+        ("400-0000000000", "EAN"),
+        ("3-000-00000-0", "modulo 11"),
+    ],
+)
+def test_a_wrong_check_digit(form: str, name: str) -> None:
+    rng = np.random.default_rng(0)
+    normal, batch = ([with_digit(form, name, rng) for _ in range(n)] for n in (150, 60))
+    found = searched(normal, batch)
+    assert not found.by(TextCheck, trait=name).any()
+    last = batch[ODD][-1]
+    wrong = batch[ODD][:-1] + ("1" if last == "0" else "0")
+    found = searched(normal, planted(batch, wrong))
+    assert found.ranking[0] == ODD
+    assert f"has a wrong check digit ({name})" in found.reason(ODD)
+    assert np.flatnonzero(found.by(TextCheck, trait=name)).tolist() == [ODD]
+
+
+@pytest.mark.parametrize("slip", ["Hambrug", "Hamurg", "Hammburg", "Hanburg"])
+def test_a_misspelt_text(slip: str) -> None:
+    rng = np.random.default_rng(0)
+    normal, batch = (rng.choice(CITIES, n).tolist() for n in (N_NORMAL, N_BATCH))
+    found = searched(normal, planted(batch, slip))
+    assert found.ranking[0] == ODD
+    assert found.says(ODD, MisspellingCheck) == f"text {slip}; did you mean “Hamburg”?"
+    assert np.flatnonzero(found.by(MisspellingCheck)).tolist() == [ODD]
+
+
+def test_similar_names_of_normal_rows_are_not_misspelt() -> None:
+    rng = np.random.default_rng(0)
+    names = [f"station {number:02}" for number in range(40)]
+    normal, batch = (rng.choice(names, n).tolist() for n in (N_NORMAL, N_BATCH))
+    assert not searched(normal, batch).by(MisspellingCheck).any()
+    # Each of them is one slip away from others, so that a new one is, too.
+    assert not searched(normal[::15], planted(batch, "station 77")).by(MisspellingCheck).any()
+
+
+def test_texts_of_which_each_is_new_are_not_odd() -> None:
+    rng = np.random.default_rng(0)
+    letters = [chr(code) for code in range(97, 123)]
+    normal, batch = (
+        ["".join(rng.choice(letters, rng.integers(4, 12))) for _ in range(n)]
+        for n in (N_NORMAL, N_BATCH)
+    )
+    assert not searched(normal, batch).by(TextCheck, trait="words").any()
+
+
+def test_own_texts_are_compared_with_the_others() -> None:
+    """A normal row with a form of its own is as odd as a row of the batch with a new one."""
+    normal, batch = (codes(np.random.default_rng(seed), N_NORMAL) for seed in (0, 1))
+    tables = [
+        pd.DataFrame({"text": planted(texts, odd)})
+        for texts, odd in ((normal, "AB 1234"), (batch, "AB1234"))
+    ]
+    for table in tables:
+        table["x"] = np.random.default_rng(2).normal(size=N_NORMAL)
+    encoded = encode_frames(*tables)
+    checks, _, own = learn_checks(encoded, 0)
+    oddness = checks.surprises(checks.read(encoded.batch_cells)).max(axis=1)
+    assert np.argmax(own.oddness) == np.argmax(oddness) == ODD
+    assert own.oddness[ODD] == pytest.approx(oddness[ODD], abs=0.7)
