@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-fast fuzz test-oldest browser sanitize golden lint lint-cpp format docs linkcheck publish \
+.PHONY: setup demo test test-fast fuzz test-oldest browser sanitize attack golden lint lint-cpp format docs linkcheck publish \
 	walkthroughs benchmark bench bench-adbench study mixed businesses bench-smoke wheel wheel-test clean
 
 setup: $(READY)
@@ -66,6 +66,10 @@ sanitize-%: $(READY)
 		ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=ignore_noninstrumented_modules=1 \
 		QMS22_CORE=$$(echo build/$@/_core.*) PYTHONPATH=tests/core \
 		$(BIN)/python -m pytest -q -p sanitized_core $(SANITIZED_TESTS)
+
+# What we tried to break (docs/attack.md): under ten minutes. PAGE=docs/attack.md renews the page.
+attack: $(READY)
+	$(BIN)/python tests/attack/attack.py $(PAGE)
 
 # Rewrites tests/golden.json, for a change that is meant to change results.
 golden: $(READY)

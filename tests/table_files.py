@@ -182,7 +182,7 @@ CONTENTS = {
     "has a header but no rows": b"a,b\n",
     "has a header  but no rows": b"a;b",
     "is binary": RUBBISH,
-    "is  binary": b"\x01\x02\x03",
+    "has a  header but no rows": b"\x01\x02\x03",
     "is   binary": b"a,b\n1,2\n3,\x00\n",
     "a web page": b"<!DOCTYPE html>\n<html></html>\n",
     "is not valid JSON": b'[\n{"a": 1, "b": 2}',

@@ -64,6 +64,7 @@ TRUSTED = (
     "qms22.checks.single.ValueCheck",
     "qms22.checks.surprise.LevelReference",
     "qms22.checks.surprise.NumberReference",
+    "qms22.checks.surprise.OddnessScale",
     "qms22.checks.surprise.RarityReference",
     "qms22.checks.surprise.TailReference",
     "qms22.checks.table_checks.TableChecks",

@@ -70,7 +70,7 @@ def test_a_model_scores_a_table(files: Path) -> None:
         (("nope.db#old", "shop.db#new"), ("there is no file 'nope.db'",)),
         (("shop.db#old", "shop.db#nope"), ("no table 'nope'", "new, old after #")),
         (("shop.db", "shop.db#new"), ("has 2 tables",)),
-        (("postgresql://me:hush@host/x#t",), ("rows of postgresql://me@host/x#t",)),
+        (("postgresql://me:hush@host/x#t",), ("rows of postgresql://***@host/x#t",)),
         (("shop.db#old", "shop.db#DELETE FROM new"), ("DELETE is not a query",)),
         (("shop.db#old", "shop.db#SELECT x FROM new"), ("no such column: x",)),
         (("shop.db#old", "shop.db#new", "-o", "shop.db#New"), ("has a table 'New'",)),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import assert_refused, run
+from command_line import COMMAND, assert_refused, run
 from visits import write_visits
 
 DETECT = ("detect", "normal.csv", "batch.csv")
@@ -143,3 +145,78 @@ def test_a_link_into_no_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "o.csv").symlink_to(tmp_path / "gone" / "o.csv")
     result = run("detect", "normal.csv", "batch.csv", "-o", "o.csv", cwd=tmp_path)
     assert_refused(result, "--output o.csv: the directory", "gone")
+
+
+def run_from(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in the folder of a file, from which standard input comes."""
+    with path.open() as stream:
+        return subprocess.run(
+            [COMMAND, *arguments], cwd=path.parent, stdin=stream, capture_output=True, text=True
+        )
+
+
+@pytest.mark.parametrize("output", ["batch.csv", "hard-batch.csv", "soft-batch.csv"])
+def test_standard_input_is_not_overwritten(files: Path, output: str) -> None:
+    before = contents(files)
+    done = run_from(files / "batch.csv", "detect", "normal.csv", "-", "-o", output)
+    assert_refused(done, f"--output {output} would overwrite the input on standard input")
+    done = run_from(files / "normal.csv", "detect", "-", "batch.csv", "--report", "soft.html")
+    assert_refused(done, "--report soft.html would overwrite the input batch.csv")
+    assert contents(files) == before
+
+
+def test_databases_that_are_read_are_not_overwritten(files: Path) -> None:
+    with sqlite3.connect(files / "shop.db") as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS x")
+    connection.close()
+    (files / "shop.html").symlink_to("shop.db")
+    before = contents(files)
+    for option, path in (("--report", "shop.html"), ("--history", "shop.db")):
+        result = run("detect", "shop.db#t", "batch.csv", option, path, cwd=files)
+        assert_refused(result, f"{option} {path} would overwrite the input shop.db")
+    outputs = ("-o", "new.db#t", "--history", "new.db")
+    assert_refused(run(*DETECT, *outputs, cwd=files), "--history new.db is also the file of --out")
+    assert contents(files) == before
+
+
+@pytest.mark.parametrize(
+    ("normal", "output"),
+    [
+        ("parts", "parts/o.csv"),
+        ("parts", "parts/deeper/o.parquet"),
+        ("./parts/", "../tables/parts/o.xlsx"),
+        ("link", "parts/o.csv"),
+        ("parts", "link/o.csv"),
+        ("parts/*.csv", "parts/o.csv"),
+        ("link/n*.csv", "link/now.csv"),
+        ("p*/*.csv", "parts/o.csv"),
+        ("parts/**/*.csv", "parts/deeper/o.csv"),
+    ],
+)
+def test_no_output_becomes_an_input(files: Path, normal: str, output: str) -> None:
+    (files / "parts" / "deeper").mkdir(parents=True)
+    (files / "normal.csv").rename(files / "parts" / "normal.csv")
+    (files / "link").symlink_to("parts")
+    before = contents(files)
+    for option in ("-o", "--normal-to-check"):
+        result = run("detect", normal, "batch.csv", option, output, cwd=files)
+        assert_refused(result, "would be part of the input", "in the next run", "elsewhere")
+    assert contents(files) == before
+
+
+def test_outputs_beside_inputs_are_written(files: Path) -> None:
+    (files / "parts" / "deeper").mkdir(parents=True)
+    (files / "normal.csv").rename(files / "parts" / "normal.csv")
+    quick = ("--preset", "paper", "--id", "visit", "--ignore", "sick", "-q", "-k", "3")
+    for normal, output in (
+        ("parts", "o.csv"),
+        ("parts/n*.csv", "parts/o.csv"),
+        ("parts/*.csv", "parts/deeper/o.csv"),
+        ("parts/normal.csv", "parts/o.csv"),
+        ("parts", "parts/.o.csv"),
+    ):
+        result = run("detect", normal, "batch.csv", *quick, "-o", output, cwd=files)
+        assert result.exit_code == 0, result.stderr
+        (files / output).unlink()
+    page = ("--report", "parts/page.html")
+    assert run("detect", "parts", "batch.csv", *quick, *page, cwd=files).exit_code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -33,13 +34,11 @@ def atomic_path(path: Path) -> Iterator[Path]:
         mode = _mode_of(path)
         is_file = mode is None or stat.S_ISREG(mode)
         target = path.resolve() if path.is_symlink() else path
-        handle, name = tempfile.mkstemp(
-            dir=target.parent if is_file else None,
-            prefix=".qms22-",
-            suffix=path.suffix if len(path.suffix) <= _LONGEST_SUFFIX else "",
-        )
-        os.close(handle)
-        temporary = Path(name)
+        suffix = path.suffix if len(path.suffix) <= _LONGEST_SUFFIX else ""
+        folder = target.parent if is_file else Path(tempfile.gettempdir())
+        # Named before it exists, so that it is removed whenever an interrupt comes.
+        temporary = folder / f".qms22-{secrets.token_hex(8)}{suffix}"
+        temporary.touch(0o600, exist_ok=False)
         yield temporary
         if is_file:
             # Only the owner can read the temporary file so far.

@@ -1,12 +1,69 @@
-"""The memory that this process may still allocate."""
+"""The memory that this process may still allocate, and how much of it a file may take."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUP = Path("/proc/self/cgroup")
+# Not a context variable: files are also read in other threads.
+_limits: list[int] = []
+
+
+@contextmanager
+def memory_limit(n_bytes: int | None) -> Iterator[None]:
+    """Set the memory that reading one table may take, in bytes.
+
+    The default, also for None, is half of what is free. A file that would take more is refused with
+    a ValueError: small files can hold terabytes.
+
+    Parameters
+    ----------
+    n_bytes : int or None
+
+    Examples
+    --------
+    >>> from qms22.tables import memory_limit, read_table
+    >>> with memory_limit(20_000_000_000):
+    ...     orders = read_table("orders.xlsx")  # doctest: +SKIP
+    """
+    if n_bytes is None:
+        yield
+        return
+    _limits.append(n_bytes)
+    try:
+        yield
+    finally:
+        _limits.remove(n_bytes)
+
+
+class TooLargeError(ValueError):
+    """A table takes more memory than it may."""
+
+
+class MemoryBudget:
+    """The memory that a table may take while it is read; `name` is that of its file in messages."""
+
+    def __init__(self, name: object) -> None:
+        left = memory_left()
+        self._name = name
+        self.limit = _limits[-1] if _limits else None if left is None else left // 2
+
+    def check(self, n_bytes: int, why: str = "") -> None:
+        """Raise TooLargeError if the table takes so many bytes, or more, and may not."""
+        if self.limit is not None and n_bytes > self.limit:
+            raise TooLargeError(
+                f"{self._name} takes {_size(n_bytes)} of memory or more to read, and may take "
+                f"{_size(self.limit)}{f' ({why})' * bool(why)}; check the file, or raise the limit "
+                "(memory_limit)"
+            )
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:,.1f} MB"
 
 
 def memory_left() -> int | None:

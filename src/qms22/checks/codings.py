@@ -26,6 +26,14 @@ def _begins(levels: Levels) -> list[str]:
     return [_BEGIN.match(text)[0] for text in levels]  # type: ignore[index]  # matches always
 
 
+def _ends(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the ends of parts of a range with about equally many rows."""
+    present = values[~np.isnan(values)]
+    if not len(present):
+        return np.empty(0)
+    return np.unique(np.quantile(present, np.arange(1, _PARTS) / _PARTS, method="nearest"))
+
+
 @dataclass(frozen=True, eq=False)
 class Coding:
     """A column as codes from 0 on; -1 stands for what no normal row has.
@@ -34,19 +42,22 @@ class Coding:
     ----------
     name : str
         The column.
-    how : {"level", "begin", "presence", "range", "hour"}
+    how : {"level", "begin", "presence", "range", "hour", "interval"}
         By its levels or values, where 0 stands for missing cells; by the letters at the beginning
-        of texts; by whether there is a value (0), nothing (1) or a word (2); by parts of its range;
-        or by the hour of a date.
+        of texts; by whether there is a value (0), nothing (1), a word (2) or the number 0 (3); by
+        parts of its range; by the hour of a date; or by parts of the days from another date.
     levels : tuple of str
     values : ndarray
         Of numbers: those that normal rows have, or the ends of parts of their range; ascending.
+    other : str
+        The date from which days count.
     """
 
     name: str
     how: str
     levels: tuple[str, ...] = ()
     values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    other: str = ""
 
     @classmethod
     def of_levels(cls, cells: Cells) -> Coding:
@@ -64,16 +75,26 @@ class Coding:
     @classmethod
     def of_range(cls, cells: Cells) -> Coding:
         """Return the coding by parts of the range of known-normal rows."""
-        present = cells.values[~np.isnan(cells.values)]
-        ends = np.quantile(present, np.arange(1, _PARTS) / _PARTS, method="nearest")
-        return cls(cells.name, "range", (), np.unique(ends))
+        return cls(cells.name, "range", (), _ends(cells.values))
+
+    @classmethod
+    def of_interval(cls, earlier: Cells, later: Cells) -> Coding:
+        """Return the coding by parts of the days between two dates of known-normal rows."""
+        days = (later.values - earlier.values) / DAY
+        return cls(later.name, "interval", (), _ends(days), earlier.name)
 
     def codes(self, rows: Columns) -> NDArray[np.intp]:
         """Return the code of each row."""
         cells = rows[self.name]
         if self.how == "presence":
             codes = (~cells.has_value).astype(np.intp)
+            if cells.form == "number":
+                codes[cells.values == 0] = 3
             return codes if cells.words is None else codes + (cells.words >= 0)
+        if self.how == "interval":
+            days = (cells.values - rows[self.other].values) / DAY
+            places = np.searchsorted(self.values, days).astype(np.intp)
+            return np.where(np.isnan(days), -1, places)
         if self.how == "hour":
             hours = np.nan_to_num(cells.values % DAY // _HOUR, nan=-1.0)
             return hours.astype(np.intp)
@@ -107,16 +128,25 @@ class Coding:
     def n_codes(self) -> int:
         """How many codes there are."""
         of_values = len(self.levels) or len(self.values)
-        return {"presence": 3, "hour": 24}.get(self.how, of_values + 1)
+        return {"presence": 4, "hour": 24}.get(self.how, of_values + 1)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return (self.name, self.other) if self.other else (self.name,)
 
     def show(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Return cells with their column as text."""
-        return shown_cells(rows[self.name], places, show)
+        texts = shown_cells(rows[self.name], places, show)
+        if not self.other:
+            return texts
+        others = shown_cells(rows[self.other], places, show)
+        return [f"{one} and {other}" for one, other in zip(texts, others, strict=True)]
 
     def show_code(self, code: int, show: Shower) -> str:
         """Return what a code stands for, as text."""
         if self.how == "presence":
-            return ("a value", "no value", "a word")[code]
+            return ("a value", "no value", "a word", "0")[code]
         if code == 0:
             return "no value"
         return self.levels[code - 1] if self.levels else show(self.name, self.values[code - 1])

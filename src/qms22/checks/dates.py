@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,9 @@ _DAY = 86_400e6  # microseconds
 _MINUTE = 60e6
 # Fewer days than this are shown as hours.
 _FEW_DAYS = 2.0
-# Minutes from a time to those that are near to it.
+# Minutes from a time to those that are near to it, and that make a difference.
 _NEAR = 30.0
+_LEAST_GAP = 10.0
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # A normal table of fewer days may lack a weekday by chance.
 _LEAST_DAYS = 28
@@ -46,7 +48,7 @@ class TimeOfDayCheck(ColumnCheck):
         if len(minutes) < 3:
             return None
         gaps = gaps_on_circle(minutes, ascending, 1440.0, own=True)
-        reference = NumberReference.learn(np.repeat(gaps, counts))
+        reference = NumberReference.learn(np.repeat(gaps, counts), least_unit=_LEAST_GAP)
         if reference is None:
             return None
         return cls((cells.name,), minutes, counts, reference)
@@ -173,10 +175,17 @@ class IntervalCheck(NumberCheck):
         Days from the earlier column to the later one.
     low, high : float
         The ends between which 98 % of the normal rows are.
+    moments : tuple of float
+        The medians of both dates.
+    aged : float
+        By how many days a batch is later in the later date only: so much older are its rows, as
+        people are from one year to the next.
     """
 
     low: float
     high: float
+    moments: tuple[float, float]
+    aged: float = 0.0
 
     @classmethod
     def learn(cls, earlier: Cells, later: Cells) -> IntervalCheck | None:
@@ -186,18 +195,33 @@ class IntervalCheck(NumberCheck):
         if reference is None:
             return None
         low, high = np.quantile(days[~np.isnan(days)], [0.01, 0.99])
-        return cls((later.name, earlier.name), reference, float(low), float(high))
+        moments = float(np.nanmedian(later.values)), float(np.nanmedian(earlier.values))
+        return cls((later.name, earlier.name), reference, float(low), float(high), moments)
 
     def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Return the days between the dates."""
         later, earlier = (rows[name].values for name in self.columns)
         days: NDArray[np.float64] = (later - earlier) / _DAY
-        return days
+        if own or not self.aged:
+            return days
+        low, high = self.reference.ascending[[0, -1]]
+        older = np.where(days > high, np.maximum(days - self.aged, high), days)
+        return np.where(days < low, np.minimum(days + self.aged, low), older)
+
+    def aligned(self, batch: Columns) -> Self:
+        """Return the check for a batch of another time."""
+        moved = [
+            (float(np.nanmedian(batch[name].values)) - moment) / _DAY
+            if batch[name].has_value.any()
+            else 0.0
+            for name, moment in zip(self.columns, self.moments, strict=True)
+        ]
+        return super(IntervalCheck, replace(self, aged=abs(moved[0] - moved[1]))).aligned(batch)
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how many days are between the dates, or hours if they are few; and what is usual."""
         later, earlier = (shown_cells(rows[name], places, show) for name in self.columns)
-        days = self.numbers(rows)[places].tolist()
+        days = self.numbers(rows, own=True)[places].tolist()
         return [
             f"{one} is {self._compared(between)[0]} {'before' if between < 0 else 'after'} "
             f"{other}; 98 % of normal rows have {self._compared(between)[1]}"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
+from qms22.checks.check import Shower, count_text, share_of_rows
 from qms22.checks.codings import Coding
-from qms22.checks.single import ColumnCheck
+from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, ColumnCheck
 from qms22.checks.surprise import TailReference
 from qms22.tables.columns.cells import Columns
 
@@ -23,7 +23,10 @@ _LEAST_MEAN_GAIN = 0.01
 _MOST_LEVELS = 12
 # Columns that are asked about one.
 _MOST_SOURCES = 3
-# Pairs in so many rows of a batch, and so large a share of it, are what the batch does.
+# A level is missing in a range by chance if fewer rows with it would be there.
+_LEAST_EXPECTED = 5.0
+# Pairs in so many rows of a batch, and so large a share of it, are what the batch does; and an
+# entity that changes does so in several rows.
 _LEAST_MOVED = 20
 _MOST_ODD = 0.02
 # Less of a surprise than this is none: a level half as likely as usual.
@@ -84,7 +87,7 @@ class DependenceCheck(ColumnCheck):
         # With the row itself: next to rows of the batch, which all normal rows are compared with,
         # it must not look less odd for being one of a few.
         with_other = other_counts[codes[1] + 1]
-        is_known = counts[codes[0] + 1] > 1
+        is_known = _are_known(other, counts[codes[0] + 1], with_other, n, own=True)
         shares = np.maximum(counts[codes[0] + 1] - 1, 0.5) / n
         likelihoods = [
             np.where(
@@ -98,7 +101,7 @@ class DependenceCheck(ColumnCheck):
         if gains[best] < max(_LEAST_GAIN, _LEAST_MEAN_GAIN * n):
             return None
         check = cls(
-            (coding.name, other.name),
+            (coding.name, *other.columns),
             coding,
             other,
             float(_STRENGTHS[best]),
@@ -123,7 +126,10 @@ class DependenceCheck(ColumnCheck):
         """Return the check for a batch that may have moved as a whole."""
         pairs = _pair_keys(self.coding, *self._codes(batch))
         keys, counts = np.unique(pairs, return_counts=True)
-        is_usual = counts >= max(_LEAST_MOVED, _MOST_ODD * len(pairs))
+        least = max(_LEAST_MOVED, _MOST_ODD * len(pairs))
+        if max(self.coding.n_codes, self.other.n_codes) > LEAST_ENTITIES:
+            least = LEAST_RECURRING
+        is_usual = counts >= least
         return replace(self, moved=keys[is_usual])
 
     def _codes(self, rows: Columns) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -139,7 +145,7 @@ class DependenceCheck(ColumnCheck):
             with_other + self.strength
         )
         # A level that no other row has is new, whatever it is with.
-        is_known = self.counts[codes + 1] - own > 0
+        is_known = _are_known(self.other, self.counts[codes + 1], with_other, n, own=own)
         return np.where(is_known, -np.log(likelier), 0.0)
 
     def _count(
@@ -154,8 +160,8 @@ class DependenceCheck(ColumnCheck):
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how often the level is there with the other one, and what is usual."""
         codes, others = (of_rows[places] for of_rows in self._codes(rows))
-        begins = self._shown(self.coding, rows, places, show)
-        other_begins = self._shown(self.other, rows, places, show)
+        begins = self.coding.show(rows, places, show)
+        other_begins = self.other.show(rows, places, show)
         with_both, with_other = self._count(codes, others)
         return [
             f"{begin} with {other}, as in {share_of_rows(both, n)} with that"
@@ -170,11 +176,6 @@ class DependenceCheck(ColumnCheck):
             )
         ]
 
-    def _shown(
-        self, coding: Coding, rows: Columns, places: NDArray[np.intp], show: Shower
-    ) -> list[str]:
-        return shown_cells(rows[coding.name], places, show)
-
     def _usual(self, other: int, n: int, show: Shower) -> str:
         """Return what most normal rows with the other level have."""
         width = self.coding.n_codes + 1
@@ -187,6 +188,15 @@ class DependenceCheck(ColumnCheck):
             return ""
         usual = self.coding.show_code(code, show)
         return f"; {count_text(int(self.key_counts[most]))} have {usual}"
+
+
+def _are_known(
+    other: Coding, counts: NDArray[np.intp], with_other: NDArray[np.intp], n: int, *, own: bool
+) -> NDArray[np.bool_]:
+    """Return which levels can be odd next to another column; see `DependenceCheck._lifts`."""
+    if other.how in ("level", "begin"):
+        return counts - own > 0
+    return (counts - own) * with_other >= _LEAST_EXPECTED * n
 
 
 def _pair_keys(
@@ -215,7 +225,7 @@ def learn_dependences(
         learned = [
             DependenceCheck.learn((target, source), (codes[target], codes[source]))
             for source in sources
-            if source.name != target.name
+            if target.name not in source.columns
             and (source.how == "level" or target.n_codes <= _MOST_LEVELS)
         ]
         known = [each for each in learned if each is not None]

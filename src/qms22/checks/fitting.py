@@ -13,10 +13,14 @@ from qms22.checks.relations import Prediction, RelationInputs, Relations
 from qms22.checks.single import LevelCheck
 from qms22.checks.surprise import NumberReference
 from qms22.tables.columns.cells import Columns
+from qms22.tables.columns.date_parts import DAY
 
 # Levels in a smaller share of the normal rows say little about other columns.
 _LEAST_SHARE = 0.005
-_MOST_LEVELS = 60
+_MOST_LEVELS = 12
+
+# Days further than this from the usual ones, in deviations, count as so far.
+_MOST_DAYS = 10.0
 
 # Columns that are named as what suggests a value.
 _MOST_NAMED = 3
@@ -26,7 +30,9 @@ _MOST_NAMED = 3
 # end of these, an error of one unit says nothing.
 _LEAST_ERROR = 1.5
 
-# Relations with smaller errors, as a share of the deviation of the column, are exact.
+# Relations with smaller errors, as a share of the deviation of the column, are close, or exact.
+# Where others say less about a number, its own range and its group know better.
+_CLOSE = 0.3
 _EXACT = 0.01
 
 # Surprises from here on count when the cell to blame is looked for.
@@ -42,11 +48,20 @@ class FittingChecks:
         Columns of numbers.
     levels : sequence of LevelCheck
         Columns of categories.
+    dates : sequence of pair of str
+        Columns of dates; numbers may be predicted from the days between them.
     """
 
-    def __init__(self, numbers: Sequence[str], levels: Sequence[LevelCheck]) -> None:
+    def __init__(
+        self,
+        numbers: Sequence[str],
+        levels: Sequence[LevelCheck],
+        dates: Sequence[tuple[str, str]] = (),
+    ) -> None:
         self.numbers = tuple(numbers)
         self._levels = tuple(levels)
+        self._dates = tuple(dates)
+        self._days: tuple[tuple[float, float], ...] = ()
         self._codes: tuple[tuple[int, ...], ...] = ()
 
     def learn(self, rows: Columns, counters: Collection[str], seed: int) -> NDArray[np.float64]:
@@ -65,13 +80,14 @@ class FittingChecks:
             # known from the rest, and none would say anything by itself.
             codes.append(tuple(order[1 : _MOST_LEVELS + 1]))
         self._codes = tuple(codes)
+        self._days = tuple(_center_and_scale(self._between(rows, pair)) for pair in self._dates)
         self._relations = Relations()
         own = self._relations.learn(self._inputs(rows), seed)
         self.sources = [self._sources(at) for at in range(len(self.numbers))]
         # Where no column says anything about a number, its own range says more.
         self._references = [
             NumberReference.learn(errors, least_unit=1.0)
-            if sources and (name not in counters or self._relations.error(at) <= _EXACT)
+            if sources and self._relations.error(at) <= (_EXACT if name in counters else _CLOSE)
             else None
             for at, (name, errors, sources) in enumerate(
                 zip(self.numbers, own.errors.T, self.sources, strict=True)
@@ -89,8 +105,9 @@ class FittingChecks:
 
     def leave_out(self, columns: Sequence[int]) -> None:
         """Find no number of some columns odd, by their positions."""
-        for at in columns:
-            self._references[at] = None
+        self._references = [
+            None if at in columns else reference for at, reference in enumerate(self._references)
+        ]
 
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd the numbers of rows are next to the other columns."""
@@ -205,17 +222,36 @@ class FittingChecks:
                 else (of_rows == code).astype(np.float64)
                 for code in codes
             ]
+        for pair, (center, scale) in zip(self._dates, self._days, strict=True):
+            days = (self._between(rows, pair) - center) / scale
+            levels.append(np.nan_to_num(np.clip(days, -_MOST_DAYS, _MOST_DAYS)))
         return RelationInputs(
             np.array(numbers).T.reshape(n_rows, len(numbers)),
             np.array(levels).T.reshape(n_rows, len(levels)),
         )
+
+    def _between(self, rows: Columns, dates: tuple[str, str]) -> NDArray[np.float64]:
+        """Return the days between two dates; NaN where one is missing."""
+        n_rows = len(next(iter(rows.values())).values)
+        if not all(name in rows and rows[name].form == "date" for name in dates):
+            return np.full(n_rows, np.nan)
+        earlier, later = (rows[name].values for name in dates)
+        days: NDArray[np.float64] = (later - earlier) / DAY
+        return days
 
     def _sources(self, column: int) -> tuple[str, ...]:
         """Return the columns that say most about one, the strongest first."""
         names = list(self.numbers)
         for check, codes in zip(self._levels, self._codes, strict=True):
             names += [check.columns[0]] * len(codes)
+        names += [f"the days from {earlier} to {later}" for earlier, later in self._dates]
         return tuple(dict.fromkeys(names[at] for at in self._relations.sources[column]))
+
+
+def _center_and_scale(days: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the mean and the deviation of days, or 0 and 1 if there are none."""
+    present = days[~np.isnan(days)]
+    return (float(present.mean()), float(present.std()) or 1.0) if len(present) else (0.0, 1.0)
 
 
 def _rounded(value: float, scale: float) -> float:

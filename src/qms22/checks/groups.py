@@ -280,7 +280,7 @@ def _unlikeliness(errors: NDArray[np.float64], deviations: NDArray[np.float64] |
 
 
 def learn_groups(
-    rows: Columns, numbers: Sequence[str], codings: Sequence[Coding]
+    rows: Columns, numbers: Sequence[str], codings: Sequence[Coding], asked: str | None = None
 ) -> list[GroupCheck]:
     """Learn for each number the groups that say most about it.
 
@@ -292,10 +292,17 @@ def learn_groups(
         Columns of numbers.
     codings : sequence of Coding
         Columns whose levels recur.
+    asked : str, optional
+        The column of which the user says that its rows belong together: numbers are compared with
+        those of the same group, whether it seems to help or not.
     """
     n_rows = len(next(iter(rows.values())).values)
     singles = [Grouping.learn((coding,), rows) for coding in codings]
-    singles = [each for each in singles if 1 < len(each.keys) <= n_rows / _LEAST_ROWS]
+    singles = [
+        each
+        for each in singles
+        if 1 < len(each.keys) <= n_rows / _LEAST_ROWS or each.columns == (asked,)
+    ]
     pairs: dict[tuple[int, int], Grouping] = {}
     found = []
     for name in numbers:
@@ -308,6 +315,7 @@ def learn_groups(
                     tried.append((learned[0], at, learned[1]))
         tried.sort(key=lambda each: -each[0])
         kept = [each for each in tried[:1] if each[0] >= _LEAST_GAIN]
+        kept += [each for each in tried if each[2].columns[1:] == (asked,) and each not in kept]
         best = tried[0][0] if tried else 0.0
         by_two: list[tuple[float, int, GroupCheck]] = []
         for one, other in combinations(sorted(at for _, at, _ in tried[:_MOST_IN_PAIRS]), 2):

@@ -10,18 +10,20 @@ from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, count_text, shown_cells
 from qms22.checks.copies import COPIES, _cell_hashes
-from qms22.checks.single import ColumnCheck, NumberCheck
+from qms22.checks.single import LEAST_ENTITIES, ColumnCheck, NumberCheck
 from qms22.checks.surprise import NumberReference, TailReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 from qms22.tables.columns.date_parts import DAY
 
 _HOUR = DAY / 24
+# Hours within which rows of an entity are counted.
+_WINDOWS = (1, 24)
 # Columns by which rows may belong together: those with the most levels, and those with the fewest.
-_MOST_ENTITIES = 3
+_MOST_ENTITIES = 5
 _LEAST_ROWS = 3.0
-# Rows at once are counted of entities, of which there are so many; of a common level there are many
-# at any time.
-_LEAST_ENTITIES = 50
+# Rows at once are counted of entities; where nearly all rows have their own, there is nothing to
+# count.
+_MOST_CROWDS = 0.9
 # Of longer tables it takes long to look at rows after each other.
 MOST_ROWS = 200_000
 # Numbers with fewer values are equal in rows after each other by chance; and where so many normal
@@ -30,6 +32,12 @@ _LEAST_VALUES = 20
 _LONGEST_RUN = 5
 # The most that one more equal value counts for, in units of −log p.
 _MOST_A_STEP = 5.0
+# Values in a larger share of the normal rows are common.
+_COMMON = 0.01
+# Where more rows at once are usual for entities, nothing is odd about them.
+_USUALLY = 0.9
+_BURST = 2
+_LEAST_BURST = 4
 # Two rows may agree by chance.
 _LEAST_COUNT = 3
 # A number that never falls within nearly all entities, and mostly rises, is a counter.
@@ -40,9 +48,14 @@ _RISING = 0.5
 
 
 def time_column(rows: Columns) -> str:
-    """Return the date with the most values, by which rows are in order; "" if there is none."""
-    dates = [name for name, cells in rows.items() if cells.form == "date"]
-    return max(dates, key=lambda name: len(np.unique(rows[name].values)), default="")
+    """Return the date by which rows are in order: no time of day, and rising where one does."""
+    found = [("", (0.0, 0))]
+    for name, cells in rows.items():
+        values = cells.values[cells.has_value] if cells.form == "date" else np.empty(0)
+        if len(values) > 1 and values.max() >= 2 * DAY:
+            rising = round(float(np.mean(np.diff(values) >= 0)), 1)
+            found.append((name, (rising, len(np.unique(values)))))
+    return max(found, key=lambda each: each[1])[0]
 
 
 def time_order(rows: Columns) -> NDArray[np.intp]:
@@ -68,9 +81,9 @@ def run_name(entity: str, number: str) -> str:
     return f"\0run\0{entity}\0{number}"
 
 
-def count_name(entity: str, date: str) -> str:
-    """Return the name of a column of rows per entity and hour."""
-    return f"\0count\0{entity}\0{date}"
+def count_name(entity: str, date: str, hours: int) -> str:
+    """Return the name of a column of rows per entity within so many hours."""
+    return f"\0count\0{entity}\0{date}\0{hours}"
 
 
 def step_name(entity: str, number: str) -> str:
@@ -92,19 +105,19 @@ class Sequences:
         The column by which rows of an entity are in order; "" for the order of the table.
     counters : tuple of pair of str
         Entities, and numbers that rise from row to row of each.
-    crowds : tuple of str
-        Entities whose rows at once are counted.
+    crowds : dict of str to tuple of str
+        Entities whose rows at once are counted, but for levels that are common anyway.
     """
 
     entities: tuple[str, ...]
     numbers: tuple[str, ...]
     date: str
     counters: tuple[tuple[str, str], ...]
-    crowds: tuple[str, ...]
+    crowds: dict[str, tuple[str, ...]]
 
     @classmethod
-    def learn(cls, rows: Columns) -> Sequences:
-        """Learn from known-normal rows."""
+    def learn(cls, rows: Columns, by: str | None = None, time: str | None = None) -> Sequences:
+        """Learn from known-normal rows; `by` and `time` are what the user says of them."""
         n_rows = len(next(iter(rows.values())).values)
         levels = {
             name: len(cells.levels)
@@ -113,14 +126,19 @@ class Sequences:
         }
         by_size = sorted(levels, key=lambda name: levels[name])
         entities = list(dict.fromkeys(by_size[:_MOST_ENTITIES] + by_size[-_MOST_ENTITIES:]))
+        entities = entities if by is None else [by]
         numbers = tuple(
             name
             for name, cells in rows.items()
             if cells.form == "number"
             and len(np.unique(cells.values[~np.isnan(cells.values)])) >= _LEAST_VALUES
         )
-        crowds = tuple(name for name in entities if levels[name] >= _LEAST_ENTITIES)
-        bare = cls(("", *entities), numbers, time_column(rows), (), crowds)
+        crowds = {
+            name: _common_levels(cells)
+            for name, cells in rows.items()
+            if cells.is_text and LEAST_ENTITIES <= len(cells.levels) <= _MOST_CROWDS * n_rows
+        }
+        bare = cls(("", *entities), numbers, time or time_column(rows), (), crowds)
         rising: dict[str, tuple[float, str]] = {}
         for entity in entities:
             order, is_first = bare._order(rows, entity)
@@ -148,8 +166,13 @@ class Sequences:
                     found[run_name(entity, name)] = _runs(
                         rows[name].values, order, is_first, weights
                     )
-            if entity in self.crowds and self.date in rows:
-                found[count_name(entity, self.date)] = _count_in_hour(rows, entity, self.date)
+        for entity, common in self.crowds.items():
+            if entity in rows and self.date in rows:
+                is_common = np.array([*(level in common for level in rows[entity].levels), True])
+                for hours in _WINDOWS:
+                    counts = _count_within(rows, entity, self.date, hours)
+                    counts[is_common[rows[entity].values]] = 1.0
+                    found[count_name(entity, self.date, hours)] = counts
         for entity, name in self.counters:
             if entity in rows and name in rows:
                 found[step_name(entity, name)] = self._steps(rows, entity, name)
@@ -186,6 +209,13 @@ class Sequences:
         return result
 
 
+def _common_levels(cells: Cells) -> tuple[str, ...]:
+    """Return the levels of which there are many rows at any time."""
+    rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+    common = np.flatnonzero(rows > _COMMON * len(cells.values)).tolist()
+    return tuple(cells.levels[at] for at in common)
+
+
 def _runs(
     values: NDArray[np.float64],
     order: NDArray[np.intp],
@@ -203,8 +233,8 @@ def _runs(
     return result
 
 
-def _count_in_hour(rows: Columns, entity: str, date: str) -> NDArray[np.float64]:
-    """Return how many rows there are of the entity of each row, within half an hour of it."""
+def _count_within(rows: Columns, entity: str, date: str, hours: int) -> NDArray[np.float64]:
+    """Return how many rows there are of the entity of each row, at most half of that away."""
     times = rows[date].values
     present = np.flatnonzero(~np.isnan(times) & rows[entity].has_value)
     counts = np.ones(len(times))
@@ -212,11 +242,11 @@ def _count_in_hour(rows: Columns, entity: str, date: str) -> NDArray[np.float64]
         numbers = np.unique(_cell_hashes(rows[entity]), return_inverse=True)[1].ravel()[present]
         # Entities one after the other, with a gap between them.
         since = times[present] - times[present].min()
-        moments = numbers * (since.max() + 2 * _HOUR) + since
+        moments = numbers * (since.max() + 2 * hours * _HOUR) + since
         ascending = np.sort(moments)
         last, first = (
             np.searchsorted(
-                ascending, moments + side * _HOUR / 2, side="right" if side > 0 else "left"
+                ascending, moments + side * hours * _HOUR / 2, side="right" if side > 0 else "left"
             )
             for side in (1, -1)
         )
@@ -236,16 +266,21 @@ class RepetitionCheck(ColumnCheck):
         The column of counts.
     reference : TailReference
         The counts of normal rows, each case once.
-    most : int
-        The largest count of normal rows.
+    most, second : int
+        The two largest counts of normal rows.
     rate : float
         How much one more row says: −log of the share of normal rows that are not the first.
+    values, shares : ndarray
+        The values that recur most in normal rows, ascending, and how many of these have them.
     """
 
     key: str
     reference: TailReference
     most: int
+    second: int
     rate: float
+    values: NDArray[np.float64]
+    shares: NDArray[np.float64]
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -261,28 +296,55 @@ class RepetitionCheck(ColumnCheck):
         share = 1.0 - len(cases) / max(int(n_rows.sum()), 1)
         rate = min(-math.log(max(share, math.exp(-_MOST_A_STEP))), _MOST_A_STEP)
         reference = TailReference.learn(rate * (cases - 1.0))
-        return cls(columns, key, reference, int(counts.max(initial=1)), rate)
+        values, shares = np.empty(0), np.empty(0)
+        if key.startswith("\0run"):
+            present = rows[columns[0]].values
+            values, n_rows = np.unique(present[~np.isnan(present)], return_counts=True)
+            shares = n_rows / max(len(present), 1)
+            values, shares = values[shares >= _COMMON], shares[shares >= _COMMON]
+        second, most = np.sort(np.append([1, 1], cases))[-2:].astype(int).tolist()
+        return cls(columns, key, reference, most, second, rate, values, shares)
+
+    def _rates(self, rows: Columns) -> NDArray[np.float64]:
+        """Return how much one more row says: less of a value that is common anyway."""
+        rates = np.full(len(rows[self.key].values), self.rate)
+        if len(self.values):
+            cells = rows[self.columns[0]].values
+            places = np.minimum(np.searchsorted(self.values, cells), len(self.values) - 1)
+            is_common = self.values[places] == cells
+            rates[is_common] = np.minimum(rates, -np.log(self.shares[places]))[is_common]
+        return rates
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd counts are, at most as odd as chance makes so many."""
         counts = rows[self.key].values
-        evidence = self.rate * (counts - 1.0)
+        evidence = self._rates(rows) * (counts - 1.0)
         surprise = np.minimum(self.reference.surprise(evidence, own=own), evidence)
-        return np.where(counts >= _LEAST_COUNT, surprise, 0.0)
+        is_odd = counts >= _LEAST_COUNT
+        if not self._is_run:
+            # Business grows: only a multiple of what there was at most is a burst.
+            others = np.where(own & (counts == self.most), self.second, self.most)
+            is_odd &= counts > np.maximum(_BURST * others, _LEAST_BURST)
+        return np.where(is_odd, surprise, 0.0)
+
+    @property
+    def _is_run(self) -> bool:
+        return self.key.startswith("\0run")
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how many rows there are, and how many at most among normal ones."""
         begins = shown_cells(rows[self.columns[0]], places, show)
         counts = rows[self.key].values[places].tolist()
-        is_run = self.key.startswith("\0run")
+        is_run = self._is_run
         at_most = f"at most {count_text(self.most)} in normal rows"
+        within = "a day" if self.key.endswith("\0" + str(_WINDOWS[-1])) else "an hour"
         of_entity = [""] * len(places)
         if is_run and len(self.columns) > 1:
             of_entity = [f" of {text}" for text in shown_cells(rows[self.columns[1]], places, show)]
         return [
             f"{begin} in {count_text(int(count))} rows{entity} after each other; {at_most}"
             if is_run
-            else f"{begin} in {count_text(int(count))} rows within an hour; {at_most}"
+            else f"{begin} in {count_text(int(count))} rows within {within}; {at_most}"
             for begin, count, entity in zip(begins, counts, of_entity, strict=True)
         ]
 
@@ -318,15 +380,15 @@ class StepCheck(NumberCheck):
         return rows[self.key].values
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
-        """Say how the counter has changed since the row before."""
+        """Say how fast the counter has changed, and how fast it usually does."""
         counters, entities = (shown_cells(rows[name], places, show) for name in self.columns)
         name = self.columns[0]
         low, high = (show(name, float(self.reference.ascending[at])) for at in (0, -1))
         return [
             counter
             if np.isnan(step)
-            else f"{counter} has changed by {show(name, step)} a day since the row before of {of}; "
-            f"normal rows by {low} to {high}"
+            else f"{counter} is {show(name, step)} a day away from the rows before and after of "
+            f"{of}; normal rows are {low} to {high}"
             for counter, of, step in zip(
                 counters, entities, rows[self.key].values[places].tolist(), strict=True
             )
@@ -344,7 +406,8 @@ def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck
     """
     found: list[RepetitionCheck | StepCheck] = []
     counters = {name for _, name in sequences.counters}
-    for entity in sequences.entities:
+    # Without dates nobody knows what comes after what.
+    for entity in sequences.entities if sequences.date else ():
         by = (entity,) if entity else ()
         for name in sequences.numbers:
             if name in counters:
@@ -352,9 +415,10 @@ def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck
             key = run_name(entity, name)
             if rows[key].values.max(initial=0) <= _LONGEST_RUN:
                 found.append(RepetitionCheck.learn(rows, (name, *by), key))
-        if entity in sequences.crowds and sequences.date:
-            key = count_name(entity, sequences.date)
-            found.append(RepetitionCheck.learn(rows, (entity, sequences.date), key))
+    for entity in sequences.crowds if sequences.date else ():
+        for key in (count_name(entity, sequences.date, hours) for hours in _WINDOWS):
+            if np.quantile(rows[key].values, _USUALLY) <= _LEAST_COUNT:
+                found.append(RepetitionCheck.learn(rows, (entity, sequences.date), key))
     for entity, name in sequences.counters:
         step = StepCheck.learn(rows, (name, entity), step_name(entity, name))
         found += [] if step is None else [step]

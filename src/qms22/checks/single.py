@@ -28,10 +28,9 @@ _MOST_VALUES = 50
 _ROWS_PER_VALUE = 20
 _ROWS_TRIED = 1000
 
-# Columns with so many levels are of entities, of which there are new ones if so many levels that no
-# normal row has recur in a batch.
-_LEAST_ENTITIES = 50
-_LEAST_NEW = 5
+# Columns with so many levels are of entities: customers, articles. A new one has so many rows.
+LEAST_ENTITIES = 20
+LEAST_RECURRING = 3
 
 # Shares of normal rows that are named, the largest that fits.
 _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
@@ -135,6 +134,7 @@ class LevelCheck(ColumnCheck):
     levels: tuple[str, ...]
     values: NDArray[np.float64]
     reference: LevelReference
+    recurring: tuple[str, ...] = ()
 
     @classmethod
     def learn(cls, cells: Cells, order: NDArray[np.intp]) -> LevelCheck | None:
@@ -168,27 +168,29 @@ class LevelCheck(ColumnCheck):
         """Compute how odd levels are."""
         cells = rows[self.columns[0]]
         found = self.reference.surprise(self.codes(cells), own=own)
-        if cells.is_text or len(self.values) < 2:
-            return found if cells.is_text else np.where(np.isnan(cells.values), 0.0, found)
+        if cells.is_text:
+            if not self.recurring or own:
+                return found
+            recurring = frozenset(self.recurring)
+            is_usual = [level in recurring for level in cells.levels]
+            return np.where(np.append(is_usual, False)[cells.values], 0.0, found)
+        if len(self.values) < 2:
+            return np.where(np.isnan(cells.values), 0.0, found)
         # How far a number is beyond all others says more than that it was never seen.
         is_inside = (cells.values >= self.values[0]) & (cells.values <= self.values[-1])
         return np.where(is_inside, found, 0.0)
 
     def aligned(self, batch: Columns) -> LevelCheck:
-        """Return the check for a batch that may have new levels: new customers, not slips.
+        """Return the check for a batch that may have new customers: levels with several rows.
 
-        Slips differ from each other; of a new customer there are several rows.
+        Slips differ from each other. In a column of few levels a new one is odd all the same.
         """
         cells = batch[self.columns[0]]
-        if not cells.is_text or len(self.levels) < _LEAST_ENTITIES:
+        if not cells.is_text or len(self.levels) < LEAST_ENTITIES:
             return self
-        is_new = self.codes(cells) < 0
-        sizes = np.unique(cells.values[is_new], return_counts=True)[1]
-        if np.count_nonzero(sizes > 1) < _LEAST_NEW:
-            return self
-        share = float(sizes[sizes > 1].sum() / len(cells.values))
-        n_new = max(self.reference.n_new, round(share * self.reference.n))
-        return replace(self, reference=replace(self.reference, n_new=n_new))
+        rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+        several = np.flatnonzero(rows >= LEAST_RECURRING).tolist()
+        return replace(self, recurring=tuple(cells.levels[at] for at in several))
 
     def codes(self, cells: Cells) -> NDArray[np.intp]:
         """Return the numbers of levels; -1 for those that no normal row has."""
@@ -294,5 +296,5 @@ def count_new(codes: NDArray[np.intp]) -> int:
     first, last = codes[: len(codes) - n_last], codes[len(codes) - n_last :]
     n_new = int(np.count_nonzero(~np.isin(last, first)))
     sizes = np.unique(codes, return_counts=True)[1]
-    by_chance = float(np.sum(sizes * 3.0**-sizes))
+    by_chance = float(np.sum(sizes * np.exp(-math.log(3.0) * sizes)))
     return 3 * n_new if n_new > by_chance + 3 * math.sqrt(by_chance) + 3 else 0

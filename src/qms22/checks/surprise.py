@@ -31,6 +31,9 @@ _LEAST_ALIGNED = 30
 # A batch is not wider than so many times what its narrower half says.
 _MOST_UNEVEN = 2.0
 
+# The share of normal rows that is the tail of their oddness.
+_TAIL = 0.05
+
 # Units are not smaller than this share of the spread: the tail of rounded values may have no width.
 _LEAST_UNIT = 0.01
 
@@ -274,6 +277,43 @@ class TailReference:
         ends = np.where(own & (values >= last), self.ascending[-2:][:1], last)
         surprise: NDArray[np.float64] = -np.log(np.minimum(shares, 1.0))
         return surprise + _bounded(values - ends)
+
+
+@dataclass(frozen=True)
+class OddnessScale:
+    """The common scale of all checks: −log of the share of normal rows that are as odd.
+
+    In the tail, where there are few normal rows, the share falls exponentially, as that of normal
+    rows does: a strong reason counts for more than one just beyond the usual.
+
+    Parameters
+    ----------
+    ascending : ndarray
+        How odd normal rows are, each compared with the others.
+    unit : float
+        The mean excess in the tail.
+    """
+
+    ascending: NDArray[np.float64]
+    unit: float
+
+    @classmethod
+    def of(cls, oddness: NDArray[np.float64]) -> OddnessScale:
+        """Learn from normal rows."""
+        ascending = np.sort(oddness)
+        tail = ascending[len(ascending) - max(1, round(_TAIL * len(ascending))) :]
+        return cls(ascending, max(1.0, float(np.mean(tail - tail[0]))))
+
+    def scores(self, oddness: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute −log of the share of normal rows that are as odd."""
+        n = len(self.ascending)
+        start = float(self.ascending[n - max(1, round(_TAIL * n))])
+        inside = np.minimum(oddness, start)
+        n_lower = np.searchsorted(self.ascending, inside, side="left")
+        n_not_higher = np.searchsorted(self.ascending, inside, side="right")
+        shares = (1 + 2 * n - n_lower - n_not_higher) / (2 * n + 2)
+        scores: NDArray[np.float64] = -np.log(shares)
+        return scores + np.maximum(oddness - start, 0.0) / self.unit
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -25,15 +26,22 @@ from qms22.checks.fitting import FittingChecks
 from qms22.checks.groups import learn_groups
 from qms22.checks.missing import MissingTogetherCheck
 from qms22.checks.order import learn_orders
-from qms22.checks.sequences import MOST_ROWS, Sequences, learn_sequences, time_order
+from qms22.checks.sequences import (
+    MOST_ROWS,
+    Sequences,
+    learn_sequences,
+    time_distance,
+    time_order,
+)
 from qms22.checks.single import (
+    LEAST_ENTITIES,
     LevelCheck,
     PresenceCheck,
     ValueCheck,
     count_new,
 )
+from qms22.checks.surprise import OddnessScale
 from qms22.checks.texts import MisspellingCheck, TextCheck
-from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.weights import excess, excess_weight
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, Columns, count_rows, take_rows
@@ -125,10 +133,13 @@ class OwnOddness(NamedTuple):
         The rows, ascending.
     oddness : ndarray
         Their largest surprise.
+    checks : TableChecks
+        As they were before a batch was compared without what all of it does.
     """
 
     places: NDArray[np.intp]
     oddness: NDArray[np.float64]
+    checks: TableChecks
 
 
 class TableChecks:
@@ -138,6 +149,8 @@ class TableChecks:
     ----------
     encoder : TabularEncoder
         Says what columns are, and which are left out.
+    by, time : str, optional
+        The columns that say which rows belong together, and in what order.
 
     Attributes
     ----------
@@ -151,7 +164,10 @@ class TableChecks:
         Rows with a higher score, that of the detector and of the checks together, are flagged.
     """
 
-    def __init__(self, encoder: TabularEncoder) -> None:
+    def __init__(
+        self, encoder: TabularEncoder, by: str | None = None, time: str | None = None
+    ) -> None:
+        self._by, self._time = by, time
         self.names = tuple(
             column.name
             for column in encoder.columns_
@@ -178,7 +194,7 @@ class TableChecks:
         self._n_of_all = 0
         self.checks: list[Check] = []
         self.fitting = FittingChecks((), ())
-        self.held_out = HeldOutScores.of(np.zeros(1))
+        self.scale = OddnessScale.of(np.zeros(1))
         self.is_scored = True
         self.weight = 0.0
         self.threshold = np.inf
@@ -236,10 +252,10 @@ class TableChecks:
         self._texts = tuple(name for name in self._texts if name in cells)
         self._compared = tuple(name for name in self._compared if name in cells)
         if not is_part and count_rows(cells) <= MOST_ROWS:
-            self._sequences = Sequences.learn({name: cells[name] for name in self._compared})
+            self._sequences = Sequences.learn(cells, self._by, self._time)
             rows |= self._sequences.columns(rows)
             self.checks += learn_sequences(rows, self._sequences)
-        levels = self._learn_cells(cells, time_order(cells))
+        levels = self._learn_cells(cells, is_later=time_distance(normal, batch) > 1.0)
         self.checks += _learn_intervals(cells)
         filled = [name for name in self.names if cells[name].has_value.any()]
         self.checks.append(MissingTogetherCheck.learn(cells, filled or self.names))
@@ -255,13 +271,21 @@ class TableChecks:
             some = take_rows(rows, drawn)
         numbers = [name for name in self.names if _has_numbers(some[name])]
         self.checks += self._learn_related(some, numbers, rng.randint(2**31 - 1))
-        self.fitting = FittingChecks(numbers, [level for level in levels if level.levels])
+        dates = [name for name in self.names if some[name].form == "date"][:_MOST_DATES]
+        self.fitting = FittingChecks(
+            numbers, [level for level in levels if level.levels], list(combinations(dates, 2))
+        )
         of_numbers = self.fitting.learn(some, self._counters, rng.randint(2**31 - 1))
         own = np.hstack([self._of_checks(some, own=True), of_numbers])
-        own = self._align(own, self.read(batch, is_part=is_part), rng)
+        for_normal = copy(self)
+        for_normal.fitting = copy(self.fitting)
+        is_moved = self._align(own, self.read(batch, is_part=is_part), rng)
+        for checks in (self, for_normal):
+            checks._leave_out(is_moved)
+        own[:, is_moved] = 0.0
         oddness: NDArray[np.float64] = own.max(axis=1).round(_DECIMALS)
-        self.held_out = HeldOutScores.of(oddness)
-        return rows, OwnOddness(drawn, oddness)
+        self.scale = for_normal.scale = OddnessScale.of(oddness)
+        return rows, OwnOddness(drawn, oddness, for_normal)
 
     @property
     def _counters(self) -> frozenset[str]:
@@ -269,16 +293,20 @@ class TableChecks:
         counters = () if self._sequences is None else self._sequences.counters
         return frozenset(name for _, name in counters)
 
-    def _learn_cells(self, cells: Columns, order: NDArray[np.intp]) -> list[LevelCheck]:
-        """Learn the checks of single columns, with rows in order of time; return categories."""
-        levels = []
+    def _learn_cells(self, cells: Columns, *, is_later: bool) -> list[LevelCheck]:
+        """Learn the checks of single columns; return those of categories.
+
+        In a batch of another time there are new customers, whose names were not seen before.
+        """
+        levels, order = [], time_order(cells)
         for column in cells.values():
             if column.name not in self._texts:
                 level = self._learn_single(column, order)
                 if level is not None and len(level.reference.counts) > 2:
                     levels.append(level)
             if column.is_text:
-                by_text = count_new(column.values[order]) > 0
+                has_new = is_later and _are_entities(column)
+                by_text = has_new or count_new(column.values[order]) > 0
                 misspelling = MisspellingCheck.learn(column, by_text=by_text)
                 self.checks += TextCheck.learn(column, by_text=by_text)
                 self.checks += [] if misspelling is None else [misspelling]
@@ -292,28 +320,35 @@ class TableChecks:
             cells = rows[name]
             if cells.is_text or (cells.form in ("number", "boolean") and _has_few_values(cells)):
                 coding = Coding.of_levels(cells)
-                if coding.n_codes > _MOST_GROUPS * n_rows + 1 and cells.is_text:
+                is_asked = name == self._by
+                if coding.n_codes > _MOST_GROUPS * n_rows + 1 and cells.is_text and not is_asked:
                     coding = Coding.of_begins(cells)
-                if 2 < coding.n_codes <= _MOST_GROUPS * n_rows + 1:
+                if coding.n_codes > 2 and (coding.n_codes <= _MOST_GROUPS * n_rows + 1 or is_asked):
                     by_level.append(coding)
         coded = {coding.name for coding in by_level if coding.how == "level"}
         presence = [Coding(name, "presence") for name in self.read_names if name not in coded]
         of_values = [Coding.of_range(rows[name]) for name in numbers]
-        hours = [Coding(name, "hour") for name in self.names if rows[name].form == "date"]
+        dates = [rows[name] for name in self.names if rows[name].form == "date"]
+        hours = [Coding(cells.name, "hour") for cells in dates]
+        between = [Coding.of_interval(*pair) for pair in combinations(dates[:_MOST_DATES], 2)]
         return [
-            *learn_groups(rows, [each for each in numbers if each not in self._counters], by_level),
+            *learn_groups(
+                rows,
+                [each for each in numbers if each not in self._counters],
+                by_level,
+                self._by,
+            ),
             *learn_dependences(
-                rows, [*by_level, *presence], [*by_level, *presence, *of_values, *hours]
+                rows, [*by_level, *presence], [*by_level, *presence, *of_values, *hours, *between]
             ),
             *learn_orders(rows, numbers, seed),
         ]
 
     def _align(
         self, own: NDArray[np.float64], batch: Columns, rng: np.random.RandomState
-    ) -> NDArray[np.float64]:
-        """Compare the batch without what all of it does; leave out checks that are no use then."""
-        n_rows = len(batch[COPIES].values)
-        places = draw_rows(n_rows, _ROWS_AT_ONCE, rng)
+    ) -> NDArray[np.bool_]:
+        """Compare the batch without what all of it does; return which checks are no use then."""
+        places = draw_rows(len(batch[COPIES].values), _ROWS_AT_ONCE, rng)
         some = take_rows(batch, places)
         self.checks = [
             check.aligned(some)
@@ -322,17 +357,16 @@ class TableChecks:
             for check in self.checks
         ]
         self.fitting.align(some)
-        found = self.surprises(some)
-        n_odd = np.count_nonzero(found > np.quantile(own, _USUAL, axis=0), axis=0)
-        is_moved = (n_odd > _MOST_ODD * len(places)) & (n_odd >= _LEAST_MOVED)
+        n_odd = np.count_nonzero(self.surprises(some) > np.quantile(own, _USUAL, axis=0), axis=0)
+        is_moved: NDArray[np.bool_] = n_odd >= max(_LEAST_MOVED, _MOST_ODD * len(places))
+        return is_moved
+
+    def _leave_out(self, out: NDArray[np.bool_]) -> None:
+        """Leave out some of the checks."""
         n_checks = len(self.checks)
-        self._n_of_all -= int(np.count_nonzero(is_moved[: self._n_of_all]))
-        self.checks = [
-            check for check, moved in zip(self.checks, is_moved, strict=False) if not moved
-        ]
-        self.fitting.leave_out(np.flatnonzero(is_moved[n_checks:]).tolist())
-        own[:, n_checks:][:, is_moved[n_checks:]] = 0.0
-        return np.delete(own, np.flatnonzero(is_moved[:n_checks]), axis=1)
+        self._n_of_all -= int(np.count_nonzero(out[: self._n_of_all]))
+        self.checks = [self.checks[at] for at in np.flatnonzero(~out[:n_checks]).tolist()]
+        self.fitting.leave_out(np.flatnonzero(out[n_checks:]).tolist())
 
     def score_own(
         self, normal: Columns, own: OwnOddness, places: NDArray[np.intp]
@@ -351,14 +385,14 @@ class TableChecks:
         at = np.minimum(np.searchsorted(own.places, places), len(own.places) - 1)
         is_held_out = own.places[at] == places
         scores = np.empty(len(places))
-        scores[is_held_out] = -self.held_out.log_p_values_of_own(own.oddness[at[is_held_out]])
+        scores[is_held_out] = self.scale.scores(own.oddness[at[is_held_out]])
         others = np.flatnonzero(~is_held_out)
         for first in range(0, len(others), _ROWS_AT_ONCE):
             part = others[first : first + _ROWS_AT_ONCE]
             rows = {name: cells.take(places[part]) for name, cells in normal.items()}
-            found = np.hstack(
-                [self._of_checks(rows, own=True, is_drawn=False), self.fitting.surprises(rows)]
-            )
+            plain = own.checks
+            of_checks = plain._of_checks(rows, own=True, is_drawn=False)
+            found = np.hstack([of_checks, plain.fitting.surprises(rows)])
             scores[part] = self.scores(found.round(_DECIMALS))
         return scores
 
@@ -382,9 +416,7 @@ class TableChecks:
 
     def scores(self, surprises: NDArray[Any]) -> NDArray[np.float64]:
         """Compute −log p of rows: how many held-out normal rows are as odd in any check."""
-        largest = surprises.max(axis=1).astype(np.float64)
-        scores: NDArray[np.float64] = -self.held_out.log_p_values(largest)
-        return scores
+        return self.scale.scores(surprises.max(axis=1).astype(np.float64))
 
     def weigh(self, scores: NDArray[np.float64], of_views: float = 0.0) -> None:
         """Set the weight: it is higher if a batch has more odd rows than chance would give.
@@ -394,11 +426,11 @@ class TableChecks:
         scores : ndarray
             Of the batch, by the checks alone.
         of_views : float
-            The weight of all views of the detector together. Checks have at least half as much: a
+            The weight of all views of the detector together. Checks have nearly as much: a
             cell that no known-normal row has is not outvoted by views that see nothing.
         """
         if self.is_scored:
-            of_excess = excess_weight(excess(scores, len(self.held_out.ascending)))
+            of_excess = excess_weight(excess(scores, len(self.scale.ascending)))
             self.weight = max(_WEIGHT, _OF_VIEWS * of_views) + of_excess
 
     def columns_of(self, check: int) -> tuple[str, ...]:
@@ -511,6 +543,11 @@ def _learn_intervals(rows: Columns) -> list[IntervalCheck]:
     dates = [cells for cells in rows.values() if cells.form == "date"][:_MOST_DATES]
     found = (IntervalCheck.learn(earlier, later) for earlier, later in combinations(dates, 2))
     return [check for check in found if check is not None]
+
+
+def _are_entities(cells: Cells) -> bool:
+    """Whether texts are of many entities with several rows each."""
+    return LEAST_ENTITIES <= len(cells.levels) <= _MOST_GROUPS * len(cells.values)
 
 
 def _has_few_values(cells: Cells) -> bool:

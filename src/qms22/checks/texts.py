@@ -152,6 +152,11 @@ class TextCheck(ColumnCheck):
         reference = RarityReference(ascending)
         return cls((name,), trait, dict(counts), example, n, by_text, reference, levels)
 
+    @property
+    def is_form(self) -> bool:
+        """Whether it compares the form or the words of a text as a whole."""
+        return self.trait in ("rough form", "exact form", "words")
+
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how rare the rarest form, sign or word of texts is."""
         cells = rows[self.columns[0]]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qms22.cli.shared import explained
+from qms22.cli.shared import REDIRECTED, explained
 from qms22.tables.columns.column_names import find_column
 from qms22.tables.databases.database_place import DatabasePlace
 from qms22.tables.texts.words import list_some
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 
 
-def input_files(places: Iterable[str | DatabasePlace | None]) -> list[Path | None]:
+def input_files(places: Sequence[str | DatabasePlace]) -> list[Path | None]:
     """Return the files that commands read, so that none of them is overwritten.
 
     Raise UsageError if a pattern matches no file, or if standard input is named twice.
@@ -29,12 +29,30 @@ def input_files(places: Iterable[str | DatabasePlace | None]) -> list[Path | Non
     named = [place for place in places if isinstance(place, str)]
     if named.count(STANDARD_INPUT) > 1:
         raise click.UsageError("standard input can be read only once; give '-' for one table only")
-    files: list[Path | None] = []
+    files = [place.path for place in places if isinstance(place, DatabasePlace)]
     with explained():
         for place in named:
-            if place != STANDARD_INPUT and "://" not in place:
-                files += find_files(place).paths
+            files += [REDIRECTED] if place == STANDARD_INPUT else find_files(place).paths
     return files
+
+
+def check_folders(
+    places: Iterable[str | DatabasePlace], outputs: Mapping[str, Path | DatabasePlace | None]
+) -> None:
+    """Raise UsageError if the next run would read an output as part of an input.
+
+    It would be in a directory, or match a pattern, that is an input.
+    """
+    from qms22.tables.sources.found_files import is_found
+
+    written = {option: path for option, path in outputs.items() if isinstance(path, Path)}
+    for place in places:
+        for option, path in written.items():
+            if isinstance(place, str) and is_found(path, place):
+                raise click.UsageError(
+                    f"{option} {path} would be part of the input {place} in the next run; write "
+                    "it elsewhere"
+                )
 
 
 def check_roles(tables: Sequence[str | DatabasePlace]) -> None:
@@ -58,7 +76,7 @@ def _contents(place: str | DatabasePlace) -> set[str | DatabasePlace]:
 
     if isinstance(place, DatabasePlace):
         return {place}
-    if place == STANDARD_INPUT or "://" in place:
+    if place == STANDARD_INPUT:
         return set()
     found = find_files(place)
     inner = "" if found.inner is None else f"#{found.inner}"
@@ -88,8 +106,9 @@ def match_columns(batch: Table, label: str | None, options: dict[str, Any]) -> s
             )
         return found
 
-    if options["id"] is not None:
-        options["id"] = find("--id", options["id"])
+    for name in ("id", "by", "time"):
+        if options[name] is not None:
+            options[name] = find(f"--{name}", options[name])
     options["ignore"] = tuple(find("--ignore", name) for name in options["ignore"])
     options["kinds"] = {
         find("--as", name): kind for name, kind in (options["kinds"] or {}).items()

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qms22._runtime.stages import begin_stage
-from qms22.cli.arguments import check_roles, input_files, match_columns, parse_kinds
+from qms22.cli.arguments import (
+    check_folders,
+    check_roles,
+    input_files,
+    match_columns,
+    parse_kinds,
+)
 from qms22.cli.label_options import print_evaluation, read_truth
 from qms22.cli.output import (
     print_acceptance,
@@ -29,6 +35,7 @@ from qms22.cli.shared import (
     check_table_outputs,
     explained,
     id_option,
+    memory_limit_option,
     only_flagged_option,
     output_option,
     progress_shown,
@@ -69,6 +76,12 @@ if TYPE_CHECKING:
     "most this share of them is expected to be normal. The default is 0.1.",
 )
 @id_option
+@click.option(
+    "--by",
+    metavar="COLUMN",
+    help="The column that says which rows belong together, such as a customer or a meter.",
+)
+@click.option("--time", metavar="COLUMN", help="The date by which rows are in order.")
 @click.option(
     "--ignore", multiple=True, metavar="COLUMN", help="Leave a column out; may be repeated."
 )
@@ -157,6 +170,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where to learn and score; auto means a GPU if there is one.",
 )
+@memory_limit_option
 @quiet_option
 def detect(
     tables: tuple[str | DatabasePlace, ...],
@@ -182,8 +196,9 @@ def detect(
     server. Columns are matched by name; case, blanks and underscores are ignored. Columns of only
     one table, titles and footers are left out, with a note on standard error. If one file holds
     both kinds of rows, name the column that marks the known-normal ones (--marker). Numbers,
-    booleans, categories and dates are used; identifiers, free text and constant columns are left
-    out.
+    booleans, categories and dates are used; of identifiers and free text it is compared how they
+    are written. Numbers are compared with those of the same customer, meter or article where such
+    a column is found, or named (--by).
 
     The answer comes first, on standard error: whether the batch is fine, contains anomalies or has
     drifted as a whole; how many rows are flagged, and how many of these may be normal; which
@@ -197,6 +212,7 @@ def detect(
         qms22 detect last-month.csv today.csv --id order --report today.html
         qms22 detect january.csv february.csv march.csv --fdr 0.2
         qms22 detect last-month.csv today.csv --top 50
+        qms22 detect readings.csv today.csv --by meter --time read_at
         qms22 detect last-month.csv today.csv --id order --marks looked-at.csv
         qms22 detect last-month.csv today.csv --normal-to-check to-check.csv
         qms22 detect last-month.csv today.csv --history orders.sqlite --accept
@@ -221,7 +237,8 @@ def detect(
     options["marks"] = options["marks"] or None
     check_roles(tables)
     check_table_outputs(files, outputs)
-    _check_history(options, [*files, *outputs.values()])
+    check_folders(tables, outputs)
+    _check_history(options, files, outputs)
     began = time.perf_counter()
     with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
@@ -276,6 +293,7 @@ def detect(
 @id_option
 @output_option
 @only_flagged_option
+@memory_limit_option
 @quiet_option
 def score(
     model: Path,
@@ -298,6 +316,7 @@ def score(
     """
     check_goes_with("--only-flagged", only_flagged, "--output", output)
     check_table_outputs([model, *input_files(new)], {"--output": output})
+    check_folders(new, {"--output": output})
     with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
         from qms22.models import load_model
@@ -337,10 +356,14 @@ def _check_files(
         )
 
 
-def _check_history(options: dict[str, Any], others: Sequence[Path | DatabasePlace | None]) -> None:
+def _check_history(
+    options: dict[str, Any],
+    files: Sequence[Path | DatabasePlace | None],
+    outputs: dict[str, Path | DatabasePlace | None],
+) -> None:
     """Check --history and --accept."""
     check_goes_with("--accept", options["accept"], "--history", options["history"])
-    check_overwriting(others, {"--history": options["history"]})
+    check_overwriting(files, {**outputs, "--history": options["history"]})
     if options["accept"] and options["k"] is not None:
         raise click.UsageError(
             "--accept cannot be used with --top, which flags rows in any batch; leave one out"

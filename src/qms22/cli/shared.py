@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from qms22._runtime.memory import memory_limit
 from qms22._runtime.progress import reading_shown
 from qms22._runtime.stages import clear_stage, stages_shown
 from qms22._runtime.visible_text import one_line
@@ -28,6 +29,8 @@ _SUFFIXES = {
 }
 
 FILE = click.Path(path_type=Path)
+# The file from which standard input comes, if it is one.
+REDIRECTED = Path("/dev/stdin")
 
 # Parameters of the library that messages name, and the options of the command.
 _OPTIONS = {
@@ -40,15 +43,18 @@ _OPTIONS = {
     "device": "--device",
     "ignore": "--ignore",
     "id": "--id",
+    "by": "--by",
+    "time": "--time",
     "marks": "--marks",
     "history": "--history",
     "kinds": "--as",
+    "memory_limit": "--memory-limit",
 }
 # How messages name them: k=5, missing="drop", (max_samples). Paths and quoted names stay.
 _GIVEN = re.compile(
     rf"""(?<![\w'"=/\\.])({"|".join(_OPTIONS)})=(?:["'](\w+)["']|(\w[\w.]*\b))(?![\w/\\])"""
 )
-_NAMED = re.compile(r"""(?<![\w'"/\\.-])(fdr|max_samples|n_jobs)(?![\w'"=/\\]|\.\w)""")
+_NAMED = re.compile(r"""(?<![\w'"/\\.-])(fdr|max_samples|memory_limit|n_jobs)(?![\w'"=/\\]|\.\w)""")
 
 
 class TableType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
@@ -88,6 +94,20 @@ class ShareType(click.ParamType):  # type: ignore[type-arg]  # old versions take
         return share
 
 
+class SizeType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
+    """A number of bytes, such as 500MB or 8 GiB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Return 8000000000 for 8GB."""
+        found = re.fullmatch(r"(\d+\.?\d*) ?([kmgt]?)(i?)b?", str(value).strip(), re.IGNORECASE)
+        if found is None or not float(found[1]):
+            self.fail(f"{value!r} is not a size; write 500MB or 8GB")
+        power = ("", "k", "m", "g", "t").index(found[2].lower())
+        return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+
+
 TABLE = TableType()
 SHARE = ShareType()
 
@@ -102,6 +122,15 @@ output_option = click.option(
 )
 only_flagged_option = click.option(
     "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."
+)
+memory_limit_option = click.option(
+    "--memory-limit",
+    type=SizeType(),
+    metavar="SIZE",
+    expose_value=False,
+    callback=lambda context, _, size: context.with_resource(memory_limit(size)),
+    help="Let reading one file take at most this much memory, such as 8GB: small files can hold "
+    "terabytes. The default is half of what is free.",
 )
 quiet_option = click.option(
     "-q", "--quiet", is_flag=True, help="Print no progress, no verdict and no list of columns."
@@ -208,17 +237,20 @@ def check_overwriting(
     outputs: Mapping[str, Path | DatabasePlace | None],
 ) -> None:
     """Raise UsageError if an output file, by its option, is one of the inputs or another output."""
+    read = [path.expanduser() for path in inputs if isinstance(path, Path)]
+    names = ["on standard input" if path == REDIRECTED else path for path in read]
     taken = [
-        (path.expanduser(), f"would overwrite the input {path.expanduser()}")
-        for path in inputs
-        if isinstance(path, Path)
+        (path, f"would overwrite the input {name}") for path, name in zip(read, names, strict=True)
     ]
-    for option, path in outputs.items():
-        if isinstance(path, Path):
-            for other, trouble in taken:
+    written: list[tuple[Path, str]] = []
+    for option, place in outputs.items():
+        # A new table may be in the database that is read.
+        path = place.path if isinstance(place, DatabasePlace) else place
+        if path is not None:
+            for other, trouble in (taken if isinstance(place, Path) else []) + written:
                 if _is_same_file(path, other):
                     raise click.UsageError(f"{option} {path} {trouble}; name another file")
-            taken.append((path, f"is also the file of {option}"))
+            written.append((path, f"is also the file of {option}"))
 
 
 def check_table_outputs(
@@ -233,6 +265,16 @@ def check_table_outputs(
 
 def _is_same_file(first: Path, second: Path) -> bool:
     """Return whether two paths name one file, also through links and other spellings."""
-    if first.exists() and second.exists():
-        return first.samefile(second)
+    identity, other = _identity(first), _identity(second)
+    if identity is not None and other is not None:
+        return identity == other
     return first.resolve() == second.resolve()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return the device and the number of a file, or None if there is none."""
+    try:
+        found = os.fstat(sys.stdin.fileno()) if path == REDIRECTED else path.stat()
+    except (OSError, ValueError, AttributeError):  # no standard input, or not a file
+        return None
+    return found.st_dev, found.st_ino

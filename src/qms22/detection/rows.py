@@ -21,15 +21,15 @@ TableLike: TypeAlias = "str | Path | Table | Any"
 _RANKED_AT_ONCE = 1 << 16
 
 
-def check_id(source: Table, id: str | int | None) -> str | None:  # noqa: A002
-    """Return the name of the column `id`; raise ValueError if there is none."""
-    if not isinstance(id, Hashable):
-        raise ValueError(f"id must be the name of one column; got {id!r}")
-    name = None if id is None else find_column(str(id), source.names)
-    if id is not None and name is None:
+def check_column(source: Table, option: str, column: str | int | None, use: str) -> str | None:
+    """Return the name of a column that an option names; raise ValueError if there is none."""
+    if not isinstance(column, Hashable):
+        raise ValueError(f"{option} must be the name of one column; got {column!r}")
+    name = None if column is None else find_column(str(column), source.names)
+    if column is not None and name is None:
         there = list_some([repr(name) for name in source.names])
         raise ValueError(
-            f"{source.name} has no column {id!r} for the names of rows; its columns are {there}"
+            f"{source.name} has no column {column!r} for {use}; its columns are {there}"
         )
     return name
 

@@ -37,7 +37,7 @@ from qms22.detection.reasons.explaining import explain_batch, group_rows, rows_t
 from qms22.detection.result import Detection
 from qms22.detection.rows import (
     TableLike,
-    check_id,
+    check_column,
     count_scored,
     flag_top,
     most_suspicious,
@@ -64,6 +64,8 @@ def detect(
     fdr: float | None = None,
     k: int | None = None,
     id: str | int | None = None,  # noqa: A002
+    by: str | int | None = None,
+    time: str | int | None = None,
     marks: TableLike | Sequence[TableLike] | None = None,
     ignore: Sequence[str | int] = (),
     missing: str = "impute",
@@ -95,6 +97,13 @@ def detect(
         has no p-values, and flags 50 rows by default.
     id : str or int, optional
         A column of the batch with the names of the rows; it is not learned from.
+    by : str or int, optional
+        The column that says which rows belong together: a customer, a meter. Numbers are compared
+        with those of the same one, and rows with the one before. By default columns that look like
+        it are taken.
+    time : str or int, optional
+        The date by which rows are in order. By default it is the one that rises from row to row,
+        or has the most values.
     marks : path, Table or data frame, or a list of these, optional
         Rows that someone has checked: a table with a column "mark" ("anomaly", "normal", "unsure"
         or empty) and the column `id`, or "row" with positions in the batch. Rows marked as
@@ -151,6 +160,8 @@ def detect(
         fdr=fdr,
         k=k,
         id=None,
+        by=None,
+        time=None,
         ignore=ignore,
         missing=missing,
         kinds=kinds,
@@ -164,10 +175,13 @@ def detect(
         accept=accept,
     )
     tables = open_tables(normal, batch, max_samples)
-    id_name = check_id(tables.batch, id)
+    id_name = check_column(tables.batch, "id", id, "the names of rows")
     ignored = [*find_ignored(tables, ignore), *([] if id_name is None else [id_name])]
     tables, ignored = align_tables(tables, ignored, kinds)
-    return _detect(tables, marks, replace(options, id=id_name, ignore=tuple(ignored)))
+    by_name = check_column(tables.batch, "by", by, "rows that belong together")
+    time_name = check_column(tables.batch, "time", time, "the order of rows")
+    named = replace(options, id=id_name, by=by_name, time=time_name, ignore=tuple(ignored))
+    return _detect(tables, marks, named)
 
 
 def _detect(
@@ -203,7 +217,12 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
     fit_detector(detector, encoded, options.max_samples)
     begin_stage("checking")
     learned = learn_checks(
-        encoded, seed, is_scored=options.preset == "recommended", is_part=tables.is_scattered
+        encoded,
+        seed,
+        by=options.by,
+        time=options.time,
+        is_scored=options.preset == "recommended",
+        is_part=tables.is_scattered,
     )
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
     scores, odd = _score_batch(tables, encoded, scorer)

@@ -117,7 +117,13 @@ class LearnedChecks(NamedTuple):
 
 
 def learn_checks(
-    encoded: EncodedTables, seed: int, *, is_scored: bool = True, is_part: bool = False
+    encoded: EncodedTables,
+    seed: int,
+    *,
+    by: str | None = None,
+    time: str | None = None,
+    is_scored: bool = True,
+    is_part: bool = False,
 ) -> LearnedChecks:
     """Learn the checks of a table from its known-normal rows.
 
@@ -125,12 +131,14 @@ def learn_checks(
     ----------
     encoded : EncodedTables
     seed : int
+    by, time : str, optional
+        As of `detect`.
     is_scored : bool
         Whether they raise scores.
     is_part : bool
         Whether rows of the batch will be read in parts; see `TableChecks.read`.
     """
-    checks = TableChecks(encoded.encoder)
+    checks = TableChecks(encoded.encoder, by, time)
     normal, own = checks.learn(encoded.normal_cells, encoded.batch_cells, seed, is_part=is_part)
     checks.is_scored = is_scored
     return LearnedChecks(checks, normal, own)

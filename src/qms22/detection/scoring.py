@@ -13,7 +13,7 @@ from qms22.detection.column_notes import note_dropped
 from qms22.detection.encoding import errors_named
 from qms22.detection.reasons.explaining import explain_rows, rows_to_explain
 from qms22.detection.result import Detection
-from qms22.detection.rows import TableLike, check_id, flag_top
+from qms22.detection.rows import TableLike, check_column, flag_top
 from qms22.detection.scorer import TableScorer
 from qms22.detection.streaming import is_large, score_rows
 from qms22.models import SavedModel, load_model
@@ -78,7 +78,7 @@ def score(
         source = source.load()
     source.check()
     known = [column.name for column in encoder.columns_]
-    id_name = check_id(source, id)
+    id_name = check_column(source, "id", id, "the names of rows")
     aligned = align_table(source, known, "the model", [*encoder.ignored_, str(id_name)])
     if id_name is not None:
         id_name = aligned.renamed.get(id_name, id_name)

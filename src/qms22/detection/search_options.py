@@ -41,6 +41,8 @@ class SearchOptions:
     fdr: float | None
     k: int | None
     id: str | None
+    by: str | None
+    time: str | None
     ignore: Sequence[str | int]
     missing: str
     kinds: Mapping[str, str] | None
@@ -90,7 +92,10 @@ class SearchOptions:
 
     def new_encoder(self) -> TabularEncoder:
         """Return an encoder that has learned nothing yet."""
-        return TabularEncoder(ignore=self.ignored, missing=self.missing, kinds=self.kinds)
+        asked = {self.by: "category", self.time: "date"}
+        kinds = {name: kind for name, kind in asked.items() if name is not None}
+        kinds |= self.kinds or {}
+        return TabularEncoder(ignore=self.ignored, missing=self.missing, kinds=kinds or None)
 
     def new_detector(self) -> BatchDetector:
         """Return a detector that has learned nothing yet."""
@@ -105,6 +110,6 @@ class SearchOptions:
 
     def facts(self) -> dict[str, object]:
         """Return the options that a history remembers."""
-        names = ("k", "fdr", "id", "missing", "preset", "max_samples", "seed")
+        names = ("k", "fdr", "id", "by", "time", "missing", "preset", "max_samples", "seed")
         facts = {name: getattr(self, name) for name in names}
         return {**facts, "ignore": list(self.ignored), "kinds": dict(self.kinds or {})}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from qms22._runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from qms22._runtime.memory import memory_limit
     from qms22.tables.columns.plan import ColumnInfo
     from qms22.tables.encoder import TabularEncoder
     from qms22.tables.formats import open_table, read_table
@@ -27,6 +28,7 @@ __all__ = [
     "ColumnInfo",
     "Table",
     "TabularEncoder",
+    "memory_limit",
     "open_table",
     "outlier_labels",
     "read_mixed",
@@ -38,6 +40,7 @@ _HOMES = {
     "ColumnInfo": "qms22.tables.columns.plan",
     "Table": "qms22.tables.sources.table",
     "TabularEncoder": "qms22.tables.encoder",
+    "memory_limit": "qms22._runtime.memory",
     "open_table": "qms22.tables.formats",
     "outlier_labels": "qms22.tables.labels",
     "read_mixed": "qms22.tables.marker",

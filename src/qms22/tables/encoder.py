@@ -18,6 +18,7 @@ from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
 from qms22.tables.columns.planning import plan_column
 from qms22.tables.columns.plans import (
     LazyMatrix,
+    alike_categories,
     check_any_used,
     check_columns,
     check_infinite,
@@ -137,6 +138,11 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 self._plan(cells, sign) if cells.is_text else plan
                 for cells, plan in zip(columns, planned, strict=True)
             ]
+        alike = alike_categories([plan for plan, _ in planned], columns) - set(self.kinds or {})
+        planned = [
+            self._plan(cells, sign, "category") if cells.name in alike else plan
+            for cells, plan in zip(columns, planned, strict=True)
+        ]
         check_any_used([plan for plan, _ in planned], len(columns[0].values))
         if self.missing == "error":
             self._check_cells([typed for plan, typed in planned if plan.outputs])
@@ -315,14 +321,16 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _used_plans(self) -> tuple[ColumnPlan, ...]:
         return tuple(plan for plan in self._all_plans() if plan.outputs)
 
-    def _plan(self, cells: Cells, sign: str | None = None) -> tuple[ColumnPlan, Cells]:
-        """Plan a column, and return it converted; `sign` is the decimal sign, if known."""
+    def _plan(
+        self, cells: Cells, sign: str | None = None, kind: str | None = None
+    ) -> tuple[ColumnPlan, Cells]:
+        """Plan a column, and return it converted; decimal sign and kind are given, if known."""
         share = 1 if self.min_frequency >= 1 else len(cells.values)
         return plan_column(
             cells,
             self.min_frequency * share,
             ignore=self.ignore,
-            asked=(self.kinds or {}).get(cells.name),
+            asked=kind or (self.kinds or {}).get(cells.name),
             keeps_missing=self.missing == "impute",
             decimal_hint=sign,
         )

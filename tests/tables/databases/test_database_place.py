@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from pathlib import Path
 
@@ -34,7 +35,7 @@ def test_other_files_are_not_databases(tmp_path: Path) -> None:
     text = tmp_path / "a.db"
     text.write_text("x,y\n1,2\n")
     assert find_database(str(text)) is None
-    for name in ("a.csv", "book.xlsx#Update list", "-", "data/*.csv", "https://host/a.csv"):
+    for name in ("a.csv", "book.xlsx#Update list", "-", "data/*.csv"):
         assert find_database(name) is None
     assert find_database([1, 2]) is None
 
@@ -84,12 +85,42 @@ def test_no_such_file() -> None:
         find_database("nope.db#orders")
 
 
-def test_passwords_are_left_out() -> None:
-    place = find_database("postgresql://me:hu%40sh@host/shop?sslpassword=psst&a=b#orders")
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://me:hu%40sh@host/shop?port=1&sslpassword=psst", "***@host/shop?port=1&***"),
+        ("postgresql://me@corp.com:hush@host/shop", "***@host/shop"),
+        ("mysql+pymysql://me@corp:hush@host:3306/shop?charset=utf8", "***@host:3306/shop?***"),
+        ("mssql+pyodbc:///?odbc_connect=DRIVER%3DX%3BPWD%3Dhush", "/?odbc_connect=***"),
+        ("bigquery://project/shop?credentials_base64=aHVzaA==", "project/shop?***"),
+        ("mysql://host/shop?ssl_key=hush;a=b", "host/shop?ssl_key=***"),
+        ("snowflake://hush@account/shop?authenticator=hush", "***@account/shop?***"),
+    ],
+)
+def test_passwords_are_left_out(url: str, shown: str) -> None:
+    place = find_database(f"{url}#orders")
     assert place is not None
-    shown = "postgresql://me@host/shop?sslpassword=***&a=b#orders"
-    assert (place.name, str(place)) == (shown, shown)
-    assert place.hide("hu%40sh hu@sh psst host") == "*** *** *** host"
+    scheme = url.partition("://")[0]
+    pattern = re.escape(f"{scheme}://{shown}#orders").replace(r"\?\*\*\*", r"\?[\w=*&]*")
+    assert re.fullmatch(pattern.replace(r"&\*\*\*", r"&\w+=\*\*\*"), place.name)
+    assert str(place) == place.name
+    for text in (place.name, place.database, repr(place), f"{[place]}"):
+        assert not re.search("hush|hu%40sh|psst|aHVzaA|PWD", text)
+
+
+def test_passwords_in_errors_of_drivers_are_left_out() -> None:
+    place = DatabasePlace("x", "x://me:hu%40sh@host/shop?sslpassword=psst&a=pw&sslmode=require")
+    assert place.hide("hu%40sh hu@sh psst host require") == "*** *** *** host require"
+    assert place.hide("pw@host, spwn") == "***@host, spwn"
+    odbc = DatabasePlace("mssql", "mssql:///?odbc_connect=UID%3Dme%3BPWD%3Dp+w%21x")
+    assert "w!x" not in odbc.hide("Login failed: UID=me;PWD=p w!x; p+w!x; p+w%21x")
+
+
+@pytest.mark.parametrize("scheme", ["https", "ftp", "s3", "file"])
+def test_addresses_of_files_are_not_read(scheme: str) -> None:
+    with pytest.raises(ValueError, match="is an address, which is not read; save the") as caught:
+        find_database(f"{scheme}://me:hush@host/orders.csv?sig=hush")
+    assert "hush" not in str(caught.value)
 
 
 @given(

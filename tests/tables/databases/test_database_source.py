@@ -36,6 +36,16 @@ def fill_sqlite(path: Path, *statements: str, rows: list[tuple[Any, ...]] | None
     return path
 
 
+def find(where: str, what: str) -> DatabasePlace:
+    """Return a place; "by SQLAlchemy" a file of SQLite as a database that only SQLAlchemy knows."""
+    path = where.removeprefix("by SQLAlchemy ")
+    if path != where:
+        return DatabasePlace("other", f"sqlite+pysqlite:///{path}", what)
+    place = find_database(f"{where}#{what}", new=True)
+    assert place is not None
+    return place
+
+
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
     rows = [(at, at % 2, at / 4, f"2024-01-{at % 28 + 1:02}", "x" * (at % 3)) for at in range(50)]
@@ -48,14 +58,15 @@ def shop(tmp_path: Path) -> Path:
     )
 
 
-@pytest.mark.parametrize("scheme", ["", "sqlite:///", "sqlite+pysqlite:///"])
+@pytest.mark.parametrize("scheme", ["", "sqlite:///", "sqlite+pysqlite:///", "by SQLAlchemy "])
 def test_sqlite(shop: Path, scheme: str) -> None:
-    whole = read_table(f"{scheme}{shop}#orders")
+    whole = open_table(find(f"{scheme}{shop}", "orders")).read()
     assert whole["price"].tolist() == [at / 4 for at in range(50)]
     assert whole["id"].dtype == np.int64
     assert whole["day"].tolist()[:2] == ["2024-01-01", "2024-01-02"]
-    assert len(read_table(f"{scheme}{shop}#cheap ones")) == 20
-    found = read_table(f"{scheme}{shop}#SELECT id, s AS text FROM Orders WHERE id > 47 ORDER BY 1")
+    assert open_table(find(f"{scheme}{shop}", "cheap ones")).n_rows == 20
+    query = "SELECT id, s AS text FROM Orders WHERE id > 47 ORDER BY 1"
+    found = open_table(find(f"{scheme}{shop}", query)).read()
     pd.testing.assert_frame_equal(found, pd.DataFrame({"id": [48, 49], "text": ["", "x"]}))
 
 
@@ -172,7 +183,7 @@ def test_the_temporary_file_goes_with_the_source(shop: Path) -> None:
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("scheme", ["sqlite:///", "sqlite+pysqlite:///"])
+@pytest.mark.parametrize("scheme", ["sqlite:///", "by SQLAlchemy "])
 @pytest.mark.parametrize(
     ("what", "message"),
     [
@@ -186,7 +197,7 @@ def test_the_temporary_file_goes_with_the_source(shop: Path) -> None:
 )
 def test_faults(shop: Path, scheme: str, what: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        read_table(f"{scheme}{shop}#{what}")
+        open_table(find(f"{scheme}{shop}", what)).read()
     assert len(read_table(f"{shop}#orders")) == 50
 
 
@@ -210,7 +221,7 @@ def test_broken_files(tmp_path: Path) -> None:
 def test_drivers_that_are_missing() -> None:
     with pytest.raises(ImportError, match=r"mysql\+nope|needs a driver that is not installed"):
         open_table("mysql://me:hush@host/shop#orders")
-    with pytest.raises(ValueError, match=r"cannot connect to strange://me@host/shop") as caught:
+    with pytest.raises(ValueError, match=r"cannot connect to strange://\*\*\*@host/shop") as caught:
         open_table("strange://me:hush@host/shop#orders")
     assert "hush" not in str(caught.value)
 
@@ -232,15 +243,14 @@ def parts() -> list[pd.DataFrame]:
     return [frame[:2], frame[2:]]
 
 
-@pytest.mark.parametrize("where", ["o.db", "sqlite:///o.db", "o.duckdb", "sqlite+pysqlite:///o.db"])
+@pytest.mark.parametrize("where", ["o.db", "sqlite:///o.db", "o.duckdb", "by SQLAlchemy o.db"])
 def test_a_table_is_written_and_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parts: list[pd.DataFrame], where: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    place = find_database(f"{where}#scores", new=True)
-    assert place is not None
+    place = find(where, "scores")
     write_database(place, parts)
-    frame = read_table(f"{where}#scores")
+    frame = open_table(place).read()
     assert frame["rank"].tolist() == [1, 2, 3]
     assert frame["score"].isna().tolist() == [False, True, False]
     assert [bool(value) for value in frame["flagged"]] == [True, False, True]

@@ -63,7 +63,7 @@ def explain_rows(scorer: TableScorer, rows: Columns, normal: Columns) -> list[li
     show = shower(scorer.encoder)
     reasons = blamed_reasons(scorer.checks, rows, show)
     strengths = np.array([found[0].strength if found else 0.0 for found in reasons])
-    shares = np.exp(scorer.checks.held_out.log_p_values(strengths))
+    shares = np.exp(-scorer.checks.scale.scores(strengths))
     unclear = (strengths < CLEARLY_ODD) & (shares > _RARE)
     if unclear.any():
         places = np.flatnonzero(unclear)

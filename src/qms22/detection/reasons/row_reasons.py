@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from qms22.checks import OddCells, TableChecks
 from qms22.checks.check import Shower
+from qms22.checks.single import LevelCheck
+from qms22.checks.texts import TextCheck
 from qms22.detection.reasons.blame import LEAST_ODD, find_culprits
 from qms22.tables.columns.cells import Columns
 
@@ -77,6 +79,7 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
     surprises = checks.surprises(rows)
     if not checks.checks:
         return [[] for _ in surprises]
+    _prefer_new_levels(checks, surprises)
     blamed, without = checks.fitting.blame(rows)
     culprits = find_culprits(checks, rows, surprises, blamed)
     found = []
@@ -93,6 +96,22 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
         limit = max(LEAST_ODD, _BESIDE * candidates[0].surprise)
         found += [each for at, each in enumerate(candidates) if at == 0 or each.surprise >= limit]
     return _in_words(checks, rows, len(surprises), found, show)
+
+
+def _prefer_new_levels(checks: TableChecks, surprises: NDArray[np.float64]) -> None:
+    """Say of a level that it was never seen, rather than that it is written in its own way."""
+    levels = {
+        check.columns[0]: at
+        for at, check in enumerate(checks.checks)
+        if isinstance(check, LevelCheck) and check.levels
+    }
+    for at, check in enumerate(checks.checks):
+        if isinstance(check, TextCheck) and check.is_form and check.columns[0] in levels:
+            level = levels[check.columns[0]]
+            is_new = surprises[:, level] >= LEAST_ODD
+            strongest = np.maximum(surprises[:, level], surprises[:, at])
+            surprises[is_new, level] = strongest[is_new]
+            surprises[is_new, at] = 0.0
 
 
 def _with_blame(
@@ -130,7 +149,11 @@ def _in_words(
     chosen: dict[int, list[_Found]] = {}
     for each in found:
         of_row = chosen.setdefault(each.place, [])
-        is_named = each.columns and any(other.columns[:1] == each.columns[:1] for other in of_row)
+        # "nights is missing with kind hotel" and "kind hotel with nights is missing" are one.
+        is_named = each.columns and any(
+            other.columns[:1] == each.columns[:1] or set(other.columns) == set(each.columns)
+            for other in of_row
+        )
         if not is_named and len(of_row) < REASONS_PER_ROW:
             of_row.append(each)
     by_check: dict[tuple[int, tuple[str, ...]], list[_Found]] = {}

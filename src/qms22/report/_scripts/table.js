@@ -10,7 +10,7 @@ const MOST_LISTED = 250_000;
 const MOST_COLUMNS = 100;
 
 // The least width of the column of reasons, in em.
-const LEAST_REASONS = 24;
+const LEAST_REASONS = 34;
 
 const BADGES = { anomaly: "A", normal: "N", unsure: "?" };
 
@@ -23,6 +23,7 @@ class RankedTable {
     this.body = this.table.querySelector("tbody");
     this.box = document.getElementById("ranked-box");
     this.onlyFlagged = document.getElementById("only-flagged");
+    this.table.classList.toggle("explained", run.reasons.isAny);
     this.head.append(...this.columns.map((column) => this.heading(column)));
     this.setWidths();
     this.found = allRows(run);
@@ -186,7 +187,9 @@ class RankedTable {
       const text = column.text(row);
       const title = text.length > 16 ? text.slice(0, 1000) : "";
       const odd = (column.role === "value" && blamed.get(column.name)) || "";
-      return element("td", { className: `${column.isNumber ? "number" : "own"} ${odd}`, title, text });
+      const className = `${column.isNumber ? "number" : "own"} ${odd}`;
+      if (column.role !== "reasons") return element("td", { className, title, text });
+      return element("td", { className, title, children: [element("div", { className: "lines", text })] });
     });
     const badge = element("span", { className: "badge" });
     const button = element("button", { type: "button", tabIndex: -1, text: String(row + 1) });

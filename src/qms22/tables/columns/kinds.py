@@ -50,7 +50,7 @@ _ID_WORDS = frozenset(
 # Names of columns with codes: whole numbers of which neither order nor size means anything.
 _CODE_NAMES = (
     "num nummer code plz zip zipcode postcode postleitzahl cep phone telephone telefon tel mobile "
-    "handy fax account acct konto iban ssn ean gtin upc isbn barcode sku matrikel"
+    "handy fax account acct konto iban ssn ean gtin upc isbn issn fips geoid barcode sku matrikel"
 )
 _CODE_WORDS = _ID_WORDS | frozenset(_CODE_NAMES.split())
 _CODE_ENDS = ("nummer", "nr", "code")
@@ -213,7 +213,7 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
         if _says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
             return Verdict("identifier", "a running number")
         is_plain = not form.unit and not form.thousands
-        if is_plain and _says_code(name) and np.quantile(present, _RARELY) >= _LEAST_CODE:
+        if is_plain and code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE:
             return _judge_texts(to_levels(cells))
     return Verdict("numeric", number_format=form)
 
@@ -244,9 +244,11 @@ def has_open_levels(cells: Cells) -> bool:
     return len(cells.levels) > MOST_LEVELS and single_share(cells) > MOST_SINGLE
 
 
-def _says_code(name: str) -> bool:
+def code_word(name: str) -> str | None:
+    """Return the last word of a name if it says that a column has codes, else None."""
     words = [word.lower() for word in _WORDS.findall(name) if not word.isdigit()]
-    return bool(words) and (words[-1] in _CODE_WORDS or words[-1].endswith(_CODE_ENDS))
+    is_code = words and (words[-1] in _CODE_WORDS or words[-1].endswith(_CODE_ENDS))
+    return words[-1] if is_code else None
 
 
 def _says_identifier(name: str) -> bool:

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells, count_rows
+from qms22.tables.columns.kinds import code_word
 from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
+from qms22.tables.columns.typed import to_levels
 from qms22.tables.texts.words import list_some
 
 
@@ -86,6 +88,31 @@ def decimal_sign(plans: Iterable[ColumnPlan], columns: Iterable[Cells]) -> str |
     signs = {sign for sign, n_decimals in decimals if n_decimals not in (0, 3)}
     is_doubtful = any(n_decimals in (0, 3) for _, n_decimals in decimals)
     return signs.pop() if len(signs) == 1 and is_doubtful else None
+
+
+def alike_categories(plans: Iterable[ColumnPlan], columns: Iterable[Cells]) -> set[str]:
+    """Return the columns that are categories because another one with such values is one.
+
+    Names that end in the same word for a code, such as winner_id and loser_id, and values of which
+    half or more are in both columns say that they hold the same things.
+    """
+    by_word: dict[str, list[tuple[ColumnPlan, Cells]]] = {}
+    for plan, cells in zip(plans, columns, strict=True):
+        word = code_word(plan.name)
+        if word is not None and plan.kind in ("categorical", "identifier", "numeric"):
+            by_word.setdefault(word, []).append((plan, cells))
+    found: set[str] = set()
+    for pairs in by_word.values():
+        known = [cells for plan, cells in pairs if plan.kind == "categorical"]
+        for plan, cells in pairs:
+            if plan.kind != "categorical" and any(_hold_the_same(cells, own) for own in known):
+                found.add(plan.name)
+    return found
+
+
+def _hold_the_same(cells: Cells, others: Cells) -> bool:
+    levels, known = (set(to_levels(each).levels) for each in (cells, others))
+    return 2 * len(levels & known) >= min(len(levels), len(known))
 
 
 def complete_rows(columns: Iterable[Cells]) -> NDArray[np.intp]:

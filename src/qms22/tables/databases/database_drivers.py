@@ -27,10 +27,18 @@ if TYPE_CHECKING:
 
 
 class DuckDB(Database):
-    """DuckDB, by its own package."""
+    """DuckDB, by its own package.
+
+    Without access to anything but the file of the database: a view may name other files, and COPY
+    inside of a query writes them, although the database is opened for reading.
+    """
 
     def _connect(self, place: DatabasePlace, new: bool) -> Any:
-        return need("duckdb", place.name, "sql").connect(str(place.path), read_only=not new)
+        return need("duckdb", place.name, "sql").connect(
+            str(place.path),
+            read_only=not new,
+            config={"enable_external_access": "false", "lock_configuration": "true"},
+        )
 
     def tables(self) -> dict[str, str]:
         """Return the tables and views."""
@@ -44,7 +52,6 @@ class DuckDB(Database):
         """Run a query; return its rows."""
         duckdb = need("duckdb", extra="sql")
         statements = duckdb.extract_statements(query)
-        # COPY writes files although the database is opened for reading.
         if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
             raise duckdb.InvalidInputException("it is not one statement that reads")
         yield from plain_batches(self.connection.sql(query).to_arrow_reader(BATCH))
@@ -193,7 +200,7 @@ def opened(place: DatabasePlace, *, new: bool = False) -> Iterator[Database]:
             remedy = "the file is in use or damaged, or you may not read it"
         raise ValueError(
             f"cannot connect to {place.database} ({reason(error, place)}); {remedy}"
-        ) from error
+        ) from shown(error, place)
     with closing(database):
         try:
             yield database
@@ -212,7 +219,12 @@ def opened(place: DatabasePlace, *, new: bool = False) -> Iterator[Database]:
                 what, remedy = ("written", "name a new table of a database that you may write")
             raise ValueError(
                 f"{place.name} cannot be {what} ({reason(error, place)}); {remedy}"
-            ) from error
+            ) from shown(error, place)
+
+
+def shown(error: Exception, place: DatabasePlace) -> Exception | None:
+    """Return an error to show as the cause of another one: None if a password is in its text."""
+    return error if place.hide(str(error)) == str(error) else None
 
 
 def reason(error: Exception, place: DatabasePlace) -> str:

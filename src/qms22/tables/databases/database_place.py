@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_plus
 
 from qms22.tables.sources.found_files import TEXT
 
@@ -26,13 +26,19 @@ _OTHER_STATEMENT = re.compile(
     re.IGNORECASE,
 )
 # Everything up to the last @, so that a password with a stray @, / or ? never shows.
-_PASSWORD = re.compile(r"(://[^:/@]*):(.*)@")
-_SECRET_OPTION = re.compile(r"([?&][^=&]*(?:pass|pwd|secret|token|key)[^=&]*=)([^&]*)", re.I)
+_USER = re.compile(r"://(.*)@", re.DOTALL)
+_PARAMETER = re.compile(r"(?<=[?&;])([^=?&;]*)=([^&]*)")
+# Parameters that may be shown; any other one may hold a password.
+_HARMLESS = re.compile(
+    "(application_name|charset|client_encoding|connect_timeout|database|dbname|driver|encoding|host|"
+    "port|region|schema|service|sslmode|timeout|unix_socket|warehouse)",
+    re.IGNORECASE,
+)
 # The most characters of a query in a name, so that a message stays on a line or two.
 _SHOWN = 60
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DatabasePlace:
     """A table or query in a database."""
 
@@ -52,8 +58,8 @@ class DatabasePlace:
 
     @property
     def database(self) -> str:
-        """The database without passwords, for messages."""
-        return _SECRET_OPTION.sub(r"\1***", _PASSWORD.sub(r"\1@", self.url))
+        """The database without users and passwords, for messages."""
+        return self.url if self.path is not None else _without_secrets(self.url)
 
     @property
     def name(self) -> str:
@@ -68,24 +74,44 @@ class DatabasePlace:
 
     def hide(self, text: str) -> str:
         """Return a text, such as an error of a driver, with passwords replaced by asterisks."""
-        found = [match[2] for match in _PASSWORD.finditer(self.url)]
-        found += [match[2] for match in _SECRET_OPTION.finditer(self.url)]
+        if self.path is not None:
+            return text
+        found = [match[1].partition(":")[2] for match in _USER.finditer(self.url)]
+        found += [each[2] for each in _PARAMETER.finditer(self.url) if not _is_harmless(each)]
+        found += [unquote_plus(secret) for secret in found] + [unquote(each) for each in found]
         # A driver that misreads a URL quotes parts of the password.
-        parts = [part for secret in found for part in re.split("[@:/?]", secret) if len(part) > 2]
-        secrets = {*found, *map(unquote, found), *parts}
+        parts = [part for secret in found for part in re.split("[@:/?;={}]", secret)]
+        secrets = {*found, *(part for part in parts if len(part) > 2)}
         for secret in sorted(filter(None, secrets), key=len, reverse=True):
-            text = text.replace(secret, "***")
+            # A short one only as a word: it may be part of another.
+            end = r"\b" if len(secret) < 4 and secret.isalnum() else ""
+            text = re.sub(f"{end}{re.escape(secret)}{end}", "***", text)
         return text
+
+    def __repr__(self) -> str:
+        return f"DatabasePlace({self.name!r})"
 
     def __str__(self) -> str:
         return self.name
+
+
+def _without_secrets(url: str) -> str:
+    shown = _PARAMETER.sub(
+        lambda found: found[0] if _is_harmless(found) else f"{found[1]}=***", url
+    )
+    return _USER.sub("://***@", shown)
+
+
+def _is_harmless(parameter: re.Match[str]) -> bool:
+    return _HARMLESS.fullmatch(parameter[1]) is not None
 
 
 def find_database(table: Any, *, new: bool = False) -> DatabasePlace | None:
     """Return the place in a database that is given, or None if something else is.
 
     Text is a URL or the path of a database file, then ``#`` and a table or a query. If there is no
-    such file, and no `new` table to write, or if the statement is not a query, raise ValueError.
+    such file, and no `new` table to write, if the statement is not a query, or of an address of a
+    file, raise ValueError.
     """
     if isinstance(table, DatabasePlace):
         return table
@@ -96,25 +122,28 @@ def find_database(table: Any, *, new: bool = False) -> DatabasePlace | None:
     if match := _URL.match(base):
         scheme = match[1].lower()
         if scheme in _FILE_SCHEMES:
-            return None
-        if scheme in ("sqlite", "duckdb"):
+            raise ValueError(
+                f"{_without_secrets(base)} is an address, which is not read; save the file here "
+                "and give its path"
+            )
+        # One driver reads a database, whichever SQLAlchemy would use.
+        if (own := scheme.partition("+")[0]) in ("sqlite", "duckdb"):
             # Three slashes and a relative path, or four and an absolute one, as in SQLAlchemy.
             path = unquote(base[match.end() :].split("?")[0]).removeprefix("/")
-            return _in_file(path, what, scheme, new)
+            return _in_file(path, what, own, new, _without_secrets(base))
         _check_password(base[match.end() :], what)
-        # One driver reads PostgreSQL, whichever SQLAlchemy would use.
         if re.fullmatch(r"postgres(ql)?(\+\w+)?", scheme):
             scheme, base = "postgresql", f"postgresql{base[match.end(1) :]}"
         return _checked(DatabasePlace(scheme, base, what))
     if _is_file(text):
         base, what = text, ""
     kind = _kind(base) or (None if _exists(base) else _SUFFIXES.get(Path(base).suffix.lower()))
-    return None if kind is None else _in_file(base, what, kind, new)
+    return None if kind is None else _in_file(base, what, kind, new, base)
 
 
-def _in_file(path: str, what: str, kind: str, new: bool) -> DatabasePlace:
+def _in_file(path: str, what: str, kind: str, new: bool, shown: str) -> DatabasePlace:
     if not new and not _exists(path):
-        raise ValueError(f"there is no file {path!r}; correct the path")
+        raise ValueError(f"there is no file {shown!r}; correct the path")
     return _checked(DatabasePlace(kind, path, what))
 
 

@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+# What a query needs to read, and the view that it becomes; the functions reach files.
+_ALLOWED = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_RECURSIVE,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_CREATE_TEMP_VIEW,
+}
+_FORBIDDEN_FUNCTIONS = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
+_ALLOWED_PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "data_version"}
+_TEMPORARY_SCHEMA = {"sqlite_temp_master", "sqlite_temp_schema"}
+
+
 class Sqlite(Database):
     """SQLite, by the standard library.
 
@@ -27,6 +40,8 @@ class Sqlite(Database):
         connection = sqlite3.connect(uri, uri=True, isolation_level=None)
         # Texts of old programs are not always UTF-8.
         connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        if not new:
+            connection.set_authorizer(_authorize)
         return connection
 
     def tables(self) -> dict[str, str]:
@@ -62,6 +77,20 @@ class Sqlite(Database):
             rows = zip(*map(_sqlite_values, part.columns), strict=True)
             self.connection.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", rows)
         self.connection.execute("COMMIT")
+
+
+def _authorize(
+    action: int, first: str | None, second: str | None, database: str | None, _: str | None
+) -> int:
+    """Return whether SQLite may do something while it runs a query: read, and make one view."""
+    is_allowed = action in _ALLOWED
+    if action == sqlite3.SQLITE_FUNCTION:
+        is_allowed = second not in _FORBIDDEN_FUNCTIONS
+    elif action == sqlite3.SQLITE_PRAGMA:
+        is_allowed = first in _ALLOWED_PRAGMAS
+    elif action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE):
+        is_allowed = first in _TEMPORARY_SCHEMA
+    return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
 
 
 def _with_booleans(batch: pa.RecordBatch, columns: list[int]) -> pa.RecordBatch:

@@ -59,7 +59,7 @@ class ArchivedFile(TableFile):
                 raise cut_off(self.path, error) from error
             with file:
                 try:
-                    yield Decompressed(stream, self.path, self.n_bytes)
+                    yield Decompressed(stream, self.path, self.n_bytes, self._member.compress_size)
                 finally:
                     reading_ended()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import math
 import mmap
 import os
 import sys
@@ -13,20 +14,25 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from io import BufferedReader, BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 from zipfile import BadZipFile
 
-from qms22._runtime.memory import memory_left
+from qms22._runtime.memory import MemoryBudget, memory_left
 from qms22._runtime.progress import reading_ended, report_reading
 
 # The estimated ratio of the sizes of a table's content and its compressed file.
 _RATIO = 4
+# A content that is so many times as large as its compressed file is refused if it is also larger
+# than the memory that it may take; others go into a temporary file.
+MOST_RATIO = 100
 # Work on a table takes up to eight times the size of its values; of larger files, rows are kept in
 # temporary ones.
 SHARE_OF_MEMORY = 1 / 8
 # Bytes to read at once, between two updates of the line that shows progress.
 _BLOCK = 1 << 18
+_LARGE_BLOCK = 1 << 24
 
 Buffer: TypeAlias = "bytes | mmap.mmap"
 
@@ -45,6 +51,7 @@ class TableFile:
         self.path = path
         self.content = content
         self.is_compressed = False
+        self._n_kept = 0
         if content is None and path.exists() and not path.is_file():
             self.load()  # a pipe can be read only once
 
@@ -54,7 +61,7 @@ class TableFile:
         path = Path("standard input")
         if sys.stdin.isatty():
             raise ValueError("nothing is piped into standard input; give a file in place of '-'")
-        content = sys.stdin.buffer.read()
+        content = Decompressed(sys.stdin.buffer, path).read()
         if not content:
             raise ValueError("standard input is empty, or was read already; pipe one table into it")
         packed = decompressing(BufferedReader(BytesIO(content)), path)
@@ -65,7 +72,8 @@ class TableFile:
         """Size of the content, estimated if the file is compressed."""
         if self.content is not None:
             return len(self.content)
-        return self.path.stat().st_size * (_RATIO if self.is_compressed else 1)
+        ratio = _RATIO if self.is_compressed else 1
+        return max(self.path.stat().st_size * ratio, self._n_kept)
 
     @property
     def is_large(self) -> bool:
@@ -89,13 +97,20 @@ class TableFile:
 
     def keep(self, pieces: Iterable[bytes]) -> Buffer:
         """Return pieces of a content as one; those of a large file are in a temporary file."""
-        if not self.is_large:
-            return b"".join(pieces)
+        room = 0.0 if self.is_large else SHARE_OF_MEMORY * (memory_left() or math.inf)
+        rest, first, n_bytes = iter(pieces), [], 0
+        for piece in rest:
+            first.append(piece)
+            n_bytes += len(piece)
+            if n_bytes > room:
+                break
+        else:
+            return b"".join(first)
         with tempfile.TemporaryFile() as file:
-            file.writelines(pieces)
+            file.writelines(chain(first, rest))
             file.flush()
-            is_empty = not file.tell()
-            return b"" if is_empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._n_kept = file.tell()
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
     @contextmanager
     def open(self) -> Iterator[Decompressed]:
@@ -112,9 +127,10 @@ class TableFile:
         with file:
             content = decompressing(file, self.path)
             self.is_compressed = content is not file
-            n_bytes = None if self.is_compressed else os.fstat(file.fileno()).st_size
+            size = os.fstat(file.fileno()).st_size
+            sizes = (None, size) if self.is_compressed else (size, None)
             try:
-                yield Decompressed(content, self.path, n_bytes)
+                yield Decompressed(content, self.path, *sizes)
             finally:
                 reading_ended()
 
@@ -128,23 +144,40 @@ class Decompressed:
     path : Path
     n_bytes : int, optional
         The size of the content, for the line that shows how much was read.
+    n_packed : int, optional
+        The size of the compressed file.
     """
 
-    def __init__(self, file: Any, path: Path, n_bytes: int | None = None) -> None:
+    def __init__(
+        self, file: Any, path: Path, n_bytes: int | None = None, n_packed: int | None = None
+    ) -> None:
         self.file = file
         self._path = path
         self._n_bytes = n_bytes
+        self._n_packed = n_packed
         self._n_read = 0
+        self._budget = MemoryBudget(path)
 
     def read(self, size: int = -1) -> bytes:
-        """Read at most `size` bytes, or all that are left."""
+        """Read at most `size` bytes, or all that are left, if memory has room for them."""
+        if size >= 0:
+            return self._read(size)
+        pieces = []
+        while piece := self._read(_LARGE_BLOCK):
+            pieces.append(piece)
+            self._budget.check(self._n_read)
+        return b"".join(pieces)
+
+    def _read(self, size: int) -> bytes:
         try:
-            content: bytes = self.file.read(None if size < 0 else size)
+            content: bytes = self.file.read(size)
         except (OSError, EOFError, ValueError, lzma.LZMAError, zlib.error, BadZipFile) as error:
             if isinstance(self.file, BufferedReader):
                 raise ValueError(_unreadable(self._path, error)) from error
             raise cut_off(self._path, error) from error
         self._n_read += len(content)
+        if self._n_packed is not None and self._n_read > MOST_RATIO * self._n_packed:
+            self._budget.check(self._n_read)
         if not isinstance(self.file, BytesIO):
             report_reading(self._path.name, self._n_read, self._n_bytes)
         return content

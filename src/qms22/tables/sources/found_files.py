@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from glob import glob, has_magic
-from pathlib import Path
+from pathlib import Path, PurePath
 from urllib.parse import unquote
 
 from qms22.tables.texts.words import list_some
@@ -83,6 +84,30 @@ def find_files(table: str | os.PathLike[str]) -> FoundFiles:
     if not files:
         raise ValueError(f"no file matches {text!r}; correct the pattern")
     return FoundFiles(files, tuple({} for _ in files))
+
+
+def is_found(path: Path, table: str) -> bool:
+    """Return whether a table file, if there were one, is among those that a path stands for.
+
+    Parameters
+    ----------
+    path : Path
+    table : str
+        As in `find_files`; a file stands only for itself.
+    """
+    if split_suffix(path)[1] not in FORMATS:
+        return False
+    place, file = Path(table).expanduser(), Path(os.path.realpath(path))
+    if place.is_dir():
+        folder = place.resolve()
+        return file.is_relative_to(folder) and not _is_hidden(file.relative_to(folder))
+    if not has_magic(table) or place.exists():
+        return False
+    pattern = PurePath(os.path.abspath(place))  # links and ".." of a pattern stay
+    named = (file, Path(os.path.abspath(path)))
+    if "**" in pattern.parts:
+        return any(fnmatch(str(each), str(pattern).replace("**/", "*")) for each in named)
+    return any(each.match(str(pattern)) for each in named)
 
 
 def _in_directory(folder: Path) -> FoundFiles:

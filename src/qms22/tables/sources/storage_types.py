@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from qms22.tables.texts.number_text import MOST_DIGITS
 from qms22.tables.texts.words import BOOLEANS, NUMBER, list_some
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ _INTEGER = r"^\s*-?\d{1,18}\s*$"
 _COMMA_NUMBER = rf"^\s*{NUMBER}\s*$".replace(r"\.", ",")
 # "007" is a code that differs from 7.
 _LEADING_ZERO = r"^\s*[+-]?0\d"
+# More digits in a row are a code, which a float would round.
+_MANY_DIGITS = rf"^\s*[+-]?\d{{{MOST_DIGITS + 1},}}\s*$"
 _BOOLEAN = rf"^\s*(?i:{'|'.join(BOOLEANS)})\s*$"
 # Bytes with which a cell with a needless zero may begin: others are not searched for one.
 _MAY_PAD = np.isin(np.arange(256), list(b"0-+ \t\n\r\f\v"))
@@ -44,7 +47,8 @@ class CellTraits:
         Those of "number", "integer", "comma number" and "boolean" that are true of every cell that
         is not missing.
     some : frozenset of str
-        Those of "comma", "point" and "leading zero" that some cell of a column of numbers has.
+        Those of "comma", "point", "leading zero" and "many digits" that some cell of a column of
+        numbers has.
     """
 
     n_cells: int
@@ -68,6 +72,8 @@ class CellTraits:
                 some.add("comma")
         if every & {"number", "comma number"} and _any(_with_zeros(column), _LEADING_ZERO):
             some.add("leading zero")
+        if "number" in every and _any(_long(column), _MANY_DIGITS):
+            some.add("many digits")
         return cls(len(column), column.null_count, frozenset(every), frozenset(some))
 
     def __add__(self, other: CellTraits) -> CellTraits:
@@ -83,7 +89,8 @@ class CellTraits:
         if self.n_missing == self.n_cells:
             return "float"
         with_commas = decimal_commas and "comma number" in self.every
-        if "leading zero" in self.some or not ("number" in self.every or with_commas):
+        is_code = bool(self.some & {"leading zero", "many digits"})
+        if is_code or not ("number" in self.every or with_commas):
             return "boolean" if "boolean" in self.every and not self.n_missing else "text"
         if "integer" in self.every and not self.n_missing:
             return "integer"
@@ -177,6 +184,13 @@ def _are_integers(column: pa.Array) -> bool:
     except pa.ArrowInvalid:
         return _all(column, _INTEGER)
     return all(end is None or abs(end) < _TOO_LARGE for end in ends.values())
+
+
+def _long(column: pa.Array) -> pa.Array:
+    """Return the cells that may have many digits."""
+    from pyarrow import compute
+
+    return column.filter(compute.greater(compute.binary_length(column), MOST_DIGITS))
 
 
 def _with_zeros(column: pa.Array) -> pa.Array:

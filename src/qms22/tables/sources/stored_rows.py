@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.memory import memory_left
+from qms22._runtime.memory import MemoryBudget, TooLargeError
 from qms22.tables.columns.cells import check_names
-from qms22.tables.sources.column_types import cast_column
-from qms22.tables.sources.compressed import TableFile, shorten_error
+from qms22.tables.sources.arrow_sizes import batch_sizes
+from qms22.tables.sources.column_types import cast_column, is_text
+from qms22.tables.sources.compressed import MOST_RATIO, TableFile, shorten_error
 from qms22.tables.sources.storage_types import StorageType, convert
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _ROW_LABELS = re.compile(r"__index_level_\d+__")
 _BUFFER = 1 << 17
 # The most values of a batch of a Parquet file: 4 MiB of numbers, for tables of many columns.
 _CELLS = 1 << 19
+# The most bytes of such a batch that one text may take, if it is in the file once for many rows.
+_TEXTS = 1 << 28
 
 
 class EmptyTableError(ValueError):
@@ -76,15 +79,32 @@ class Rows(ABC):
         """Read all rows into memory; `name` is that of the table in messages."""
         import pyarrow as pa
 
-        try:
-            batches = [batch for _, batch in self.batches(Wanted(self.names))]
+        with in_memory(name):
+            batches = read_all(self.batches(Wanted(self.names)), name)
             check_count(sum(batch.num_rows for batch in batches), self.n_rows, self.n_rows, name)
             return MemoryRows(pa.Table.from_batches(batches), original=self)
-        except MemoryError as error:
-            raise ValueError(
-                f"{name} does not fit into memory ({shorten_error(error)}); take fewer rows, or "
-                "get the file again if it is damaged"
-            ) from error
+
+
+@contextmanager
+def in_memory(name: str) -> Iterator[None]:
+    """Raise ValueError, and name the table, if it does not fit into memory."""
+    try:
+        yield
+    except MemoryError as error:
+        raise ValueError(
+            f"{name} does not fit into memory ({shorten_error(error)}); take fewer rows, or "
+            "get the file again if it is damaged"
+        ) from error
+
+
+def read_all(batches: Iterable[tuple[int, pa.RecordBatch]], name: str) -> list[pa.RecordBatch]:
+    """Return batches; raise ValueError if memory has no room for them."""
+    budget, n_bytes, found = MemoryBudget(name), 0, []
+    for _, batch in batches:
+        n_bytes += batch.nbytes
+        budget.check(n_bytes)
+        found.append(batch)
+    return found
 
 
 def check_count(n_found: int, n_expected: int, n_claimed: int, name: str) -> None:
@@ -192,6 +212,16 @@ class _FileRows(Rows):
 
     def __init__(self, file: TableFile) -> None:
         self._file = file
+        self._is_checked = False
+
+    def _check_sizes(self, data: pa.NativeFile) -> None:
+        """Raise ValueError if a batch, unpacked, is larger than memory has room for."""
+        if not self._is_checked:
+            budget = MemoryBudget(self._file.path)
+            for n_bytes in batch_sizes(data):
+                budget.check(n_bytes)
+            data.seek(0)
+            self._is_checked = True
 
     def _open(self) -> pa.NativeFile:
         import pyarrow as pa
@@ -209,7 +239,7 @@ class _FileRows(Rows):
         try:
             with self._open() as data:
                 yield data
-        except MemoryError:
+        except (MemoryError, TooLargeError):
             raise
         except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
             raise ValueError(
@@ -237,6 +267,7 @@ class StreamRows(_FileRows):
         import pyarrow as pa
 
         with self._data() as data:
+            self._check_sizes(data)
             yield pa.ipc.open_stream(data)
 
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -290,6 +321,7 @@ class ArrowRows(_FileRows):
         import pyarrow as pa
 
         with self._data() as data:
+            self._check_sizes(data)
             fields = None
             if columns:
                 names = pa.ipc.open_file(data).schema.names
@@ -314,6 +346,11 @@ class ParquetRows(_FileRows):
 
     _format = "Parquet"
 
+    def __init__(self, file: TableFile) -> None:
+        super().__init__(file)
+        # The bytes of the longest text in each dictionary, by row group and column.
+        self._lengths: dict[tuple[int, str], int] = {}
+
     @cached_property
     def names(self) -> list[str]:
         """The columns."""
@@ -332,14 +369,9 @@ class ParquetRows(_FileRows):
         return n_rows
 
     def load(self, name: str) -> MemoryRows:
-        """Read all rows; raise ValueError if the footer claims more than the memory left."""
-        size, left = 8 * self.n_rows * len(self.names), memory_left()
-        if left is not None and size > left:
-            raise ValueError(
-                f"{self._file.path} claims {self.n_rows} rows of {len(self.names)} columns, "
-                f"{size / 2**30:.1f} GiB where {left / 2**30:.1f} GiB of memory are left; get the "
-                "file again if it is damaged, or take fewer rows"
-            )
+        """Read all rows; raise ValueError if the footer claims more than memory has room for."""
+        claim = f"it claims {self.n_rows} rows, or is damaged"
+        MemoryBudget(self._file.path).check(8 * self.n_rows * len(self.names), claim)
         return super().load(name)
 
     @contextmanager
@@ -355,17 +387,44 @@ class ParquetRows(_FileRows):
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches."""
         columns = wanted.columns
-        size = min(BATCH, max(_CELLS // max(len(columns), 1), 1))
+        most = min(BATCH, max(_CELLS // max(len(columns), 1), 1))
         with self._reader() as file:
             first = 0
             for group in range(file.num_row_groups):
                 n_rows = file.metadata.row_group(group).num_rows
                 if has_any(wanted.positions, first, n_rows):
-                    at = first
+                    at, size = first, max(min(most, _TEXTS // self._longest(group, columns)), 1)
                     for batch in file.iter_batches(size, row_groups=[group], columns=columns):
                         yield at, _typed_batch(batch.select(columns), {}, wanted.texts)
                         at += batch.num_rows
                 first += n_rows
+
+    def _longest(self, group: int, columns: list[str]) -> int:
+        """Return the bytes of the longest text that is stored once for many rows; at least one.
+
+        Raise ValueError if pages are so much larger than in the file that they may fill the memory.
+        """
+        import pyarrow.parquet as pq
+        from pyarrow import compute
+
+        with self._reader() as file:
+            texts = [field.name for field in file.schema_arrow if is_text(field.type)]
+        with self._data() as data, pq.ParquetFile(data, read_dictionary=texts) as file:
+            record = file.metadata.row_group(group)
+            chunks = [record.column(at) for at in range(record.num_columns)]
+            chunks = [chunk for chunk in chunks if chunk.path_in_schema in columns]
+            unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
+            if unpacked > MOST_RATIO * sum(chunk.total_compressed_size for chunk in chunks):
+                MemoryBudget(self._file.path).check(unpacked)
+            for chunk in chunks:
+                place = group, chunk.path_in_schema
+                if place in self._lengths or place[1] not in texts:
+                    continue
+                [first] = next(file.iter_batches(1, row_groups=[group], columns=[place[1]]), [None])
+                levels = getattr(first, "dictionary", None)
+                if levels is not None and is_text(levels.type):
+                    self._lengths[place] = compute.max(compute.binary_length(levels)).as_py() or 1
+        return max((self._lengths.get((group, name), 1) for name in columns), default=1)
 
 
 def has_any(positions: NDArray[np.intp] | None, first: int, n_rows: int) -> bool:

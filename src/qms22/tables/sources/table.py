@@ -21,7 +21,16 @@ from qms22.tables.columns.cells import (
     part_of_rows,
 )
 from qms22.tables.sources.compressed import shorten_error
-from qms22.tables.sources.stored_rows import BATCH, Content, MemoryRows, Rows, Wanted, check_count
+from qms22.tables.sources.stored_rows import (
+    BATCH,
+    Content,
+    MemoryRows,
+    Rows,
+    Wanted,
+    check_count,
+    in_memory,
+    read_all,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,15 +293,16 @@ class Table:
         import pandas as pd
 
         self.check()
-        rows = self.rows.load(self.name).select(self._wanted(self.names))
-        return self._frame(self._as_asked(rows, self.names), pd.RangeIndex(self.n_rows))
+        with in_memory(self.name):
+            rows = self.rows.load(self.name).select(self._wanted(self.names))
+            return self._frame(self._as_asked(rows, self.names), pd.RangeIndex(self.n_rows))
 
     def _parse(self, name: str) -> Cells:
         """Return a whole column."""
         import pyarrow as pa
 
         if name not in self._parsed:
-            batches = [batch for _, batch in self._batches([name])]
+            batches = read_all(self._batches([name]), self.name)
             check_count(
                 sum(batch.num_rows for batch in batches), self.n_rows, self.n_rows, self.name
             )

@@ -87,8 +87,16 @@ def decode_text(content: bytes, path: str) -> str:
 
 
 def looks_binary(start: bytes) -> bool:
-    """Return whether the start of a file has characters that no text has."""
-    return _CONTROL.search(start) is not None
+    """Return whether the start of a file is no text: it has zeros, or no encoding fits.
+
+    A control character alone is a slip in a cell. With bytes that neither UTF-8 nor Windows-1252
+    has, it is a sign of another format.
+    """
+    if b"\x00" in start:
+        return True
+    if _CONTROL.search(start) is None:
+        return False
+    return not any(_fits(start, codec, is_whole=False) for codec in _BYTE_CODECS[:2])
 
 
 def _utf16_without_mark(start: bytes) -> str | None:
@@ -115,13 +123,13 @@ def _blocks(content: Buffer) -> Iterator[bytes]:
     return (content[at : at + _BLOCK] for at in range(0, len(content), _BLOCK))
 
 
-def _fits(content: Buffer, codec: str) -> bool:
-    """Return whether a content can be decoded."""
+def _fits(content: Buffer, codec: str, *, is_whole: bool = True) -> bool:
+    """Return whether a content can be decoded; one that is not whole may end in a character."""
     decoder = codecs.getincrementaldecoder(codec)()
     try:
         for block in _blocks(content):
             decoder.decode(block)
-        decoder.decode(b"", final=True)
+        decoder.decode(b"", final=is_whole)
     except UnicodeDecodeError:
         return False
     return True

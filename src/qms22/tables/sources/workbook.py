@@ -17,6 +17,7 @@ from qms22.tables.sources.csv_repair import is_footer
 from qms22.tables.sources.header import find_header, unique_names
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.summary_rows import few_cells, is_sum, sums_note
+from qms22.tables.sources.workbook_size import check_book
 from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ def _opened(file: TableFile) -> Iterator[CalamineWorkbook]:
         raise ValueError(protected)
     if RATIO * file.n_bytes > _SLOW:
         report_reading(file.path.name, 0, len(content), silent=0)
+    check_book(content, file.path)
     try:
         with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
             yield book

@@ -13,12 +13,19 @@ from numpy.typing import ArrayLike, NDArray
 from qms22.tables.texts.durations import find_duration_style, read_durations, show_duration
 from qms22.tables.texts.number_style import NumberStyle, find_style
 from qms22.tables.texts.number_text import Parts, number_values, split_number, usual_value
-from qms22.tables.texts.text_columns import fits_column, most_frequent, sample_levels
+from qms22.tables.texts.text_columns import (
+    LEAST_DIFFERENT,
+    fits_column,
+    most_frequent,
+    sample_levels,
+)
 from qms22.tables.texts.units import conversion, magnitude
 from qms22.tables.texts.words import number_text
 
 # A unit that so large a share of the numbers has is that of the others without a unit too.
 _UNIT_SHARE = 0.1
+# A band of numbers, such as "5 to 8" or "more than 8".
+_BAND = re.compile(r"[0-9] ?(?:-|–|to|bis) ?[0-9]|(?:more|less|over|under) (?:than )?[0-9]")
 # So large a share of the whole numbers of one length makes them codes, if some begin with 0.
 _CODES_SHARE = 0.9
 # Numbers of one length, grouped by blanks, are phone numbers if they have so many digits.
@@ -107,7 +114,8 @@ def find_number_format(
     - Letters for thousands and millions count if most rows have one, with a currency, or if one is
       behind a fraction (1.2k). A house number 12k is a word.
     - No numbers are: codes with zeros in front (007), if all have the same length also the ones
-      without; phone numbers; versions (1.2.3), ranges (3-5), times and dates.
+      without; phone numbers; versions (1.2.3), ranges (3-5), times and dates. Nor are a few
+      numbers among bands: "1 vehicle" and "5 to 8" are levels.
 
     Parameters
     ----------
@@ -132,7 +140,9 @@ def find_number_format(
     texts, weights = sample_levels(texts, counts)
     found = [split_number(text) for text in texts]
     fits = np.array([parts is not None for parts in found], dtype=bool)
-    if not fits_column(fits, weights, is_asked) or (not is_asked and _are_codes(texts, weights)):
+    if not fits_column(fits, weights, is_asked):
+        return None
+    if not is_asked and (_are_codes(texts, weights) or _has_bands(texts, fits)):
         return None
     parts = [each for each in found if each is not None]
     decimal = _choose_decimal(parts, weights[fits], decimal_hint)
@@ -206,6 +216,12 @@ def _clear_magnitudes(parts: list[Parts]) -> tuple[str, ...]:
     )
     letters = {each.magnitude for each in have}
     return tuple(sorted(letters, key=magnitude)) if is_clear else ()
+
+
+def _has_bands(texts: Sequence[str], fits: NDArray[np.bool_]) -> bool:
+    """Return whether few numbers go with bands such as "5 to 8": all are levels then."""
+    is_short = bool(np.count_nonzero(fits) < LEAST_DIFFERENT)
+    return is_short and any(_BAND.search(text) for text in compress(texts, ~fits))
 
 
 def _are_codes(texts: Sequence[str], weights: NDArray[np.float64]) -> bool:

@@ -26,6 +26,8 @@ _TEXT = re.compile(
 _PADDED = re.compile("0[0-9]")
 # Whole numbers with a plus sign and so many digits are phone numbers.
 _PHONE_DIGITS = 8
+# More digits in a row are an identifier: floats would round them.
+MOST_DIGITS = 15
 
 
 def _digits_pattern(decimal: str, other: str) -> re.Pattern[str]:
@@ -92,6 +94,8 @@ def split_number(text: str) -> Parts | None:
         return None
     if "+" in signs and not after and sum(map(str.isdigit, digits)) >= _PHONE_DIGITS:
         return None
+    if _is_long(digits):
+        return None
     money = currency(before.rstrip()) if before.strip() else ""
     if money and after == "m":  # £1.2m are millions, not metres
         after = "M"
@@ -104,12 +108,20 @@ def split_number(text: str) -> Parts | None:
     return Parts(digits, exponent, negative, name, found[1], is_money, before, blank + after)
 
 
+def _is_long(digits: str) -> bool:
+    return (
+        len(digits) > MOST_DIGITS
+        and len(digits.lstrip("-")) > MOST_DIGITS
+        and (digits.lstrip("-").isdecimal())
+    )
+
+
 def usual_value(text: str, decimal: str, before: str, after: str) -> float:
     """Return the number of a text that is written as most are; NaN if it is not."""
     if not (text.startswith(before) and text.endswith(after)):
         return math.nan
     digits = text[len(before) : len(text) - len(after)]
-    if not _USUAL[decimal].fullmatch(digits):
+    if not _USUAL[decimal].fullmatch(digits) or _is_long(digits):
         return math.nan
     value = float(digits.lstrip("-").translate(_TO_PYTHON[decimal]))
     return -value if digits[0] == "-" else value

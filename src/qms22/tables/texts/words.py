@@ -18,7 +18,8 @@ TRUTHS = {
 KEEL_MISSING = frozenset({"", "?", "<null>"})
 # Missing values in CSV files: those of pandas and those above.
 CSV_MISSING = KEEL_MISSING | {
-    *("#N/A", "N/A", "n/a", "NA", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "NaT")
+    *("#N/A", "N/A", "n/a", "NA", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "NaT"),
+    "\\N",  # of databases: MySQL, PostgreSQL, Hive
 }
 
 # Values of label columns and of columns that mark the normal rows, as `canonical` writes them, in

@@ -1,0 +1,174 @@
+"""Small files that unpack to more than memory has room for."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command_line import COMMAND, assert_refused, run_process
+
+from qms22.tables import memory_limit, open_table, read_table
+
+REFUSED = r"takes [\d,.]+ .B of memory or more to read, and may take 50.0 MB.*; check the file, or "
+LIMIT = 50_000_000
+
+
+def lines() -> Iterator[bytes]:
+    yield b"a,b,c\n"
+    for _ in range(60):
+        yield b"1,2,word\n" * (1 << 17)
+
+
+def objects() -> Iterator[bytes]:
+    yield b"["
+    for _ in range(60):
+        yield b'{"a": 1, "b": "word"},' * (1 << 16)
+    yield b'{"a": 1, "b": "word"}]'
+
+
+def write_zip(path: Path, pieces: Iterator[bytes]) -> None:
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive, archive.open("a.csv", "w") as stream:
+        stream.writelines(pieces)
+
+
+def write_gzip(path: Path, pieces: Iterator[bytes]) -> None:
+    with gzip.open(path, "wb") as stream:
+        stream.writelines(pieces)
+
+
+def write_xz(path: Path, pieces: Iterator[bytes]) -> None:
+    with lzma.open(path, "wb", preset=0) as stream:
+        stream.writelines(pieces)
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "pieces"),
+    [
+        ("a.csv.gz", write_gzip, lines),
+        ("a.csv.xz", write_xz, lines),
+        ("a.zip", write_zip, lines),
+        ("a.json.gz", write_gzip, objects),
+        ("a.jsonl.gz", write_gzip, lambda: (b'{"a": 1, "b": "word"}\n' * 65536 for _ in range(60))),
+    ],
+)
+def test_compressed_texts(
+    tmp_path: Path,
+    name: str,
+    write: Callable[[Path, Iterator[bytes]], None],
+    pieces: Callable[[], Iterator[bytes]],
+) -> None:
+    """Texts that decompress to hundreds of times their size"""
+    path = tmp_path / name
+    write(path, pieces())
+    with memory_limit(LIMIT), pytest.raises(ValueError, match=f"{name}.* {REFUSED}"):
+        read_table(path)
+
+
+def test_the_limit_can_be_lifted(tmp_path: Path) -> None:
+    """`--memory-limit` lifts and lowers the limit"""
+    write_gzip(tmp_path / "n.csv.gz", lines())
+    (tmp_path / "b.csv").write_text("a,b,c\n" + "1,2,word\n" * 300)
+
+    def run(limit: str) -> subprocess.CompletedProcess[str]:
+        return run_process("detect", "n.csv.gz", "b.csv", "--memory-limit", limit, cwd=tmp_path)
+
+    done = run("50MB")
+    assert_refused(done, "n.csv.gz takes")
+    assert "raise the limit (--memory-limit)" in done.stderr
+    assert "is not a size; write 500MB or 8GB" in run("much").stderr
+    # All columns are constant, which is found only once all is read.
+    assert "memory" not in run("8GB").stderr
+
+
+def repeated_text() -> pa.Table:
+    numbers = pa.array(np.zeros(2000, dtype=np.int32))
+    return pa.table({"a": pa.DictionaryArray.from_arrays(numbers, ["x" * 10**6]), "b": range(2000)})
+
+
+def zeros() -> pa.Table:
+    return pa.table({name: np.zeros(1 << 22) for name in "abcd"})
+
+
+def write_parquet(path: Path, table: pa.Table, **options: Any) -> None:
+    options = {"compression": "zstd", "store_schema": False, "data_page_size": 1 << 30} | options
+    pq.write_table(table, path, **options)
+
+
+@pytest.mark.parametrize(
+    ("table", "options"), [(repeated_text, {}), (zeros, {"use_dictionary": False}), (zeros, {})]
+)
+def test_parquet(tmp_path: Path, table: Callable[[], pa.Table], options: dict[str, Any]) -> None:
+    """Parquet files in which one long text stands for many rows, or pages are all zeros"""
+    path = tmp_path / "a.parquet"
+    write_parquet(path, table(), **options)
+    assert path.stat().st_size < 400_000
+    with memory_limit(LIMIT), pytest.raises(ValueError, match=f"a.parquet {REFUSED}"):
+        read_table(path)
+
+
+def test_parquet_in_parts(tmp_path: Path) -> None:
+    """One long text for many rows is read in parts"""
+    write_parquet(tmp_path / "a.parquet", repeated_text())
+    table = open_table(tmp_path / "a.parquet")
+    sizes = [batch.num_rows for batch in map(pa.Table.from_pandas, table.chunks(["a"], n_rows=100))]
+    assert sizes == [100] * 20
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+@pytest.mark.parametrize("codec", ["zstd", "lz4", None])
+def test_arrow(tmp_path: Path, kind: str, codec: str | None) -> None:
+    """Arrow files with batches that unpack to gigabytes, or have rows but no bytes"""
+    path = tmp_path / "a.arrow"
+    table = zeros() if codec else pa.table({name: pa.nulls(10**9) for name in "ab"})
+    options = pa.ipc.IpcWriteOptions(compression=codec)
+    new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
+    with new(path, table.schema, options=options) as writer:
+        writer.write_table(table)
+    assert path.stat().st_size < 1_000_000
+    with memory_limit(LIMIT), pytest.raises(ValueError, match=f"a.arrow {REFUSED}"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("kind", ["file", "stream"])
+def test_arrow_reads(tmp_path: Path, kind: str) -> None:
+    """Arrow files with dictionaries and compressed batches still read"""
+    table = pa.table({"a": range(1000), "b": pa.array(["x", "y"] * 500).dictionary_encode()})
+    new = pa.ipc.new_file if kind == "file" else pa.ipc.new_stream
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with new(tmp_path / "a.arrow", table.schema, options=options) as writer:
+        writer.write_table(table, max_chunksize=100)
+    with memory_limit(100_000):
+        assert read_table(tmp_path / "a.arrow").shape == (1000, 2)
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    """A compressed table on standard input that unpacks to hundreds of times its size"""
+    write_gzip(tmp_path / "n.csv.gz", lines())
+    (tmp_path / "b.csv").write_text("a,b,c\n" + "1,2,word\n" * 300)
+    line = f"{COMMAND} detect - b.csv --memory-limit 50MB < n.csv.gz"
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert_refused(done, "standard input takes")
+
+
+@pytest.mark.parametrize("gigabytes", [2, 4])
+def test_short_memory(tmp_path: Path, gigabytes: int) -> None:
+    """A file that unpacks to 400 times its size, where the process may take 2 or 4 GB"""
+    write_gzip(tmp_path / "n.csv.gz", lines())
+    (tmp_path / "b.csv").write_text("a,b,c\n" + "1,2,word\n" * 300)
+    line = f"ulimit -v {gigabytes}000000; {COMMAND} detect n.csv.gz b.csv --n-jobs 1"
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
