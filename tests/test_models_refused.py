@@ -256,7 +256,7 @@ CHECKED = Path(__file__).parent / "models" / "format1.skops"
     [
         ("checks", "3"),
         ("fitting", "null"),
-        ("held_out", "null"),
+        ("scale", "null"),
         ("names", '["other"]'),
         ("weight", "NaN"),
         ("weight", '"high"'),

@@ -126,8 +126,8 @@ def test_a_counter_that_runs_back_or_jumps(change: float) -> None:
     # The right value after it is not to blame.
     assert np.delete(of_steps, odd).max() < 8
     text = found.says(odd, StepCheck, "counter", "meter")
-    assert text.startswith(f"counter {batch.loc[odd, 'counter']:g} has changed by ")
-    assert "a day since the row before of meter M05; normal rows by " in text
+    assert text.startswith(f"counter {batch.loc[odd, 'counter']:g} is -4")
+    assert "a day away from the rows before and after of meter M05; normal rows are " in text
 
 
 def test_a_counter_that_goes_on_is_not_odd() -> None:

@@ -28,6 +28,8 @@ _LINEAR = 5.0
 _LEAST_OFF = 0.1
 _CERTAIN = 4.0
 _LEAST_ALIGNED = 30
+# A batch is not wider than so many times what its narrower half says.
+_MOST_UNEVEN = 2.0
 
 # The share of normal rows that is the tail of their oddness.
 _TAIL = 0.05
@@ -145,8 +147,9 @@ class NumberReference:
         ]
         own_spreads, spreads = np.diff(quarters), np.diff(np.quantile(values, [0.25, 0.5, 0.75]))
         ratios = spreads[own_spreads > 0] / own_spreads[own_spreads > 0]
-        # On the side without anomalies nothing else widens the batch.
-        stretch = max(1.0, float(ratios.min(initial=np.inf))) if len(ratios) else 1.0
+        whole = float(spreads.sum() / own_spreads.sum()) if len(ratios) else 1.0
+        # Anomalies, if they are many, widen one side of the batch.
+        stretch = max(1.0, min(whole, _MOST_UNEVEN * float(ratios.min(initial=np.inf))))
         return replace(self, shift=middle - float(quarters[1]), stretch=stretch)
 
     def _one_side(
