@@ -6,6 +6,7 @@ import codecs
 import errno
 import io
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -13,6 +14,11 @@ from typing import Any
 import click
 
 from qms22._runtime.visible_text import one_line
+from qms22.cli.shared import say
+
+# As shells and click have them.
+_INTERRUPTED = 130
+_FAILED = 2
 
 
 class Commands(click.Group):
@@ -30,10 +36,22 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        with _failures_in_words():
-            result = super().invoke(ctx)
-            sys.stdout.flush()
-            return result
+        try:
+            with _failures_in_words():
+                result = super().invoke(ctx)
+                sys.stdout.flush()
+                return result
+        except KeyboardInterrupt:
+            say("interrupted")
+            ctx.exit(_INTERRUPTED)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run a command as a program; a fault of this package is not exit code 1 of a policy."""
+        try:
+            return self.main(*args, **options)
+        except Exception:
+            traceback.print_exc()
+            sys.exit(_FAILED)
 
 
 @contextmanager
