@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -15,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import Result
-from command_line import COMMAND, assert_refused, run, words_of
+from command_line import assert_refused, run, words_of
 from jsonschema import Draft202012Validator
 from visits import SICK, visits, write_visits
 
@@ -332,17 +330,6 @@ def test_a_workbook_shows_what_is_to_blame(files: Path) -> None:
     assert f'<comment ref="{column}2"' in comments
     assert blamed["text"] in comments
     assert f'<c r="{column}2" s="' in sheet
-
-
-def test_interrupted(files: Path) -> None:
-    visits(60_000, 3).to_csv(files / "many.csv", index=False)
-    command = [str(COMMAND), "detect", "many.csv", "batch.csv", "--preset", "paper"]
-    process = subprocess.Popen(command, cwd=files, stderr=subprocess.PIPE, text=True)
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    errors = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, errors
-    assert errors.strip().splitlines()[-1] == "interrupted"
 
 
 def test_a_fault_is_no_violated_policy() -> None:

@@ -14,10 +14,8 @@ from typing import Any
 import click
 
 from qms22._runtime.visible_text import one_line
-from qms22.cli.shared import say
 
-# As shells and click have them.
-_INTERRUPTED = 130
+# The exit code of click for what cannot be done.
 _FAILED = 2
 
 
@@ -36,14 +34,10 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        try:
-            with _failures_in_words():
-                result = super().invoke(ctx)
-                sys.stdout.flush()
-                return result
-        except KeyboardInterrupt:
-            say("interrupted")
-            ctx.exit(_INTERRUPTED)
+        with _failures_in_words():
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Run a command as a program; a fault of this package is not exit code 1 of a policy."""
