@@ -1,9 +1,10 @@
 """Checks beside the score: what is odd about single cells and rows, in words.
 
 - `check`: what every check can do. `table_checks`: all checks of a table, learned and applied.
-- `single`, `dates`, `joint`: cells by themselves, dates, cells that do not go together.
-- `fitting`, `relations`: numbers that do not fit the others of their row. `surprise`: how rare
-  a value is.
+- `single`, `missing`, `dates`, `texts`, `check_digits`: cells by themselves.
+- `groups`, `dependence`, `order`: cells that belong together; `codings`: columns as codes for them.
+- `fitting`, `relations`: numbers that do not fit the others of their row.
+- `copies`, `sequences`: rows that belong together. `surprise`: how rare a value is.
 """
 
 from qms22.checks.table_checks import OddCells, OwnOddness, TableChecks
