@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
@@ -442,6 +443,13 @@ class TableChecks:
     def is_fitting(self, check: int) -> bool:
         """Whether a check compares a number with the other columns."""
         return check >= len(self.checks)
+
+    def kind_of(self, check: int) -> str:
+        """Return what a check looks for in a word or two: "level", "time of day", "misfit"."""
+        if self.is_fitting(check):
+            return "misfit"
+        name = type(self.checks[check]).__name__.removesuffix("Check")
+        return re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
 
     def describe(
         self, rows: Columns, places: NDArray[np.intp], check: int, show: Shower

@@ -9,6 +9,7 @@ from qms22.cli.commands import Commands
 from qms22.cli.demo import demo
 from qms22.cli.detect import detect, score
 from qms22.cli.history import history
+from qms22.cli.verify import verify
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,3 +27,4 @@ main.add_command(demo)
 main.add_command(detect)
 main.add_command(history)
 main.add_command(score)
+main.add_command(verify)

@@ -83,6 +83,29 @@ def _contents(place: str | DatabasePlace) -> set[str | DatabasePlace]:
     return {f"{path.resolve()}{inner}" for path in found.paths}
 
 
+def read_tables(
+    tables: Sequence[str | DatabasePlace], marker: str | None, normal_value: str | None
+) -> tuple[Table, Table, list[str]]:
+    """Open the known-normal table and the batch, the last one; return them and their titles.
+
+    With a marker, both are parts of one table.
+    """
+    from qms22.tables import open_table, read_mixed
+    from qms22.tables.sources.table import FrameTable
+
+    source = open_table(tables[-1])
+    if marker is None:
+        normal = open_table(tables[:-1])
+        return normal, source, [normal.title, source.title]
+    parts = [
+        FrameTable(part, source.name, source.notes)
+        for part in read_mixed(source, marker, normal=normal_value)
+    ]
+    for part in parts:
+        part.files = source.files
+    return parts[0], parts[1], [source.title]
+
+
 def parse_kinds(
     _: click.Context, __: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, str] | None:

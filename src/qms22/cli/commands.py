@@ -6,6 +6,7 @@ import codecs
 import errno
 import io
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -13,6 +14,9 @@ from typing import Any
 import click
 
 from qms22._runtime.visible_text import one_line
+
+# The exit code of click for what cannot be done.
+_FAILED = 2
 
 
 class Commands(click.Group):
@@ -34,6 +38,14 @@ class Commands(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Run a command as a program; a fault of this package is not exit code 1 of a policy."""
+        try:
+            return self.main(*args, **options)
+        except Exception:
+            traceback.print_exc()
+            sys.exit(_FAILED)
 
 
 @contextmanager

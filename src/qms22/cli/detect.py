@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +18,12 @@ from qms22.cli.arguments import (
     input_files,
     match_columns,
     parse_kinds,
+    read_tables,
 )
+from qms22.cli.job_options import Job, end_job, job_options
 from qms22.cli.label_options import print_evaluation, read_truth
 from qms22.cli.output import (
+    Acceptance,
     print_acceptance,
     print_answer,
     print_ending,
@@ -43,7 +48,8 @@ from qms22.cli.shared import (
     say,
     seed_option,
 )
-from qms22.detection.result_files import check_sheet_size, write_tables
+from qms22.detection.result_files import write_tables
+from qms22.detection.result_workbook import check_sheet_size
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
@@ -172,6 +178,7 @@ if TYPE_CHECKING:
 )
 @memory_limit_option
 @quiet_option
+@job_options(has_verdict=True)
 def detect(
     tables: tuple[str | DatabasePlace, ...],
     marker: str | None,
@@ -184,6 +191,7 @@ def detect(
     report: Path | None,
     save_model: Path | None,
     quiet: bool,
+    job: Job,
     **options: Any,
 ) -> None:
     """Find the most suspicious rows of BATCH, given the known-normal rows of NORMAL.
@@ -206,6 +214,9 @@ def detect(
     terminal, CSV in a pipe. If fewer than ten rows are flagged, a terminal also shows the next
     ones, as not certain. Last come known-normal rows that look like the anomalies, if there are
     any, and how the tables were read.
+
+    The exit code is 0; 1 if a rule of --fail-on, --max-flagged or --max-share is broken; 2 if
+    input or options are wrong; 130 if the command was interrupted.
 
     \b
     Example:
@@ -232,6 +243,7 @@ def detect(
         "--normal-to-check": normal_to_check,
         "--report": report,
         "--save-model": save_model,
+        **job.outputs(),
     }
     files = input_files([*tables, *options["marks"]])
     options["marks"] = options["marks"] or None
@@ -239,27 +251,28 @@ def detect(
     check_table_outputs(files, outputs)
     check_folders(tables, outputs)
     _check_history(options, files, outputs)
+    # The library would accept the batch at once.
+    is_to_accept = options.pop("accept")
     began = time.perf_counter()
     with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
-        from qms22.tables import open_table, read_mixed
-        from qms22.tables.sources.table import FrameTable
 
-        source = open_table(tables[-1])
-        normal: Any = open_table(tables[:-1]) if len(tables) > 1 else None
-        titles = [each.title for each in (normal, source) if each is not None]
+        normal, batch, titles = read_tables(tables, marker, normal_value)
         if len(tables) > 2 and not quiet:
             say(f"known-normal: {titles[0]}; searched: {titles[1]}")
-        batch = source
-        if marker is not None:
-            parts = read_mixed(source, marker, normal=normal_value)
-            normal, batch = (FrameTable(part, source.name, source.notes) for part in parts)
-        check_sheet_size(None if only_flagged else output, batch)
+        for path in (None if only_flagged else output, job.good):
+            check_sheet_size(path, batch)
         label = match_columns(batch, label, options)
         truth = read_truth(batch, label, outlier)
         if label is not None:
             options["ignore"] = (*options["ignore"], label)
         found = detection.detect(normal, batch, **options, verbose=int(is_shown))
+        if marker is not None:
+            kept = {"marker": marker, "normal_value": normal_value}
+            found = replace(found, settings={**found.settings, **kept})
+        rules = job.check(found)
+        acceptance = Acceptance.of(found, rules) if is_to_accept else None
+        found = found if acceptance is None else acceptance.found
         _write_output(found, output, only_flagged, normal_to_check)
         if report is not None:
             begin_stage(f"writing {report}")
@@ -269,15 +282,22 @@ def detect(
             found.report(report, title=title, truth=truth, facts=facts)
         if save_model is not None:
             found.save(save_model)
+        in_json = job.write(found, rules)
     print_answer(found, quiet=quiet)
-    print_flagged(found)
+    print_flagged(found, in_json)
     if truth is not None:
         print_evaluation(found, truth)
     if not quiet:
         print_suspicious_normal(found)
-    print_acceptance(found)
     print_ending(found, warnings, quiet=quiet)
     print_written(outputs.values(), quiet=quiet)
+    sys.stdout.flush()
+    # Last of all: a command that fails accepts nothing.
+    if acceptance is not None:
+        with explained():
+            acceptance.carry_out(options["history"])
+    print_acceptance(found)
+    end_job(rules)
 
 
 @click.command(short_help="Score new rows with a saved model.")
@@ -295,12 +315,14 @@ def detect(
 @only_flagged_option
 @memory_limit_option
 @quiet_option
+@job_options(has_verdict=False)
 def score(
     model: Path,
     new: tuple[str | DatabasePlace, ...],
     output: Path | DatabasePlace | None,
     only_flagged: bool,
     quiet: bool,
+    job: Job,
     **options: Any,
 ) -> None:
     """Score the rows of NEW with a model that 'qms22 detect --save-model' has saved.
@@ -308,28 +330,32 @@ def score(
     Several files are parts of one table, in any format that 'qms22 detect' reads. Without --top,
     rows beyond the threshold of the model are flagged. The model has learned from another batch:
     it may miss kinds of anomalies that were not in it.
-    Loading a model never runs code from its file.
+    Loading a model never runs code from its file. Exit codes are those of 'qms22 detect'.
 
     \b
     Example:
         qms22 score model.skops tomorrow.csv --top 20
     """
     check_goes_with("--only-flagged", only_flagged, "--output", output)
-    check_table_outputs([model, *input_files(new)], {"--output": output})
-    check_folders(new, {"--output": output})
+    outputs = {"--output": output, **job.outputs()}
+    check_table_outputs([model, *input_files(new)], outputs)
+    check_folders(new, outputs)
     with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
-        from qms22.models import load_model
         from qms22.tables import open_table
 
         batch = open_table(new)
-        check_sheet_size(None if only_flagged else output, batch)
-        found = detection.score(load_model(model), batch, **options, verbose=int(is_shown))
+        for path in (None if only_flagged else output, job.good):
+            check_sheet_size(path, batch)
+        found = detection.score(model, batch, **options, verbose=int(is_shown))
         _write_output(found, output, only_flagged)
+        rules = job.check(found)
+        in_json = job.write(found, rules)
     print_answer(found, quiet=quiet)
-    print_flagged(found)
+    print_flagged(found, in_json)
     print_ending(found, warnings, quiet=True)
-    print_written([output], quiet=quiet)
+    print_written(outputs.values(), quiet=quiet)
+    end_job(rules)
 
 
 def _check_files(
@@ -367,6 +393,10 @@ def _check_history(
     if options["accept"] and options["k"] is not None:
         raise click.UsageError(
             "--accept cannot be used with --top, which flags rows in any batch; leave one out"
+        )
+    if options["accept"] and options["preset"] == "paper":
+        raise click.UsageError(
+            "--accept needs a false discovery rate, which the preset paper has not; leave one out"
         )
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from qms22.cli.shared import in_options, print_notes, say
 from qms22.cli.terminal import print_found
@@ -14,6 +14,7 @@ from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
     from qms22.detection import Detection
+    from qms22.detection.policy import Rule
 
 # What kinds of columns are called, in the order in which they are shown.
 _KINDS = {
@@ -28,6 +29,34 @@ _MOST_COLUMNS = 20
 # Columns that moved, of which there may be many, and rows that are named: half a screen, one line.
 _MOST_MOVED = 10
 _MOST_NAMED = 10
+
+
+class Acceptance(NamedTuple):
+    """Whether a batch is to be accepted as known-normal, and its result once it is."""
+
+    found: Detection
+    is_due: bool
+
+    @classmethod
+    def of(cls, found: Detection, rules: Sequence[Rule]) -> Acceptance:
+        """Decide by the result and the rules of the job; a note says why not."""
+        from qms22._runtime.warn import warn_user
+        from qms22.detection.past_batches import reason_to_refuse, with_acceptance
+
+        why_not = reason_to_refuse(found)
+        if not why_not and not all(rule.is_met for rule in rules):
+            why_not = "it does not meet the policy"
+        if why_not:
+            warn_user(f"the batch was not accepted as known-normal: {why_not}")
+        is_due = not why_not and bool(found.history)
+        return cls(with_acceptance(found) if is_due else found, is_due)
+
+    def carry_out(self, history: Path) -> None:
+        """Accept the batch, if it is due."""
+        if self.is_due:
+            from qms22.detection import BatchHistory
+
+            BatchHistory(history).accept(self.found.history[-1].number)
 
 
 def print_acceptance(found: Detection) -> None:
@@ -49,6 +78,7 @@ def print_answer(found: Detection, *, quiet: bool = False) -> None:
     lines = [] if verdict is None else [str(verdict)]
     if not quiet:
         lines += [found.answer, in_options(found.remark)]
+        lines += [f"  noticed: {each.text}" for each in found.noticed]
     if verdict is not None:
         moved = verdict.unnamed
         lines += [f"  moved: {column.name}: {column.change}" for column in moved[:_MOST_MOVED]]
@@ -59,9 +89,11 @@ def print_answer(found: Detection, *, quiet: bool = False) -> None:
         say(line)
 
 
-def print_flagged(found: Detection) -> None:
-    """Print the flagged rows: tables on a terminal, CSV in a pipe."""
-    if sys.stdout.isatty():
+def print_flagged(found: Detection, in_json: str = "") -> None:
+    """Print the flagged rows, tables on a terminal, CSV in a pipe; or the result in JSON."""
+    if in_json:
+        sys.stdout.write(in_json)
+    elif sys.stdout.isatty():
         print_found(found)
     else:
         # Not by click, which would leave out what controls a terminal.

@@ -21,11 +21,15 @@ from qms22._runtime.stages import clear_stage, stages_shown
 from qms22._runtime.visible_text import one_line
 from qms22.tables.databases.database_place import DatabasePlace, find_database
 
+_TABLES = (".csv", ".parquet", ".json", ".jsonl", ".xlsx")
 _SUFFIXES = {
-    "--output": (".csv", ".parquet", ".json", ".jsonl", ".xlsx"),
+    **dict.fromkeys(("--output", "--good", "--bad"), _TABLES),
     "--normal-to-check": (".csv", ".parquet", ".xlsx"),
     "--report": (".html",),
     "--save-model": (".skops",),
+    "--json": (".json",),
+    "--junit": (".xml",),
+    "--summary": (".md",),
 }
 
 FILE = click.Path(path_type=Path)

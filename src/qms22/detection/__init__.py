@@ -9,8 +9,10 @@
 - `reasons`: why a row is suspicious, and which cell is to blame. `findings`, `history`,
   `marks`: rooms of their own.
 - `compared_columns`: columns for the verdict. `past_batches`: a search with a history.
-- `result`, `result_text`, `result_columns`, `result_table`, `result_files`, `csv_text`, `rows`,
-  `page_content`: `Detection`, its words, tables, files and page.
+- `result`, `result_text`, `result_columns`, `result_table`, `csv_text`, `rows`, `page_content`:
+  `Detection`, its words, tables and page. `result_data`: the result as data, `plain_values` its
+  values; `result_files`, `result_workbook` and `job_files` write it.
+- `noticing`: the batch as a whole. `policy`: rules for jobs. `provenance`, `verifying`: evidence.
 """
 
 # Names are imported on first use: pandas and scikit-learn take a second to import.
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from qms22.detection.findings.finding import Finding
     from qms22.detection.history.history_file import BatchHistory, HistoryEntry
     from qms22.detection.marks.table_marks import TableMarks
+    from qms22.detection.noticing import Noticed
+    from qms22.detection.policy import Rule
     from qms22.detection.reasons.row_reasons import RowReason
     from qms22.detection.result import Detection
     from qms22.detection.run import detect
@@ -36,7 +40,9 @@ __all__ = [
     "Detection",
     "Finding",
     "HistoryEntry",
+    "Noticed",
     "RowReason",
+    "Rule",
     "TableMarks",
     "detect",
     "score",
@@ -48,7 +54,9 @@ _HOMES = {
     "Detection": "qms22.detection.result",
     "Finding": "qms22.detection.findings.finding",
     "HistoryEntry": "qms22.detection.history.history_file",
+    "Noticed": "qms22.detection.noticing",
     "RowReason": "qms22.detection.reasons.row_reasons",
+    "Rule": "qms22.detection.policy",
     "TableMarks": "qms22.detection.marks.table_marks",
     "detect": "qms22.detection.run",
     "score": "qms22.detection.scoring",

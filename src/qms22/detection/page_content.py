@@ -60,7 +60,7 @@ def page_content(
         verdict=found.verdict,
         answer=found.answer,
         remark=found.remark,
-        notes=tuple(join_notes(found.notes)),
+        notes=(*(each.text for each in found.noticed), *join_notes(found.notes)),
         id=found.id,
         marks=() if found.marks is None else found.marks.words(kept).tolist(),
         marked=_marked(found),

@@ -14,6 +14,7 @@ from qms22._runtime.warn import warn_user
 from qms22.detection.history.history_file import BatchHistory, HistoryEntry, now
 from qms22.detection.history.history_rows import digest, rows_to_keep, to_parquet
 from qms22.detection.inputs import InputTables
+from qms22.detection.noticing import dates_of
 from qms22.detection.result import Detection
 from qms22.detection.search_options import SearchOptions
 from qms22.detection.streaming import is_large
@@ -70,6 +71,7 @@ class PastBatches:
         A failure is a warning: the result took minutes, and must not be lost.
         """
         assert found.verdict is not None
+        dates = dates_of(found)
         why_not = reason_to_refuse(found) if options.accept else ""
         if why_not:
             warn_user(f"the batch was not accepted as known-normal: {why_not}")
@@ -89,6 +91,7 @@ class PastBatches:
                 **options.facts(),
                 "marked_anomalies": 0 if found.marks is None else len(found.marks.anomalies),
                 "fewest_outliers": found.verdict.fewest_outliers,
+                "newest": None if dates is None else dates.facts()["newest"],
             },
             version=__version__,
             accepted=now() if options.accept and not why_not else None,
@@ -115,6 +118,12 @@ def reason_to_refuse(found: Detection) -> str:
         are = "is" if found.n_flagged == 1 else "are"
         return f"{found.n_flagged:,} of its rows {are} flagged"
     return ""
+
+
+def with_acceptance(found: Detection) -> Detection:
+    """Return a result as it is once its batch is accepted, which `BatchHistory.accept` does."""
+    *others, entry = found.history
+    return replace(found, history=(*others, replace(entry, accepted=entry.accepted or now())))
 
 
 def _newest(accepted: dict[int, pd.DataFrame]) -> list[pd.DataFrame]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,11 +20,16 @@ from qms22.detection.findings.finding import Finding
 from qms22.detection.history.history_file import HistoryEntry
 from qms22.detection.marks.normal_rows import rows_to_check
 from qms22.detection.marks.table_marks import TableMarks
+from qms22.detection.noticing import Noticed, notice
+from qms22.detection.policy import Rule, check_rules
+from qms22.detection.provenance import provenance_of
 from qms22.detection.reasons.row_reasons import RowReason
 from qms22.detection.result_columns import without_clashes
+from qms22.detection.result_data import result_data
 from qms22.detection.result_files import write_tables
-from qms22.detection.result_table import in_file_order, results_of, summary_of
+from qms22.detection.result_table import in_file_order, parted_rows, results_of, summary_of
 from qms22.detection.result_text import facts_of, flags_text, notebook_text, remark_of
+from qms22.detection.result_workbook import Remarks
 from qms22.detection.search_options import preset_of
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
@@ -91,6 +96,10 @@ class Detection:
     columns : tuple of dict from str to Cells, or None
         The columns of all known-normal rows and of all rows of the batch, as the encoder
         understands them, if all were learned from.
+    settings : dict from str to object
+        The options of the search, as they were given.
+    inputs : tuple of (str, Table or Path)
+        What was given, each with its role: "normal", "batch", "marks", or "model" with its file.
     """
 
     source: Table
@@ -113,6 +122,8 @@ class Detection:
     notes: tuple[str, ...] = ()
     history: tuple[HistoryEntry, ...] = ()
     columns: tuple[Columns, Columns] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+    inputs: tuple[tuple[str, Table | Path], ...] = ()
 
     @cached_property
     def normal(self) -> pd.DataFrame | None:
@@ -218,6 +229,54 @@ class Detection:
             return None
         return table.take(positions[self.detector.suspicious_normal()])
 
+    @cached_property
+    def noticed(self) -> tuple[Noticed, ...]:
+        """What is unusual about the batch as a whole: its size, columns, keys, copies and dates."""
+        return notice(self)
+
+    def check(
+        self,
+        *,
+        fail_on: Sequence[str] = (),
+        max_flagged: int | None = None,
+        max_share: float | None = None,
+    ) -> tuple[Rule, ...]:
+        """Compare the result with the rules of a policy, as `--fail-on` of the command does.
+
+        Parameters
+        ----------
+        fail_on : sequence of {"anomalies", "drift", "flagged", "volume", "schema"}
+            What the batch must not have: a verdict of anomalies or drift, a flagged row, an unusual
+            number of rows, other columns. A saved model knows only "flagged" and "schema".
+        max_flagged : int, optional
+            How many rows may be flagged.
+        max_share : float, optional
+            Which share of the searched rows may be flagged.
+
+        Returns
+        -------
+        tuple of Rule
+            One for each rule: its `name`, whether it `is_met`, and a `text`.
+        """
+        return tuple(check_rules(self, fail_on, max_flagged, max_share))
+
+    def to_dict(self, rules: Sequence[Rule] = ()) -> dict[str, Any]:
+        """Return the result as data of plain types, as `--json` of the command writes it.
+
+        Parameters
+        ----------
+        rules : sequence of Rule
+            What `check` has returned, to have it in the data.
+
+        Returns
+        -------
+        dict
+            Verdict, moved columns, what was noticed, findings, flagged rows with their reasons,
+            notes, counts, settings and provenance; ``docs/schema/result-1.json`` describes it. The
+            digests of files are made now.
+        """
+        return {**result_data(self, rules), "provenance": provenance_of(self)}
+
     def normal_to_check(self, k: int | None = None) -> pd.DataFrame:
         """Return known-normal rows to look at, most suspicious first, as a table for marks.
 
@@ -288,13 +347,36 @@ class Detection:
         path : path
             A .csv, .xlsx, .parquet, .json or .jsonl file, or a table of a database such as
             ``results.db#scores``. A file is written completely or not at all; an existing one is
-            replaced. A batch that is read part by part keeps its order.
+            replaced. A batch that is read part by part keeps its order. In a workbook the cells to
+            blame are coloured, with the reasons as comments, and a second sheet has the verdict.
         only_flagged : bool
             Whether to write the flagged rows alone, in order of rank.
         """
-        parts = [self.table(only_flagged=True)] if only_flagged else self.tables()
-        place = path if isinstance(path, DatabasePlace) else find_database(path, new=True) or path
-        write_tables(parts, place if isinstance(place, DatabasePlace) else Path(place))
+        place = _place(path)
+        if isinstance(place, Path) and place.suffix.lower() == ".xlsx":
+            table = self.table(only_flagged=only_flagged)
+            write_tables([table], place, Remarks.of(self, result_data(self), table))
+        else:
+            write_tables([self.table(only_flagged=True)] if only_flagged else self.tables(), place)
+
+    def write_parted(
+        self,
+        good: str | PathLike[str] | DatabasePlace | None = None,
+        bad: str | PathLike[str] | DatabasePlace | None = None,
+    ) -> None:
+        """Part the batch: write the flagged rows with their reasons to `bad`, others to `good`.
+
+        Rows keep their columns and their order. Known anomalies are bad rows; rows without a score,
+        which were dropped or marked as normal, are good ones.
+
+        Parameters
+        ----------
+        good, bad : path, optional
+            As in `write`.
+        """
+        for path, is_bad in ((good, False), (bad, True)):
+            if path is not None:
+                write_tables(parted_rows(self, is_bad=is_bad), _place(path))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save the encoder, the detector and the checks as a model file for `qms22.score`.
@@ -384,3 +466,9 @@ class Detection:
             title += ". These rows are the most suspicious, but not certain to be anomalies."
         rows = (self.top if self.n_flagged else self.ranking)[:_ROWS_IN_NOTEBOOK]
         return notebook_text(title, summary_of(self, rows).drop(columns="flagged"))
+
+
+def _place(path: str | PathLike[str] | DatabasePlace) -> Path | DatabasePlace:
+    """Return a file, or a new table of a database."""
+    place = path if isinstance(path, DatabasePlace) else find_database(path, new=True) or path
+    return place if isinstance(place, DatabasePlace) else Path(place)

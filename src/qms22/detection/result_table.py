@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.detection.result_columns import shown_ranks
+from qms22.detection.result_columns import free_name, shown_ranks
 from qms22.detection.streaming import rows_per_chunk
 
 if TYPE_CHECKING:
@@ -56,6 +56,34 @@ def in_file_order(found: Detection) -> Iterator[pd.DataFrame]:
         first += len(chunk)
         rows, part = rows[is_listed[rows]], chunk[is_listed[rows]]
         yield pd.concat(found.beside(part, rows, ranks[rows].astype(np.intp)), axis=1)
+
+
+def parted_rows(found: Detection, *, is_bad: bool) -> Iterator[pd.DataFrame]:
+    """Yield the bad rows with reasons, or all others, with their own columns and in their order.
+
+    Bad are the flagged rows and known anomalies.
+    """
+    import pandas as pd
+
+    chosen = found.flagged.copy()
+    if found.marks is not None:
+        chosen[found.marks.anomalies] = True
+    chosen = chosen if is_bad else ~chosen
+    source, known = found.source, ["marked as anomaly"]
+    name = free_name("reasons", source.names)
+    n_rows = source.n_rows if source.is_loaded else rows_per_chunk(len(source.names))
+    first = 0
+    for chunk in source.chunks(n_rows=n_rows, exact=True):
+        rows = first + np.flatnonzero(chosen[first : first + len(chunk)])
+        part = chunk.iloc[rows - first]
+        if is_bad:
+            why = [
+                "; ".join(map(str, found.reasons.get(row, []) if found.flagged[row] else known))
+                for row in rows.tolist()
+            ]
+            part = part.assign(**{name: pd.Series(why, part.index, dtype="string")})
+        yield part
+        first += len(chunk)
 
 
 def summary_of(found: Detection, rows: NDArray[np.intp]) -> pd.DataFrame:

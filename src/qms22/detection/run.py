@@ -48,6 +48,7 @@ from qms22.detection.scorer import TableScorer, fit_detector, learn_checks, meas
 from qms22.detection.search_options import SearchOptions
 from qms22.detection.streaming import score_rows
 from qms22.estimators.thresholds import threshold
+from qms22.tables import open_table
 
 # How many rows the preset of the paper flags, which has no p-values: a round number.
 _DEFAULT_TOP = 50
@@ -175,19 +176,26 @@ def detect(
         accept=accept,
     )
     tables = open_tables(normal, batch, max_samples)
+    inputs = [("normal", tables.normal), ("batch", tables.batch)]
+    if marks is not None:
+        given = marks if isinstance(marks, list | tuple) else [marks]
+        marks = [open_table(each) for each in given]
+        inputs += [("marks", open_table(each)) for each in marks]
     id_name = check_column(tables.batch, "id", id, "the names of rows")
     ignored = [*find_ignored(tables, ignore), *([] if id_name is None else [id_name])]
     tables, ignored = align_tables(tables, ignored, kinds)
     by_name = check_column(tables.batch, "by", by, "rows that belong together")
     time_name = check_column(tables.batch, "time", time, "the order of rows")
     named = replace(options, id=id_name, by=by_name, time=time_name, ignore=tuple(ignored))
-    return _detect(tables, marks, named)
+    settings = {**named.facts(), "ignore": list(options.ignored), "device": device}
+    return replace(_detect(tables, marks, named, settings), inputs=tuple(inputs))
 
 
 def _detect(
     tables: InputTables,
     marks: TableLike | Sequence[TableLike] | None,
     options: SearchOptions,
+    settings: dict[str, object],
 ) -> Detection:
     """Search aligned tables, with marks and a history if there are any."""
     past = None
@@ -197,7 +205,7 @@ def _detect(
     if marks is not None:
         found_marks = read_marks(marks, *tables[:2], options.id, options.ignored)
         tables = tables._replace(marks=found_marks)
-    found = _search(tables, options)
+    found = replace(_search(tables, options), settings=settings)
     if options.fdr is not None and found.is_drift_scored and found.n_flagged:
         warn_user(found.remark)
     return found if past is None else past.remember(found, options)

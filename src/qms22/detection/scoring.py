@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from os import PathLike
+from pathlib import Path
 
 from qms22._runtime.validation import check_count
 from qms22._runtime.warn import warn_user
@@ -55,6 +56,7 @@ def score(
     """
     if k is not None:
         check_count("k", k)
+    inputs = (("model", Path(model)),) if isinstance(model, str | PathLike) else ()
     model = _load(model)
     encoder, detector = model.encoder, model.detector
     if encoder is None:
@@ -71,7 +73,7 @@ def score(
     if checks is None:
         checks = TableChecks(encoder)
         checks.threshold = -detector.offset_
-    source = open_table(table)
+    source = given = open_table(table)
     if is_large(source):
         warn_user(f"{source.name} is too large to hold in memory, and is read part by part")
     else:
@@ -105,6 +107,8 @@ def score(
         checks=checks,
         odd=odd,
         notes=notes,
+        settings={"k": k, "id": id_name},
+        inputs=(*inputs, ("batch", given)),
     )
 
 

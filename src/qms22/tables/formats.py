@@ -100,16 +100,22 @@ def open_table(table: str | Path | Table | Any, *, name: str = "the frame") -> T
     if (place := find_database(table)) is not None:
         return _open_query(place)
     if isinstance(table, list | tuple) and all(map(_is_place, table)):
-        return _join([open_table(each) for each in table])
+        opened = [open_table(each) for each in table]
+        joined = _join(opened)
+        if all(each.files for each in opened):
+            joined.files = tuple(path for each in opened for path in each.files)
+        return joined
     if not isinstance(table, str | os.PathLike):
         return FrameTable(table, name)
     if str(table) == "-":
         return _open_file(TableFile.standard_input())
     found = find_files(table)
     parts = [_open_file(TableFile(path), found.inner) for path in found.paths]
-    if len(parts) == 1 and not found.keys[0]:
-        return parts[0]
-    return join_tables(parts, str(table), found.keys, _left_out(str(table), found.left_out))
+    is_one = len(parts) == 1 and not found.keys[0]
+    left_out = _left_out(str(table), found.left_out)
+    whole = parts[0] if is_one else join_tables(parts, str(table), found.keys, left_out)
+    whole.files = found.paths
+    return whole
 
 
 def read_table(path: str | Path | list[str | Path]) -> pd.DataFrame:

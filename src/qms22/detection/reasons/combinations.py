@@ -57,7 +57,7 @@ def combination_reasons(
         if is_alike:
             text += f", as in {share_of_rows(n_alike, len(is_alike[0]))}"
         strength = math.log((len(is_alike[0]) + 1) / (n_alike + 1)) if is_alike else 0.0
-        reasons.append(RowReason(tuple(names), text, strength))
+        reasons.append(RowReason(tuple(names), text, strength, "combination"))
     return reasons
 
 

@@ -33,11 +33,15 @@ class RowReason(NamedTuple):
         What is odd, with the value and how normal rows compare.
     strength : float
         How odd it is: about −log p.
+    kind : str
+        What kind of reason it is: the check that finds it ("level", "interval", "copy"), "misfit"
+        for a number that does not fit the other columns, or "combination".
     """
 
     columns: tuple[str, ...]
     text: str
     strength: float
+    kind: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -168,6 +172,9 @@ def _in_words(
             described = checks.describe_contradiction(rows, places, check, columns[0], show)
         texts.update(zip(group, described, strict=True))
     return [
-        [RowReason(each.columns, texts[each], each.surprise) for each in chosen.get(place, [])]
+        [
+            RowReason(each.columns, texts[each], each.surprise, checks.kind_of(each.check))
+            for each in chosen.get(place, [])
+        ]
         for place in range(n_rows)
     ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -63,6 +64,9 @@ class Table:
 
     # How many rows to draw at most, to learn from; None where all may be read.
     most_drawn: int | None = None
+
+    # The files that it was read from; none for a frame, a database or standard input.
+    files: tuple[Path, ...] = ()
 
     def __init__(
         self,

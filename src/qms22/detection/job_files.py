@@ -1,0 +1,69 @@
+"""Files for the pages and checks of a job: JSON, JUnit and Markdown, of the data of one result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree
+
+from qms22._runtime.visible_text import one_line, visible
+
+# More rows and longer cells do not help a reader of a job page; the page of --report has all.
+_MOST_ROWS = 20
+
+
+def json_text(data: Mapping[str, Any]) -> str:
+    """Return a result as JSON."""
+    return json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+
+def junit_text(data: Mapping[str, Any]) -> str:
+    """Return a result as JUnit's XML: one case per rule of the policy."""
+    rules = [] if data["policy"] is None else data["policy"]["rules"]
+    broken = [rule for rule in rules if not rule["is_met"]]
+    counts = {"tests": str(len(rules)), "failures": str(len(broken)), "errors": "0"}
+    suites = ElementTree.Element("testsuites", counts)
+    named = {"name": f"qms22 {visible(data['batch'])}", **counts}
+    suite = ElementTree.SubElement(suites, "testsuite", named)
+    for rule in rules:
+        case = ElementTree.SubElement(suite, "testcase", classname="qms22", name=rule["name"])
+        text = visible(rule["text"])
+        if rule["is_met"]:
+            ElementTree.SubElement(case, "system-out").text = text
+        else:
+            ElementTree.SubElement(case, "failure", message=text).text = text
+    ElementTree.indent(suites)
+    return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def markdown_text(data: Mapping[str, Any]) -> str:
+    """Return a result as Markdown, for the summary of a job."""
+    verdict = data["verdict"]
+    lines = [f"## {_cell(data['batch'])}", ""]
+    if data["policy"] is not None:
+        lines += [f"**{_cell(data['policy']['text'])}**", ""]
+    lines += [_cell(text) for text in (verdict and verdict["text"], data["answer"]) if text]
+    noticed = [each["text"] for each in data["noticed"]]
+    moved = [f"moved: {each['column']}: {each['change']}" for each in data["moved"]]
+    advice = [] if verdict is None else [f"advice: {each}" for each in verdict["advice"]]
+    if points := [*noticed, *moved, *advice]:
+        lines += ["", *(f"- {_cell(point)}" for point in points)]
+    if data["findings"]:
+        lines += ["", "| rows | what they have in common |", "|---:|---|"]
+        lines += [f"| {len(each['rows']):,} | {_cell(each['name'])} |" for each in data["findings"]]
+    if data["rows"]:
+        lines += ["", "| # | row | p | why |", "|---:|---|---:|---|"]
+        for row in data["rows"][:_MOST_ROWS]:
+            name = row["row"] if row["id"] is None else row["id"]
+            p_value = "" if row["p_value"] is None else f"{row['p_value']:.2g}"
+            lines.append(f"| {row['rank']} | {_cell(name)} | {p_value} | {_cell(row['text'])} |")
+        if n_more := len(data["rows"][_MOST_ROWS:]):
+            lines += ["", "and 1 more row" if n_more == 1 else f"and {n_more:,} more rows"]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    """Return a text of a table so that it cannot be markup."""
+    text = one_line(value).replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{sign}" if sign in "\\|`*_[]#" else sign for sign in text)

@@ -1,0 +1,272 @@
+"""What a batch as a whole can have: too few rows, other columns, keys or rows sent twice, gaps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.copies import row_hashes
+from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.texts.words import list_some
+
+if TYPE_CHECKING:
+    from qms22.detection.result import Detection
+
+# With fewer earlier batches, or days of known-normal rows, nobody knows which number is usual.
+_LEAST_BATCHES = 3
+_LEAST_DAYS = 5
+# Numbers of rows within this ratio are usual, and so are those within three standard deviations.
+_USUAL_RATIO = 1.5
+# Without batches and days, only numbers far from that of the known-normal rows are noticed.
+_FEWEST, _MOST = 0.01, 10
+# Fewer known-normal rows without a missing cell do not show that there is never one.
+_LEAST_COMPLETE = 30
+# Rows of more cells are not looked for in the known-normal table: it takes a number for each.
+_MOST_CELLS = 5_000_000
+# A date that names the days of a table is in nearly all of its rows.
+_LEAST_DATED = 0.9
+_DAY = 86_400e6  # microseconds
+
+
+class Noticed(NamedTuple):
+    """Something about a batch as a whole.
+
+    Parameters
+    ----------
+    kind : {"volume", "schema", "key", "resent", "dates", "missing"}
+    text : str
+        One sentence.
+    columns : tuple of str
+        The columns that it is about; none if it is about all rows.
+    facts : dict
+        The numbers and names of the sentence.
+    """
+
+    kind: str
+    text: str
+    columns: tuple[str, ...]
+    facts: dict[str, Any]
+
+
+class BatchDates(NamedTuple):
+    """The days of a batch, by the first column with dates.
+
+    Times are microseconds since 1970, in ascending order.
+    """
+
+    column: str
+    normal: NDArray[np.float64]
+    batch: NDArray[np.float64]
+
+    def facts(self) -> dict[str, Any]:
+        """Return the newest dates and the longest gap, as data."""
+        gap, after = _longest_gap(self.batch)
+        return {
+            "column": self.column,
+            "oldest": _text(self.batch[0]),
+            "newest": _text(self.batch[-1]),
+            "normal_newest": _text(self.normal[-1]),
+            "longest_gap_days": round(gap / _DAY, 3),
+            "gap_after": None if after is None else _text(after),
+        }
+
+
+def notice(found: Detection) -> tuple[Noticed, ...]:
+    """Return what is unusual about a batch as a whole; most often nothing."""
+    dates = dates_of(found)
+    noticed = [*_volume(found, dates), *_schema(found)]
+    table = found.normal_table
+    if table is not None and table.is_loaded and found.source.is_loaded:
+        raw = table.columns(), found.source.columns()
+        ignored = {*map(str, found.settings.get("ignore", ()))}
+        names = [name for name in raw[1] if name in raw[0] and name not in ignored]
+        noticed += _kinds(found, *raw, [name for name in names if name != found.id])
+        noticed += _key(found.id, *raw)
+        noticed += _resent(*raw, names)
+        noticed += _missing(*raw, names)
+    return (*noticed, *_dates(found, dates))
+
+
+def dates_of(found: Detection) -> BatchDates | None:
+    """Return the days of both tables, if they are in memory and a column has dates."""
+    table = found.normal_table
+    if table is None or not (table.is_loaded and found.source.is_loaded):
+        return None
+    read = found.encoder._typed_cells
+    both = {*table.names} & {*found.source.names}
+    dates = [column.name for column in found.encoder.columns_ if column.kind == "date"]
+    # The date that the user has named comes first.
+    for name in sorted(both.intersection(dates), key=[found.settings.get("time"), *dates].index):
+        typed = [read(each.columns([name]))[name].values for each in (table, found.source)]
+        present = [np.sort(values[~np.isnan(values)]) for values in typed]
+        if all(
+            len(some) >= _LEAST_DATED * len(all_) for some, all_ in zip(present, typed, strict=True)
+        ):
+            return BatchDates(name, *present)
+    return None
+
+
+def _volume(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
+    """Compare the number of rows with earlier batches, with earlier days, or with all of T."""
+    n_rows = found.source.n_rows
+    earlier = [entry.n_rows for entry in found.history[:-1]]
+    facts: dict[str, Any] = {"rows": n_rows, "normal_rows": _n_normal(found), "usual": None}
+    rows = f"The batch has {n_rows:,} row{'s' * (n_rows != 1)}"
+    if len(earlier) >= _LEAST_BATCHES:
+        facts["usual"] = usual = float(np.median(earlier))
+        if _is_unusual(n_rows, earlier):
+            yield Noticed("volume", f"{rows}; earlier batches have {usual:,.0f}.", (), facts)
+        return
+    # If the tables are of the same time, one may be a draw from the other.
+    if dates is not None and dates.batch[0] > dates.normal[-1]:
+        known, new = (_rows_per_day(times) for times in (dates.normal, dates.batch))
+        if len(known) >= _LEAST_DAYS:
+            facts["usual"] = usual = float(np.median(known))
+            a_day = float(np.median(new))
+            if _is_unusual(a_day, known):
+                text = f"{rows}, {a_day:,.0f} a day by {dates.column}; known-normal days have "
+                yield Noticed("volume", f"{text}{usual:,.0f}.", (dates.column,), facts)
+            return
+    n_normal = facts["normal_rows"]
+    if n_normal and not _FEWEST * n_normal <= n_rows <= _MOST * n_normal:
+        yield Noticed("volume", f"{rows}, the known-normal table {n_normal:,}.", (), facts)
+
+
+def _n_normal(found: Detection) -> int | None:
+    return None if found.normal_table is None else found.normal_table.n_rows
+
+
+def _is_unusual(count: float, usual: Sequence[int]) -> bool:
+    logs = np.log(np.maximum(usual, 1))
+    middle = float(np.median(logs))
+    spread = 3 * 1.4826 * float(np.median(np.abs(logs - middle)))
+    return abs(math.log(max(count, 1)) - middle) > max(math.log(_USUAL_RATIO), spread)
+
+
+def _rows_per_day(times: NDArray[np.float64]) -> list[int]:
+    counts: list[int] = np.unique(times // _DAY, return_counts=True)[1].tolist()
+    return counts
+
+
+def _schema(found: Detection) -> Iterator[Noticed]:
+    """Name the columns that only one of the tables has."""
+    ignored = {*map(str, found.settings.get("ignore", ())), found.id}
+    names = found.source.names
+    if found.normal_table is None:
+        known = [column.name for column in found.encoder.columns_]
+        lost = [name for name in found.encoder.groups_ if name not in names]
+        added = [name for name in names if name not in {*known, *found.encoder.ignored_}]
+    else:
+        known = found.normal_table.names
+        lost = [name for name in known if name not in names]
+        added = [name for name in names if name not in known]
+    for what, columns in (("new", added), ("gone", lost)):
+        if columns := [name for name in columns if name not in ignored]:
+            be = "Column {} is" if len(columns) == 1 else "Columns {} are"
+            text = f"{be.format(list_some([repr(name) for name in columns]))} {what}."
+            yield Noticed("schema", text, tuple(columns), {"change": what})
+
+
+def _kinds(
+    found: Detection, normal: Columns, batch: Columns, names: Sequence[str]
+) -> Iterator[Noticed]:
+    """Name the columns that hold another kind of values than before."""
+    for name in names:
+        if normal[name].missing.all() or batch[name].missing.all():
+            continue
+        before, after = (_kind(found, table[name]) for table in (normal, batch))
+        if before != after:
+            text = f"Column {name!r} holds {after}s; before it held {before}s."
+            yield Noticed("schema", text, (name,), {"change": "kind", "is": after, "was": before})
+
+
+def _kind(found: Detection, cells: Cells) -> str:
+    """Return what most cells of a column are; texts that the encoder reads are what it reads."""
+    if cells.is_text:
+        typed = found.encoder._typed_cells({cells.name: cells}).get(cells.name, cells)
+        if typed.is_text or 2 * typed.has_value.sum() < np.count_nonzero(~cells.missing):
+            return "text"
+        return typed.form
+    return cells.form
+
+
+def _key(name: str | None, normal: Columns, batch: Columns) -> Iterator[Noticed]:
+    """Say if the names of rows are no longer unique."""
+    if name is None or name not in normal or _repeated(normal[name]):
+        return
+    if repeated := _repeated(batch[name]):
+        values = "1 value occurs" if len(repeated) == 1 else f"{len(repeated):,} values occur"
+        text = f"Column {name!r} is no longer unique: {values} more than once, such as "
+        yield Noticed("key", f"{text}{repeated[0]!r}.", (name,), {"repeated": len(repeated)})
+
+
+def _repeated(cells: Cells) -> list[Any]:
+    values, counts = np.unique(cells.values[~cells.missing], return_counts=True)
+    repeated = values[counts > 1].tolist()
+    return [cells.levels[at] for at in repeated] if cells.is_text else repeated
+
+
+def _resent(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[Noticed]:
+    """Say how many rows the known-normal table has already, if it hardly has a row twice."""
+    if not names:
+        return
+    n_normal, n_rows = (len(table[names[0]].values) for table in (normal, batch))
+    if (n_normal + n_rows) * len(names) > _MOST_CELLS:
+        return
+    known, new = (row_hashes(table, names) for table in (normal, batch))
+    n_resent = int(np.isin(new, known).sum())
+    # As many as known-normal rows are twice; a few more may be chance.
+    n_chance = (1 + n_normal - len(np.unique(known))) / n_normal * n_rows
+    if n_resent > n_chance + 3 * math.sqrt(n_chance):
+        rows = "1 row is" if n_resent == 1 else f"{n_resent:,} rows are"
+        text = f"{rows} sent again: the known-normal table has the same."
+        yield Noticed("resent", text, (), {"rows": n_resent})
+
+
+def _missing(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[Noticed]:
+    """Name the columns with missing cells that never had any."""
+    for name in names:
+        n_missing = int(batch[name].missing.sum())
+        is_complete = len(normal[name].values) >= _LEAST_COMPLETE and not normal[name].missing.any()
+        if n_missing and is_complete:
+            cells = "1 cell" if n_missing == 1 else f"{n_missing:,} cells"
+            text = f"Column {name!r} lacks {cells}; it never lacked any."
+            yield Noticed("missing", text, (name,), {"cells": n_missing})
+
+
+def _dates(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
+    """Say if the batch is not newer than the one before, or if days are lacking."""
+    if dates is None:
+        return
+    facts = dates.facts()
+    before = found.history[-2].settings.get("newest") if len(found.history) > 1 else None
+    if before is not None and facts["newest"] <= before:
+        text = f"The newest {dates.column} is {facts['newest']}; the batch before had {before}."
+        yield Noticed("dates", text, (dates.column,), {**facts, "before": before})
+    times = dates.batch
+    gap, after = _longest_gap(times)
+    # Few rows have long gaps by chance.
+    by_chance = 4 * (times[-1] - times[0]) * math.log(len(times) + 1) / len(times)
+    if after is not None and gap > max(2 * _longest_gap(dates.normal)[0], by_chance, _DAY):
+        text = f"No {dates.column} lies between {facts['gap_after']} and {_text(after + gap)}."
+        yield Noticed("dates", text, (dates.column,), facts)
+
+
+def _longest_gap(times: NDArray[np.float64]) -> tuple[float, float | None]:
+    """Return the longest time between two rows that follow each other, and when it begins."""
+    steps = np.diff(times)
+    if not len(steps):
+        return 0.0, None
+    at = int(np.argmax(steps))
+    return float(steps[at]), float(times[at])
+
+
+def _text(time: float) -> str:
+    """Return a moment as ISO 8601 has it, without a time that is midnight."""
+    moment = datetime(1970, 1, 1) + timedelta(microseconds=float(time))
+    return moment.isoformat(sep=" ").removesuffix(" 00:00:00")

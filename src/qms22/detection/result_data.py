@@ -1,0 +1,139 @@
+"""A result as data of plain types: what JSON, JUnit, Markdown and workbooks are written from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qms22.detection.noticing import dates_of
+from qms22.detection.plain_values import column_values, plain
+from qms22.detection.policy import Rule, verdict_of_rules
+from qms22.tables.sources.notes import join_notes
+
+if TYPE_CHECKING:
+    from qms22.detection.reasons.row_reasons import RowReason
+    from qms22.detection.result import Detection
+
+# Of the form below; docs/schema has a JSON Schema for each.
+SCHEMA_VERSION = 1
+
+
+def result_data(found: Detection, rules: Sequence[Rule] = ()) -> dict[str, Any]:
+    """Return a result in types of JSON; see `Detection.to_dict`."""
+    verdict, dates = found.verdict, dates_of(found)
+    data = {
+        "schema_version": SCHEMA_VERSION,
+        "batch": found.source.name,
+        "answer": found.answer,
+        "remark": found.remark,
+        "verdict": None
+        if verdict is None
+        else {
+            "decision": verdict.decision,
+            "text": str(verdict),
+            "p_value": verdict.p_value,
+            "fewest_outliers": verdict.fewest_outliers,
+            "confidence": verdict.confidence,
+            "advice": verdict.advice,
+        },
+        "moved": [
+            {
+                "column": column.name,
+                "change": column.change,
+                "effect": column.effect,
+                "p_value": column.p_value,
+                "is_missing": column.is_missing,
+                "is_period": column.is_period,
+            }
+            for column in (() if verdict is None else verdict.moved)
+        ],
+        "noticed": [
+            {"kind": kind, "text": text, "columns": columns, "facts": facts}
+            for kind, text, columns, facts in found.noticed
+        ],
+        "dates": None if dates is None else dates.facts(),
+        "findings": [
+            {
+                "name": finding.name,
+                "columns": finding.columns,
+                "rows": finding.rows,
+                "normal_share": finding.normal_share,
+                "p_value": finding.p_value,
+                "fewest_outliers": finding.fewest_outliers,
+            }
+            for finding in found.findings
+        ],
+        "rows": _rows(found),
+        "notes": join_notes(found.notes),
+        "counts": {
+            "normal": 0 if found.normal_table is None else found.normal_table.n_rows,
+            "normal_learned": found.n_normal,
+            "rows": len(found.scores),
+            "scored": found.n_scored,
+            "flagged": found.n_flagged,
+            "dropped": found.n_dropped,
+            "marked": found.n_marked,
+        },
+        "settings": found.settings,
+        "history": _history(found),
+        "policy": {
+            "is_met": all(rule.is_met for rule in rules),
+            "text": verdict_of_rules(rules),
+            "rules": [rule._asdict() for rule in rules],
+        }
+        if rules
+        else None,
+    }
+    return dict(plain(data))
+
+
+def _rows(found: Detection) -> list[dict[str, Any]]:
+    """Return the flagged rows, most suspicious first."""
+    rows = found.top
+    cells = found.source.take(rows)
+    columns = {str(name): column_values(cells.iloc[:, at]) for at, name in enumerate(cells.columns)}
+    ranks = np.arange(1, len(rows) + 1)
+    most = None if found.comparison is None else found.comparison.curve.of_first(ranks).tolist()
+    p_values, data = found.p_values, []
+    for at, row in enumerate(rows.tolist()):
+        reasons = found.reasons.get(row, [])
+        data.append(
+            {
+                "rank": at + 1,
+                "row": row,
+                "id": None if found.id is None else columns[found.id][at],
+                "score": found.scores[row],
+                "p_value": None if p_values is None else p_values[row],
+                "false_at_most": None if most is None else most[at],
+                "text": "; ".join(map(str, reasons)),
+                "reasons": [_reason(each, columns, at) for each in reasons],
+            }
+        )
+    return data
+
+
+def _reason(reason: RowReason, columns: dict[str, list[Any]], at: int) -> dict[str, Any]:
+    """Return a reason with the cell to blame; a saved model may know columns that are not there."""
+    blamed = reason.columns[0] if reason.columns and reason.columns[0] in columns else None
+    cell = None if blamed is None else {"column": blamed, "value": columns[blamed][at]}
+    return {
+        "kind": reason.kind,
+        "columns": reason.columns,
+        "cell": cell,
+        "text": reason.text,
+        "strength": reason.strength,
+    }
+
+
+def _history(found: Detection) -> dict[str, Any] | None:
+    """Return which batch of its history this is, and which of the others were learned from."""
+    if not found.history:
+        return None
+    *others, entry = found.history
+    return {
+        "number": entry.number,
+        "accepted": entry.accepted,
+        "learned_from": [each.number for each in others if each.accepted is not None],
+    }

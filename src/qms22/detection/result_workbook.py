@@ -1,0 +1,206 @@
+"""Results in a workbook of Excel: rows with the cells to blame, and a sheet about the whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from qms22.detection.plain_values import column_values, plain
+from qms22.tables.databases.database_place import DatabasePlace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from qms22.detection.result import Detection
+    from qms22.tables import Table
+
+# Rows below the header, columns and characters of a cell that a sheet of Excel can have.
+MOST_SHEET_ROWS = (1 << 20) - 1
+_MOST_SHEET_COLUMNS = 1 << 14
+_MOST_CHARACTERS = (1 << 15) - 1
+# Whole numbers up to this size are exact in Excel, and its dates begin with this year.
+_EXACT = 1 << 53
+_FIRST_YEAR = 1900
+# Cells of a column whose length is looked at, the widest column in characters (a line of text), and
+# the width of the button with which a column is filtered.
+_MOST_MEASURED = 1000
+_WIDEST_COLUMN = 80
+_FILTER_BUTTON = 3
+_BLAMED = "#FFD9B3"
+_COMMENT = {"x_scale": 2, "author": "qms22"}
+
+
+class Remarks(NamedTuple):
+    """What a workbook has beside its rows.
+
+    Parameters
+    ----------
+    blamed : mapping
+        By row and column of the sheet below its header, from 0: the reason if the cell is the first
+        to blame, or else an empty text.
+    overview : list of pairs of texts
+        Lines of the second sheet: what kind of thing, and the sentence.
+    """
+
+    blamed: Mapping[tuple[int, int], str]
+    overview: list[tuple[str, str]]
+
+    @classmethod
+    def of(cls, found: Detection, data: Mapping[str, Any], table: pd.DataFrame) -> Remarks:
+        """Return the remarks on the table of a result, whose data is that of `result_data`."""
+        names = [name for name in found.source.names if name != found.id]
+        columns = {name: at for at, name in enumerate(names, table.shape[1] - len(names))}
+        blamed: dict[tuple[int, int], str] = {}
+        for row in data["rows"]:
+            for reason in row["reasons"]:
+                for at, name in enumerate(reason["columns"]):
+                    if name in columns:
+                        place = row["rank"] - 1, columns[name]
+                        text = reason["text"] if at == 0 else ""
+                        blamed[place] = "\n".join(filter(None, [blamed.get(place, ""), text]))
+        return cls(blamed, _overview(data))
+
+
+def _overview(data: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return verdict, what was noticed, moved columns, findings and notes as rows of a sheet."""
+    verdict = [] if data["verdict"] is None else [data["verdict"]["text"]]
+    moved = [f"{each['column']}: {each['change']}" for each in data["moved"]]
+    findings = [f"{len(each['rows']):,} rows: {each['name']}" for each in data["findings"]]
+    lines = {
+        "result of": [data["batch"]],
+        "verdict": [*verdict, data["answer"], data["remark"]],
+        "noticed": [each["text"] for each in data["noticed"]],
+        "moved": moved,
+        "finding": findings,
+        "note": data["notes"],
+    }
+    return [(heading, text) for heading, texts in lines.items() for text in texts if text]
+
+
+def check_sheet_size(path: Path | DatabasePlace | None, source: Table) -> None:
+    """Raise ValueError if a file is a workbook and cannot hold the rows of a table."""
+    # To count the rows of a text file takes time.
+    if isinstance(path, Path) and path.suffix.lower() == ".xlsx":
+        _check_sheet_rows(source.n_rows)
+
+
+def _check_sheet_rows(n_rows: int) -> None:
+    if n_rows > MOST_SHEET_ROWS:
+        raise ValueError(
+            f"an Excel sheet holds {MOST_SHEET_ROWS:,} rows below its header, not {n_rows:,}; "
+            "write a .csv or .parquet file, or only the flagged rows"
+        )
+
+
+def write_workbook(
+    tables: Iterable[pd.DataFrame], path: Path, remarks: Remarks | None = None
+) -> None:
+    """Write a workbook; texts stay texts, so that Excel runs no formula."""
+    import xlsxwriter
+
+    try:
+        # Rows are written to disk one after the other.
+        with xlsxwriter.Workbook(path, {"constant_memory": True}) as book:
+            _fill_sheet(book, tables, {} if remarks is None else remarks.blamed)
+            if remarks is not None:
+                _fill_overview(book, remarks.overview)
+    except xlsxwriter.exceptions.XlsxFileError as error:
+        raise OSError(str(error)) from error
+
+
+class _Formats(NamedTuple):
+    """How cells look: usual ones, days and moments."""
+
+    usual: Any
+    day: Any
+    moment: Any
+
+    @classmethod
+    def of(cls, book: Any, look: dict[str, str]) -> _Formats:
+        """Return formats of a workbook with a look of their own."""
+        return cls(
+            book.add_format(look) if look else None,
+            book.add_format({**look, "num_format": "yyyy-mm-dd"}),
+            book.add_format({**look, "num_format": "yyyy-mm-dd hh:mm:ss"}),
+        )
+
+
+def _fill_sheet(
+    book: Any, tables: Iterable[pd.DataFrame], blamed: Mapping[tuple[int, int], str]
+) -> None:
+    bold = book.add_format({"bold": True})
+    usual = _Formats.of(book, {})
+    marked = _Formats.of(book, {"bg_color": _BLAMED})
+    sheet = book.add_worksheet("rows")
+    sheet.freeze_panes(1, 0)
+    n_rows, n_columns = 0, 0
+    for table in tables:
+        _check_sheet_rows(n_rows + len(table))
+        if not n_rows:
+            if table.shape[1] > _MOST_SHEET_COLUMNS:
+                raise ValueError(
+                    f"an Excel sheet holds {_MOST_SHEET_COLUMNS:,} columns, and there are "
+                    f"{table.shape[1]:,}; write a .csv or .parquet file"
+                )
+            for at, name in enumerate(table.columns):
+                sheet.write_string(0, at, str(name), bold)
+                sheet.set_column(at, at, _column_width(table.iloc[:, at]))
+            n_columns = table.shape[1]
+        columns = [column_values(table.iloc[:, at]) for at in range(table.shape[1])]
+        for row in zip(*columns, strict=True):
+            n_rows += 1
+            for at, value in enumerate(row):
+                reason = blamed.get((n_rows - 1, at))
+                _write_cell(sheet, n_rows, at, value, usual if reason is None else marked)
+                if reason:
+                    sheet.write_comment(n_rows, at, reason[:_MOST_CHARACTERS], _COMMENT)
+    if n_columns:
+        sheet.autofilter(0, 0, n_rows, n_columns - 1)
+
+
+def _fill_overview(book: Any, lines: list[tuple[str, str]]) -> None:
+    bold, wrapped = book.add_format({"bold": True}), book.add_format({"text_wrap": True})
+    sheet = book.add_worksheet("result")
+    sheet.set_column(0, 0, 12)
+    sheet.set_column(1, 1, _WIDEST_COLUMN)
+    for at, (heading, text) in enumerate(lines):
+        sheet.write_string(at, 0, heading, bold)
+        sheet.write_string(at, 1, text[:_MOST_CHARACTERS], wrapped)
+
+
+def _column_width(column: pd.Series) -> int:
+    """Return the width, in characters, that shows the name and nearly all of the first cells."""
+    name = len(str(column.name)) + _FILTER_BUTTON
+    widths = sorted(_shown_width(value) for value in column_values(column.iloc[:_MOST_MEASURED]))
+    usual = widths[int(0.95 * (len(widths) - 1))] if widths else 0
+    return min(max(name, usual) + 1, _WIDEST_COLUMN)
+
+
+def _shown_width(value: Any) -> int:
+    """Return about how many characters a cell shows; Excel rounds numbers to its width."""
+    if isinstance(value, datetime):
+        return len("2024-12-31 00:00:00")
+    return min(len(str(value)), 12) if isinstance(value, float) else len(str(value))
+
+
+def _write_cell(sheet: Any, row: int, column: int, value: Any, formats: _Formats) -> None:
+    if type(value) is float and math.isfinite(value):  # most cells are such numbers
+        sheet.write_number(row, column, value, formats.usual)
+        return
+    # The missing date of pandas does not equal itself.
+    found = value if isinstance(value, date) and value == value else plain(value)
+    if found is None:
+        sheet.write_blank(row, column, None, formats.usual)
+    elif isinstance(found, bool):
+        sheet.write_boolean(row, column, found, formats.usual)
+    elif isinstance(found, int | float) and abs(found) <= _EXACT:
+        sheet.write_number(row, column, found, formats.usual)
+    elif isinstance(found, date) and found.year >= _FIRST_YEAR:
+        local = found.replace(tzinfo=None) if isinstance(found, datetime) else found
+        has_time = isinstance(local, datetime) and local.time() != time()
+        sheet.write_datetime(row, column, local, formats.moment if has_time else formats.day)
+    else:
+        sheet.write_string(row, column, str(found)[:_MOST_CHARACTERS], formats.usual)

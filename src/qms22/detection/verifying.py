@@ -1,0 +1,139 @@
+"""Repeat a recorded search, and say what differs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from inspect import signature
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from qms22.detection.history.history_file import BatchHistory
+from qms22.detection.job_files import json_text
+from qms22.detection.provenance import input_facts, scores_digest, versions
+from qms22.detection.result import Detection
+from qms22.detection.result_data import SCHEMA_VERSION
+from qms22.detection.rows import TableLike
+from qms22.detection.run import detect
+from qms22.detection.scoring import score
+from qms22.tables import open_table
+
+# Settings that are not options of `detect`: how both tables were found in one file.
+_OF_ONE_FILE = {"marker", "normal_value"}
+# Options that would write a file.
+_WRITING = {"history", "accept"}
+# What follows from the scores; it is compared to see that nobody has edited the file.
+_CONCLUSIONS = ("counts", "rows", "findings", "verdict", "moved")
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Read a file that `--json` has written; raise ValueError if it is something else."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        inputs = [each["role"] for each in data["provenance"]["inputs"]]
+        options = data["settings"].keys() - _OF_ONE_FILE
+        is_result = data["schema_version"] == SCHEMA_VERSION and {*_CONCLUSIONS} <= data.keys()
+        is_result &= "model" in inputs or options <= {*signature(detect).parameters} - _WRITING
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is not a result that qms22 has written; give a file of --json"
+        ) from error
+    if not is_result:
+        raise ValueError(
+            f"{path} is a result of another version or has been changed; give a file of --json"
+        )
+    return dict(data)
+
+
+def find_difference(
+    recorded: Mapping[str, Any],
+    normal: TableLike,
+    batch: TableLike,
+    *,
+    marks: Sequence[TableLike] = (),
+    history: Path | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> str:
+    """Repeat a search with its recorded settings; return what differs in a sentence, or nothing.
+
+    Parameters
+    ----------
+    recorded : mapping
+        What `read_result` returns.
+    normal, batch : table or path
+        The tables; in the place of `normal` the model file if the result is one of `score`.
+    marks : sequence of tables
+    history : path, optional
+        Needed if the search has learned from accepted batches. It is not changed.
+    n_jobs, verbose : int
+        As in `detect`.
+    """
+    roles = [each["role"] for each in recorded["provenance"]["inputs"]]
+    if roles.count("marks") != len(marks):
+        raise ValueError(
+            f"the search used {roles.count('marks')} tables of marks, and {len(marks)} are given; "
+            "give the same marks"
+        )
+    is_model = "model" in roles
+    given: list[Any] = [Path(str(normal)) if is_model else open_table(normal), open_table(batch)]
+    given += [open_table(each) for each in marks]
+    for known, table in zip(recorded["provenance"]["inputs"], given, strict=True):
+        now = input_facts(known["role"], table)
+        if _digests(now) != _digests(known):
+            return f"the input {now['name']} ({now['role']}) is not the one that was searched"
+    settings = recorded["settings"]
+    if is_model:
+        options = {"k": settings["k"], "id": settings["id"]}
+        return _compare(recorded, score(given[0], given[1], **options, verbose=verbose))
+    if settings.get("seed") is None:
+        raise ValueError("the search had no seed, so it cannot be repeated; search with --seed")
+    options = {name: value for name, value in settings.items() if name not in _OF_ONE_FILE}
+    options |= {"n_jobs": n_jobs, "verbose": verbose}
+    with ExitStack() as stack:
+        if learned := (recorded["history"] or {}).get("learned_from"):
+            folder = stack.enter_context(TemporaryDirectory())
+            options["history"] = _history_then(history, learned, Path(folder))
+        found = detect(given[0], given[1], marks=given[2:] or None, **options)
+    return _compare(recorded, found)
+
+
+def _digests(facts: Mapping[str, Any]) -> tuple[list[str], str | None]:
+    return [file["sha256"] for file in facts["files"]], facts["cells_sha256"]
+
+
+def _history_then(path: Path | None, learned: Sequence[int], folder: Path) -> Path:
+    """Return a copy of a history in which just the batches are accepted that were learned from."""
+    if path is None:
+        numbers = ", ".join(map(str, learned))
+        raise ValueError(
+            f"the search learned from accepted batches ({numbers}); give the file of history, too"
+        )
+    entries = BatchHistory(path, must_exist=True).entries()
+    copied = BatchHistory(shutil.copy(path, folder / "history.sqlite"))
+    for entry in entries:
+        if entry.number in learned:
+            copied.accept(entry.number)
+        else:
+            copied.take_back(entry.number)
+    return copied.path
+
+
+def _compare(recorded: Mapping[str, Any], found: Detection) -> str:
+    """Return in one sentence what differs between a recorded result and a new one."""
+    then, now = recorded["provenance"]["versions"], versions()
+    if scores_digest(found.scores) != recorded["provenance"]["scores_sha256"]:
+        changed = [
+            f"{name} {then.get(name)} then, {version} now"
+            for name, version in now.items()
+            if then.get(name) != version
+        ]
+        if changed:
+            return f"the scores differ, and so do versions: {'; '.join(changed)}"
+        return "the scores differ, though inputs, settings and versions are the same"
+    again = json.loads(json_text(found.to_dict()))
+    differ = [name for name in _CONCLUSIONS if again[name] != recorded[name]]
+    return f"the scores are equal, but not what the file says about {differ[0]}" if differ else ""

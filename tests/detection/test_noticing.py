@@ -1,0 +1,111 @@
+"""What is noticed about a batch as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from weeks import day, orders
+
+from qms22 import Detection, detect
+
+NORMAL = orders("2026-02-02", 28, 0, 10_000)
+
+
+def search(batch: pd.DataFrame, normal: pd.DataFrame = NORMAL, **options: object) -> Detection:
+    return detect(normal, batch, id="order", n_jobs=1, **options)  # type: ignore[arg-type]
+
+
+def noticed(found: Detection) -> dict[str, str]:
+    return {each.kind: each.text for each in found.noticed}
+
+
+def test_nothing_about_an_ordinary_day() -> None:
+    found = search(day(1))
+    assert found.noticed == ()
+    dates = found.to_dict()["dates"]
+    assert dates["column"] == "time"
+    assert dates["newest"].startswith("2026-03-02 19:")
+    assert dates["normal_newest"].startswith("2026-03-01 19:")
+
+
+@pytest.mark.parametrize("n_rows", [60, 800])
+def test_rows_of_a_day(n_rows: int) -> None:
+    many = pd.concat([day(1)] * 4, ignore_index=True).assign(order=lambda t: np.arange(len(t)))
+    found = search(many[:n_rows])
+    text = f"The batch has {n_rows} rows, {n_rows} a day by time; known-normal days have 200."
+    assert noticed(found)["volume"] == text
+
+
+def test_rows_of_the_same_days_may_be_a_draw() -> None:
+    assert "volume" not in noticed(search(NORMAL[::10].assign(order=range(0, 5600, 10))))
+
+
+def test_rows_without_dates() -> None:
+    plain = NORMAL.drop(columns="time")
+    few = day(1).drop(columns="time")[:50]
+    text = "The batch has 50 rows, the known-normal table 5,600."
+    assert noticed(search(few, plain)) == {"volume": text}
+    assert not noticed(search(day(1).drop(columns="time"), plain))
+
+
+def test_rows_of_earlier_batches(tmp_path: Path) -> None:
+    history = tmp_path / "h.sqlite"
+    plain = NORMAL.drop(columns="time")[:400]
+    for number in (1, 2, 4):
+        batch = day(number).drop(columns="time")[:150]
+        assert "volume" not in noticed(search(batch, plain, history=history))
+    found = search(day(7).drop(columns="time")[:60], plain, history=history)
+    assert noticed(found)["volume"] == "The batch has 60 rows; earlier batches have 150."
+    assert found.noticed[0].facts == {"rows": 60, "normal_rows": 400, "usual": 150.0}
+
+
+def test_columns() -> None:
+    batch = day(1).rename(columns={"country": "channel"}).assign(total="n/k", note="x")
+    found = search(batch)
+    texts = [each.text for each in found.noticed if each.kind == "schema"]
+    assert texts == [
+        "Columns 'channel', 'note' are new.",
+        "Column 'country' is gone.",
+        "Column 'total' holds texts; before it held numbers.",
+    ]
+    assert found.noticed[-1].facts == {"change": "kind", "is": "text", "was": "number"}
+    assert not noticed(search(day(1).assign(note="x"), ignore=["note"]))
+
+
+def test_keys_and_rows_that_are_sent_again() -> None:
+    batch = day(1)
+    batch.loc[[3, 4], "order"] = batch.loc[5, "order"]
+    text = "Column 'order' is no longer unique: 1 value occurs more than once, such as "
+    assert noticed(search(batch))["key"].startswith(text)
+    again = pd.concat([day(1), NORMAL[-20:]], ignore_index=True)
+    text = "20 rows are sent again: the known-normal table has the same."
+    assert noticed(search(again))["resent"] == text
+
+
+def test_missing_cells() -> None:
+    batch = day(1)
+    batch.loc[[7, 9], "price"] = np.nan
+    text = "Column 'price' lacks 2 cells; it never lacked any."
+    assert noticed(search(batch, k=1)) == {"missing": text}
+
+
+def test_days_that_lack(tmp_path: Path) -> None:
+    week = pd.concat([day(1), day(2), day(7)], ignore_index=True)
+    text = noticed(search(week))["dates"]
+    assert text.startswith("No time lies between 2026-03-03 1")
+    assert " and 2026-03-08 0" in text
+    history = tmp_path / "h.sqlite"
+    assert not noticed(search(day(2), history=history))
+    text = noticed(search(day(1), history=history))["dates"]
+    assert text.startswith("The newest time is 2026-03-02 19:")
+
+
+def test_files_that_are_read_part_by_part(tmp_path: Path) -> None:
+    NORMAL.to_csv(tmp_path / "n.csv", index=False)
+    day(4).to_csv(tmp_path / "b.csv", index=False)
+    found = detect(tmp_path / "n.csv", tmp_path / "b.csv", max_samples=100, n_jobs=1)
+    assert noticed(found) == {"schema": "Column 'channel' is new."}
+    assert found.to_dict()["dates"] is None
