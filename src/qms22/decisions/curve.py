@@ -131,15 +131,27 @@ def bound_false(counts: NDArray[np.int64], confidence: float = 0.9) -> Curve:
 def bound_outliers(counts: NDArray[np.int64], confidence: float) -> OutlierBound:
     """Compute how many rows of a batch are outliers at least; see `bound_false`.
 
-    Only rows that can be named count, those that are flagged at the usual rate: a batch that is a
-    little unlike the known-normal rows everywhere has no outliers.
+    Only rows that can be named count: those that are flagged at the usual rate, or more rows beyond
+    all known-normal ones than chance would put there. A batch that is a little unlike the
+    known-normal rows everywhere has no outliers.
     """
     highest = highest_flagged_rank(counts, _USUAL_FDR)
-    n_flagged = int(counts[: highest + 1].sum())
-    if not n_flagged:
+    n_named = int(counts[: highest + 1].sum())
+    if not n_named and _chance_beyond_all(counts) <= 1.0 - confidence:
+        n_named = int(counts[0])
+    if not n_named:
         return OutlierBound(0, 1.0)
     fewest = bound_false(counts, confidence).fewest_outliers
-    return OutlierBound(min(fewest, n_flagged), no_outlier_chance(counts))
+    return OutlierBound(min(fewest, n_named), no_outlier_chance(counts))
+
+
+def _chance_beyond_all(counts: NDArray[np.int64]) -> float:
+    """Return the chance that so many of n + m rows in random order come before the first of n."""
+    n_known, n_rows, n_beyond = len(counts) - 1, int(counts.sum()), int(counts[0])
+    if not n_beyond:
+        return 1.0
+    left = np.arange(n_rows, n_rows - n_beyond, -1.0)
+    return float(np.prod(left / (left + n_known)))
 
 
 def no_outlier_chance(counts: NDArray[np.int64]) -> float:

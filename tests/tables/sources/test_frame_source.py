@@ -61,7 +61,7 @@ def test_names_may_be_numbers() -> None:
     assert source.names == ["0", "1"]
     assert source.take([2], ["1"]).columns.tolist() == [1]
     assert source.take([2], ["1"]).to_numpy().tolist() == [[5]]
-    TabularEncoder().fit(source.read()).check_columns(source.names)
+    assert TabularEncoder().fit(source.read()).transform(source.read()).shape[0] == 3
 
 
 @pytest.mark.parametrize("names", [["a", "a"], [1, 1], [1, "1"]])

@@ -10,7 +10,7 @@ const MOST_LISTED = 250_000;
 const MOST_COLUMNS = 100;
 
 // The least width of the column of reasons, in em.
-const LEAST_REASONS = 34;
+const LEAST_REASONS = 24;
 
 const BADGES = { anomaly: "A", normal: "N", unsure: "?" };
 
