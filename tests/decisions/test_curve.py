@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from math import comb
 
@@ -121,9 +122,13 @@ def test_a_curve_never_falls_and_its_parts_agree(
     assert [curve.of_rows(ranks[:k]) for k in range(n_rows + 1)] == bounds.tolist()
     found = bound_outliers(counts, confidence)
     # Only rows count that can be named.
-    n_flagged = int(counts[: highest_flagged_rank(counts, 0.1) + 1].sum())
-    chance = no_outlier_chance(counts) if n_flagged else 1.0
-    assert found == (min(curve.fewest_outliers, n_flagged), chance)
+    n_named = int(counts[: highest_flagged_rank(counts, 0.1) + 1].sum())
+    n_known, n_beyond = len(counts) - 1, int(counts[0])
+    by_chance = math.comb(n_rows, n_beyond) / math.comb(n_rows + n_known, n_beyond)
+    if not n_named and n_beyond and by_chance <= 1 - confidence:
+        n_named = n_beyond
+    chance = no_outlier_chance(counts) if n_named else 1.0
+    assert found == (min(curve.fewest_outliers, n_named), chance)
     assert (found.fewest > 0) == (found.p_value <= 1 - confidence)
 
 

@@ -63,7 +63,6 @@ _MOST_GROUPS = 1 / 3
 _MOST_ODD = 0.2
 _USUAL = 0.99
 _LEAST_MOVED = 20
-_MOST_COPIES = 0.5
 
 # Whole numbers with at most so many values are levels as well.
 _MOST_VALUES = 50
@@ -359,12 +358,10 @@ class TableChecks:
             for check in self.checks
         ]
         self.fitting.align(some)
-        n_odd = np.count_nonzero(self.surprises(some) > np.quantile(own, _USUAL, axis=0), axis=0)
+        is_odd = self.surprises(some) > np.quantile(own, _USUAL, axis=0)
+        # Copies of a row are one case: a row that is there again and again is not the batch.
+        n_odd = np.sum(is_odd / some[COPIES].values[:, np.newaxis], axis=0)
         is_moved: NDArray[np.bool_] = n_odd >= max(_LEAST_MOVED, _MOST_ODD * len(places))
-        for at, check in enumerate(self.checks):
-            # A few rows that are there again and again are many rows.
-            if isinstance(check, CopyCheck):
-                is_moved[at] &= n_odd[at] >= _MOST_COPIES * len(places)
         return is_moved
 
     def _leave_out(self, out: NDArray[np.bool_]) -> None:
