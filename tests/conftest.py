@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -16,6 +17,10 @@ from fuzzing import register_profiles
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
 register_profiles()
+
+# A shell that runs the tests in the background lets them ignore Ctrl-C, which some of them send.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for _folder in ("benchmarks", "docs/_tools"):
     sys.path.insert(0, str(Path(__file__).parent.parent / _folder))
