@@ -41,6 +41,7 @@ FORMAT = 1
 TRUSTED = (
     "qms22._cpm.members.MemberFunctions",
     "qms22._cpm.scaling.FeatureScaler",
+    "qms22.checks.arithmetic.ArithmeticCheck",
     "qms22.checks.codings.Coding",
     "qms22.checks.copies.CopyCheck",
     "qms22.checks.dates.AbsurdDateCheck",

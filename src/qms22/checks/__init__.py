@@ -3,7 +3,7 @@
 - `check`: what every check can do. `table_checks`: all checks of a table, learned and applied.
 - `single`, `missing`, `dates`, `texts`, `check_digits`: cells by themselves.
 - `groups`, `dependence`, `order`: cells that belong together; `codings`: columns as codes for them.
-- `fitting`, `relations`: numbers that do not fit the others of their row.
+- `arithmetic`: sums and products. `fitting`, `relations`: numbers that do not fit the others.
 - `copies`, `sequences`: rows that belong together. `surprise`: how rare a value is.
 """
 

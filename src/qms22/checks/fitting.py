@@ -109,6 +109,14 @@ class FittingChecks:
             None if at in columns else reference for at, reference in enumerate(self._references)
         ]
 
+    def within(self, columns: Collection[str]) -> list[int]:
+        """Return the numbers among some columns that only others of these say something about."""
+        return [
+            at
+            for at, (name, sources) in enumerate(zip(self.numbers, self.sources, strict=True))
+            if {name, *sources} <= {*columns}
+        ]
+
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd the numbers of rows are next to the other columns."""
         return self._surprises(self._relations.predict(self._inputs(rows)))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
+from qms22.checks.arithmetic import ArithmeticCheck, learn_arithmetic
 from qms22.checks.check import Alignable, Check, Shower
 from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, CopyCheck, count_copies
@@ -277,6 +278,7 @@ class TableChecks:
             numbers, [level for level in levels if level.levels], list(combinations(dates, 2))
         )
         of_numbers = self.fitting.learn(some, self._counters, rng.randint(2**31 - 1))
+        self._trust_rules(some, of_numbers)
         own = np.hstack([self._of_checks(some, own=True), of_numbers])
         for_normal = copy(self)
         for_normal.fitting = copy(self.fitting)
@@ -343,6 +345,11 @@ class TableChecks:
                 rows, [*by_level, *presence], [*by_level, *presence, *of_values, *hours, *between]
             ),
             *learn_orders(rows, numbers, seed),
+            *learn_arithmetic(
+                rows,
+                [name for name in self.names if rows[name].form == "number"],
+                [name for name in self.names if rows[name].is_text],
+            ),
         ]
 
     def _align(
@@ -395,7 +402,7 @@ class TableChecks:
             rows = {name: cells.take(places[part]) for name, cells in normal.items()}
             plain = own.checks
             of_checks = plain._of_checks(rows, own=True, is_drawn=False)
-            found = np.hstack([of_checks, plain.fitting.surprises(rows)])
+            found = np.hstack([of_checks, plain._of_fitting(rows)])
             scores[part] = self.scores(found.round(_DECIMALS))
         return scores
 
@@ -403,7 +410,7 @@ class TableChecks:
         """Compute how odd rows are in each check, (n_rows, n_checks)."""
         if not self.checks:
             return np.zeros((len(rows[COPIES].values), 1))
-        found = np.hstack([self._of_checks(rows), self.fitting.surprises(rows)])
+        found = np.hstack([self._of_checks(rows), self._of_fitting(rows)])
         return found.round(_DECIMALS, out=found)
 
     def look(self, rows: Columns) -> tuple[NDArray[np.float64], OddCells]:
@@ -445,6 +452,10 @@ class TableChecks:
     def is_fitting(self, check: int) -> bool:
         """Whether a check compares a number with the other columns."""
         return check >= len(self.checks)
+
+    def is_rule(self, check: int) -> bool:
+        """Whether a check computes a number from others."""
+        return not self.is_fitting(check) and isinstance(self.checks[check], ArithmeticCheck)
 
     def kind_of(self, check: int) -> str:
         """Return what a check looks for in a word or two: "level", "time of day", "misfit"."""
@@ -506,6 +517,19 @@ class TableChecks:
                 for at, check in enumerate(self.checks)
             ]
         ).T
+
+    def _of_fitting(self, rows: Columns) -> NDArray[np.float64]:
+        """Compute how odd numbers are next to the other columns."""
+        return self._trust_rules(rows, self.fitting.surprises(rows))
+
+    def _trust_rules(self, rows: Columns, surprises: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Let numbers that keep a rule fit the others of the rule, in place."""
+        for check in self.checks:
+            if isinstance(check, ArithmeticCheck) and rows.keys() >= set(check.needs):
+                is_kept = check.is_kept(rows)
+                for number in self.fitting.within(check.columns):
+                    surprises[is_kept, number] = 0.0
+        return surprises
 
     def _learn_single(self, cells: Cells, order: NDArray[np.intp]) -> LevelCheck | None:
         """Learn the checks of one column; return that of levels, if there is one."""

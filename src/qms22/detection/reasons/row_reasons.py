@@ -92,6 +92,7 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
             _Found(place, check, float(surprise), checks.columns_of(check))
             for check, surprise in enumerate(of_row.tolist())
         ]
+        candidates = _without_rules(checks, candidates)
         if culprit is not None:
             after = without[culprit][place]
             candidates = _with_blame(checks, candidates, culprit, after)
@@ -100,6 +101,22 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
         limit = max(LEAST_ODD, _BESIDE * candidates[0].surprise)
         found += [each for at, each in enumerate(candidates) if at == 0 or each.surprise >= limit]
     return _in_words(checks, rows, len(surprises), found, show)
+
+
+def _without_rules(checks: TableChecks, found: Sequence[_Found]) -> list[_Found]:
+    """Leave out rules, such as a sum, about a number that does not fit: that names the cell."""
+    misfits = {
+        name
+        for each in found
+        if checks.is_fitting(each.check) and each.surprise >= LEAST_ODD
+        for name in each.columns
+    }
+    return [
+        each._replace(surprise=0.0)
+        if checks.is_rule(each.check) and misfits & set(each.columns)
+        else each
+        for each in found
+    ]
 
 
 def _prefer_new_levels(checks: TableChecks, surprises: NDArray[np.float64]) -> None:

@@ -1,0 +1,428 @@
+"""Numbers that are computed from others of their row: sums, products and shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, count_text, shown_cells
+from qms22.checks.single import ColumnCheck
+from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.texts.words import number_text
+
+# A rule needs so many normal rows with all of its numbers, and nearly all of them have to keep it.
+_LEAST_ROWS = 30
+_MOST_BROKEN = 0.005
+# If the numbers of different rows keep it so often, it says little: of products less, whose factor
+# is fitted.
+_MOST_BY_CHANCE = 0.3
+_MOST_PRODUCTS_BY_CHANCE = 0.05
+_MOST_RULES = 20
+# A rule may be about some levels of a category only, which most rows have to have.
+_MOST_LEVELS = 20
+_LEAST_LIMITED = 0.5
+
+# Rules are tried in so many rows with the number, those in which fewest others are 0 or missing.
+# They have to hold in enough of these; some may be of a kind to which they do not apply.
+_N_TRIED = 24
+_LEAST_HELD = 8
+_MOST_FAILED = 6
+
+# All pairs of up to so many columns are tried, and sums of three of up to the second number.
+_MOST_OF_PAIRS = 60
+_MOST_OF_THREE = 30
+# Of more columns only those side by side are added up.
+_LEAST_RANGE = 4
+
+# Numbers with up to so many decimals are rounded to them. Floats are exact up to this share.
+_MOST_DECIMALS = 9
+_EXACT = 1e-9
+# Factors have so few digits, such as a rate of tax, or else all that there are.
+_FEW_DIGITS = 4
+_MOST_DIGITS = 15
+
+
+class _Guess(NamedTuple):
+    """What may make a number: columns, their signs in a sum, and whether it is a product."""
+
+    places: tuple[int, ...]
+    signs: tuple[int, ...]
+    is_product: bool = False
+
+
+@dataclass(frozen=True)
+class ArithmeticCheck(ColumnCheck):
+    """A number that is not what others of its row make, as it is in normal rows.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The number, and what it is computed from.
+    signs : tuple of int
+        1 for what is added, -1 for what is subtracted.
+    factor : float or None
+        Of a product; None for a sum.
+    units : tuple of float
+        By how much each number may be off by rounding.
+    n_broken, n : int
+        Normal rows that break the rule, and all that it is about.
+    category : str
+        If the rule is about some rows only, the column that tells; else empty.
+    levels : tuple of str
+        What they have there.
+    """
+
+    signs: tuple[int, ...]
+    factor: float | None
+    units: tuple[float, ...]
+    n_broken: int = 0
+    n: int = 0
+    category: str = ""
+    levels: tuple[str, ...] = ()
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The numbers, and the category."""
+        return (*self.columns, self.category) if self.category else self.columns
+
+    def computed(
+        self, values: Sequence[NDArray[np.float64]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute what the other numbers make, and how far rounding may put it off."""
+        table = np.array(values)
+        if self.factor is None:
+            off = np.full(table.shape[1], 1.001 * sum(self.units))
+            return np.array(self.signs) @ table, off + _EXACT * np.abs(table).max(axis=0)
+        found, off = self.factor * np.prod(table, axis=0), np.full(table.shape[1], self.units[0])
+        for value, unit in zip(values, self.units[1:], strict=True):
+            if unit:
+                off = off + np.abs(found) * unit / np.maximum(np.abs(value), unit)
+        return found, 1.001 * off + _EXACT * np.abs(found)
+
+    def is_kept(self, rows: Columns) -> NDArray[np.bool_]:
+        """Return which rows keep the rule; of others nothing is known, or they break it."""
+        excess = self._excess(rows)
+        kept: NDArray[np.bool_] = ~np.isnan(excess) & (excess <= 1.0)
+        return kept
+
+    def _excess(self, rows: Columns) -> NDArray[np.float64]:
+        """Compute how far off rows are, as a multiple of what rounding explains."""
+        target, *values = (rows[name].values for name in self.columns)
+        with np.errstate(invalid="ignore", over="ignore"):
+            found, off = self.computed(values)
+            excess: NDArray[np.float64] = np.abs(target - found) / np.maximum(off, 1e-300)
+        if self.category:
+            excess[~_are_in(rows[self.category], self.levels)] = np.nan
+        return excess
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd it is that a row breaks the rule; the further off, the odder."""
+        excess = np.nan_to_num(self._excess(rows))
+        n_others = max(self.n_broken - own, 0)
+        surprise = math.log((self.n + 1.0) / (n_others + 1.0))
+        # As a level that no normal row has.
+        surprise += 0.0 if n_others > 0 else math.log(self.n)
+        return np.where(excess > 1.0, surprise + np.log(np.clip(excess, 1.0, self.n)), 0.0)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Name what the number is computed from, the result, and how many normal rows have it."""
+        name, *others = self.columns
+        found, _ = self.computed([rows[each].values[places] for each in others])
+        kept = f"all {count_text(self.n)} normal rows"
+        if self.n_broken:
+            kept = f"{count_text(self.n - self.n_broken)} of {count_text(self.n)} normal rows"
+        if self.category:
+            more = "" if len(self.levels) == 1 else f" or {len(self.levels) - 1} others"
+            kept += f" with {self.category} {self.levels[0]}{more}"
+        return [
+            f"{begin} where {self._rule} is {show(name, value)}; they are equal in {kept}"
+            for begin, value in zip(
+                shown_cells(rows[name], places, show), found.tolist(), strict=True
+            )
+        ]
+
+    @property
+    def _rule(self) -> str:
+        others = self.columns[1:]
+        if self.factor is not None:
+            factor = [] if self.factor == 1.0 else [number_text(self.factor)]
+            return " × ".join([*factor, *others])
+        if len(others) >= _LEAST_RANGE:
+            return f"the sum of {others[0]} to {others[-1]}"
+        signed = (
+            f"{'+' if sign > 0 else '−'} {each}"
+            for each, sign in zip(others, self.signs, strict=True)
+        )
+        return " ".join(signed).removeprefix("+ ")
+
+
+def learn_arithmetic(
+    rows: Columns, numbers: Sequence[str], categories: Sequence[str] = ()
+) -> list[ArithmeticCheck]:
+    """Learn which numbers are sums, differences, products or shares of others.
+
+    Parameters
+    ----------
+    rows : Columns
+        Known-normal rows.
+    numbers : sequence of str
+        Columns of numbers, in the order of the table: most often what is computed comes last.
+    categories : sequence of str
+        Columns of texts with few levels. A rule may be about some of them.
+    """
+    names = list(numbers)[:_MOST_OF_PAIRS]
+    if len(names) < 2 or len(rows[names[0]].values) < _LEAST_ROWS:
+        return []
+    table = np.array([rows[name].values for name in names])
+    units = np.array([_half_unit(column) for column in table])
+    texts = [rows[name] for name in categories if len(rows[name].levels) <= _MOST_LEVELS]
+    # In an order that depends on values alone.
+    order = np.lexsort(np.nan_to_num(table))
+    order = order[np.argsort(-_is_telling(table[:, order]).sum(axis=0), kind="stable")]
+    found: dict[frozenset[int], ArithmeticCheck] = {}
+    # Numbers that are shares of each other.
+    tied, of_products = list(range(len(names))), set[frozenset[int]]()
+    for guesses, most_digits in (
+        (_equals, 0),
+        (_pairs, _FEW_DIGITS),
+        (_shares, _FEW_DIGITS),
+        (_shares, _MOST_DIGITS),
+        (_ranges, 0),
+        (_threes, 0),
+    ):
+        for target in reversed(range(len(names))):
+            telling = order[_is_telling(table[target, order])][:_N_TRIED]
+            # Long sums are looked for where nothing simpler makes a number.
+            is_made = any(check.columns[0] == names[target] for check in found.values())
+            if len(telling) < _LEAST_HELD or (guesses in (_ranges, _threes) and is_made):
+                continue
+            for guess in guesses(table[:, telling], units, target):
+                places = (target, *guess.places)
+                is_known = any(known <= {*places} for known in found)
+                if guesses is _shares:
+                    is_known |= tied[places[0]] == tied[places[1]]
+                    is_known |= any({*places} < each for each in of_products)
+                if is_known or len(found) >= _MOST_RULES:
+                    continue
+                columns = tuple(names[at] for at in places)
+                some = table[list(places)], units[list(places)]
+                check = _verified(*some, columns, guess, most_digits, texts)
+                if check is not None:
+                    found[frozenset(places)] = check
+                    if guess.is_product:
+                        of_products.add(frozenset(places))
+                    if guesses is _shares:
+                        tied = [tied[target] if each == tied[places[1]] else each for each in tied]
+    return list(found.values())
+
+
+def _equals(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
+    """Find what is equal to a number."""
+    yield from _sums(some, units, target, _sets_of(1, len(some), target))
+
+
+def _shares(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
+    """Find what a number is a share of."""
+    yield from _products(some, units, target, _sets_of(1, len(some), target))
+
+
+def _pairs(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
+    """Find sums and products of two."""
+    pairs = _sets_of(2, len(some), target)
+    yield from _sums(some, units, target, pairs)
+    yield from _products(some, units, target, pairs)
+
+
+def _ranges(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
+    """Find sums of columns side by side."""
+    for first, last in combinations(range(len(some) + 1), 2):
+        if last - first < _LEAST_RANGE or first <= target < last:
+            continue
+        differences = some[target] - some[first:last].sum(axis=0)
+        allowed = units[first:last].sum() + units[target]
+        if _holds(differences[np.newaxis], allowed)[0]:
+            yield _Guess(tuple(range(first, last)), (1,) * (last - first))
+
+
+def _threes(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
+    """Find sums of three, of which one may be subtracted."""
+    if len(some) > _MOST_OF_THREE:
+        return
+    pairs = _sets_of(2, len(some), target)
+    left, limits = some[target] - some[pairs].sum(axis=1), _limits(some, units, target, pairs)
+    for sign in (1, -1):
+        for third in set(range(len(some))) - {target}:
+            rest = (pairs != third).all(axis=1) if sign < 0 else pairs[:, 1] < third
+            differences = left[rest] - sign * some[third]
+            for pair in pairs[rest][_holds(differences, limits[rest] + units[third])].tolist():
+                yield _Guess((*pair, third), (1, 1, sign))
+
+
+def _sets_of(size: int, n_columns: int, target: int) -> NDArray[np.intp]:
+    """Return all sets of so many other columns, one in each line."""
+    others = [at for at in range(n_columns) if at != target]
+    return np.array(list(combinations(others, size)), dtype=np.intp).reshape(-1, size)
+
+
+def _limits(
+    some: NDArray[np.float64], units: NDArray[np.float64], target: int, sets: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Return how far rounding may put sums off."""
+    of_units: NDArray[np.float64] = (units[sets].sum(axis=1) + units[target])[:, np.newaxis]
+    limits: NDArray[np.float64] = of_units + _EXACT * np.abs(some[sets]).max(axis=1)
+    return limits
+
+
+def _sums(
+    some: NDArray[np.float64], units: NDArray[np.float64], target: int, sets: NDArray[np.intp]
+) -> Iterator[_Guess]:
+    """Find the sets of columns whose sum is a number."""
+    held = _holds(some[target] - some[sets].sum(axis=1), _limits(some, units, target, sets))
+    for places in sets[held].tolist():
+        yield _Guess(tuple(places), (1,) * sets.shape[1])
+
+
+def _products(
+    some: NDArray[np.float64], units: NDArray[np.float64], target: int, sets: NDArray[np.intp]
+) -> Iterator[_Guess]:
+    """Find the sets of columns whose product, times a factor, is a number."""
+    with np.errstate(divide="ignore"):
+        logs = np.where(_is_telling(some), np.log(np.abs(some)), np.nan)
+        shares = np.where(_is_telling(some), units[:, np.newaxis] / np.abs(some), np.nan)
+    left = logs[target] - logs[sets].sum(axis=1)
+    n_present = np.count_nonzero(~np.isnan(left), axis=1)
+    middle = np.sort(left, axis=1)[np.arange(len(left)), np.maximum(n_present - 1, 0) // 2]
+    limits = 2 * (shares[target] + shares[sets].sum(axis=1)) + _EXACT
+    held = _holds(left - middle[:, np.newaxis], limits)
+    for places in sets[held].tolist():
+        yield _Guess(tuple(places), (1,) * sets.shape[1], is_product=True)
+
+
+def _holds(
+    differences: NDArray[np.float64], limits: NDArray[np.float64] | float
+) -> NDArray[np.bool_]:
+    """Return which lines of differences are 0 but for rounding; missing ones say nothing."""
+    limits = 1.001 * np.asarray(limits) + 1e-12
+    n_held = np.count_nonzero(np.abs(differences) <= limits, axis=1)
+    n_failed = np.count_nonzero(np.abs(differences) > limits, axis=1)
+    held: NDArray[np.bool_] = (n_held >= _LEAST_HELD) & (n_failed <= _MOST_FAILED)
+    return held
+
+
+def _verified(
+    table: NDArray[np.float64],
+    units: NDArray[np.float64],
+    columns: tuple[str, ...],
+    guess: _Guess,
+    most_digits: int,
+    categories: Sequence[Cells],
+) -> ArithmeticCheck | None:
+    """Return the check for a guess if nearly all normal rows keep it, and not by chance."""
+    present = ~np.isnan(table).any(axis=0)
+    target, *values = table[:, present]
+    n = len(target)
+    if n < _LEAST_ROWS:
+        return None
+    factors: Sequence[float | None] = [None]
+    if guess.is_product:
+        factors = _factors(target, values, most_digits)
+        if any(np.ptp(value) == 0.0 for value in values):
+            # Next to a number that does not change, another factor says nothing.
+            factors = [1.0] if 1.0 in factors and len(values) > 1 else []
+    # What it is computed from may be exact, or rounded.
+    for of_others in (np.zeros(len(values)), units[1:]):
+        limits = (float(units[0]), *of_others.tolist())
+        tried = []
+        for factor in factors:
+            check = ArithmeticCheck(columns, guess.signs, factor, limits, 0, n)
+            found, off = check.computed(values)
+            is_broken = np.abs(target - found) > off
+            tried.append((int(np.count_nonzero(is_broken)), check, is_broken))
+        if not tried:
+            return None
+        n_broken, check, is_broken = min(tried, key=lambda each: each[0])
+        if n_broken <= _MOST_BROKEN * n:
+            return None if _is_chance(check, target, values) else replace(check, n_broken=n_broken)
+        for cells in categories:
+            some = cells.take(np.flatnonzero(present))
+            if (limited := _limited(check, is_broken, some)) is not None:
+                of_levels = _are_in(some, limited.levels)
+                own = [value[of_levels] for value in values]
+                if not _is_chance(limited, target[of_levels], own):
+                    return limited
+    return None
+
+
+def _is_chance(
+    check: ArithmeticCheck, target: NDArray[np.float64], values: Sequence[NDArray[np.float64]]
+) -> bool:
+    """Whether the numbers of different rows keep a rule nearly as well."""
+    # That nothing times something is nothing is no news.
+    some = _is_telling(target)
+    found, off = (each[some] for each in check.computed(values))
+    ascending = np.sort(target[some])
+    last = np.searchsorted(ascending, found + off, side="right")
+    first = np.searchsorted(ascending, found - off, side="left")
+    most = _MOST_BY_CHANCE if check.factor is None else _MOST_PRODUCTS_BY_CHANCE
+    return not some.any() or bool((last - first).mean() > most * len(ascending))
+
+
+def _limited(
+    check: ArithmeticCheck, is_broken: NDArray[np.bool_], cells: Cells
+) -> ArithmeticCheck | None:
+    """Return the check for the levels of a category whose rows keep the rule, if most rows do."""
+    size = len(cells.levels) + 1
+    counts = np.bincount(cells.values + 1, minlength=size)[1:]
+    broken = np.bincount(cells.values + 1, is_broken, minlength=size)[1:]
+    kept = np.flatnonzero((counts >= _LEAST_ROWS) & (broken <= _MOST_BROKEN * counts))
+    n, n_broken = int(counts[kept].sum()), int(broken[kept].sum())
+    if n < _LEAST_LIMITED * len(is_broken):
+        return None
+    # The most frequent first, as they are named.
+    kept = kept[np.argsort(-counts[kept], kind="stable")]
+    levels = tuple(cells.levels[at] for at in kept.tolist())
+    return replace(check, n_broken=n_broken, n=n, category=cells.name, levels=levels)
+
+
+def _are_in(cells: Cells, levels: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which cells have one of the levels."""
+    if not cells.is_text:
+        return np.zeros(len(cells.values), dtype=bool)
+    found: NDArray[np.bool_] = np.append(cells.level_places(levels) >= 0, False)[cells.values]
+    return found
+
+
+def _factors(
+    target: NDArray[np.float64], values: Sequence[NDArray[np.float64]], most_digits: int
+) -> list[float]:
+    """Return what a product may be multiplied by: with few digits first."""
+    product = np.prod(np.array(values), axis=0)
+    some = np.flatnonzero((product != 0) & (target != 0))
+    # The largest numbers are rounded least.
+    some = some[np.argsort(-np.abs(target[some]), kind="stable")][: max(len(some) // 4, 1)]
+    if not len(some):
+        return []
+    factor = float(np.median(target[some] / product[some]))
+    rounded = (float(f"{factor:.{digits}g}") for digits in range(1, most_digits + 1))
+    return list(dict.fromkeys(rounded))
+
+
+def _is_telling(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    telling: NDArray[np.bool_] = ~np.isnan(values) & (values != 0)
+    return telling
+
+
+def _half_unit(values: NDArray[np.float64]) -> float:
+    """Return half of the last decimal that numbers are rounded to; 0 if there is none."""
+    present = values[~np.isnan(values)]
+    for decimals in range(_MOST_DECIMALS + 1):
+        scaled = present * 10.0**decimals
+        if np.allclose(scaled, np.rint(scaled), rtol=1e-14, atol=1e-5):
+            return 0.5 * 10.0**-decimals
+    return 0.0
