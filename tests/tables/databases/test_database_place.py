@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qms22.tables.databases.database_place import DatabasePlace, find_database
@@ -128,6 +128,7 @@ def test_addresses_of_files_are_not_read(scheme: str) -> None:
         lambda text: not set("@:/?#%") >= set(text)
     )
 )
+@example("0&=")
 def test_no_password_shows_in_any_message(password: str) -> None:
     secret = f"zq{password}qz"
     try:

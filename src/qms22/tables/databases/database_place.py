@@ -96,10 +96,11 @@ class DatabasePlace:
 
 
 def _without_secrets(url: str) -> str:
-    shown = _PARAMETER.sub(
-        lambda found: found[0] if _is_harmless(found) else f"{found[1]}=***", url
+    # Users first: a password with & and = would be taken for a parameter, and its @ with it.
+    return _PARAMETER.sub(
+        lambda found: found[0] if _is_harmless(found) else f"{found[1]}=***",
+        _USER.sub("://***@", url),
     )
-    return _USER.sub("://***@", shown)
 
 
 def _is_harmless(parameter: re.Match[str]) -> bool:

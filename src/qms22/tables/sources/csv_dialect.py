@@ -70,11 +70,6 @@ class Dialect:
     are_values: tuple[bool, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @property
-    def column_numbers(self) -> list[str]:
-        """Unique names of the columns: their positions."""
-        return [str(at) for at in range(len(self.names))]
-
     def rows(self, text: str | TextIO) -> Iterator[tuple[int, list[str]]]:
         """Read the rows that are not empty, each with the line it ends on.
 

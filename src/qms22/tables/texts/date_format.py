@@ -58,11 +58,6 @@ class DateFormat:
     months: tuple[str, ...] = ()
 
     @property
-    def is_time_of_day(self) -> bool:
-        """Whether the column has times without dates."""
-        return self.family == "time"
-
-    @property
     def note(self) -> str:
         """What the user should know of the order of day and month; "" if there is no doubt."""
         if not self.is_doubtful:
