@@ -19,7 +19,7 @@ from qms22.cli import main
 NAME = "qms22 detect"
 
 # How the reason of a repeated row begins.
-_REPEATED = "the same row is there"
+_REPEATED = "the same row occurs"
 
 
 @dataclass(frozen=True)

@@ -65,14 +65,16 @@ def list_command() -> None:
     from qms22_bench.registry import get_detector, list_detectors
 
     click.echo("Data sets of the paper (rows, features):")
-    for row in paper_table1().values():
+    for row in sorted(paper_table1().values(), key=lambda row: row.name.lower()):
         click.echo(f"  {row.name:34}{row.n:6}{row.p:4}")
     click.echo("Detectors:")
+    width = 2 + max(map(len, list_detectors()))
     for name in list_detectors():
         spec = get_detector(name)
         batch = " (learns from the batch)" if spec.is_transductive else ""
-        click.echo(f"  {name:18}{spec.label}{batch}")
-    click.echo("  pyod:NAME         any detector of PyOD, such as pyod:ECOD, with qms22[pyod]")
+        click.echo(f"  {name:{width}}{spec.label}{batch}")
+    any_pyod = "any detector of PyOD, such as pyod:ECOD, with the extra pyod"
+    click.echo(f"  {'pyod:NAME':{width}}{any_pyod}")
 
 
 @main.command("run")

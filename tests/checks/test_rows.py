@@ -51,7 +51,7 @@ def test_a_copy_under_another_id() -> None:
     found = look(normal, batch)
     assert sorted(found.ranking[:2]) == [ODD, 90]
     assert np.flatnonzero(found.by(CopyCheck)).tolist() == [ODD, 90]
-    assert found.says(ODD, CopyCheck).startswith("the same row is there 2 times; none of 600")
+    assert found.says(ODD, CopyCheck).startswith("the same row occurs 2 times; none of 600")
 
 
 def test_a_copy_of_a_normal_row() -> None:

@@ -55,9 +55,24 @@ def planted(texts: list[str], odd: str) -> list[str]:
 @pytest.mark.parametrize(
     ("make", "odd", "trait", "sentence"),
     [
-        (codes, "AB 1234", "rough form", "is written as none of 600 normal rows are; usual is"),
-        (codes, "ab-1234", "rough form", "is written as none of 600 normal rows are; usual is"),
-        (codes, "AB-12345", "exact form", "is written as none of 600 normal rows are; usual is"),
+        (
+            codes,
+            "AB 1234",
+            "rough form",
+            ", written like this in none of 600 normal rows; usual is",
+        ),
+        (
+            codes,
+            "ab-1234",
+            "rough form",
+            ", written like this in none of 600 normal rows; usual is",
+        ),
+        (
+            codes,
+            "AB-12345",
+            "exact form",
+            ", written like this in none of 600 normal rows; usual is",
+        ),
         (codes, "ZB-1234", "signs", "contains “Z” (U+005A), as none of 600 normal rows do"),
         (codes, "\u0410B-1234", "signs", "(U+0410), as none of 600 normal rows do"),
         (articles, "steel pipe test 12 mm", "words", "contains “test”, as none of 600 normal rows"),

@@ -36,5 +36,12 @@ def test_version(tmp_path: Path) -> None:
     assert result.stdout.strip() == f"qms22, version {qms22.__version__}"
 
 
+def test_without_a_command_the_help_is_shown(tmp_path: Path) -> None:
+    result = run(cwd=tmp_path)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[0].endswith(" [OPTIONS] COMMAND [ARGS]...")
+    assert "  detect   Find the most suspicious rows of a table." in result.stderr.splitlines()
+
+
 def test_unknown_command(tmp_path: Path) -> None:
     assert_refused(run("detonate", cwd=tmp_path), "No such command 'detonate'")

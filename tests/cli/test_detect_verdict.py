@@ -72,9 +72,9 @@ def test_of_a_fine_batch_nothing_is_flagged_and_the_first_words_say_so(
     verdict, answer, remark, *_ = result.stderr.splitlines()
     assert verdict.startswith("The batch looks fine: its rows and columns (200 rows)")
     assert answer == "None of 200 rows is flagged (false discovery rate 0.1)."
-    assert remark.startswith("With 400 known-normal rows a false discovery rate of 0.1 can flag")
-    assert remark.endswith("1999 known-normal rows would do for a single row.")
-    assert result.stderr.count("1999 known-normal rows") == 1
+    assert remark.startswith("With 400 known-normal rows, a false discovery rate of 0.1 flags")
+    assert remark.endswith("to flag a single row takes 1,999 known-normal rows.")
+    assert result.stderr.count("1,999 known-normal rows") == 1
     assert len(result.stdout.splitlines()) == 1
     assert_coherent(pd.read_csv(files / "o.csv"))
 

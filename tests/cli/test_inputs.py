@@ -142,7 +142,7 @@ def test_slow_reading_is_shown(
     assert capsys.readouterr().err == ""
     with progress.reading_shown(enabled=True):
         read_table(tmp_path / "a.csv")
-    assert capsys.readouterr().err == "reading a.csv (2 MB)\n"
+    assert capsys.readouterr().err == "reading a.csv (2.0 MB)\n"
 
 
 def test_reading_on_a_terminal(files: Path) -> None:
@@ -157,5 +157,5 @@ def test_reading_on_a_terminal(files: Path) -> None:
     with subprocess.Popen([python, "-c", code], stderr=other) as process:
         os.close(other)
         assert process.wait(300) == 0
-    assert os.read(own, 999) == b"\r\x1b[Kreading a.csv: 5 MB of 10 MB\r\x1b[K"
+    assert os.read(own, 999) == b"\r\x1b[Kreading a.csv: 5.0 MB of 10.0 MB\r\x1b[K"
     os.close(own)

@@ -241,7 +241,7 @@ def test_with_few_known_normal_rows_it_says_how_many_would_do(tmp_path: Path) ->
         text.index(words)
         for words in (
             "None of 80 rows is flagged (false discovery rate 0.1).",
-            "799 known-normal rows would do for a single row.",
+            "to flag a single row takes 799 known-normal rows.",
             "The most suspicious rows, not certain",
             "1 A20007 0.016",
             "numbers: amount",

@@ -95,7 +95,7 @@ def sentence(batch: pd.DataFrame, row: int = ODD) -> tuple[int, str]:
         ({"height": None}, "height is missing, as in none of 400 normal rows"),
         (
             {"kind": "film", "store": "south"},
-            "kind film with store south, as in none of 140 normal rows with that; 105 have book",
+            "kind film, as in none of 140 normal rows with store south; 105 have book",
         ),
         (
             {"sold": pd.Timestamp("2024-01-17 03:10")},
@@ -139,10 +139,15 @@ def test_a_number_that_does_not_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("factor", "text"),
-    [(1, "is 36 hours after begin 2024-01-01"), (24, "is 1.5 days after begin 2024-01-01")],
+    ("factor", "text", "usual"),
+    [
+        (1, "is 36 hours after begin 2024-01-01", "1 to 4 hours after"),
+        (24, "is 1.5 days after begin 2024-01-01", "1 to 4 days after"),
+        (-24, "is 1.5 days after begin 2024-01-01", "1 to 4 days before"),
+        (0, "is 36 hours after begin 2024-01-01", "the same"),
+    ],
 )
-def test_time_between_two_dates(factor: int, text: str) -> None:
+def test_time_between_two_dates(factor: int, text: str, usual: str) -> None:
     begin = np.zeros(300)
     hours = np.random.default_rng(0).uniform(1, 4, 300) * factor
     dates = [
@@ -154,7 +159,7 @@ def test_time_between_two_dates(factor: int, text: str) -> None:
     row = {cells.name: replace(cells, values=cells.values[:1].copy()) for cells in dates}
     row["begin"].values[0], row["end"].values[0] = 1e6 * 86400 * 19723, 1e6 * 86400 * 19724.5
     found = check.describe(row, np.array([0]), lambda name, value: show_value("date", value))
-    assert found[0].endswith(f"{text}; 98 % of normal rows have 1 to 4")
+    assert found[0].endswith(f"{text}; in 98 % of normal rows it is {usual}")
 
 
 def test_rounding_is_not_odd() -> None:
@@ -193,7 +198,7 @@ def test_rows_that_are_repeated() -> None:
     batch = orders(N_BATCH, 1)
     batch = pd.concat([batch, *[batch.iloc[[ODD]]] * 5], ignore_index=True)
     _, text = sentence(batch)
-    assert text == "the same row is there 6 times; none of 400 normal rows are there again"
+    assert text == "the same row occurs 6 times; none of 400 normal rows are repeated"
     encoder, checks, rows = read(orders(N_NORMAL, 0), batch)
     surprises = checks.surprises(rows)
     repeated = surprises[:, copy_check(checks)]

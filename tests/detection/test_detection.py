@@ -175,7 +175,7 @@ def test_columns_of_the_batch_that_clash_get_a_line_below() -> None:
     ]
     assert named.summary().columns.tolist() == named.table().columns[:5].tolist()
     rated = detect(normal, batch, fdr=0.01, n_jobs=1)
-    assert "2999 known-normal rows would do for a single row" in rated.remark
+    assert "to flag a single row takes 2,999 known-normal rows" in rated.remark
     assert rated.table().columns.tolist() == [
         *("rank", "row", "score", "flagged", "reasons", "p_value", "false_at_most"),
         *("score_", "rank__", "rank_", "flagged_", "p_value_", "row_"),

@@ -35,7 +35,7 @@ def test_nothing_about_an_ordinary_day() -> None:
 def test_rows_of_a_day(n_rows: int) -> None:
     many = pd.concat([day(1)] * 4, ignore_index=True).assign(order=lambda t: np.arange(len(t)))
     found = search(many[:n_rows])
-    text = f"The batch has {n_rows} rows, {n_rows} a day by time; known-normal days have 200."
+    text = f"The batch has {n_rows} rows, {n_rows} a day by 'time'; known-normal days have 200."
     assert noticed(found)["volume"] == text
 
 
@@ -88,19 +88,27 @@ def test_keys_and_rows_that_are_sent_again() -> None:
 def test_missing_cells() -> None:
     batch = day(1)
     batch.loc[[7, 9], "price"] = np.nan
-    text = "Column 'price' lacks 2 cells; it never lacked any."
+    text = "Column 'price' has 2 missing cells; the known-normal rows have none."
     assert noticed(search(batch, k=1)) == {"missing": text}
 
 
 def test_days_that_lack(tmp_path: Path) -> None:
     week = pd.concat([day(1), day(2), day(7)], ignore_index=True)
     text = noticed(search(week))["dates"]
-    assert text.startswith("No time lies between 2026-03-03 1")
+    assert text.startswith("Column 'time' has no dates between 2026-03-03 1")
     assert " and 2026-03-08 0" in text
     history = tmp_path / "h.sqlite"
     assert not noticed(search(day(2), history=history))
     text = noticed(search(day(1), history=history))["dates"]
-    assert text.startswith("The newest time is 2026-03-02 19:")
+    assert text.startswith("The newest 'time' is 2026-03-02 19:")
+
+
+def test_a_stray_date_is_no_gap_and_no_day() -> None:
+    batch = day(1)
+    batch.loc[7, "time"] = pd.Timestamp("2062-03-02 10:00")
+    found = search(batch)
+    assert not {"dates", "volume"} & {*noticed(found)}
+    assert found.to_dict()["dates"]["newest"].startswith("2026-03-02 19:")
 
 
 def test_files_that_are_read_part_by_part(tmp_path: Path) -> None:

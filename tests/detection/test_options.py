@@ -30,6 +30,9 @@ def tables() -> tuple[pd.DataFrame, pd.DataFrame]:
         ({"missing": "guess"}, "^missing must be one of"),
         ({"id": ["visit"]}, r"^id must be the name of one column; got \['visit'\]$"),
         ({"id": 5}, "^the batch has no column 5 for the names of rows; its columns are 'visit'"),
+        ({"id": "visit", "by": "Visit"}, "^by='visit' and id='visit' name the same column; leave"),
+        ({"ignore": ["day"], "time": "day"}, "^time='day' is a column to ignore; leave one of"),
+        ({"kinds": {"ward": "ignore"}, "by": "ward"}, "^by='ward' is a column to ignore"),
         ({"seed": "x"}, "^seed must be None or a whole number from 0 to 2³² − 1; got 'x'$"),
         ({"seed": -1}, "^seed must be None or a whole number .* got -1$"),
         ({"n_jobs": 1.5}, "^n_jobs must be a number of threads, or -1 for all cores; got 1.5$"),
@@ -43,6 +46,14 @@ def test_messages_name_the_parameter(
 ) -> None:
     with pytest.raises(ValueError, match=words):
         qms22.detect(*tables, **options)
+
+
+def test_rows_that_belong_together_must_be_known_from_both_tables(
+    tables: tuple[pd.DataFrame, pd.DataFrame],
+) -> None:
+    normal, batch = tables
+    with pytest.raises(ValueError, match=r"^by='nurse': the normal frame has no such column; name"):
+        qms22.detect(normal, batch.assign(nurse="A"), by="nurse")
 
 
 def test_a_detector_names_its_random_state() -> None:

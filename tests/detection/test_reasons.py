@@ -144,4 +144,4 @@ def test_a_row_that_is_repeated_says_so_first() -> None:
     found = found_in(normal, batch, k=3)
     assert sorted(found.top.tolist()) == [5, 6, 7]
     for row in (5, 6, 7):
-        assert str(found.reasons[row][0]).startswith("the same row is there 3 times")
+        assert str(found.reasons[row][0]).startswith("the same row occurs 3 times")

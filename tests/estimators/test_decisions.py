@@ -225,9 +225,12 @@ def test_too_few_known_normal_rows_for_the_level() -> None:
     for level, text in (
         (
             0.2,
-            r"57 known-normal rows a .* rate of 0\.2 can flag at least 4 of 40 rows or none; 199",
+            r"57 known-normal rows, a .* rate of 0\.2 flags 4 or more of 40 rows, or none; .* 199",
         ),
-        (0.01, r"a false discovery rate of 0\.01 can flag no row; 3999 known-normal rows would do"),
+        (
+            0.01,
+            r"a false discovery rate of 0\.01 flags no row; to flag a single row takes 3,999 known",
+        ),
     ):
         with pytest.warns(UserWarning, match=text) as caught:
             assert not detector.flag(level).any()

@@ -321,6 +321,7 @@ def test_scores_of_normal_rows_are_binned_with_those_of_the_batch() -> None:
         (0.0, None, "like no known-normal row"),
         (0.031, 0.0004, "like 3.1\xa0% of the known-normal rows, p < 0.001"),
         (0.25, 0.012, "like 25\xa0% of the known-normal rows, p = 0.012"),
+        (0.0, 1.0, "like no known-normal row"),
     ],
 )
 def test_findings_say_how_usual_they_are(share: float, p_value: float, words: str) -> None:
@@ -332,6 +333,7 @@ def test_findings_say_how_certain_they_are() -> None:
     assert certainty(finding) == "of these at least 31 are anomalies (90\xa0% sure)"
     one = replace(finding, fewest_outliers=1)
     assert certainty(one) == "of these at least 1 is an anomaly (90\xa0% sure)"
+    assert certainty(replace(finding, fewest_outliers=0)) == ""
     assert certainty(replace(finding, fewest_outliers=None)) == ""
 
 

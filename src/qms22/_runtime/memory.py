@@ -56,13 +56,14 @@ class MemoryBudget:
         """Raise TooLargeError if the table takes so many bytes, or more, and may not."""
         if self.limit is not None and n_bytes > self.limit:
             raise TooLargeError(
-                f"{self._name} takes {_size(n_bytes)} of memory or more to read, and may take "
-                f"{_size(self.limit)}{f' ({why})' * bool(why)}; check the file, or raise the limit "
-                "(memory_limit)"
+                f"{self._name} takes {size_text(n_bytes)} of memory or more to read, and may take "
+                f"{size_text(self.limit)}{f' ({why})' * bool(why)}; check the file, or raise the "
+                "limit (memory_limit)"
             )
 
 
-def _size(n_bytes: int) -> str:
+def size_text(n_bytes: int) -> str:
+    """Return a number of bytes as text."""
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:,.1f} MB"
 
 

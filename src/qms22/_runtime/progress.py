@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from qms22._runtime.memory import size_text
 from qms22._runtime.stages import CLEAR, SECONDS_BETWEEN, shown_line
 from qms22._runtime.visible_text import one_line
 
@@ -65,11 +66,11 @@ class _ReadingLine:
         if is_quick or now - self._shown_at < SECONDS_BETWEEN:
             return
         if self._is_terminal:
-            of = "" if n_bytes is None else f" of {_megabytes(n_bytes)}"
-            sys.stderr.write(f"{CLEAR}reading {name}: {_megabytes(n_done)}{of}")
+            of = "" if n_bytes is None else f" of {size_text(n_bytes)}"
+            sys.stderr.write(f"{CLEAR}reading {name}: {size_text(n_done)}{of}")
             self._shown_at = now
         elif name not in self._named:
-            size = "" if n_bytes is None else f" ({_megabytes(n_bytes)})"
+            size = "" if n_bytes is None else f" ({size_text(n_bytes)})"
             sys.stderr.write(f"reading {name}{size}\n")
             self._named.add(name)
         sys.stderr.flush()
@@ -112,7 +113,3 @@ def reading_ended() -> None:
     """Clear the line about the file that was read."""
     if _reading is not None:
         _reading.clear()
-
-
-def _megabytes(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:,.0f} MB"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -142,6 +143,38 @@ class Coding:
             return texts
         others = shown_cells(rows[self.other], places, show)
         return [f"{one} and {other}" for one, other in zip(texts, others, strict=True)]
+
+    def show_condition(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Return what all rows with the code of a row have: `country Austria`, `no city`."""
+        texts = shown_cells(rows[self.name], places, show)
+        codes = self.codes(rows)[places].tolist()
+        return [self._condition(code, text, show) for code, text in zip(codes, texts, strict=True)]
+
+    def _condition(self, code: int, text: str, show: Shower) -> str:
+        name = self.name
+        if self.how == "range":
+            return f"{name} {self._part(code, lambda value: show(name, value))}"
+        if self.how == "interval":
+            return (
+                f"{self._part(code, lambda days: f'{days:.3g}')} days from {self.other} to {name}"
+            )
+        if self.how == "presence":
+            return (f"a value of {name}", f"no {name}", f"a word in {name}", f"{name} 0")[code]
+        if code == 0 and self.how != "hour":
+            return f"no {name}"
+        if self.how == "begin" and code > 0:
+            return f"{name} {self.levels[code - 1]}…"
+        return f"{name} {code:02}:00 to {code:02}:59" if self.how == "hour" else text
+
+    def _part(self, code: int, show_end: Callable[[float], str]) -> str:
+        """Return a part of the range as text."""
+        low, high = (
+            show_end(float(self.values[at])) if 0 <= at < len(self.values) else ""
+            for at in (code - 1, code)
+        )
+        if not low or not high:
+            return f"above {low}" if low else f"up to {high}"
+        return f"{low} to {high}"
 
     def show_code(self, code: int, show: Shower) -> str:
         """Return what a code stands for, as text."""

@@ -124,9 +124,9 @@ class CopyCheck:
         ):
             if count > 1:
                 times = count_text(int(count))
-                texts.append(f"the same row is there {times} times; {often} are there again")
+                texts.append(f"the same row occurs {times} times; {often} are repeated")
             elif is_copy:
-                texts.append(f"a normal row is the same; {often} are there again")
+                texts.append(f"a normal row is the same; {often} are repeated")
             else:
                 cell = shown_cells(rows[self.compared[column]], places[at : at + 1], show)[0]
                 how_many = share_of_rows(int(self.n_different[column]), self.n_normal)

@@ -223,17 +223,28 @@ class IntervalCheck(NumberCheck):
         later, earlier = (shown_cells(rows[name], places, show) for name in self.columns)
         days = self.numbers(rows, own=True)[places].tolist()
         return [
-            f"{one} is {self._compared(between)[0]} {'before' if between < 0 else 'after'} "
-            f"{other}; 98 % of normal rows have {self._compared(between)[1]}"
-            for one, other, between in zip(later, earlier, days, strict=True)
+            f"{one} is {here} {other}; in 98 % of normal rows it is {usual}"
+            for one, other, (here, usual) in zip(
+                later, earlier, map(self._compared, days), strict=True
+            )
         ]
 
     def _compared(self, between: float) -> tuple[str, str]:
         """Return a number of days as text, and the usual ones."""
         are_hours = max(abs(between), abs(self.low), abs(self.high)) < _FEW_DAYS
         unit, factor = ("hours", 24.0) if are_hours else ("days", 1.0)
-        texts = [_short(factor * value) for value in (abs(between), self.low, self.high)]
-        return f"{texts[0]} {unit}", f"{texts[1]} to {texts[2]}"
+        here, *ends = (_short(factor * abs(days)) for days in (between, self.low, self.high))
+        words = ["before" if days < 0 else "after" for days in (between, self.low, self.high)]
+        if words[1] != words[2]:
+            usual = " to ".join(
+                f"{end} {unit} {word}" for end, word in zip(ends, words[1:], strict=True)
+            )
+        else:
+            span = dict.fromkeys(ends if words[1] == "after" else reversed(ends))
+            usual = (
+                f"{' to '.join(span)} {unit} {words[1]}" if self.low or self.high else "the same"
+            )
+        return f"{here} {unit} {words[0]}", usual
 
 
 def _short(number: float) -> str:

@@ -161,14 +161,13 @@ class DependenceCheck(ColumnCheck):
         """Say how often the level is there with the other one, and what is usual."""
         codes, others = (of_rows[places] for of_rows in self._codes(rows))
         begins = self.coding.show(rows, places, show)
-        other_begins = self.other.show(rows, places, show)
+        conditions = self.other.show_condition(rows, places, show)
         with_both, with_other = self._count(codes, others)
         return [
-            f"{begin} with {other}, as in {share_of_rows(both, n)} with that"
-            + self._usual(code, n, show)
-            for begin, other, both, n, code in zip(
+            f"{begin}, as in {share_of_rows(both, n)} with {condition}" + self._usual(code, n, show)
+            for begin, condition, both, n, code in zip(
                 begins,
-                other_begins,
+                conditions,
                 with_both.tolist(),
                 with_other.tolist(),
                 others.tolist(),

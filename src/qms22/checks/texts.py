@@ -193,7 +193,9 @@ class TextCheck(ColumnCheck):
         if self.by_text:
             how_many = how_many.replace("normal rows", "texts of normal rows")
         if self.trait in ("rough form", "exact form"):
-            return f"{begin} is written as {how_many} are; usual is “{self.example[:_MOST_SHOWN]}”"
+            return (
+                f"{begin}, written like this in {how_many}; usual is “{self.example[:_MOST_SHOWN]}”"
+            )
         if self.trait == "signs":
             return f"{begin} contains “{part}” (U+{ord(part):04X}), as {how_many} do"
         if self.trait == "words":

@@ -32,6 +32,13 @@ class Commands(click.Group):
         with _failures_in_words():
             return super().make_context(*args, **options)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; without any, print the help."""
+        if not args:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(_FAILED)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         with _failures_in_words():

@@ -42,7 +42,8 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise click.UsageError(f"--config {path} cannot be read: {error.strerror}") from error
+        words = f"--config {path} cannot be read ({error.strerror}); correct the path"
+        raise click.UsageError(words) from error
     except ValueError as error:
         raise click.UsageError(f"{path} is not a TOML file: {error}; mend it") from error
 

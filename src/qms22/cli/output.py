@@ -101,8 +101,12 @@ def print_flagged(found: Detection, in_json: str = "") -> None:
 
 
 def _print_columns(found: Detection) -> None:
-    """Print how the columns of the tables were understood, one line for each kind."""
+    """Print how the columns of the tables were understood, one line for each kind.
+
+    Columns that vary are left out with a note, unless the user has named them.
+    """
     by_kind: dict[str, list[str]] = {kind: [] for kind in (*_KINDS.values(), "left out")}
+    asked = {*found.settings.get("ignore", ()), *found.settings.get("kinds", ())}
     for column in found.encoder.columns_:
         if column.name == found.id:
             continue
@@ -111,7 +115,7 @@ def _print_columns(found: Detection) -> None:
         elif column.kind == "constant":
             note = column.note.removesuffix("; ignored")
             by_kind["left out"].append(f"{column.name} ({note})")
-        else:
+        elif column.name in asked:
             by_kind["left out"].append(f"{column.name} ({column.kind})")
     for kind, names in by_kind.items():
         if names:

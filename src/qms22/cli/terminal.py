@@ -24,7 +24,7 @@ _MOST_PER_FINDING = 3
 _LEAST_ROWS = 10
 
 # Characters of a cell, at most; on a terminal narrower than usual, fewer columns are shown. Reasons
-# need two fifths of the usual width beside the columns that matter.
+# need two fifths of the width, and of the usual one, beside the columns that matter.
 _WIDEST_CELL = 24
 NARROW = 80
 _REASON = 34
@@ -128,7 +128,8 @@ def columns_that_matter(shown: ShownRows, width: int) -> list[str]:
     blamed = (name for columns in (*strongest, *named) for name in columns)
     # The name of the row is shown anyway, and a saved model may know more columns.
     there = {*shown.cells.columns} - {shown.results[1][0]}
-    room = width - _REASON - sum(2 + _longest([name, *texts]) for name, texts in shown.results)
+    reasons = max(_REASON, 2 * width // 5)
+    room = width - reasons - sum(2 + _longest([name, *texts]) for name, texts in shown.results)
     chosen = []
     for name in dict.fromkeys(name for name in blamed if name in there):
         room -= 2 + _longest([name, *map(_cell_text, shown.cells[name])])
@@ -163,7 +164,7 @@ def _findings_table(findings: Sequence[Finding], width: int) -> Table:
     """Return a table of findings: their size, their name, and how normal rows compare."""
     table = plain_table(f"{len(findings)} finding{'s' * (len(findings) != 1)}")
     table.add_column("rows", justify="right", no_wrap=True)
-    is_compared = findings[0].fewest_outliers is not None
+    is_compared = any(finding.fewest_outliers for finding in findings)
     if is_compared:
         table.add_column("anomalies", no_wrap=True)
     table.add_column("what they have in common", overflow="fold", ratio=1)
@@ -172,10 +173,12 @@ def _findings_table(findings: Sequence[Finding], width: int) -> Table:
         table.add_column("p", justify="right", no_wrap=True)
     for finding in findings:
         like = "" if finding.normal_share is None else percent(finding.normal_share)
-        fewest = [f"at least {finding.fewest_outliers:,}"] if is_compared else []
+        least = f"at least {finding.fewest_outliers:,}" if finding.fewest_outliers else ""
+        fewest = [least] if is_compared else []
         cells = [f"{len(finding.rows):,}", *fewest, finding.name, like]
         if width >= NARROW:
-            cells.append("" if finding.p_value is None else p_text(finding.p_value))
+            p_value = finding.p_value if finding.is_beyond_chance else None
+            cells.append("" if p_value is None else p_text(p_value))
         table.add_row(*map(safe, cells))
     return table
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -90,6 +90,27 @@ def find_ignored(tables: InputTables, ignore: Sequence[str | int]) -> list[str]:
             raise ValueError(f"there is no column {asked!r} to ignore; the columns are {listed}")
         found.append(name)
     return found
+
+
+def check_roles(
+    tables: InputTables,
+    id_name: str | None,
+    roles: Mapping[str, str | None],
+    unread: Collection[str],
+) -> None:
+    """Raise ValueError if a column of `by` or `time`, by its option, is not read."""
+    for option, name in roles.items():
+        if name not in unread:
+            continue
+        given = f"{option}={name!r}"
+        if name == id_name:
+            raise ValueError(f"{given} and id={name!r} name the same column; leave one of them out")
+        if name not in tables.normal.names:
+            raise ValueError(
+                f"{given}: {tables.normal.name} has no such column; name another one, or add it to "
+                "the known-normal rows"
+            )
+        raise ValueError(f"{given} is a column to ignore; leave one of the two options out")
 
 
 def align_tables(

@@ -107,8 +107,18 @@ def dates_of(found: Detection) -> BatchDates | None:
         if all(
             len(some) >= _LEAST_DATED * len(all_) for some, all_ in zip(present, typed, strict=True)
         ):
-            return BatchDates(name, *present)
+            return BatchDates(name, *map(_without_stray, present))
     return None
+
+
+def _without_stray(times: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Leave out the few dates that are far from all others: cells are wrong, not the batch.
+
+    Far is further away than the span of all but a hundredth of the dates at either end.
+    """
+    low, high = np.quantile(times, [0.01, 0.99], method="nearest") if len(times) else (0.0, 0.0)
+    span = max(high - low, _DAY)
+    return times[(times >= low - span) & (times <= high + span)]
 
 
 def _volume(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
@@ -129,7 +139,7 @@ def _volume(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
             facts["usual"] = usual = float(np.median(known))
             a_day = float(np.median(new))
             if _is_unusual(a_day, known):
-                text = f"{rows}, {a_day:,.0f} a day by {dates.column}; known-normal days have "
+                text = f"{rows}, {a_day:,.0f} a day by {dates.column!r}; known-normal days have "
                 yield Noticed("volume", f"{text}{usual:,.0f}.", (dates.column,), facts)
             return
     n_normal = facts["normal_rows"]
@@ -234,8 +244,8 @@ def _missing(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[
         n_missing = int(batch[name].missing.sum())
         is_complete = len(normal[name].values) >= _LEAST_COMPLETE and not normal[name].missing.any()
         if n_missing and is_complete:
-            cells = "1 cell" if n_missing == 1 else f"{n_missing:,} cells"
-            text = f"Column {name!r} lacks {cells}; it never lacked any."
+            cells = f"{n_missing:,} missing cell{'s' * (n_missing != 1)}"
+            text = f"Column {name!r} has {cells}; the known-normal rows have none."
             yield Noticed("missing", text, (name,), {"cells": n_missing})
 
 
@@ -246,14 +256,15 @@ def _dates(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
     facts = dates.facts()
     before = found.history[-2].settings.get("newest") if len(found.history) > 1 else None
     if before is not None and facts["newest"] <= before:
-        text = f"The newest {dates.column} is {facts['newest']}; the batch before had {before}."
+        text = f"The newest {dates.column!r} is {facts['newest']}; the batch before had {before}."
         yield Noticed("dates", text, (dates.column,), {**facts, "before": before})
     times = dates.batch
     gap, after = _longest_gap(times)
     # Few rows have long gaps by chance.
     by_chance = 4 * (times[-1] - times[0]) * math.log(len(times) + 1) / len(times)
     if after is not None and gap > max(2 * _longest_gap(dates.normal)[0], by_chance, _DAY):
-        text = f"No {dates.column} lies between {facts['gap_after']} and {_text(after + gap)}."
+        between = f"{facts['gap_after']} and {_text(after + gap)}"
+        text = f"Column {dates.column!r} has no dates between {between}."
         yield Noticed("dates", text, (dates.column,), facts)
 
 

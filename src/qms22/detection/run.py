@@ -30,7 +30,14 @@ from qms22.detection.column_notes import column_notes, note_dropped
 from qms22.detection.compared_columns import CONFIDENCE, judge_tables
 from qms22.detection.comparison import Comparison
 from qms22.detection.encoding import EncodedTables, encode_tables
-from qms22.detection.inputs import InputTables, align_tables, draw, find_ignored, open_tables
+from qms22.detection.inputs import (
+    InputTables,
+    align_tables,
+    check_roles,
+    draw,
+    find_ignored,
+    open_tables,
+)
 from qms22.detection.marks.table_marks import read_marks
 from qms22.detection.past_batches import PastBatches
 from qms22.detection.reasons.explaining import explain_batch, group_rows, rows_to_explain
@@ -186,6 +193,8 @@ def detect(
     tables, ignored = align_tables(tables, ignored, kinds)
     by_name = check_column(tables.batch, "by", by, "rows that belong together")
     time_name = check_column(tables.batch, "time", time, "the order of rows")
+    unread = {*ignored, *(name for name, kind in (kinds or {}).items() if kind == "ignore")}
+    check_roles(tables, id_name, {"by": by_name, "time": time_name}, unread)
     named = replace(options, id=id_name, by=by_name, time=time_name, ignore=tuple(ignored))
     settings = {**named.facts(), "ignore": list(options.ignored), "device": device}
     return replace(_detect(tables, marks, named, settings), inputs=tuple(inputs))

@@ -196,11 +196,11 @@ def why_none(n_rows: int, n_known: int, fdr: float) -> str | None:
     least = least_to_flag(n_rows, n_known, fdr)
     if least <= 1:
         return None
-    can = f"at least {least} of {n_rows} rows or none" if least <= n_rows else "no row"
+    flags = f"{least:,} or more of {n_rows:,} rows, or none" if least <= n_rows else "no row"
     enough = enough_known(n_rows, 1, fdr)
     return (
-        f"no row is flagged: with {n_known} known-normal rows a false discovery rate of {fdr:g} "
-        f"can flag {can}; {enough} known-normal rows would do for a single row"
+        f"no row is flagged: with {n_known:,} known-normal rows, a false discovery rate of {fdr:g} "
+        f"flags {flags}; to flag a single row takes {enough:,} known-normal rows"
     )
 
 

@@ -58,6 +58,8 @@ class PageContent:
         "normal", and the columns of `rows`.
     normal_scores : ndarray, optional
         Scores of known-normal rows that were not learned from, on the scale of `scores`.
+    noticed : sequence of str
+        What is unusual about the batch as a whole, one sentence each.
     curve, facts, verdict, answer, remark, history, notes, id
         As in `Detection`; `curve` is that of its comparison.
     """
@@ -81,6 +83,7 @@ class PageContent:
     remark: str = ""
     findings: Sequence[Finding] = ()
     history: Sequence[HistoryEntry] = ()
+    noticed: Sequence[str] = ()
     notes: Sequence[str] = ()
     id: str | None = None
     marks: Sequence[str] = ()

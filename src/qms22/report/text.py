@@ -14,9 +14,9 @@ def share_text(share: float) -> str:
 
 
 def certainty(finding: Finding) -> str:
-    """Return how many rows of a finding are outliers at least; empty if it is not known."""
+    """Return how many rows of a finding are outliers at least; empty if perhaps none is."""
     n_outliers = finding.fewest_outliers
-    if n_outliers is None:
+    if not n_outliers:
         return ""
     are = "is an anomaly" if n_outliers == 1 else "are anomalies"
     return f"of these at least {n_outliers:,} {are} (90\N{NO-BREAK SPACE}% sure)"
@@ -29,6 +29,6 @@ def rarity(finding: Finding) -> str:
     words = "like no known-normal row"
     if finding.normal_share > 0:
         words = f"like {share_text(finding.normal_share)} of the known-normal rows"
-    if finding.p_value is None:
+    if finding.p_value is None or not finding.is_beyond_chance:
         return words
     return f"{words}, {'p < 0.001' if finding.p_value < 0.001 else f'p = {finding.p_value:.2g}'}"

@@ -76,6 +76,11 @@ class Finding:
     p_value: float | None
     fewest_outliers: int | None = None
 
+    @property
+    def is_beyond_chance(self) -> bool:
+        """Whether the p-value is below 0.05; a larger one, as small groups have, is not shown."""
+        return self.p_value is not None and self.p_value < 0.05
+
     def __str__(self) -> str:
         return f"{len(self.rows):,} rows: {self.name}"
 

@@ -82,7 +82,7 @@ def asked_verdict(cells: Cells, kind: Kind) -> Verdict:
         row = int(np.argmin(cells.missing))
         raise ValueError(
             f"column {cells.name!r} cannot be read as asked ({kind}): row {cells.number(row)} has "
-            f"{cells.show(row)}; choose another kind"
+            f"{cells.show(row)}; choose another kind, or another column"
         )
     return _unless_constant(cells, typed, verdict)
 
