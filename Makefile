@@ -190,7 +190,7 @@ $(WHEEL_TOOLS)/.ready: Makefile
 clean:
 	rm -rf $(VENV) $(DEMO) $(OLDEST) build dist
 
-EXTRAS := bench,dask,plot,pyod,ray,spark,sql
+EXTRAS := bench,dask,mcp,plot,pyod,ray,spark,sql
 SOURCES := pyproject.toml bench/pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
 CHECK_PYTHON := $(PYTHON) -c 'import sys; sys.exit("qms22 needs Python 3.11 or newer; set PYTHON=...") \
 	if sys.version_info < (3, 11) else None'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import Result
-from command_line import assert_refused, run, words_of
+from command_line import assert_refused, run, run_process, words_of
 from jsonschema import Draft202012Validator
 from visits import SICK, visits, write_visits
 
@@ -282,9 +283,20 @@ def test_verify(files: Path) -> None:
 
     differs({"rows": data["rows"][1:]}, "not what the file says about rows")
     differs({"settings": {**data["settings"], "seed": 1}}, "the scores differ, though inputs")
-    other = {**data["provenance"], "scores_sha256": "0" * 64}
+    other = {**data["provenance"], "scores_sha256": "0" * 64, "scores_mean": 1.0}
     other["versions"] = {**other["versions"], "numpy": "1.0"}
     differs({"provenance": other}, "and so do versions: numpy 1.0 then, ")
+    # Another CPU changes last digits.
+    rounded = {**data["provenance"], "scores_sha256": "0" * 64}
+    rounded["scores_mean"] *= 1 + 1e-12
+    for row in data["rows"]:
+        row["score"] *= 1 - 1e-12
+    (files / "r.json").write_text(json.dumps({**data, "provenance": rounded}))
+    result = run(*verify, cwd=files)
+    assert result.exit_code == 0, result.stderr
+    assert "equal: the scores of 150 rows are the same to 9 digits" in last_line(result)
+    data["rows"][0]["score"] *= 1 + 1e-6
+    differs({"rows": data["rows"], "provenance": rounded}, "the scores differ, though inputs")
     (files / "r.json").write_text(json.dumps(data))
     result = run("verify", "r.json", "normal.csv", "clean.csv", cwd=files)
     assert result.exit_code == 1
@@ -295,6 +307,22 @@ def test_verify(files: Path) -> None:
     for text in ("[]", "no JSON", '{"schema_version": 1}'):
         (files / "r.json").write_text(text)
         assert_refused(run(*verify, cwd=files), "r.json is not a result that qms22 has written")
+
+
+@pytest.mark.slow
+def test_verify_on_other_cpus(files: Path) -> None:
+    """Instruction sets, threads, and what NumPy and BLAS choose by the CPU"""
+    there = {"QMS22_ISA": "scalar", "OPENBLAS_NUM_THREADS": "1"}
+    done = run_process(*DETECT, "--json", "r.json", cwd=files, env={**os.environ, **there})
+    assert done.returncode == 0, done.stderr
+    here = [({"QMS22_ISA": name}, "the bit") for name in qms22.build_info()["runs_here"]]
+    here += [({"NPY_DISABLE_CPU_FEATURES": "X86_V4", "OPENBLAS_CORETYPE": "Prescott"}, "")]
+    for env, words in here:
+        verify = ("verify", "r.json", "normal.csv", "batch.csv", "--n-jobs", "2")
+        variables = {**os.environ, "OPENBLAS_NUM_THREADS": "2", **env}
+        again = run_process(*verify, cwd=files, env=variables)
+        assert again.returncode == 0, again.stderr
+        assert f"equal: the scores of 150 rows are the same to {words}" in again.stderr
 
 
 def test_verify_with_a_marker(files: Path) -> None:
