@@ -97,6 +97,8 @@ def test_without_a_policy_all_is_fine(files: Path) -> None:
         (["--json", "r.txt"], "--json r.txt must end in .json"),
         (["--summary", "s.html"], "--summary s.html must end in .md"),
         (["--good", "a.csv", "--bad", "a.csv"], "is also the file of --good"),
+        (["--good", "a.db#x", "--bad", "./a.db#x"], "is also the file of --good"),
+        (["--good", "a.db#x", "--history", "a.db"], "is also the file of --good"),
         (["--bad", "batch.csv"], "--bad batch.csv would overwrite the input"),
         (["--json", "nowhere/r.json"], "the directory nowhere does not exist"),
     ],
@@ -217,6 +219,16 @@ def test_each_row_is_good_or_bad(files: Path, suffix: str) -> None:
     rows = valid(files / "r.json")["rows"]
     assert sorted(row["id"] for row in rows) == sorted(parts[1]["visit"])
     assert {*parts[1]["reasons"]} == {row["text"] for row in rows}
+
+
+def test_good_and_bad_tables_of_one_database(files: Path) -> None:
+    parts = ("--good", "load.db#good", "--bad", "load.db#bad")
+    result = run(*DETECT, *parts, cwd=files)
+    assert result.exit_code == 0, result.stderr
+    good, bad = (qms22.tables.read_table(f"{files}/load.db#{name}") for name in ("good", "bad"))
+    assert sorted([*good["visit"], *bad["visit"]]) == sorted(visits(150, 1)["visit"])
+    assert bad["reasons"].str.len().all()
+    assert_refused(run(*DETECT, *parts, cwd=files), "load.db", "good")
 
 
 def test_parts_of_a_large_file(files: Path) -> None:
