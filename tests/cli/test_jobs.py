@@ -15,14 +15,13 @@ import pandas as pd
 import pytest
 from click.testing import Result
 from command_line import assert_refused, run, run_process, words_of
-from jsonschema import Draft202012Validator
+from result_schema import valid
 from visits import SICK, visits, write_visits
 
 import qms22
 from qms22 import BatchHistory
 from qms22.models import save_model
 
-SCHEMA = Path(__file__).parents[2] / "docs/schema/result-1.json"
 DETECT = (
     *("detect", "normal.csv", "batch.csv", "--id", "visit", "--ignore", "sick"),
     *("--n-jobs", "1", "-q"),
@@ -49,14 +48,6 @@ def files(folder: Path, tmp_path: Path) -> Path:
 
 def last_line(result: Result) -> str:
     return str(result.stderr.strip().splitlines()[-1])
-
-
-def valid(path: Path) -> dict[str, Any]:
-    """Return a result, which the schema must describe."""
-    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if SCHEMA.exists():  # the source archive has no docs
-        Draft202012Validator(json.loads(SCHEMA.read_text())).validate(data)
-    return data
 
 
 @pytest.mark.parametrize(
