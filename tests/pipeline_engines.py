@@ -180,8 +180,8 @@ def check_action(engine: Engine) -> None:
     engine.expect(True, engine.folder / "qms22/bin/qms22", "--version")
 
 
-# What is installed beside qms22. Newer releases of dbt-core fetch a part of it from elsewhere, and the
-# server of Prefect does not start with the newest FastAPI.
+# What is installed beside qms22. Newer releases of dbt-core fetch a part of it from elsewhere, and
+# the server of Prefect does not start with the newest FastAPI.
 ENGINES: dict[str, tuple[Callable[[Engine], None], list[str]]] = {
     "airflow": (check_airflow, ["apache-airflow>=3"]),
     "dagster": (check_dagster, ["dagster"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -361,6 +362,28 @@ def test_a_workbook_shows_what_is_to_blame(files: Path) -> None:
     assert f'<comment ref="{column}2"' in comments
     assert blamed["text"] in comments
     assert f'<c r="{column}2" s="' in sheet
+
+
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+def test_libreoffice_opens_workbooks(files: Path) -> None:
+    result = run(*DETECT, "-o", "found.xlsx", "--bad", "bad.xlsx", "--json", "r.json", cwd=files)
+    assert result.exit_code == 0, result.stderr
+    # A home of its own, so that several of them can run.
+    convert = ("soffice", f"-env:UserInstallation={(files / 'home').as_uri()}", "--headless")
+    done = subprocess.run(
+        [*convert, "--convert-to", "csv", "--outdir", "out", "found.xlsx", "bad.xlsx"],
+        cwd=files,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Error" not in done.stdout + done.stderr
+    rows = valid(files / "r.json")["rows"]
+    found, bad = (pd.read_csv(files / f"out/{name}.csv") for name in ("found", "bad"))
+    assert found["visit"].tolist()[: len(rows)] == [row["id"] for row in rows]
+    assert found["flagged"].tolist() == [True] * len(rows) + [False] * (150 - len(rows))
+    assert sorted(bad["reasons"]) == sorted(row["text"] for row in rows)
 
 
 def test_a_fault_is_no_violated_policy() -> None:

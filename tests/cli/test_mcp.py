@@ -45,7 +45,7 @@ def ask(*questions: tuple[str, dict[str, Any]], options: tuple[object, ...]) -> 
 
     async def talk() -> list[Answer]:
         answers = []
-        async with mcp.Client(server) as client:
+        async with mcp.Client(mcp.stdio_client(server)) as client:
             for name, arguments in questions:
                 found = await client.call_tool(name, arguments)
                 answers.append(Answer(bool(found.is_error), found.content[0].text))

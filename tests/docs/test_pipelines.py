@@ -30,7 +30,7 @@ def blocks(language: str) -> list[str]:
 
 
 def known_options() -> set[str]:
-    commands = [main.commands[name] for name in ("detect", "score", "verify")]
+    commands = [main.commands[name] for name in ("detect", "mcp", "score", "verify")]
     return {text for command in commands for each in command.params for text in each.opts}
 
 
@@ -54,6 +54,8 @@ def test_python_and_yaml_can_be_read() -> None:
     yaml = pytest.importorskip("yaml", reason="needs what builds the documentation")
     for text in blocks("python"):
         compile(text, "pipelines.md", "exec")
+    for text in blocks("json"):
+        assert json.loads(text)["mcpServers"]["qms22"]["command"] == "qms22"
     for text in blocks("yaml"):
         assert yaml.safe_load(text)
     action = yaml.safe_load((ROOT / ".github/actions/detect/action.yml").read_text())
@@ -150,6 +152,6 @@ def test_the_steps_of_the_action(orders: Path) -> None:
 
 
 def test_commands_have_help_for_each_option() -> None:
-    for name in ("detect", "score", "verify"):
+    for name in ("detect", "mcp", "score", "verify"):
         for each in main.commands[name].params:
             assert not isinstance(each, click.Option) or each.help
