@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -209,6 +210,21 @@ def test_the_end_of_messages_ends_it(folder: Path) -> None:
     done = run_process("mcp", folder, cwd=folder, input="no message\n")
     assert "Traceback" not in done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_it(folder: Path, number: int) -> None:
+    message = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+    with subprocess.Popen(
+        [COMMAND, "mcp", folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(message)
+        process.stdin.flush()
+        assert process.stdout.readline()  # it is there
+        process.send_signal(number)
+        assert process.wait(60) == 130
 
 
 def test_without_the_extra(tmp_path: Path) -> None:
