@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-fast fuzz test-oldest browser sanitize attack golden lint lint-cpp format docs linkcheck publish \
+.PHONY: setup demo test test-fast fuzz test-oldest browser sanitize attack engines golden lint lint-cpp format docs linkcheck publish \
 	walkthroughs benchmark bench bench-adbench study mixed businesses bench-smoke wheel wheel-test clean
 
 setup: $(READY)
@@ -70,6 +70,11 @@ sanitize-%: $(READY)
 # What we tried to break (docs/attack.md): under ten minutes. PAGE=docs/attack.md renews the page.
 attack: $(READY)
 	$(BIN)/python tests/attack/attack.py $(PAGE)
+
+# The examples of docs/pipelines.md in the engines that they are for, each in an environment of its own:
+# ten minutes. NAMES chooses some.
+engines: $(READY)
+	$(BIN)/python tests/pipeline_engines.py build/engines $(NAMES)
 
 # Rewrites tests/golden.json, for a change that is meant to change results.
 golden: $(READY)
@@ -190,7 +195,7 @@ $(WHEEL_TOOLS)/.ready: Makefile
 clean:
 	rm -rf $(VENV) $(DEMO) $(OLDEST) build dist
 
-EXTRAS := bench,dask,plot,pyod,ray,spark,sql
+EXTRAS := bench,dask,mcp,plot,pyod,ray,spark,sql
 SOURCES := pyproject.toml bench/pyproject.toml CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
 CHECK_PYTHON := $(PYTHON) -c 'import sys; sys.exit("qms22 needs Python 3.11 or newer; set PYTHON=...") \
 	if sys.version_info < (3, 11) else None'

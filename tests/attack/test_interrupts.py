@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -20,7 +21,10 @@ from visits import N_BATCH, N_NORMAL, visits
 from qms22 import BatchHistory
 
 DETECT = ("detect", "normal.csv", "batch.csv", "--id", "visit", "--n-jobs", "1")
-OUTPUTS = ("-o", "o.csv", "--report", "page.html", "--save-model", "m.skops")
+JOB = ("--json", "r.json", "--good", "good.csv", "--bad", "bad.csv")
+OUTPUTS = ("-o", "o.csv", "--report", "page.html", *JOB, "--save-model", "m.skops")
+# A model takes long to write.
+QUICK = OUTPUTS[:-2]
 HISTORY = ("--history", "h.sqlite", "--accept")
 INPUTS = {"normal.csv", "batch.csv"}
 # Moments, as shares of the time that a whole run takes.
@@ -74,6 +78,11 @@ def assert_complete(folder: Path, *, temporary: bool) -> None:
             assert len(path.read_text().splitlines()) == len(
                 (folder / "batch.csv").read_text().splitlines()
             )
+        elif path.name == "r.json":
+            json.loads(path.read_text())
+        elif path.name in ("good.csv", "bad.csv"):
+            header, *rows = path.read_text().splitlines()
+            assert all(row.count(",") >= header.count(",") for row in rows)
         elif path.name == "page.html":
             assert path.read_text().rstrip().endswith("</html>")
         elif path.name == "m.skops":
@@ -126,32 +135,43 @@ def first_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, float]:
     write_tables(folder)
     visits(N_BATCH, 2).to_csv(folder / "first.csv", index=False)
     done = run_process(
-        "detect", "normal.csv", "first.csv", *DETECT[3:], *OUTPUTS[:4], *HISTORY, cwd=folder
+        "detect", "normal.csv", "first.csv", *DETECT[3:], *QUICK, *HISTORY, cwd=folder
     )
     assert done.returncode == 0, done.stderr
     (folder / "first.csv").unlink()
     copy = tmp_path_factory.mktemp("second")
     shutil.copytree(folder, copy, dirs_exist_ok=True)
-    return folder, time_of(start(copy, OUTPUTS[:4]))
+    return folder, time_of(start(copy, QUICK))
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_kills(tmp_path: Path, first_run: tuple[Path, float], seed: int) -> None:
-    """SIGKILL at a random moment of `detect --history H --accept -o … --report …`: nothing lost"""
+    """SIGKILL at a random moment of `--history H --accept --json R --good G`: nothing lost"""
     folder, seconds = first_run
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     before = BatchHistory(tmp_path / "h.sqlite").entries()
-    process = start(tmp_path, OUTPUTS[:4])
+    process = start(tmp_path, QUICK)
     # Most files are written at the end.
     time.sleep(random.Random(seed).uniform(0, 1.02) ** 0.5 * seconds)
     process.kill()
     process.communicate(timeout=60)
-    assert BatchHistory(tmp_path / "h.sqlite").entries()[:1] == before
+    first, *second = BatchHistory(tmp_path / "h.sqlite").entries()
+    assert (first,) == before
     assert_complete(tmp_path, temporary=True)
+    if second and second[0].accepted:
+        result = json.loads((tmp_path / "r.json").read_text())
+        assert (result["batch"], result["history"]["number"]) == ("batch.csv", 2)
+        parts = [
+            len((tmp_path / f"{name}.csv").read_text().splitlines()) for name in ("good", "bad")
+        ]
+        assert sum(parts) - 2 == N_BATCH
     if seed % 4 == 0:
-        again = run_process(*DETECT, *OUTPUTS[:4], *HISTORY, cwd=tmp_path)
+        again = run_process(*DETECT, *QUICK, *HISTORY, cwd=tmp_path)
         assert again.returncode == 0, again.stderr
-        assert len(BatchHistory(tmp_path / "h.sqlite").entries()) == 2
+        first, other = BatchHistory(tmp_path / "h.sqlite").entries()
+        assert (first,) == before
+        if second and second[0].accepted:  # once only
+            assert other.accepted == second[0].accepted
 
 
 @pytest.mark.parametrize("command", [DETECT, ("--help",), ("detect", "--help"), ("--version",)])
@@ -175,7 +195,7 @@ def test_closed_streams(tmp_path: Path, command: tuple[str, ...], closed: str) -
     assert "Exception" not in done.stderr
     assert done.returncode == 0, done.stderr
     assert_complete(tmp_path, temporary=False)
-    assert len(list(tmp_path.iterdir())) == len(INPUTS) + (3 if outputs else 0)
+    assert len(list(tmp_path.iterdir())) == len(INPUTS) + (6 if outputs else 0)
 
 
 def test_a_closed_standard_input_is_no_table(tmp_path: Path) -> None:

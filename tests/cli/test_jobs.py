@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,15 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import Result
-from command_line import assert_refused, run, words_of
-from jsonschema import Draft202012Validator
+from command_line import assert_refused, run, run_process, words_of
+from result_schema import valid
 from visits import SICK, visits, write_visits
 
 import qms22
 from qms22 import BatchHistory
 from qms22.models import save_model
 
-SCHEMA = Path(__file__).parents[2] / "docs/schema/result-1.json"
 DETECT = (
     *("detect", "normal.csv", "batch.csv", "--id", "visit", "--ignore", "sick"),
     *("--n-jobs", "1", "-q"),
@@ -48,14 +49,6 @@ def files(folder: Path, tmp_path: Path) -> Path:
 
 def last_line(result: Result) -> str:
     return str(result.stderr.strip().splitlines()[-1])
-
-
-def valid(path: Path) -> dict[str, Any]:
-    """Return a result, which the schema must describe."""
-    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if SCHEMA.exists():  # the source archive has no docs
-        Draft202012Validator(json.loads(SCHEMA.read_text())).validate(data)
-    return data
 
 
 @pytest.mark.parametrize(
@@ -96,6 +89,8 @@ def test_without_a_policy_all_is_fine(files: Path) -> None:
         (["--json", "r.txt"], "--json r.txt must end in .json"),
         (["--summary", "s.html"], "--summary s.html must end in .md"),
         (["--good", "a.csv", "--bad", "a.csv"], "is also the file of --good"),
+        (["--good", "a.db#x", "--bad", "./a.db#x"], "is also the file of --good"),
+        (["--good", "a.db#x", "--history", "a.db"], "is also the file of --good"),
         (["--bad", "batch.csv"], "--bad batch.csv would overwrite the input"),
         (["--json", "nowhere/r.json"], "the directory nowhere does not exist"),
     ],
@@ -218,6 +213,16 @@ def test_each_row_is_good_or_bad(files: Path, suffix: str) -> None:
     assert {*parts[1]["reasons"]} == {row["text"] for row in rows}
 
 
+def test_good_and_bad_tables_of_one_database(files: Path) -> None:
+    parts = ("--good", "load.db#good", "--bad", "load.db#bad")
+    result = run(*DETECT, *parts, cwd=files)
+    assert result.exit_code == 0, result.stderr
+    good, bad = (qms22.tables.read_table(f"{files}/load.db#{name}") for name in ("good", "bad"))
+    assert sorted([*good["visit"], *bad["visit"]]) == sorted(visits(150, 1)["visit"])
+    assert bad["reasons"].str.len().all()
+    assert_refused(run(*DETECT, *parts, cwd=files), "load.db", "good")
+
+
 def test_parts_of_a_large_file(files: Path) -> None:
     options = ("--max-samples", "300", "--good", "g.parquet", "--bad", "b.parquet")
     result = run(*DETECT, *options, cwd=files)
@@ -282,9 +287,20 @@ def test_verify(files: Path) -> None:
 
     differs({"rows": data["rows"][1:]}, "not what the file says about rows")
     differs({"settings": {**data["settings"], "seed": 1}}, "the scores differ, though inputs")
-    other = {**data["provenance"], "scores_sha256": "0" * 64}
+    other = {**data["provenance"], "scores_sha256": "0" * 64, "scores_mean": 1.0}
     other["versions"] = {**other["versions"], "numpy": "1.0"}
     differs({"provenance": other}, "and so do versions: numpy 1.0 then, ")
+    # Another CPU changes last digits.
+    rounded = {**data["provenance"], "scores_sha256": "0" * 64}
+    rounded["scores_mean"] *= 1 + 1e-12
+    for row in data["rows"]:
+        row["score"] *= 1 - 1e-12
+    (files / "r.json").write_text(json.dumps({**data, "provenance": rounded}))
+    result = run(*verify, cwd=files)
+    assert result.exit_code == 0, result.stderr
+    assert "equal: the scores of 150 rows are the same to 9 digits" in last_line(result)
+    data["rows"][0]["score"] *= 1 + 1e-6
+    differs({"rows": data["rows"], "provenance": rounded}, "the scores differ, though inputs")
     (files / "r.json").write_text(json.dumps(data))
     result = run("verify", "r.json", "normal.csv", "clean.csv", cwd=files)
     assert result.exit_code == 1
@@ -295,6 +311,22 @@ def test_verify(files: Path) -> None:
     for text in ("[]", "no JSON", '{"schema_version": 1}'):
         (files / "r.json").write_text(text)
         assert_refused(run(*verify, cwd=files), "r.json is not a result that qms22 has written")
+
+
+@pytest.mark.slow
+def test_verify_on_other_cpus(files: Path) -> None:
+    """Instruction sets, threads, and what NumPy and BLAS choose by the CPU"""
+    there = {"QMS22_ISA": "scalar", "OPENBLAS_NUM_THREADS": "1"}
+    done = run_process(*DETECT, "--json", "r.json", cwd=files, env={**os.environ, **there})
+    assert done.returncode == 0, done.stderr
+    here = [({"QMS22_ISA": name}, "the bit") for name in qms22.build_info()["runs_here"]]
+    here += [({"NPY_DISABLE_CPU_FEATURES": "X86_V4", "OPENBLAS_CORETYPE": "Prescott"}, "")]
+    for env, words in here:
+        verify = ("verify", "r.json", "normal.csv", "batch.csv", "--n-jobs", "2")
+        variables = {**os.environ, "OPENBLAS_NUM_THREADS": "2", **env}
+        again = run_process(*verify, cwd=files, env=variables)
+        assert again.returncode == 0, again.stderr
+        assert f"equal: the scores of 150 rows are the same to {words}" in again.stderr
 
 
 def test_verify_with_a_marker(files: Path) -> None:
@@ -330,6 +362,28 @@ def test_a_workbook_shows_what_is_to_blame(files: Path) -> None:
     assert f'<comment ref="{column}2"' in comments
     assert blamed["text"] in comments
     assert f'<c r="{column}2" s="' in sheet
+
+
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+def test_libreoffice_opens_workbooks(files: Path) -> None:
+    result = run(*DETECT, "-o", "found.xlsx", "--bad", "bad.xlsx", "--json", "r.json", cwd=files)
+    assert result.exit_code == 0, result.stderr
+    # A home of its own, so that several of them can run.
+    convert = ("soffice", f"-env:UserInstallation={(files / 'home').as_uri()}", "--headless")
+    done = subprocess.run(
+        [*convert, "--convert-to", "csv", "--outdir", "out", "found.xlsx", "bad.xlsx"],
+        cwd=files,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Error" not in done.stdout + done.stderr
+    rows = valid(files / "r.json")["rows"]
+    found, bad = (pd.read_csv(files / f"out/{name}.csv") for name in ("found", "bad"))
+    assert found["visit"].tolist()[: len(rows)] == [row["id"] for row in rows]
+    assert found["flagged"].tolist() == [True] * len(rows) + [False] * (150 - len(rows))
+    assert sorted(bad["reasons"]) == sorted(row["text"] for row in rows)
 
 
 def test_a_fault_is_no_violated_policy() -> None:

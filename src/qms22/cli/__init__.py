@@ -9,6 +9,7 @@ from qms22.cli.commands import Commands
 from qms22.cli.demo import demo
 from qms22.cli.detect import detect, score
 from qms22.cli.history import history
+from qms22.cli.mcp import mcp
 from qms22.cli.verify import verify
 
 
@@ -26,5 +27,6 @@ def main() -> None:
 main.add_command(demo)
 main.add_command(detect)
 main.add_command(history)
+main.add_command(mcp)
 main.add_command(score)
 main.add_command(verify)

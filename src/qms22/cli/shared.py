@@ -243,18 +243,23 @@ def check_overwriting(
     """Raise UsageError if an output file, by its option, is one of the inputs or another output."""
     read = [path.expanduser() for path in inputs if isinstance(path, Path)]
     names = ["on standard input" if path == REDIRECTED else path for path in read]
+    # The tables of a database share its file; a file has none.
     taken = [
-        (path, f"would overwrite the input {name}") for path, name in zip(read, names, strict=True)
+        (path, "", f"would overwrite the input {name}")
+        for path, name in zip(read, names, strict=True)
     ]
-    written: list[tuple[Path, str]] = []
+    written: list[tuple[Path, str, str]] = []
     for option, place in outputs.items():
         # A new table may be in the database that is read.
-        path = place.path if isinstance(place, DatabasePlace) else place
-        if path is not None:
-            for other, trouble in (taken if isinstance(place, Path) else []) + written:
-                if _is_same_file(path, other):
+        path, table = place, ""
+        if isinstance(place, DatabasePlace):
+            path, table = place.path, place.what
+        if isinstance(path, Path):
+            for other, other_table, trouble in written if table else taken + written:
+                is_beside = table and other_table and table != other_table
+                if not is_beside and _is_same_file(path, other):
                     raise click.UsageError(f"{option} {path} {trouble}; name another file")
-            written.append((path, f"is also the file of {option}"))
+            written.append((path, table, f"is also the file of {option}"))
 
 
 def check_table_outputs(

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from qms22._runtime.chunks import spread_rows
 from qms22.detection.findings.finding import Finding
 from qms22.detection.marks.mark_table import MARK
-from qms22.detection.reasons.explaining import shower
-from qms22.detection.reasons.row_reasons import RowReason, cell_reasons
+from qms22.detection.reasons.explaining import reasons_of
+from qms22.detection.reasons.row_reasons import RowReason
 from qms22.report.content import NAME, PageContent
 from qms22.tables.columns.cells import Columns, part_of_rows
 from qms22.tables.sources.notes import join_notes
@@ -107,19 +107,10 @@ def _shown_names(rows: pd.DataFrame, columns: pd.DataFrame, id_name: str | None)
 def _reasons(
     found: Detection, kept: NDArray[np.intp], cells: Columns, names: dict[str, str]
 ) -> list[list[RowReason] | None]:
-    """Return the reasons of all rows of the page, with the names that columns have there.
-
-    Rows that were not explained have at least what is odd about their single cells.
-    """
-    reasons: list[list[RowReason] | None] = [None] * len(kept)
-    if found.checks is not None and found.odd is not None:
-        checks, show = found.checks, shower(found.encoder)
-        reasons = [*cell_reasons(checks, checks.read(cells), found.odd.take(kept), show)]
-    for rank in np.flatnonzero(np.isin(kept, list(found.reasons))).tolist():
-        reasons[rank] = found.reasons[int(kept[rank])]
+    """Return the reasons of all rows of the page, with the names that columns have there."""
     return [
         row and [each._replace(columns=_renamed(each.columns, names)) for each in row]
-        for row in reasons
+        for row in reasons_of(found, kept, cells)
     ]
 
 

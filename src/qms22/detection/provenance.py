@@ -23,16 +23,16 @@ def provenance_of(found: Detection) -> dict[str, Any]:
     """Return what is needed to repeat a search, and to see that it gives the same scores."""
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
+        "versions": {
+            "qms22": __version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
         "seed": found.settings.get("seed"),
         "inputs": [input_facts(role, table) for role, table in found.inputs],
-        "scores_sha256": scores_digest(found.scores),
+        "scores_sha256": _digest_of(found.scores),
+        "scores_mean": float(np.nanmean(found.scores)) if found.n_scored else None,
     }
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that a result may depend on."""
-    return {"qms22": __version__, "numpy": np.__version__, "python": platform.python_version()}
 
 
 def input_facts(role: str, given: Table | Path) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def input_facts(role: str, given: Table | Path) -> dict[str, Any]:
     }
 
 
-def scores_digest(scores: NDArray[np.float64]) -> str:
+def _digest_of(scores: NDArray[np.float64]) -> str:
     """Return the SHA-256 of all scores, to the bit; rows without a score have one NaN."""
     plain = np.where(np.isnan(scores), np.nan, scores).astype("<f8")
     return sha256(plain.tobytes()).hexdigest()

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qms22.detection.noticing import dates_of
 from qms22.detection.plain_values import column_values, plain
 from qms22.detection.policy import Rule, verdict_of_rules
+from qms22.detection.reasons.explaining import reasons_of
 from qms22.tables.sources.notes import join_notes
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ def result_data(found: Detection, rules: Sequence[Rule] = ()) -> dict[str, Any]:
             }
             for finding in found.findings
         ],
-        "rows": _rows(found),
+        "rows": row_data(found, found.top),
         "notes": join_notes(found.notes),
         "counts": {
             "normal": 0 if found.normal_table is None else found.normal_table.n_rows,
@@ -89,19 +91,23 @@ def result_data(found: Detection, rules: Sequence[Rule] = ()) -> dict[str, Any]:
     return dict(plain(data))
 
 
-def _rows(found: Detection) -> list[dict[str, Any]]:
-    """Return the flagged rows, most suspicious first."""
-    rows = found.top
+def row_data(found: Detection, rows: NDArray[np.intp]) -> list[dict[str, Any]]:
+    """Return rows of a batch, given by their positions; those that were not searched have no rank.
+
+    Rows that were not explained have what is odd about their single cells.
+    """
+    ranks = np.zeros(len(found.scores), dtype=np.intp)
+    ranks[found.ranking] = np.arange(1, found.n_scored + 1)
+    ranks = ranks[rows]
     cells = found.source.take(rows)
     columns = {str(name): column_values(cells.iloc[:, at]) for at, name in enumerate(cells.columns)}
-    ranks = np.arange(1, len(rows) + 1)
     most = None if found.comparison is None else found.comparison.curve.of_first(ranks).tolist()
     p_values, data = found.p_values, []
-    for at, row in enumerate(rows.tolist()):
-        reasons = found.reasons.get(row, [])
+    for at, (row, reasons) in enumerate(zip(rows.tolist(), reasons_of(found, rows), strict=True)):
+        reasons = reasons or []
         data.append(
             {
-                "rank": at + 1,
+                "rank": int(ranks[at]) or None,
                 "row": row,
                 "id": None if found.id is None else columns[found.id][at],
                 "score": found.scores[row],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import operator
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -13,9 +15,9 @@ from typing import Any
 
 from qms22.detection.history.history_file import BatchHistory
 from qms22.detection.job_files import json_text
-from qms22.detection.provenance import input_facts, scores_digest, versions
+from qms22.detection.provenance import input_facts, provenance_of
 from qms22.detection.result import Detection
-from qms22.detection.result_data import SCHEMA_VERSION
+from qms22.detection.result_data import SCHEMA_VERSION, result_data
 from qms22.detection.rows import TableLike
 from qms22.detection.run import detect
 from qms22.detection.scoring import score
@@ -25,6 +27,9 @@ from qms22.tables import open_table
 _OF_ONE_FILE = {"marker", "normal_value"}
 # Options that would write a file.
 _WRITING = {"history", "accept"}
+# The last digits of logarithms and of sums of products depend on the CPU for which NumPy and BLAS
+# have chosen their code.
+_DIGITS = 9
 # What follows from the scores; it is compared to see that nobody has edited the file.
 _CONCLUSIONS = ("counts", "rows", "findings", "verdict", "moved")
 
@@ -48,7 +53,7 @@ def read_result(path: Path) -> dict[str, Any]:
     return dict(data)
 
 
-def find_difference(
+def repeat(
     recorded: Mapping[str, Any],
     normal: TableLike,
     batch: TableLike,
@@ -57,8 +62,8 @@ def find_difference(
     history: Path | None = None,
     n_jobs: int | None = None,
     verbose: int = 0,
-) -> str:
-    """Repeat a search with its recorded settings; return what differs in a sentence, or nothing.
+) -> tuple[bool, str]:
+    """Repeat a search with its recorded settings; return whether it is the same, and a sentence.
 
     Parameters
     ----------
@@ -84,7 +89,8 @@ def find_difference(
     for known, table in zip(recorded["provenance"]["inputs"], given, strict=True):
         now = input_facts(known["role"], table)
         if _digests(now) != _digests(known):
-            return f"the input {now['name']} ({now['role']}) is not the one that was searched"
+            what = f"the input {now['name']} ({now['role']})"
+            return False, f"{what} is not the one that was searched"
     settings = recorded["settings"]
     if is_model:
         options = {"k": settings["k"], "id": settings["id"]}
@@ -122,18 +128,39 @@ def _history_then(path: Path | None, learned: Sequence[int], folder: Path) -> Pa
     return copied.path
 
 
-def _compare(recorded: Mapping[str, Any], found: Detection) -> str:
-    """Return in one sentence what differs between a recorded result and a new one."""
-    then, now = recorded["provenance"]["versions"], versions()
-    if scores_digest(found.scores) != recorded["provenance"]["scores_sha256"]:
-        changed = [
-            f"{name} {then.get(name)} then, {version} now"
-            for name, version in now.items()
-            if then.get(name) != version
-        ]
-        if changed:
-            return f"the scores differ, and so do versions: {'; '.join(changed)}"
-        return "the scores differ, though inputs, settings and versions are the same"
-    again = json.loads(json_text(found.to_dict()))
-    differ = [name for name in _CONCLUSIONS if again[name] != recorded[name]]
-    return f"the scores are equal, but not what the file says about {differ[0]}" if differ else ""
+def _compare(recorded: Mapping[str, Any], found: Detection) -> tuple[bool, str]:
+    """Return whether a recorded result and a new one are the same, and how, in one sentence."""
+    then, now = recorded["provenance"], provenance_of(found)
+    again = {**json.loads(json_text(result_data(found))), "scores_mean": now["scores_mean"]}
+    known = {**recorded, "scores_mean": then.get("scores_mean")}
+    is_exact = now["scores_sha256"] == then["scores_sha256"]
+    is_same = operator.eq if is_exact else _is_close
+    differ = [
+        name for name in ("scores_mean", *_CONCLUSIONS) if not is_same(again[name], known[name])
+    ]
+    rows = f"the scores of {found.n_scored:,} rows are the same to "
+    if not differ:
+        return True, rows + (
+            "the bit" if is_exact else f"{_DIGITS} digits; another CPU rounds them"
+        )
+    if is_exact:
+        return False, f"the scores are equal, but not what the file says about {differ[0]}"
+    changed = [
+        f"{name} {then['versions'].get(name)} then, {version} now"
+        for name, version in now["versions"].items()
+        if then["versions"].get(name) != version
+    ]
+    if changed:
+        return False, f"the scores differ, and so do versions: {'; '.join(changed)}"
+    return False, "the scores differ, though inputs, settings and versions are the same"
+
+
+def _is_close(one: Any, other: Any) -> bool:
+    """Return whether data are the same but for the last digits of numbers."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_close(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_close, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=10**-_DIGITS)
+    return bool(one == other)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,13 @@ from qms22.detection.findings.finding import Finding, find_findings
 from qms22.detection.inputs import InputTables
 from qms22.detection.reasons.blame import CLEARLY_ODD
 from qms22.detection.reasons.combinations import combination_reasons
-from qms22.detection.reasons.row_reasons import RowReason, blamed_reasons
+from qms22.detection.reasons.row_reasons import RowReason, blamed_reasons, cell_reasons
 from qms22.detection.scorer import TableScorer
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Columns, take_rows
+
+if TYPE_CHECKING:
+    from qms22.detection.result import Detection
 
 # To find the cell to blame a row is looked at once per column, and few readers need the reasons of
 # more rows.
@@ -139,3 +143,23 @@ def _is_telling(finding: Finding) -> bool:
     if finding.p_value is not None and finding.p_value <= _LEVEL:
         return True
     return finding.normal_share is None or finding.normal_share <= _MOST_NORMAL
+
+
+def reasons_of(
+    found: Detection, rows: NDArray[np.intp], cells: Columns | None = None
+) -> list[list[RowReason] | None]:
+    """Return the reasons of rows, by position; None where nothing was learned about single cells.
+
+    Rows that were not explained have what is odd about their single cells. The cells, as the
+    encoder understands them, are read if they are not given.
+    """
+    reasons: list[list[RowReason] | None] = [found.reasons.get(row) for row in rows.tolist()]
+    rest = [at for at, reason in enumerate(reasons) if reason is None]
+    if rest and found.checks is not None and found.odd is not None:
+        if cells is None:
+            cells = found.encoder._typed_cells(found.source.columns(rows=rows))
+        read, odd = found.checks.read(cells), found.odd.take(rows)
+        of_cells = cell_reasons(found.checks, read, odd, shower(found.encoder))
+        for at in rest:
+            reasons[at] = of_cells[at]
+    return reasons
