@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -49,6 +49,10 @@ class Verdict:
         Columns that differ between the batch and the known-normal rows, strongest first.
     left_out : tuple of str
         Columns that the detector has not used.
+    n_past : int
+        Batches of a history that it was compared with; with 0 its rows alone were judged.
+    excepted : tuple of MovedColumn
+        Columns that moved and may do so, by an exception of a history.
     """
 
     decision: Decision
@@ -58,6 +62,8 @@ class Verdict:
     n_rows: int
     moved: tuple[MovedColumn, ...] = ()
     left_out: tuple[str, ...] = ()
+    n_past: int = 0
+    excepted: tuple[MovedColumn, ...] = ()
 
     def __str__(self) -> str:
         return _SENTENCES[self.decision](self)
@@ -106,6 +112,7 @@ def judge_batch(
     bound: OutlierBound | None = None,
     confidence: float = 0.95,
     left_out: Sequence[str] = (),
+    excepted: Collection[str] = (),
 ) -> Verdict:
     """Decide whether a batch is fine, contains anomalies, or has drifted as a whole.
 
@@ -126,6 +133,8 @@ def judge_batch(
     confidence : float, default=0.95
     left_out : sequence of str
         Columns that the detector has not used.
+    excepted : collection of str
+        Columns that may move.
 
     Returns
     -------
@@ -134,6 +143,7 @@ def judge_batch(
     check_share("confidence", confidence)
     doubt = 1.0 - confidence
     columns = [column for column in columns if not column.is_ordinary]
+    columns, allowed = part_excepted(columns, excepted, doubt)
     by_rows = bound or _NO_OUTLIERS
     fewest = by_rows.fewest
     p_lost = min((column.p_lost for column in columns), default=1.0)
@@ -154,7 +164,17 @@ def judge_batch(
         n_rows,
         moved,
         tuple(left_out),
+        excepted=allowed,
     )
+
+
+def part_excepted(
+    columns: Sequence[MovedColumn], excepted: Collection[str], level: float
+) -> tuple[list[MovedColumn], tuple[MovedColumn, ...]]:
+    """Return the columns that may not move, and those that may and did with this certainty."""
+    judged = [column for column in columns if column.name not in excepted]
+    allowed = [column for column in columns if column.name in excepted and column.is_certain(level)]
+    return judged, tuple(allowed)
 
 
 def lost_columns(columns: Sequence[MovedColumn], level: float = 0.01) -> list[MovedColumn]:
@@ -176,6 +196,11 @@ def _leave_out(column: MovedColumn, is_done: bool) -> str:
 
 
 def _show_fine(verdict: Verdict) -> str:
+    if verdict.n_past:
+        return (
+            f"The batch looks fine: it is as much like the {verdict.n_past:,} accepted batches of "
+            f"the history as these are like each other ({_chance(verdict.p_value)})."
+        )
     tested = "rows and columns" if verdict.fewest_outliers is not None else "columns"
     return (
         f"The batch looks fine: its {tested} ({_rows(verdict.n_rows)}) cannot be told from the "

@@ -25,7 +25,9 @@ from qms22._runtime.lazy import lazy_names
 if TYPE_CHECKING:
     from qms22.detection.comparison import Comparison
     from qms22.detection.findings.finding import Finding
-    from qms22.detection.history.history_file import BatchHistory, HistoryEntry
+    from qms22.detection.history.history_entry import HistoryEntry
+    from qms22.detection.history.history_file import BatchHistory
+    from qms22.detection.history.said import ColumnException
     from qms22.detection.marks.table_marks import TableMarks
     from qms22.detection.noticing import Noticed
     from qms22.detection.policy import Rule
@@ -53,7 +55,7 @@ _HOMES = {
     "Comparison": "qms22.detection.comparison",
     "Detection": "qms22.detection.result",
     "Finding": "qms22.detection.findings.finding",
-    "HistoryEntry": "qms22.detection.history.history_file",
+    "HistoryEntry": "qms22.detection.history.history_entry",
     "Noticed": "qms22.detection.noticing",
     "RowReason": "qms22.detection.reasons.row_reasons",
     "Rule": "qms22.detection.policy",

@@ -38,7 +38,7 @@ class Noticed(NamedTuple):
 
     Parameters
     ----------
-    kind : {"volume", "schema", "key", "resent", "dates", "missing"}
+    kind : {"volume", "schema", "key", "resent", "dates", "missing", "exception"}
     text : str
         One sentence.
     columns : tuple of str
@@ -89,7 +89,7 @@ def notice(found: Detection) -> tuple[Noticed, ...]:
         noticed += _key(found.id, *raw)
         noticed += _resent(*raw, names)
         noticed += _missing(*raw, names)
-    return (*noticed, *_dates(found, dates))
+    return (*noticed, *_dates(found, dates), *_excepted(found))
 
 
 def dates_of(found: Detection) -> BatchDates | None:
@@ -255,6 +255,15 @@ def _dates(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
     if after is not None and gap > max(2 * _longest_gap(dates.normal)[0], by_chance, _DAY):
         text = f"No {dates.column} lies between {facts['gap_after']} and {_text(after + gap)}."
         yield Noticed("dates", text, (dates.column,), facts)
+
+
+def _excepted(found: Detection) -> Iterator[Noticed]:
+    """Name the columns that moved and may do so."""
+    for each in found.exceptions:
+        moved = [] if found.verdict is None else found.verdict.excepted
+        if changes := [column.change for column in moved if column.name == each.column]:
+            text = f"Column {each.column!r} has moved ({'; '.join(changes)}), and {each.note}."
+            yield Noticed("exception", text, (each.column,), {**each._asdict(), "change": changes})
 
 
 def _longest_gap(times: NDArray[np.float64]) -> tuple[float, float | None]:
