@@ -87,6 +87,11 @@ class Verdict:
         """What to do about the batch, one sentence each."""
         if self.decision != "drift":
             return ()
+        if self.n_past:
+            return (
+                "if this is meant, accept the batch, or except the column for some time; if not, "
+                "tag the batch as an incident (qms22 history)",
+            )
         periods = [column for column in self.moved if column.is_period]
         advice = [_leave_out(column, column.name in self.left_out) for column in periods]
         if len(periods) < len(self.moved) or not self.moved:

@@ -8,7 +8,8 @@
   larger than memory.
 - `reasons`: why a row is suspicious, and which cell is to blame. `findings`, `history`,
   `marks`: rooms of their own.
-- `compared_columns`: columns for the verdict. `past_batches`: a search with a history.
+- `compared_columns`: columns for the verdict. `past_batches`: a search with a history, and what
+  the history knows of earlier batches.
 - `result`, `result_text`, `result_columns`, `result_table`, `csv_text`, `rows`, `page_content`:
   `Detection`, its words, tables and page. `result_data`: the result as data, `plain_values` its
   values; `result_files`, `result_workbook` and `job_files` write it.
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BatchHistory",
+    "ColumnException",
     "Comparison",
     "Detection",
     "Finding",
@@ -52,6 +54,7 @@ __all__ = [
 
 _HOMES = {
     "BatchHistory": "qms22.detection.history.history_file",
+    "ColumnException": "qms22.detection.history.said",
     "Comparison": "qms22.detection.comparison",
     "Detection": "qms22.detection.result",
     "Finding": "qms22.detection.findings.finding",

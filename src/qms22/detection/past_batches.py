@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -136,10 +136,21 @@ class PastBatches:
             return found
         if before is not None:
             warn_user(f"the batch was in the history already; entry {before} was replaced")
-        return replace(found, history=entries)
+        notes = (*found.notes, *_note_over_time(entries[-1]))
+        return replace(found, history=entries, notes=notes)
 
 
-def reason_to_refuse(found: Detection, incident: str | None) -> str:
+def _note_over_time(entry: HistoryEntry) -> Iterator[str]:
+    """Say how a batch was judged, if it was compared with earlier ones."""
+    if (facts := entry.over_time) is not None:
+        yield (
+            f"compared with {facts['compared_with']:,} accepted batches; an alarm needs p ≤ "
+            f"{facts['level']:.2g}, and {100 * facts['left'] / facts['rate']:.0f} % of the budget "
+            f"of false alarms of this history is left (rate {facts['rate']:g})"
+        )
+
+
+def reason_to_refuse(found: Detection, incident: str | None = None) -> str:
     """Return why a batch cannot be accepted as known-normal without a person; empty if it can."""
     if incident is not None:
         return f"it is tagged as an incident: {incident}"

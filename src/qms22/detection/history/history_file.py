@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -239,6 +239,25 @@ class BatchHistory:
         """End the exception of a column; raise ValueError if there is none."""
         with self._writing() as database:
             said.end_exception(database, column)
+
+    def go_back(
+        self, time: str, learned_from: Sequence[int], exceptions: Sequence[ColumnException]
+    ) -> None:
+        """Forget what came after a time, to repeat a search; not for a file that is still needed.
+
+        The batches that were accepted then, and the exceptions, are given; the latter last forever.
+        """
+        with self._writing() as database:
+            database.execute("delete from incidents where time > ?", (time,))
+            numbers = ", ".join(map(str, map(int, learned_from)))
+            query = f"delete from batches where time > ? and number not in ({numbers})"
+            database.execute(query, (time,))
+            database.execute("update batches set accepted = null")
+            database.execute("delete from exceptions")
+            for exception in exceptions:
+                said.add_exception(database, exception._replace(until="9999-12-31"))
+        for number in learned_from:
+            self.accept(number)
 
     def accepted_rows(self, other_than: str) -> dict[int, pd.DataFrame]:
         """Return the rows of the accepted batches but that of a digest, by number, oldest first."""
