@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -49,12 +49,13 @@ class PastBatches:
             for each in self._history.exceptions()
             if each.column in names
         )
+        number, entries = self._history.number_of(self._digest), self._history.entries()
+        self._incident = next((each.incident for each in entries if each.number == number), None)
+        self.known = self._known([each for each in entries if each.number != number])
         self.tables = self._with_accepted(tables, ignore)
 
-    def known(self) -> Past:
+    def _known(self, others: Sequence[HistoryEntry]) -> Past:
         """Return what the history knows of the other batches, to compare this one with them."""
-        number = self._history.number_of(self._digest)
-        others = [each for each in self._history.entries() if each.number != number]
         spent = [
             each.over_time["spent"]
             for each in others
@@ -97,11 +98,7 @@ class PastBatches:
         """
         assert found.verdict is not None
         dates = dates_of(found)
-        before = self._history.number_of(self._digest)
-        incident = next(
-            (each.incident for each in self._history.entries() if each.number == before), None
-        )
-        why_not = reason_to_refuse(found, incident) if options.accept else ""
+        why_not = reason_to_refuse(found, self._incident) if options.accept else ""
         if why_not:
             warn_user(f"the batch was not accepted as known-normal: {why_not}")
         entry = HistoryEntry(
@@ -130,6 +127,7 @@ class PastBatches:
             found.source, self._columns, [] if found.marks is None else found.marks.anomalies
         )
         try:
+            before = self._history.number_of(self._digest)
             entries = self._history.remember(entry, self._digest, to_parquet(rows), len(rows))
         except ValueError as error:
             warn_user(f"the batch was not recorded: {error}")

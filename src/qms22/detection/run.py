@@ -250,7 +250,7 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
         options.ignored,
         n_scored,
         bound,
-        None if past is None else past.known(),
+        None if past is None else past.known,
         0.0 if comparison is None else row_evidence(comparison.counts),
     )
     # The threshold for new rows is the one that flags as many of these.
