@@ -12,7 +12,7 @@ volumes change, and weekends differ. The first 20 batches are clean and accepted
   `rate of list` that among all that are called bad, by an alarm or by a person.
 
 Nobody says anything: a batch without an alarm is accepted. Or somebody does ("marks"): bad batches
-are tagged as incidents a day later, whether there was an alarm or not, and good ones are accepted.
+are tagged as incidents afterwards, whether there was an alarm or not, and good ones are accepted.
 
 Most histories go through the functions that `detect` calls (`profile_batch`, `Past`, `next_budget`),
 with the evidence of rows drawn from its distribution; `searched` ones through `detect` itself.
@@ -86,11 +86,15 @@ class Shop:
         if kind == 0:
             return batch.assign(amount=4 * batch["amount"])
         if kind == 1:
-            return batch.assign(country=batch["country"].map(dict(zip(LEVELS, "CABD", strict=True))))
+            return batch.assign(
+                country=batch["country"].map(dict(zip(LEVELS, "CABD", strict=True)))
+            )
         is_odd = self.rng.random(len(batch)) < (0.3 if kind == 2 else 0.05)
         if kind == 2:
             return batch.assign(weight=batch["weight"].mask(is_odd))
-        return batch.assign(weight=batch["weight"] + 40 * is_odd, height=batch["height"] - 40 * is_odd)
+        return batch.assign(
+            weight=batch["weight"] + 40 * is_odd, height=batch["height"] - 40 * is_odd
+        )
 
 
 @dataclass
@@ -161,11 +165,11 @@ def pairs(known: pd.DataFrame, batch: pd.DataFrame) -> Iterator[ColumnPair]:
     """Return the columns of two tables as `detect` compares them."""
     for name in known:
         if name == "country":
-            codes = (pd.Categorical(table[name], LEVELS).codes for table in (known, batch))
-            yield ColumnPair(name, *(each.astype(int) for each in codes), LEVELS)
+            codes = [pd.Categorical(table[name], LEVELS).codes for table in (known, batch)]
+            yield ColumnPair(name, codes[0].astype(int), codes[1].astype(int), LEVELS)
         else:
-            values = (table[name].to_numpy(dtype=float) for table in (known, batch))
-            yield ColumnPair(str(name), *values)
+            values = [table[name].to_numpy(dtype=float) for table in (known, batch)]
+            yield ColumnPair(str(name), values[0], values[1])
 
 
 def searched(steps: str, seed: int, n_batches: int, *, has_bad: bool, marks: bool) -> Outcome:

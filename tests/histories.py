@@ -59,7 +59,9 @@ def accepted(path: Path, n_batches: int) -> BatchHistory:
     for at in range(n_batches):
         frame = readings(150, 100 + at)
         codes = (frame["mode"] == "run").to_numpy().astype(int)
-        columns = [ColumnPair(name, frame[name].to_numpy(), frame[name].to_numpy()) for name in "xy"]
+        columns = [
+            ColumnPair(name, frame[name].to_numpy(), frame[name].to_numpy()) for name in "xy"
+        ]
         columns.append(ColumnPair("mode", codes, codes, ("idle", "run")))
         evidence = float(np.random.default_rng(at).exponential())
         entry = replace(

@@ -129,7 +129,10 @@ def test_refusals(files: Path) -> None:
         (("--incident", 1, "--because", "x", "--until", "9998-01-01"), "--until needs --except"),
         (("--incident", 7, "--because", "x"), "has no batch 7"),
         (("--end-exception", "amount"), "column 'amount' has no exception; there is no exception"),
-        (("--except", "sum", "--because", "x", "--until", "9998-01-01"), "no compared column 'sum'"),
+        (
+            ("--except", "sum", "--because", "x", "--until", "9998-01-01"),
+            "no compared column 'sum'",
+        ),
         (("--except", "amount", "--because", "x", "--until", "1998-01-01"), "today or later"),
     ):
         assert_refused(run("history", "h.sqlite", *options, cwd=files), sentence)

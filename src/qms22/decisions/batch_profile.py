@@ -113,9 +113,7 @@ def summarize(profiles: Sequence[Profile]) -> Summaries:
             found.append(((name, False), np.log(spread), 2 * error))
     labels, values, errors = zip(*found, strict=True) if found else ((), (), ())
     shape = (len(labels), len(profiles))
-    return Summaries(
-        list(labels), np.reshape(values, shape).T, np.reshape(errors, shape).T
-    )
+    return Summaries(list(labels), np.reshape(values, shape).T, np.reshape(errors, shape).T)
 
 
 def shared_columns(profiles: Sequence[Profile]) -> list[str]:

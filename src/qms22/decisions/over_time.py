@@ -1,4 +1,4 @@
-"""Batches of a history as the unit: is a batch odd among those of the past, and is it an alarm?
+"""Batches of a history as the unit: which are odd among those of the past, and which are alarms.
 
 Rows of one batch depend on each other, and every batch is a little unlike the one before. So the
 batches of the past say how much they differ, and a budget says how rare an alarm has to be for the
@@ -243,7 +243,8 @@ def _quantile_of_others(values: NDArray[np.float64], share: float) -> NDArray[np
         np.where(near < place, ascending[near], ascending[near + 1])
         for near in (math.floor(at), math.ceil(at))
     )
-    return low + (at - math.floor(at)) * (high - low)
+    between: NDArray[np.float64] = low + (at - math.floor(at)) * (high - low)
+    return between
 
 
 def tail_chance(past: NDArray[np.float64], new: float) -> float:

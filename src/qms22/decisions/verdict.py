@@ -20,6 +20,11 @@ _OF_MOVED = 0.2
 
 _NO_OUTLIERS = OutlierBound(0, 1.0)
 
+_ADVICE_OVER_TIME = (
+    "if this is meant, accept the batch, or except the column for some time; if not, tag the batch "
+    "as an incident (qms22 history)"
+)
+
 # How many columns a sentence names, and how many the few words for a notebook do.
 _MOST_NAMED = 3
 _MOST_SHORT = 5
@@ -88,10 +93,7 @@ class Verdict:
         if self.decision != "drift":
             return ()
         if self.n_past:
-            return (
-                "if this is meant, accept the batch, or except the column for some time; if not, "
-                "tag the batch as an incident (qms22 history)",
-            )
+            return (_ADVICE_OVER_TIME,)
         periods = [column for column in self.moved if column.is_period]
         advice = [_leave_out(column, column.name in self.left_out) for column in periods]
         if len(periods) < len(self.moved) or not self.moved:

@@ -15,7 +15,6 @@ from qms22.decisions.over_time import Past, next_budget
 from qms22.detection.history.history_entry import HistoryEntry
 from qms22.detection.history.history_file import BatchHistory, now
 from qms22.detection.history.history_rows import digest, rows_to_keep, to_parquet
-from qms22.detection.history.said import ColumnException
 from qms22.detection.inputs import InputTables
 from qms22.detection.noticing import dates_of
 from qms22.detection.result import Detection

@@ -69,9 +69,7 @@ def check_until(until: str) -> str:
     try:
         day = date.fromisoformat(until)
     except ValueError as error:
-        raise ValueError(
-            f"until must be a day such as 2026-12-31; got {until!r}"
-        ) from error
+        raise ValueError(f"until must be a day such as 2026-12-31; got {until!r}") from error
     if day.isoformat() < today():
         raise ValueError(f"until must be today or later; got {until}, and today is {today()}")
     return day.isoformat()
