@@ -22,7 +22,7 @@ def blocks(language: str) -> list[str]:
 
 
 def known_options() -> set[str]:
-    commands = [main.commands[name] for name in ("detect", "score", "verify")]
+    commands = [main.commands[name] for name in ("detect", "history", "score", "verify")]
     return {text for command in commands for each in command.params for text in each.opts}
 
 

@@ -114,7 +114,7 @@ def dates_of(found: Detection) -> BatchDates | None:
 def _volume(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
     """Compare the number of rows with earlier batches, with earlier days, or with all of T."""
     n_rows = found.source.n_rows
-    earlier = [entry.n_rows for entry in found.history[:-1]]
+    earlier = [entry.n_rows for entry in found.history[:-1] if entry.incident is None]
     facts: dict[str, Any] = {"rows": n_rows, "normal_rows": _n_normal(found), "usual": None}
     rows = f"The batch has {n_rows:,} row{'s' * (n_rows != 1)}"
     if len(earlier) >= _LEAST_BATCHES:

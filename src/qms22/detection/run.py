@@ -138,7 +138,8 @@ def detect(
         Above 0 a progress bar is shown on standard error.
     history : path, optional
         A file that records what was found in each batch (see `BatchHistory`); it is created if
-        needed. Rows of accepted batches are known-normal rows too. The file contains rows.
+        needed. Rows of accepted batches are known-normal rows too, and from 20 of them on the batch
+        is compared with these batches instead of row by row. The file contains rows.
     accept : bool
         Whether to accept the batch as known-normal for later searches if its verdict is fine and no
         row is flagged. It needs `history`, and cannot be used with `k`.

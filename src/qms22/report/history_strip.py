@@ -128,4 +128,4 @@ def _sign(kind: str, x: int, y: int) -> str:
         "drift": f"M{x - 5} {y - 5}h10v10h-10Z",
         "accepted": f"M{x - 5} {y}l3.5 4l6.5 -8",
         "incident": f"M{x - 4} {y - 4}l8 8m0 -8l-8 8",
-    }[kind]
+    }.get(kind, "")
