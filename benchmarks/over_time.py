@@ -14,8 +14,9 @@ volumes change, and weekends differ. The first 20 batches are clean and accepted
 Nobody says anything: a batch without an alarm is accepted. Or somebody does ("marks"): bad batches
 are tagged as incidents afterwards, whether there was an alarm or not, and good ones are accepted.
 
-Most histories go through the functions that `detect` calls (`profile_batch`, `Past`, `next_budget`),
-with the evidence of rows drawn from its distribution; `searched` ones through `detect` itself.
+Most histories go through the functions that `detect` calls (`profile_batch`, `Past`,
+`next_budget`), with the evidence of rows drawn from its distribution; `searched` ones through
+`detect` itself.
 """
 
 from __future__ import annotations

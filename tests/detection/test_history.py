@@ -297,7 +297,7 @@ def test_an_incident_never_teaches(tmp_path: Path) -> None:
     assert any(str(each.message).startswith(refused) for each in told)
     assert (again.history[-1].accepted, again.history[-1].incident) == (None, entry.incident)
     assert 22 not in batches.accepted_rows("")
-    # It is no batch to compare with, by its size neither, and its cost is given back; it counts as found.
+    # It is no batch to compare with, and its cost is given back; it counts as found.
     facts = detect(normal, readings(150, 3), history=batches.path, **FAST).history[-1].over_time
     assert facts is not None
     assert (facts["compared_with"], facts["spent"]) == (21, pytest.approx(0.1 / 21))

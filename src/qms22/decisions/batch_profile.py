@@ -25,7 +25,7 @@ _LEAST_KEPT = 0.01
 _LEAST_COMPARED = LEAST_MOVE
 # The standard error of a middle half, as a multiple of spread / sqrt(rows), if rows are normal.
 _ERROR_OF_MIDDLE = 0.55
-# The least probability of a row of evidence: the next float below makes no difference.
+# No chance counts as lower, as its logarithm is taken.
 _LEAST_CHANCE = 1e-300
 
 
