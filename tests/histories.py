@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from qms22 import BatchHistory, HistoryEntry
+from qms22.decisions.batch_profile import profile_batch
+from qms22.decisions.moved_columns import ColumnPair
 from qms22.detection.history.history_rows import to_parquet
 
 FAST: dict[str, Any] = {"n_jobs": 1}
@@ -48,4 +50,27 @@ def filled(path: Path, n_batches: int) -> BatchHistory:
     for at in range(n_batches):
         time = f"2026-03-05 14:02:{at:02d}"
         batches.remember(replace(ENTRY, batch=f"{at}.csv", time=time), f"digest {at}", ROWS, 1)
+    return batches
+
+
+def accepted(path: Path, n_batches: int) -> BatchHistory:
+    """A history of accepted batches of `readings`, without a search; their rows are not kept."""
+    batches = BatchHistory(path)
+    for at in range(n_batches):
+        frame = readings(150, 100 + at)
+        codes = (frame["mode"] == "run").to_numpy().astype(int)
+        columns = [
+            ColumnPair(name, frame[name].to_numpy(), frame[name].to_numpy()) for name in "xy"
+        ]
+        columns.append(ColumnPair("mode", codes, codes, ("idle", "run")))
+        evidence = float(np.random.default_rng(at).exponential())
+        entry = replace(
+            ENTRY,
+            decision="fine",
+            moved=(),
+            batch=f"{at}.csv",
+            settings={"profile": profile_batch(columns, evidence, None)},
+        )
+        batches.remember(entry, f"digest {at}", ROWS, 1)
+        batches.accept(at + 1)
     return batches

@@ -45,7 +45,7 @@ _HOMES = {
     "BatchHistory": "qms22.detection.history.history_file",
     "Detection": "qms22.detection.result",
     "Explanation": "qms22.estimators.explain",
-    "HistoryEntry": "qms22.detection.history.history_file",
+    "HistoryEntry": "qms22.detection.history.history_entry",
     "MovedColumn": "qms22.decisions.moved_columns",
     "OutOfBagForest": "qms22.estimators.out_of_bag_forest",
     "QMS22": "qms22.estimators.qms22",

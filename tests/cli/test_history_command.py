@@ -121,3 +121,57 @@ def test_refusals(files: Path) -> None:
     assert_refused(refused, "h.csv")
     run(*DETECT, "clean.csv", *FAST, cwd=files)
     assert_refused(run("history", "h.sqlite", "--accept", "7", cwd=files), "has no batch 7")
+    for options, sentence in (
+        (("--incident", 1), "--incident needs a reason"),
+        (("--except", "amount", "--until", "9998-01-01"), "--except needs a reason"),
+        (("--except", "amount", "--because", "sale"), "--except needs its last day"),
+        (("--because", "sale"), "--because needs --incident or --except"),
+        (("--incident", 1, "--because", "x", "--until", "9998-01-01"), "--until needs --except"),
+        (("--incident", 7, "--because", "x"), "has no batch 7"),
+        (("--end-exception", "amount"), "column 'amount' has no exception; there is no exception"),
+        (
+            ("--except", "sum", "--because", "x", "--until", "9998-01-01"),
+            "no compared column 'sum'",
+        ),
+        (("--except", "amount", "--because", "x", "--until", "1998-01-01"), "today or later"),
+    ):
+        assert_refused(run("history", "h.sqlite", *options, cwd=files), sentence)
+
+
+def test_incidents_and_exceptions(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(*DETECT, "clean.csv", *FAST, "--accept", cwd=files)
+    because = ("--because", "half of it is missing")
+    result = run("history", "h.sqlite", "--incident", 1, *because, cwd=files)
+    assert "batch 1 (clean.csv) is an incident: half of it is missing" in result.stderr
+    (entry,) = listed(files)
+    assert (entry["accepted"], entry["incident"]) == ("", "half of it is missing")
+    refused = run("history", "h.sqlite", "--accept", 1, cwd=files)
+    assert_refused(refused, "batch 1 (clean.csv) is tagged as an incident: half of it is missing")
+    result = run(*DETECT, "clean.csv", *FAST, "--accept", cwd=files)
+    assert "not accepted as known-normal: it is tagged as an incident" in words_of(result.stderr)
+    monkeypatch.setenv("COLUMNS", "200")
+    _print_on_terminal(BatchHistory(files / "h.sqlite").entries(), Path("h.sqlite"))
+    assert "fine, incident (half of it is missing)" in words_of(capsys.readouterr().out)
+
+    until = ("--because", "new prices", "--until", "9998-12-31")
+    result = run("history", "h.sqlite", "--except", "amount", *until, cwd=files)
+    exception = "exception: column 'amount' may move until 9998-12-31: new prices"
+    assert exception in result.stderr
+    dear = orders(200, 4).assign(amount=lambda table: 4 * table["amount"])
+    dear.to_csv(files / "dear.csv", index=False)
+    policy = ("--fail-on", "anomalies,drift,schema,flagged")
+    result = run(*DETECT, "dear.csv", *FAST[:-1], *policy, "--json", "r.json", cwd=files)
+    assert result.exit_code == 0, result.stderr
+    assert "noticed: Column 'amount' has moved (" in result.stderr
+    data = json.loads((files / "r.json").read_text())
+    assert [each["kind"] for each in data["noticed"]] == ["exception"]
+    run("history", "h.sqlite", "--end-exception", "amount", cwd=files)
+    assert exception not in run("history", "h.sqlite", cwd=files).stderr
+    # The search is repeated as it was, with the exception.
+    verify = ("verify", "r.json", "normal.csv", "dear.csv", "--n-jobs", "1", "-q")
+    result = run(*verify, "--history", "h.sqlite", cwd=files)
+    assert result.exit_code == 0, result.stderr
+    assert_refused(run(*verify, cwd=files), "the search had exceptions; give the file of history")
+    assert run(*DETECT, "dear.csv", *FAST, *policy, cwd=files).exit_code == 1

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,6 +22,7 @@ from visits import SICK, visits, write_visits
 
 import qms22
 from qms22 import BatchHistory
+from qms22.decisions.over_time import LEAST_PAST
 from qms22.models import save_model
 
 DETECT = (
@@ -269,6 +271,32 @@ def test_a_violated_policy_accepts_nothing(files: Path) -> None:
     note = "the batch was not accepted as known-normal: it does not meet the policy"
     assert note in words_of(result.stderr)
     assert not BatchHistory(files / "h.sqlite").entries()[0].accepted
+
+
+@pytest.mark.slow
+def test_a_batch_of_a_long_history_is_valid_and_verified(files: Path) -> None:
+    table = pd.read_csv(files / "normal.csv")
+    history = BatchHistory(files / "h.sqlite")
+    for at in range(LEAST_PAST):
+        visits(60, 100 + at).to_csv(files / f"{at}.csv", index=False)
+        qms22.detect(table, files / f"{at}.csv", id="visit", history=history.path, n_jobs=1)
+        history.accept(at + 1)
+    more = ("--history", "h.sqlite", "--id", "visit", "--n-jobs", "1", "-q", "--json", "r.json")
+    assert run("detect", "normal.csv", "clean.csv", *more, cwd=files).exit_code == 0
+    data = valid(files / "r.json")
+    assert data["history"]["over_time"]["compared_with"] == LEAST_PAST
+    assert data["history"]["incident"] is None
+    # What has come since is forgotten when the search is repeated.
+    time.sleep(1.1)
+    run("detect", "normal.csv", "batch.csv", *more[:-2], cwd=files)
+    history.accept(LEAST_PAST + 2)
+    verify = ("verify", "r.json", "normal.csv", "clean.csv", "--n-jobs", "1", "-q")
+    result = run(*verify, "--history", "h.sqlite", cwd=files)
+    assert result.exit_code == 0, result.stderr
+    history.tag_incident(3, "a late discovery")
+    refused = run(*verify, "--history", "h.sqlite", cwd=files)
+    assert_refused(refused, "rows of batch 3", "are no longer kept")
+    assert_refused(run(*verify, cwd=files), "the search learned from accepted batches (1, 2, 3,")
 
 
 def test_verify(files: Path) -> None:

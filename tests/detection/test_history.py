@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from histories import ENTRY, FAST, ROWS, filled, readings
+from histories import ENTRY, FAST, ROWS, accepted, filled, readings
 
 from qms22 import BatchHistory, Detection, detect
 from qms22.detection import past_batches
 from qms22.detection.history import history_file as history
-from qms22.detection.history import history_rows
+from qms22.detection.history import history_rows, said
 from qms22.detection.history.history_rows import digest, from_parquet, to_parquet
 from qms22.tables import open_table
 
@@ -64,14 +64,14 @@ def test_the_same_batch_again_replaces_its_entry(tmp_path: Path) -> None:
 def test_accepted_batches_are_known_normal(tmp_path: Path) -> None:
     path = tmp_path / "h.sqlite"
     normal, batch = readings(200, 1), readings(100, 9)
-    accepted = [readings(150, seed) for seed in (2, 3)]
-    for rows in accepted:
+    earlier = [readings(150, seed) for seed in (2, 3)]
+    for rows in earlier:
         detect(normal, rows, k=5, history=path, **FAST)
         BatchHistory(path).accept(len(BatchHistory(path).entries()))
     found = detect(normal, batch, k=5, history=path, **FAST)
     assert found.notes == ("known-normal: the normal frame + 2 accepted batches (300 rows)",)
     assert found.history[-1].n_normal == 500
-    newest_first = pd.concat([normal, *reversed(accepted)], ignore_index=True)
+    newest_first = pd.concat([normal, *reversed(earlier)], ignore_index=True)
     expected = detect(newest_first, batch, k=5, **FAST)
     np.testing.assert_array_equal(found.scores, expected.scores)
     BatchHistory(path).take_back(2)
@@ -181,10 +181,10 @@ def test_columns_of_several_types_are_joined() -> None:
         {"a": [1, 2], "b": [1.5, 2.0], "c": ["u", "v"], "d": [True, False], "e": [1, 2]},
         index=["first", "second"],
     )
-    accepted = pd.DataFrame(
+    more = pd.DataFrame(
         {"a": [3.0, None], "b": ["7", "unknown"], "c": [None, None], "d": [True, True]}
     )
-    joined = past_batches._join(normal, [accepted])
+    joined = past_batches._join(normal, [more])
     assert joined.index.tolist() == ["first", "second", 2, 3]
     assert joined["a"].tolist()[:3] == [1.0, 2.0, 3.0]
     assert joined["b"].tolist() == ["1.5", "2", "7", "unknown"]
@@ -238,3 +238,114 @@ def test_digests_tell_batches_apart(tmp_path: Path) -> None:
     assert len(set(digests)) == len(digests)
     frame.to_parquet(tmp_path / "batch.parquet", row_group_size=7)
     assert digest(open_table(tmp_path / "batch.parquet")) == same
+
+
+def test_enough_accepted_batches_judge_the_next_one(tmp_path: Path) -> None:
+    path = accepted(tmp_path / "h.sqlite", 22).path
+    found = detect(readings(300, 1), readings(150, 2), history=path, **FAST)
+    assert found.verdict is not None
+    assert (found.verdict.decision, found.verdict.n_past) == ("fine", 22)
+    facts = found.history[-1].over_time
+    assert facts is not None
+    assert facts == BatchHistory(path).entries()[-1].over_time
+    assert facts["level"] == facts["spent"] == pytest.approx(0.1 / 21)
+    assert found.notes[-1] == (
+        "compared with 22 accepted batches; an alarm needs p ≤ 0.0048, and 95 % of the budget of "
+        "false alarms of this history is left (rate 0.1)"
+    )
+    # An alarm, after which the next batch may cost as much and has twice the level.
+    batch = readings(150, 3)
+    batch["x"] += 8.0
+    drifted = detect(readings(300, 1), batch, history=path, **FAST)
+    assert drifted.verdict is not None
+    assert (drifted.verdict.decision, drifted.history[-1].moved[0][0]) == ("drift", "x")
+    assert [column.name for column in drifted.verdict.moved] == ["x"]
+    third = detect(readings(300, 1), readings(150, 4), history=path, **FAST).history[-1].over_time
+    assert third is not None
+    assert third["level"] == pytest.approx(2 * third["spent"])
+    # Searched again, a batch costs once.
+    with pytest.warns(UserWarning, match="entry 23 was replaced"):
+        again = detect(readings(300, 1), readings(150, 2), history=path, **FAST).history[-1]
+    assert again.over_time is not None
+    assert again.over_time["compared_with"] == 22
+
+
+def test_too_few_batches_are_judged_by_their_rows(tmp_path: Path) -> None:
+    path = accepted(tmp_path / "h.sqlite", 19).path
+    found = detect(readings(300, 1), readings(150, 2), history=path, **FAST)
+    assert found.verdict is not None
+    assert (found.verdict.n_past, found.history[-1].over_time) == (0, None)
+    assert found.history[-1].profile is not None
+
+
+def test_an_incident_never_teaches(tmp_path: Path) -> None:
+    batches = accepted(tmp_path / "h.sqlite", 21)
+    normal, batch = readings(300, 1), readings(150, 2)
+    detect(normal, batch, history=batches.path, **FAST)
+    batches.accept(22)
+    entry = batches.tag_incident(22, " half of it is missing ")
+    assert (entry.incident, entry.accepted) == ("half of it is missing", None)
+    assert batches.entries()[-1] == entry
+    assert 22 not in batches.accepted_rows("")
+    sentence = r"batch 22 \(the batch\) is tagged as an incident: half of it is missing; an"
+    with pytest.raises(ValueError, match=sentence.replace("the batch", ".*")):
+        batches.accept(22)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        again = detect(normal, batch, history=batches.path, accept=True, **FAST)
+    refused = "the batch was not accepted as known-normal: it is tagged as an incident: half of"
+    assert any(str(each.message).startswith(refused) for each in told)
+    assert (again.history[-1].accepted, again.history[-1].incident) == (None, entry.incident)
+    assert 22 not in batches.accepted_rows("")
+    # It is no batch to compare with, and its cost is given back; it counts as found.
+    facts = detect(normal, readings(150, 3), history=batches.path, **FAST).history[-1].over_time
+    assert facts is not None
+    assert (facts["compared_with"], facts["spent"]) == (21, pytest.approx(0.1 / 21))
+    assert facts["level"] == 2 * facts["spent"]
+    assert batches.take_back(22).incident is None
+    with pytest.raises(ValueError, match="no longer kept"):
+        batches.accept(22)
+
+
+@pytest.mark.parametrize("n_batches", [0, 22])
+def test_an_excepted_column_may_move(n_batches: int, tmp_path: Path) -> None:
+    batches = accepted(tmp_path / "h.sqlite", n_batches)
+    normal, batch = readings(300, 1), readings(150, 3)
+    batch["x"] += 8.0
+    batches.add_exception("x", "new price list", "9998-12-31")
+    found = detect(normal, batch, history=batches.path, **FAST)
+    assert found.verdict is not None
+    assert (found.verdict.decision, found.n_flagged, found.verdict.moved) == ("fine", 0, ())
+    assert "x" not in found.encoder.groups_
+    (noticed,) = (each for each in found.noticed if each.kind == "exception")
+    assert noticed.text.startswith("Column 'x' has moved (median ")
+    assert noticed.text.endswith("), and may move until 9998-12-31: new price list.")
+    assert all(rule.is_met for rule in found.check(fail_on=["drift", "anomalies", "schema"]))
+    batches.end_exception("x")
+    with pytest.warns(UserWarning, match="was replaced"):
+        found = detect(normal, batch, history=batches.path, **FAST)
+    assert found.history[-1].decision == "drift"
+
+
+def test_an_exception_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = accepted(tmp_path / "h.sqlite", 1)
+    monkeypatch.setattr(said, "today", lambda: "2026-11-18")
+    batches.add_exception("x", "a", "2026-11-30")
+    kept = batches.add_exception("x", "b", "2026-11-18")
+    assert batches.exceptions() == (kept,)
+    monkeypatch.setattr(said, "today", lambda: "2026-11-19")
+    assert batches.exceptions() == ()
+    for arguments, sentence in (
+        (("x", "c", "2026-11-18"), "until must be today or later; got 2026-11-18, and today is"),
+        (("x", "c", "soon"), "until must be a day such as 2026-12-31; got 'soon'"),
+        (("x", "  ", "2026-12-31"), "a reason is needed"),
+        (("z", "c", "2026-12-31"), "no compared column 'z'; it has x, y, mode"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            batches.add_exception(*arguments)
+    with pytest.raises(ValueError, match="column 'z' has no exception; there are exceptions of x"):
+        batches.end_exception("z")
+    with pytest.raises(ValueError, match="a reason is needed"):
+        batches.tag_incident(1, "")
+    with pytest.raises(ValueError, match="has no batch 7"):
+        batches.tag_incident(7, "why")

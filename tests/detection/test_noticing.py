@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from weeks import day, orders
 
-from qms22 import Detection, detect
+from qms22 import BatchHistory, Detection, detect
 
 NORMAL = orders("2026-02-02", 28, 0, 10_000)
 
@@ -60,6 +60,11 @@ def test_rows_of_earlier_batches(tmp_path: Path) -> None:
     found = search(day(7).drop(columns="time")[:60], plain, history=history)
     assert noticed(found)["volume"] == "The batch has 60 rows; earlier batches have 150."
     assert found.noticed[0].facts == {"rows": 60, "normal_rows": 400, "usual": 150.0}
+    # An incident does not say what is usual, and two batches are too few.
+    BatchHistory(history).tag_incident(1, "a test")
+    with pytest.warns(UserWarning, match="was replaced"):
+        found = search(day(7).drop(columns="time")[:60], plain, history=history)
+    assert "volume" not in noticed(found)
 
 
 def test_columns() -> None:

@@ -30,7 +30,8 @@ def blocks(language: str) -> list[str]:
 
 
 def known_options() -> set[str]:
-    commands = [main.commands[name] for name in ("detect", "mcp", "score", "verify")]
+    names = ("detect", "history", "mcp", "score", "verify")
+    commands = [main.commands[name] for name in names]
     return {text for command in commands for each in command.params for text in each.opts}
 
 

@@ -18,7 +18,7 @@ from qms22._runtime.visible_text import visible
 from qms22.detection import Finding, RowReason
 from qms22.metrics import true_positive_rate_at
 from qms22.report.bins import MISSING, Bins, bin_feature, bin_scores
-from qms22.report.history_strip import history_bars
+from qms22.report.history_strip import history_picture
 from qms22.report.packed_columns import alphabetical, as_levels, as_numbers, pack_column
 from qms22.report.packed_reasons import UNKNOWN, order_columns, pack_reasons
 from qms22.report.page import write_page
@@ -337,19 +337,34 @@ def test_findings_say_how_certain_they_are() -> None:
     assert certainty(replace(finding, fewest_outliers=None)) == ""
 
 
-def test_the_strip_shows_the_last_batches() -> None:
+def test_the_picture_shows_the_last_batches() -> None:
     history = [
-        searched("2026-01-01", "a.csv", decision, n_flagged, ["x"])
-        for decision, n_flagged in (("fine", 0), ("anomalies", 50), ("drift", 200), ("fine", 0))
+        searched("2026-01-01", "a.csv", decision, n_flagged, columns)
+        for decision, n_flagged, columns in (
+            *(("fine", 0, ["x"]), ("anomalies", 50, ["x", "y" * 60])),
+            *(("drift", 200, ["x"]), ("fine", 0, [])),
+        )
     ]
-    bars = history_bars(history)
-    assert [bar.share for bar in bars] == [0, 0.05, 0.2, 0]
-    assert bars[1].height == pytest.approx(bars[2].height / 4)
+    history[1] = replace(history[1], incident="half of it is missing")
+    history[3] = replace(history[3], accepted="2026-01-02")
+    picture = history_picture(history)
+    batches = picture.batches
+    assert [batch.share for batch in batches] == [0, 0.05, 0.2, 0]
+    bars = [[path for kind, path in batch.marks if kind == "bar"][1] for batch in batches]
+    assert [path.split("v")[1].split("h")[0] for path in bars] == ["-1", "-8.5", "-34", "-1"]
     flagged = "200 of 1,000 rows flagged (20\xa0%)"
-    assert bars[2].title == f"2026-01-01, a.csv: drift, {flagged}; moved: x"
-    assert len({bar.sign[:1] + bar.sign[-3:] for bar in bars[:3]}) == 3
-    assert len(history_bars(history * 20)) == 40
-    assert history_bars([]) == []
+    assert batches[2].title == f"2026-01-01, a.csv: drift, {flagged}; moved: x"
+    assert batches[1].title.endswith("; incident: half of it is missing")
+    kinds = [[kind for kind, _ in batch.marks] for batch in batches]
+    assert kinds[0] == ["fine", "bar", "bar", "moved"]
+    assert kinds[1] == ["anomalies", "incident", "bar", "bar", "moved", "moved"]
+    assert kinds[3] == ["fine", "accepted", "bar", "bar"]
+    words = ["verdict", "rows, up to 1,000", "flagged, up to 20\xa0%", "x moved"]
+    assert [lane.words for lane in picture.lanes] == [*words, f"{'y' * 40}… moved"]
+    # Nothing overlaps: each lane begins below the one above.
+    assert np.diff([lane.y for lane in picture.lanes]).min() >= 30
+    assert len(history_picture(history * 20).batches) == 40
+    assert history_picture([]).batches == []
 
 
 def test_the_same_run_gives_the_same_file(tmp_path: Path) -> None:

@@ -192,7 +192,7 @@ def test_verdict_and_history_stand_at_the_top_and_notes_below_the_rows(open_repo
     lines = page.locator("#section-history tbody tr").all_inner_texts()
     assert len(lines) == 4
     assert lines[0].split("\t") == [
-        *("2026-10-04 06:00", "payments-4.csv", "fine", "1,000", "3", "")
+        *("2026-10-04 06:00", "payments-4.csv", "fine", "1,000", "3", "", "")
     ]
 
 

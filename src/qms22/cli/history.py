@@ -34,9 +34,44 @@ if TYPE_CHECKING:
     type=int,
     multiple=True,
     metavar="NUMBER",
-    help="Withdraw the acceptance of a batch. May be repeated.",
+    help="Withdraw the acceptance of a batch, or that it is an incident. May be repeated.",
 )
-def history(file: Path, accepted: tuple[int, ...], taken_back: tuple[int, ...]) -> None:
+@click.option(
+    "--incident",
+    "incidents",
+    type=int,
+    multiple=True,
+    metavar="NUMBER",
+    help="Tag a batch as bad, with --because: its rows are dropped, it is never known-normal, and "
+    "it counts as a true alarm. May be repeated.",
+)
+@click.option(
+    "--except",
+    "excepted",
+    multiple=True,
+    metavar="COLUMN",
+    help="Let a column move, with --because and --until: its movement is reported, but is no "
+    "alarm, and it is not learned from. May be repeated.",
+)
+@click.option("--because", metavar="TEXT", help="With --incident and --except: the reason.")
+@click.option("--until", metavar="DATE", help="With --except: the last day, such as 2026-12-31.")
+@click.option(
+    "--end-exception",
+    "ended",
+    multiple=True,
+    metavar="COLUMN",
+    help="End an exception. May be repeated.",
+)
+def history(
+    file: Path,
+    accepted: tuple[int, ...],
+    taken_back: tuple[int, ...],
+    incidents: tuple[int, ...],
+    excepted: tuple[str, ...],
+    because: str | None,
+    until: str | None,
+    ended: tuple[str, ...],
+) -> None:
     """List what 'qms22 detect --history FILE' has found in each batch, the newest last.
 
     On a terminal this is a table; in a pipe it is CSV, with more columns. The number of flagged
@@ -47,19 +82,48 @@ def history(file: Path, accepted: tuple[int, ...], taken_back: tuple[int, ...]) 
     Example:
         qms22 history orders.sqlite
         qms22 history orders.sqlite --accept 3
+        qms22 history orders.sqlite --incident 7 --because "half of the shops are missing"
+        qms22 history orders.sqlite --except price --because "new price list" --until 2026-12-31
     """
+    _check_reasons(incidents, excepted, because, until)
     with explained():
         from qms22.detection import BatchHistory
 
         batches = BatchHistory(file, must_exist=True)
+        for number in incidents:
+            entry = batches.tag_incident(number, because or "")
+            say(f"batch {number} ({entry.batch}) is an incident: {entry.incident}")
+        for column in excepted:
+            exception = batches.add_exception(column, because or "", until or "")
+            say(f"column {exception.column!r} {exception.note}")
+        for column in ended:
+            batches.end_exception(column)
+            say(f"column {column!r} may no longer move")
         for number in accepted:
             entry = batches.accept(number)
             say(f"batch {number} ({entry.batch}) is known-normal from now on")
         for number in taken_back:
             entry = batches.take_back(number)
-            say(f"batch {number} ({entry.batch}) is no longer known-normal")
-        entries = batches.entries()
+            say(f"batch {number} ({entry.batch}) is neither known-normal nor an incident")
+        entries, exceptions = batches.entries(), batches.exceptions()
     _print_entries(entries, file)
+    for exception in exceptions:
+        say(f"exception: column {exception.column!r} {exception.note}")
+
+
+def _check_reasons(
+    incidents: tuple[int, ...], excepted: tuple[str, ...], because: str | None, until: str | None
+) -> None:
+    """Raise UsageError unless everything that needs a reason or a day has one."""
+    for option, given in (("--incident", incidents), ("--except", excepted)):
+        if given and not because:
+            raise click.UsageError(f'{option} needs a reason: --because "what has happened"')
+    if excepted and not until:
+        raise click.UsageError("--except needs its last day, such as --until 2026-12-31")
+    if because and not (incidents or excepted):
+        raise click.UsageError("--because needs --incident or --except")
+    if until and not excepted:
+        raise click.UsageError("--until needs --except")
 
 
 def _print_entries(entries: tuple[HistoryEntry, ...], file: Path) -> None:
@@ -81,12 +145,16 @@ def _print_entries(entries: tuple[HistoryEntry, ...], file: Path) -> None:
             "fewest_outliers": entry.fewest_outliers,
             "moved": _moved(entry),
             "accepted": entry.accepted,
+            "incident": entry.incident,
             "sentence": entry.sentence,
             "p_value": entry.p_value,
             "known_normal": entry.normal,
             "known_normal_rows": entry.n_normal,
             "version": entry.version,
-            "settings": json.dumps(entry.settings),
+            "over_time": json.dumps(entry.over_time),
+            "settings": json.dumps(
+                {name: value for name, value in entry.settings.items() if name != "profile"}
+            ),
         }
         for entry in entries
     ]
@@ -130,6 +198,7 @@ def _verdict(entry: HistoryEntry) -> str:
         marked = "row marked as anomaly" if entry.n_marked == 1 else "rows marked as anomalies"
         words += f" ({entry.n_marked:,} {marked})"
     words += ", accepted" if entry.accepted else ""
+    words += f", incident ({entry.incident})" if entry.incident else ""
     return words + (f": {_moved(entry)}" if entry.moved else "")
 
 

@@ -43,7 +43,8 @@ class Acceptance(NamedTuple):
         from qms22._runtime.warn import warn_user
         from qms22.detection.past_batches import reason_to_refuse, with_acceptance
 
-        why_not = reason_to_refuse(found)
+        incident = found.history[-1].incident if found.history else None
+        why_not = reason_to_refuse(found, incident)
         if not why_not and not all(rule.is_met for rule in rules):
             why_not = "it does not meet the policy"
         if why_not:

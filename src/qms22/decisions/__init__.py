@@ -7,4 +7,5 @@ not learned from it, on the scale of the batch.
   normal.
 - `verdict`: fine, anomalies or drift. `batch_columns`, `moved_columns`, `change_text`: columns
   that have moved, and words for it.
+- `over_time`, `batch_profile`: a batch among those of a history, and the budget of false alarms.
 """

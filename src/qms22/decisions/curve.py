@@ -112,7 +112,7 @@ def bound_false(counts: NDArray[np.int64], confidence: float = 0.9) -> Curve:
     """
     check_share("confidence", confidence)
     n_known, n_rows = len(counts) - 1, int(counts.sum())
-    ranks = _ranks_with_limits(n_known)
+    ranks = ranks_with_limits(n_known)
     n_within = np.cumsum(counts)[ranks]
     # The largest number of normal rows that is not ruled out lies between the two.
     most, too_many = 0, n_rows + 1
@@ -161,14 +161,14 @@ def no_outlier_chance(counts: NDArray[np.int64]) -> float:
     1 / (number of simulated orders + 1).
     """
     n_known, n_rows = len(counts) - 1, int(counts.sum())
-    ranks = _ranks_with_limits(n_known)
+    ranks = ranks_with_limits(n_known)
     simulated = _simulate(ranks, n_known, n_rows)
     observed = _unusual(np.cumsum(counts)[ranks][None], simulated)
     n_as_unusual = np.count_nonzero(_unusual(simulated, simulated) >= observed)
     return float((1 + n_as_unusual) / (_N_SIMULATED + 1))
 
 
-def _ranks_with_limits(n_known: int) -> NDArray[np.intp]:
+def ranks_with_limits(n_known: int) -> NDArray[np.intp]:
     """Return ranks from 0 to a tenth of all; with ratios of two little lies between them.
 
     Outliers that score like nine tenths of the known-normal rows cannot be told from these. With

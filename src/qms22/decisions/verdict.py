@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,11 @@ _OF_LOST = 0.2
 _OF_MOVED = 0.2
 
 _NO_OUTLIERS = OutlierBound(0, 1.0)
+
+_ADVICE_OVER_TIME = (
+    "if this is meant, accept the batch, or except the column for some time; if not, tag the batch "
+    "as an incident (qms22 history)"
+)
 
 # How many columns a sentence names, and how many the few words for a notebook do.
 _MOST_NAMED = 3
@@ -49,6 +54,10 @@ class Verdict:
         Columns that differ between the batch and the known-normal rows, strongest first.
     left_out : tuple of str
         Columns that the detector has not used.
+    n_past : int
+        Batches of a history that it was compared with; with 0 its rows alone were judged.
+    excepted : tuple of MovedColumn
+        Columns that moved and may do so, by an exception of a history.
     """
 
     decision: Decision
@@ -58,6 +67,8 @@ class Verdict:
     n_rows: int
     moved: tuple[MovedColumn, ...] = ()
     left_out: tuple[str, ...] = ()
+    n_past: int = 0
+    excepted: tuple[MovedColumn, ...] = ()
 
     def __str__(self) -> str:
         return _SENTENCES[self.decision](self)
@@ -81,6 +92,8 @@ class Verdict:
         """What to do about the batch, one sentence each."""
         if self.decision != "drift":
             return ()
+        if self.n_past:
+            return (_ADVICE_OVER_TIME,)
         periods = [column for column in self.moved if column.is_period]
         advice = [_leave_out(column, column.name in self.left_out) for column in periods]
         if len(periods) < len(self.moved) or not self.moved:
@@ -106,6 +119,7 @@ def judge_batch(
     bound: OutlierBound | None = None,
     confidence: float = 0.95,
     left_out: Sequence[str] = (),
+    excepted: Collection[str] = (),
 ) -> Verdict:
     """Decide whether a batch is fine, contains anomalies, or has drifted as a whole.
 
@@ -126,6 +140,8 @@ def judge_batch(
     confidence : float, default=0.95
     left_out : sequence of str
         Columns that the detector has not used.
+    excepted : collection of str
+        Columns that may move.
 
     Returns
     -------
@@ -134,6 +150,7 @@ def judge_batch(
     check_share("confidence", confidence)
     doubt = 1.0 - confidence
     columns = [column for column in columns if not column.is_ordinary]
+    columns, allowed = part_excepted(columns, excepted, doubt)
     by_rows = bound or _NO_OUTLIERS
     fewest = by_rows.fewest
     p_lost = min((column.p_lost for column in columns), default=1.0)
@@ -154,7 +171,17 @@ def judge_batch(
         n_rows,
         moved,
         tuple(left_out),
+        excepted=allowed,
     )
+
+
+def part_excepted(
+    columns: Sequence[MovedColumn], excepted: Collection[str], level: float
+) -> tuple[list[MovedColumn], tuple[MovedColumn, ...]]:
+    """Return the columns that may not move, and those that may and did with this certainty."""
+    judged = [column for column in columns if column.name not in excepted]
+    allowed = [column for column in columns if column.name in excepted and column.is_certain(level)]
+    return judged, tuple(allowed)
 
 
 def lost_columns(columns: Sequence[MovedColumn], level: float = 0.01) -> list[MovedColumn]:
@@ -176,6 +203,11 @@ def _leave_out(column: MovedColumn, is_done: bool) -> str:
 
 
 def _show_fine(verdict: Verdict) -> str:
+    if verdict.n_past:
+        return (
+            f"The batch looks fine: it is as much like the {verdict.n_past:,} accepted batches of "
+            f"the history as these are like each other ({_chance(verdict.p_value)})."
+        )
     tested = "rows and columns" if verdict.fewest_outliers is not None else "columns"
     return (
         f"The batch looks fine: its {tested} ({_rows(verdict.n_rows)}) cannot be told from the "

@@ -8,7 +8,8 @@
   larger than memory.
 - `reasons`: why a row is suspicious, and which cell is to blame. `findings`, `history`,
   `marks`: rooms of their own.
-- `compared_columns`: columns for the verdict. `past_batches`: a search with a history.
+- `compared_columns`: columns for the verdict. `past_batches`: a search with a history, and what
+  the history knows of earlier batches.
 - `result`, `result_text`, `result_columns`, `result_table`, `csv_text`, `rows`, `page_content`:
   `Detection`, its words, tables and page. `result_data`: the result as data, `plain_values` its
   values; `result_files`, `result_workbook` and `job_files` write it.
@@ -25,7 +26,9 @@ from qms22._runtime.lazy import lazy_names
 if TYPE_CHECKING:
     from qms22.detection.comparison import Comparison
     from qms22.detection.findings.finding import Finding
-    from qms22.detection.history.history_file import BatchHistory, HistoryEntry
+    from qms22.detection.history.history_entry import HistoryEntry
+    from qms22.detection.history.history_file import BatchHistory
+    from qms22.detection.history.said import ColumnException
     from qms22.detection.marks.table_marks import TableMarks
     from qms22.detection.noticing import Noticed
     from qms22.detection.policy import Rule
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BatchHistory",
+    "ColumnException",
     "Comparison",
     "Detection",
     "Finding",
@@ -50,10 +54,11 @@ __all__ = [
 
 _HOMES = {
     "BatchHistory": "qms22.detection.history.history_file",
+    "ColumnException": "qms22.detection.history.said",
     "Comparison": "qms22.detection.comparison",
     "Detection": "qms22.detection.result",
     "Finding": "qms22.detection.findings.finding",
-    "HistoryEntry": "qms22.detection.history.history_file",
+    "HistoryEntry": "qms22.detection.history.history_entry",
     "Noticed": "qms22.detection.noticing",
     "RowReason": "qms22.detection.reasons.row_reasons",
     "Rule": "qms22.detection.policy",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
 from qms22.checks.sequences import time_distance, time_order
+from qms22.decisions.batch_profile import Profile, profile_batch
 from qms22.decisions.curve import OutlierBound
 from qms22.decisions.moved_columns import (
     MOST_COMPARED,
@@ -16,6 +18,7 @@ from qms22.decisions.moved_columns import (
     compare_columns,
     with_ordinary,
 )
+from qms22.decisions.over_time import Past
 from qms22.decisions.verdict import Verdict, judge_batch
 from qms22.detection.aligning.calendar_columns import is_counter, says_when
 from qms22.tables import TabularEncoder
@@ -27,6 +30,7 @@ from qms22.tables.columns.cells import (
     show_value,
     take_rows,
 )
+from qms22.tables.columns.date_parts import DAY
 from qms22.tables.columns.kinds import Kind
 from qms22.tables.texts.words import number_text
 
@@ -37,6 +41,13 @@ CONFIDENCE = 0.95
 _COMPARED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "constant"})
 
 
+class Judged(NamedTuple):
+    """The verdict on a batch, and with a history what to remember of the batch."""
+
+    verdict: Verdict
+    profile: Profile | None
+
+
 def judge_tables(
     encoder: TabularEncoder,
     normal: Columns,
@@ -44,21 +55,48 @@ def judge_tables(
     ignore: Collection[str],
     n_scored: int,
     bound: OutlierBound | None,
-) -> Verdict:
+    past: Past | None = None,
+    evidence: float = 0.0,
+) -> Judged:
     """Judge a batch of a table, by all drawn rows, also those with missing cells.
 
     `bound` is on the outliers among the `n_scored` rows with a score, with `outlier_confidence`.
     Without it only columns are compared. Columns to `ignore` are those that the user has named.
+    With enough batches in the `past`, the batch is compared with these; its `evidence` is that of
+    `row_evidence`.
     """
     pairs, drawn = pair_columns(encoder, normal, batch, ignore)
+    profile, excepted = None, frozenset[str]()
+    if past is not None:
+        profile, excepted = profile_batch(pairs, evidence, _weekday(encoder, batch)), past.excepted
+        if (over_time := past.compare(profile)) is not None:
+            verdict = over_time.judge(
+                compare_columns(pairs),
+                n_scored,
+                bound=bound,
+                left_out=encoder.ignored_,
+                excepted=excepted,
+            )
+            return Judged(verdict, {**profile, "over_time": over_time.facts(verdict)})
     order, distance = time_order(take_rows(normal, drawn)), time_distance(normal, batch)
-    return judge_batch(
+    verdict = judge_batch(
         with_ordinary(compare_columns(pairs), pairs, order, distance, 1.0 - CONFIDENCE),
         n_scored,
         bound=bound,
         confidence=CONFIDENCE,
         left_out=encoder.ignored_,
+        excepted=excepted,
     )
+    return Judged(verdict, profile)
+
+
+def _weekday(encoder: TabularEncoder, batch: Columns) -> int | None:
+    """Return the weekday of a batch of one day, by its first column of dates; Monday is 0."""
+    dates = [column.name for column in encoder.columns_ if column.kind == "date"]
+    values = batch[dates[0]].values if dates else np.empty(0)
+    days = np.unique(values[~np.isnan(values)] // DAY)
+    # 1 January 1970 was a Thursday.
+    return int(days[0] + 3) % 7 if len(days) == 1 else None
 
 
 def pair_columns(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -53,12 +53,13 @@ def encode_tables(
     marked: Sequence[MarkedRows] = (),
     names: tuple[str, str] = ("the normal table", "the unlabeled table"),
     is_whole: bool = True,
+    may_move: Mapping[str, str] | None = None,
 ) -> EncodedTables:
     """Learn an encoder from the rows of both tables alike, and encode both.
 
     What a column is, its levels and its usual value do not depend on which table a row is in: a
     rare level of the batch is as rare as one of the normal table. A column that only says when rows
-    were made is left out; see `find_periods`.
+    were made is left out; see `find_periods`. So are columns that `may_move`, with a note why.
 
     The encoder does not learn from `marked` rows, so that marks never change what a column is: a
     level that only they have stays unseen. Unless the batch `is_whole`, a level that none of these
@@ -76,8 +77,9 @@ def encode_tables(
     )
     places, normal_cells, known = _encode(encoder, whole[0], names[0])
     positions, batch_cells, _ = _encode(encoder, whole[1], names[1])
-    if periods := find_periods(encoder, normal_cells, batch_cells):
-        encoder._leave_out(periods)
+    left_out = {name: why for name, why in (may_move or {}).items() if name in encoder.groups_}
+    if left_out := find_periods(encoder, normal_cells, batch_cells) | left_out:
+        encoder._leave_out(left_out)
         known = encoder._lazy_matrix(normal_cells)
     encoder._set_moves(_moves(encoder, normal_cells, batch_cells))
     _, rows = encoder._transform_part(batch_cells)

@@ -38,7 +38,7 @@ class Noticed(NamedTuple):
 
     Parameters
     ----------
-    kind : {"volume", "schema", "key", "resent", "dates", "missing"}
+    kind : {"volume", "schema", "key", "resent", "dates", "missing", "exception"}
     text : str
         One sentence.
     columns : tuple of str
@@ -89,7 +89,7 @@ def notice(found: Detection) -> tuple[Noticed, ...]:
         noticed += _key(found.id, *raw)
         noticed += _resent(*raw, names)
         noticed += _missing(*raw, names)
-    return (*noticed, *_dates(found, dates))
+    return (*noticed, *_dates(found, dates), *_excepted(found))
 
 
 def dates_of(found: Detection) -> BatchDates | None:
@@ -124,7 +124,7 @@ def _without_stray(times: NDArray[np.float64]) -> NDArray[np.float64]:
 def _volume(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
     """Compare the number of rows with earlier batches, with earlier days, or with all of T."""
     n_rows = found.source.n_rows
-    earlier = [entry.n_rows for entry in found.history[:-1]]
+    earlier = [entry.n_rows for entry in found.history[:-1] if entry.incident is None]
     facts: dict[str, Any] = {"rows": n_rows, "normal_rows": _n_normal(found), "usual": None}
     rows = f"The batch has {n_rows:,} row{'s' * (n_rows != 1)}"
     if len(earlier) >= _LEAST_BATCHES:
@@ -266,6 +266,15 @@ def _dates(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
         between = f"{facts['gap_after']} and {_text(after + gap)}"
         text = f"Column {dates.column!r} has no dates between {between}."
         yield Noticed("dates", text, (dates.column,), facts)
+
+
+def _excepted(found: Detection) -> Iterator[Noticed]:
+    """Name the columns that moved and may do so."""
+    for each in found.exceptions:
+        moved = [] if found.verdict is None else found.verdict.excepted
+        if changes := [column.change for column in moved if column.name == each.column]:
+            text = f"Column {each.column!r} has moved ({'; '.join(changes)}), and {each.note}."
+            yield Noticed("exception", text, (each.column,), {**each._asdict(), "change": changes})
 
 
 def _longest_gap(times: NDArray[np.float64]) -> tuple[float, float | None]:

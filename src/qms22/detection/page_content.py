@@ -68,6 +68,7 @@ def page_content(
         normal_scores=None if found.comparison is None else found.comparison.ruler.ascending,
         findings=_findings(found, kept, names),
         history=found.history,
+        exceptions=found.exceptions,
     )
 
 

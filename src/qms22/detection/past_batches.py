@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from qms22 import __version__
 from qms22._runtime.visible_text import visible
 from qms22._runtime.warn import warn_user
-from qms22.detection.history.history_file import BatchHistory, HistoryEntry, now
+from qms22.decisions.over_time import Past, next_budget
+from qms22.detection.history.history_entry import HistoryEntry
+from qms22.detection.history.history_file import BatchHistory, now
 from qms22.detection.history.history_rows import digest, rows_to_keep, to_parquet
 from qms22.detection.inputs import InputTables
 from qms22.detection.noticing import dates_of
@@ -40,7 +42,30 @@ class PastBatches:
         self._history.check_writable()
         self._digest = digest(tables.batch)
         self._columns = [name for name in tables.normal.names if name in tables.batch.names]
+        names = match_names([each.column for each in self._history.exceptions()], self._columns)
+        self.exceptions = tuple(
+            each._replace(column=names[each.column])
+            for each in self._history.exceptions()
+            if each.column in names
+        )
+        number, entries = self._history.number_of(self._digest), self._history.entries()
+        self._incident = next((each.incident for each in entries if each.number == number), None)
+        self.known = self._known([each for each in entries if each.number != number])
         self.tables = self._with_accepted(tables, ignore)
+
+    def _known(self, others: Sequence[HistoryEntry]) -> Past:
+        """Return what the history knows of the other batches, to compare this one with them."""
+        spent = [
+            each.over_time["spent"]
+            for each in others
+            if each.over_time is not None and each.incident is None
+        ]
+        profiles = [each.profile for each in others if each.accepted is not None]
+        return Past(
+            tuple(profile for profile in profiles if profile is not None),
+            next_budget(spent, sum(each.is_called_bad for each in others)),
+            frozenset(each.column for each in self.exceptions),
+        )
 
     def _with_accepted(self, tables: InputTables, ignore: Collection[str]) -> InputTables:
         """Return the tables, with the rows of the accepted batches after the known-normal ones."""
@@ -72,7 +97,7 @@ class PastBatches:
         """
         assert found.verdict is not None
         dates = dates_of(found)
-        why_not = reason_to_refuse(found) if options.accept else ""
+        why_not = reason_to_refuse(found, self._incident) if options.accept else ""
         if why_not:
             warn_user(f"the batch was not accepted as known-normal: {why_not}")
         entry = HistoryEntry(
@@ -92,6 +117,7 @@ class PastBatches:
                 "marked_anomalies": 0 if found.marks is None else len(found.marks.anomalies),
                 "fewest_outliers": found.verdict.fewest_outliers,
                 "newest": None if dates is None else dates.facts()["newest"],
+                "profile": found.profile,
             },
             version=__version__,
             accepted=now() if options.accept and not why_not else None,
@@ -107,11 +133,24 @@ class PastBatches:
             return found
         if before is not None:
             warn_user(f"the batch was in the history already; entry {before} was replaced")
-        return replace(found, history=entries)
+        notes = (*found.notes, *_note_over_time(entries[-1]))
+        return replace(found, history=entries, notes=notes)
 
 
-def reason_to_refuse(found: Detection) -> str:
+def _note_over_time(entry: HistoryEntry) -> Iterator[str]:
+    """Say how a batch was judged, if it was compared with earlier ones."""
+    if (facts := entry.over_time) is not None:
+        yield (
+            f"compared with {facts['compared_with']:,} accepted batches; an alarm needs p ≤ "
+            f"{facts['level']:.2g}, and {100 * facts['left'] / facts['rate']:.0f} % of the budget "
+            f"of false alarms of this history is left (rate {facts['rate']:g})"
+        )
+
+
+def reason_to_refuse(found: Detection, incident: str | None = None) -> str:
     """Return why a batch cannot be accepted as known-normal without a person; empty if it can."""
+    if incident is not None:
+        return f"it is tagged as an incident: {incident}"
     if found.verdict is None or found.verdict.decision != "fine":
         return "its verdict is not fine"
     if found.n_flagged:

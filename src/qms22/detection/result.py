@@ -17,7 +17,8 @@ from qms22.checks import OddCells, TableChecks
 from qms22.decisions.verdict import Verdict
 from qms22.detection.comparison import Comparison
 from qms22.detection.findings.finding import Finding
-from qms22.detection.history.history_file import HistoryEntry
+from qms22.detection.history.history_entry import HistoryEntry
+from qms22.detection.history.said import ColumnException
 from qms22.detection.marks.normal_rows import rows_to_check
 from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.noticing import Noticed, notice
@@ -100,6 +101,10 @@ class Detection:
         The options of the search, as they were given.
     inputs : tuple of (str, Table or Path)
         What was given, each with its role: "normal", "batch", "marks", or "model" with its file.
+    exceptions : tuple of ColumnException
+        Columns that may move today, by the history; they are not learned from.
+    profile : dict or None
+        With a history: what later batches are compared with.
     """
 
     source: Table
@@ -124,6 +129,8 @@ class Detection:
     columns: tuple[Columns, Columns] | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     inputs: tuple[tuple[str, Table | Path], ...] = ()
+    exceptions: tuple[ColumnException, ...] = ()
+    profile: dict[str, Any] | None = None
 
     @cached_property
     def normal(self) -> pd.DataFrame | None:

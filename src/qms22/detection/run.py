@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.warn import warn_user
 from qms22.checks import OddCells
+from qms22.decisions.batch_profile import row_evidence
 from qms22.decisions.verdict import outlier_confidence
 from qms22.detection.column_notes import column_notes, note_dropped
 from qms22.detection.compared_columns import CONFIDENCE, judge_tables
@@ -144,7 +145,8 @@ def detect(
         Above 0 a progress bar is shown on standard error.
     history : path, optional
         A file that records what was found in each batch (see `BatchHistory`); it is created if
-        needed. Rows of accepted batches are known-normal rows too. The file contains rows.
+        needed. Rows of accepted batches are known-normal rows too, and from 20 of them on the batch
+        is compared with these batches instead of row by row. The file contains rows.
     accept : bool
         Whether to accept the batch as known-normal for later searches if its verdict is fine and no
         row is flagged. It needs `history`, and cannot be used with `k`.
@@ -214,17 +216,19 @@ def _detect(
     if marks is not None:
         found_marks = read_marks(marks, *tables[:2], options.id, options.ignored)
         tables = tables._replace(marks=found_marks)
-    found = replace(_search(tables, options), settings=settings)
+    found = replace(_search(tables, options, past), settings=settings)
     if options.fdr is not None and found.is_drift_scored and found.n_flagged:
         warn_user(found.remark)
     return found if past is None else past.remember(found, options)
 
 
-def _search(tables: InputTables, options: SearchOptions) -> Detection:
+def _search(tables: InputTables, options: SearchOptions, past: PastBatches | None) -> Detection:
     """Search a batch whose columns are matched with those of the known-normal table."""
     seed = options.seed or 0
     drawn = draw(tables, options.seed)
-    encoded = _encode_drawn(tables, drawn, options)
+    exceptions = () if past is None else past.exceptions
+    may_move = {each.column: each.note for each in exceptions}
+    encoded = _encode_drawn(tables, drawn, options, may_move)
     notes = column_notes(encoded, len(drawn[0]), options.ignored)
     if tables.max_samples is None:
         notes = (*notes, *note_repeated(tables.batch, options.id))
@@ -250,7 +254,15 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
     comparison = None if ruler is None else Comparison.of(ruler.aligned(scores), scores)
     flagged = _flag(comparison, scores, options)
     bound = None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE))
-    verdict = judge_tables(encoded.encoder, *encoded.whole, options.ignored, n_scored, bound)
+    verdict, profile = judge_tables(
+        encoded.encoder,
+        *encoded.whole,
+        options.ignored,
+        n_scored,
+        bound,
+        None if past is None else past.known,
+        0.0 if comparison is None else row_evidence(comparison.counts),
+    )
     # The threshold for new rows is the one that flags as many of these.
     n_flagged = int(np.count_nonzero(flagged))
     first = most_suspicious(scores, min(n_flagged + 1, n_scored))
@@ -278,6 +290,8 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
         columns=encoded.whole if tables.are_whole and tables.marks is None else None,
         findings=group_rows(encoded, scorer, flagged, reasons, comparison),
         notes=(*tables.notes, *note_dropped(scores, n_marked)),
+        exceptions=exceptions,
+        profile=profile,
     )
 
 
@@ -291,9 +305,12 @@ def _flag(
 
 
 def _encode_drawn(
-    tables: InputTables, drawn: Sequence[NDArray[np.intp]], options: SearchOptions
+    tables: InputTables,
+    drawn: Sequence[NDArray[np.intp]],
+    options: SearchOptions,
+    may_move: Mapping[str, str],
 ) -> EncodedTables:
-    """Encode the rows that were drawn."""
+    """Encode the rows that were drawn, without the columns that may move."""
     begin_stage("reading the columns")
     names = tables.normal.name, tables.batch.name
     if names[0] == names[1]:
@@ -307,6 +324,7 @@ def _encode_drawn(
             marked=marked,
             names=names,
             is_whole=tables.is_batch_whole,
+            may_move=may_move,
         )
         return encoded._replace(
             normal_positions=drawn[0][encoded.normal_positions],

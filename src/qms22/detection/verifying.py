@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from qms22.detection.history.history_file import BatchHistory
+from qms22.detection.history.said import ColumnException
 from qms22.detection.job_files import json_text
 from qms22.detection.provenance import input_facts, provenance_of
 from qms22.detection.result import Detection
@@ -100,9 +101,10 @@ def repeat(
     options = {name: value for name, value in settings.items() if name not in _OF_ONE_FILE}
     options |= {"n_jobs": n_jobs, "verbose": verbose}
     with ExitStack() as stack:
-        if learned := (recorded["history"] or {}).get("learned_from"):
+        then = recorded["history"] or {}
+        if then.get("learned_from") or then.get("exceptions"):
             folder = stack.enter_context(TemporaryDirectory())
-            options["history"] = _history_then(history, learned, Path(folder))
+            options["history"] = _history_then(history, recorded, Path(folder))
         found = detect(given[0], given[1], marks=given[2:] or None, **options)
     return _compare(recorded, found)
 
@@ -111,20 +113,19 @@ def _digests(facts: Mapping[str, Any]) -> tuple[list[str], str | None]:
     return [file["sha256"] for file in facts["files"]], facts["cells_sha256"]
 
 
-def _history_then(path: Path | None, learned: Sequence[int], folder: Path) -> Path:
-    """Return a copy of a history in which just the batches are accepted that were learned from."""
+def _history_then(path: Path | None, recorded: Mapping[str, Any], folder: Path) -> Path:
+    """Return a copy of a history as it was when a result was recorded."""
+    then = recorded["history"]
+    # As a history has it: without the zone, which is UTC.
+    time = recorded["provenance"]["time"][:19].replace("T", " ")
     if path is None:
-        numbers = ", ".join(map(str, learned))
-        raise ValueError(
-            f"the search learned from accepted batches ({numbers}); give the file of history, too"
-        )
-    entries = BatchHistory(path, must_exist=True).entries()
+        numbers = ", ".join(map(str, then["learned_from"]))
+        what = f"learned from accepted batches ({numbers})" if numbers else "had exceptions"
+        raise ValueError(f"the search {what}; give the file of history, too")
+    BatchHistory(path, must_exist=True)
     copied = BatchHistory(shutil.copy(path, folder / "history.sqlite"))
-    for entry in entries:
-        if entry.number in learned:
-            copied.accept(entry.number)
-        else:
-            copied.take_back(entry.number)
+    exceptions = [ColumnException(**each) for each in then.get("exceptions", ())]
+    copied.go_back(time, then["learned_from"], exceptions)
     return copied.path
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from qms22.decisions.curve import Curve
     from qms22.decisions.verdict import Verdict
-    from qms22.detection import Finding, HistoryEntry, RowReason
+    from qms22.detection import ColumnException, Finding, HistoryEntry, RowReason
 
 # Positions of the columns of `PageContent.results`; their names may differ.
 RANK, NAME, SCORE, FLAGGED, _, P_VALUE = range(6)
@@ -60,7 +60,7 @@ class PageContent:
         Scores of known-normal rows that were not learned from, on the scale of `scores`.
     noticed : sequence of str
         What is unusual about the batch as a whole, one sentence each.
-    curve, facts, verdict, answer, remark, history, notes, id
+    curve, facts, verdict, answer, remark, history, exceptions, notes, id
         As in `Detection`; `curve` is that of its comparison.
     """
 
@@ -84,6 +84,7 @@ class PageContent:
     findings: Sequence[Finding] = ()
     history: Sequence[HistoryEntry] = ()
     noticed: Sequence[str] = ()
+    exceptions: Sequence[ColumnException] = ()
     notes: Sequence[str] = ()
     id: str | None = None
     marks: Sequence[str] = ()

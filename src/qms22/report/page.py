@@ -13,9 +13,9 @@ from markupsafe import Markup
 from qms22._runtime.files import atomic_write
 from qms22._runtime.visible_text import visible
 from qms22.report.content import PageContent
-from qms22.report.history_strip import history_bars
+from qms22.report.history_strip import history_picture
 from qms22.report.prepare import pack_content
-from qms22.report.text import certainty, rarity, share_text
+from qms22.report.text import certainty, rarity
 
 # Parts of one script, in this order.
 _SCRIPTS = (
@@ -51,7 +51,6 @@ def _html(content: PageContent) -> str:
     script = "\n".join(_own(f"_scripts/{name}.js") for name in _SCRIPTS)
     style = _own("_vendor/uPlot.min.css") + "\n" + _own("_report.css")
     data = pack_content(content)
-    bars = history_bars(content.history)
     return environment.from_string(_own("_template.html")).render(
         content=content,
         n_rows=len(content.scores),
@@ -70,8 +69,7 @@ def _html(content: PageContent) -> str:
         given=None
         if content.marked is None
         else content.marked.iloc[:_MOST_GIVEN, :_GIVEN_COLUMNS],
-        bars=bars,
-        highest=share_text(max((bar.share for bar in bars), default=0.0)),
+        picture=history_picture(content.history),
     )
 
 

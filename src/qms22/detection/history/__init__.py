@@ -1,1 +1,1 @@
-"""Batches of the past: the file of a history, and searches with it."""
+"""Batches of the past: the file of a history, its entries and rows, and what a person has said."""

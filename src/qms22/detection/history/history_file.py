@@ -18,15 +18,22 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from qms22.decisions.verdict import Decision
+from qms22.detection.history import said
+from qms22.detection.history.history_entry import (
+    SELECT_ENTRIES,
+    STORED,
+    HistoryEntry,
+    read_entry,
+)
 from qms22.detection.history.history_rows import from_parquet
+from qms22.detection.history.said import ColumnException
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,71 +78,6 @@ pragma user_version = {_VERSION};
 """
 
 
-@dataclass(frozen=True)
-class HistoryEntry:
-    """What was found in a batch.
-
-    Parameters
-    ----------
-    time : str
-        When, in UTC: "2026-03-05 14:02:11".
-    normal, batch : str
-        Names of the tables.
-    decision : {"fine", "anomalies", "drift"}
-    sentence : str
-        The verdict in words.
-    p_value : float
-        Of the verdict.
-    n_normal, n_rows, n_flagged : int
-        Known-normal rows, rows of the batch, flagged rows.
-    moved : tuple of (str, str)
-        Columns that moved, and how.
-    settings : dict
-        Options of the search, the number of rows marked as anomalies, and the least number of
-        outliers.
-    version : str
-        Of this package.
-    accepted : str or None
-        When the batch was accepted as known-normal, if it was.
-    number : int
-        Counts the batches of a history from 1.
-    """
-
-    time: str
-    normal: str
-    batch: str
-    decision: Decision
-    sentence: str
-    p_value: float
-    n_normal: int
-    n_rows: int
-    n_flagged: int
-    moved: tuple[tuple[str, str], ...]
-    settings: dict[str, Any] = field(repr=False)
-    version: str
-    accepted: str | None = None
-    number: int = 0
-
-    @property
-    def n_marked(self) -> int:
-        """Rows of the batch that were marked as anomalies, which the verdict is not about."""
-        return int(self.settings.get("marked_anomalies", 0))
-
-    @property
-    def fewest_outliers(self) -> int | None:
-        """How many outliers there are at least, by the verdict; None if it was not recorded."""
-        fewest: int | None = self.settings.get("fewest_outliers")
-        return fewest
-
-
-_COLUMNS = [entry.name for entry in fields(HistoryEntry)]
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("time", "normal", "batch", "sentence", "version", "accepted"), (str,)),
-    **dict.fromkeys(("n_normal", "n_rows", "n_flagged"), (int,)),
-    "p_value": (int, float),
-}
-
-
 class BatchHistory:
     """A history file: `detect` writes it.
 
@@ -176,8 +118,12 @@ class BatchHistory:
 
     def entries(self) -> tuple[HistoryEntry, ...]:
         """Return what was found in every batch, in the order in which they were first searched."""
-        query = f"select {', '.join(_COLUMNS)} from batches order by number"
-        return tuple(self._read(query, (), _entry))
+        return tuple(self._read(f"{SELECT_ENTRIES} order by number", (), read_entry))
+
+    def exceptions(self) -> tuple[ColumnException, ...]:
+        """Return the columns that may move today or later."""
+        query = 'select * from exceptions where "until" >= ? order by column'
+        return tuple(self._read(query, (said.today(),), lambda row: ColumnException(*row)))
 
     def number_of(self, digest: str) -> int | None:
         """Return the number of the batch with a digest; None if it is not remembered."""
@@ -192,13 +138,13 @@ class BatchHistory:
         An earlier entry of the same batch is replaced; its number is kept, and whether it is
         accepted. The `n_kept` rows to learn from in that case are as `to_parquet` writes them.
         """
-        values = {name: getattr(entry, name) for name in _COLUMNS if name != "number"} | {
+        values = {name: getattr(entry, name) for name in STORED if name != "number"} | {
             "digest": digest,
             "moved": json.dumps(entry.moved),
             "settings": json.dumps(entry.settings, default=str),
         }
         names = ", ".join(values)
-        # A batch that was accepted stays so.
+        # A batch that was accepted stays so, and an incident is never accepted.
         updates = ", ".join(
             "accepted = coalesce(excluded.accepted, accepted)"
             if name == "accepted"
@@ -216,6 +162,7 @@ class BatchHistory:
             database.execute(
                 "insert or replace into kept_rows values (?, ?, ?)", (number, n_kept, rows)
             )
+            database.execute("delete from kept_rows where number in (select number from incidents)")
             database.execute(
                 "delete from kept_rows where number in (select number from batches "
                 "where accepted is null order by time desc, number desc limit -1 offset ?)",
@@ -231,6 +178,11 @@ class BatchHistory:
         """
         with self._writing() as database:
             entry = _find(database, number, self.path)
+            if entry.incident is not None:
+                raise ValueError(
+                    f"batch {number} ({entry.batch}) is tagged as an incident: {entry.incident}; "
+                    "an incident is never known-normal"
+                )
             kept = database.execute("select 1 from kept_rows where number = ?", (number,))
             if kept.fetchone() is None:
                 raise ValueError(
@@ -244,11 +196,68 @@ class BatchHistory:
         return entry
 
     def take_back(self, number: int) -> HistoryEntry:
-        """Withdraw the acceptance of a batch; raise ValueError if there is no such batch."""
+        """Withdraw the acceptance of a batch, or that it is an incident.
+
+        Raise ValueError if there is no such batch.
+        """
         with self._writing() as database:
             entry = _find(database, number, self.path)
             database.execute("update batches set accepted = null where number = ?", (number,))
-        return replace(entry, accepted=None)
+            database.execute("delete from incidents where number = ?", (number,))
+        return replace(entry, accepted=None, incident=None)
+
+    def tag_incident(self, number: int, because: str) -> HistoryEntry:
+        """Tag a batch as an incident: it was bad, its rows are dropped, and it never teaches.
+
+        Raise ValueError if there is no such batch, or no reason.
+        """
+        because = said.check_because(because)
+        with self._writing() as database:
+            entry = _find(database, number, self.path)
+            values = number, now(), because
+            database.execute("insert or replace into incidents values (?, ?, ?)", values)
+            database.execute("update batches set accepted = null where number = ?", (number,))
+            database.execute("delete from kept_rows where number = ?", (number,))
+        return replace(entry, accepted=None, incident=because)
+
+    def add_exception(self, column: str, because: str, until: str) -> ColumnException:
+        """Except a column: until the end of a day its movement is reported, but no alarm.
+
+        Meanwhile it is not learned from. An earlier exception of the column is replaced. Raise
+        ValueError if the last batch has no such column, the reason is empty or the day has passed.
+        """
+        exception = ColumnException(column, said.check_because(because), said.check_until(until))
+        known = [entry.profile["columns"] for entry in self.entries() if entry.profile is not None]
+        if known and column not in known[-1]:
+            names = ", ".join(known[-1])
+            raise ValueError(f"the last batch has no compared column {column!r}; it has {names}")
+        with self._writing() as database:
+            said.add_exception(database, exception)
+        return exception
+
+    def end_exception(self, column: str) -> None:
+        """End the exception of a column; raise ValueError if there is none."""
+        with self._writing() as database:
+            said.end_exception(database, column)
+
+    def go_back(
+        self, time: str, learned_from: Sequence[int], exceptions: Sequence[ColumnException]
+    ) -> None:
+        """Forget what came after a time, to repeat a search; not for a file that is still needed.
+
+        The batches that were accepted then, and the exceptions, are given; the latter last forever.
+        """
+        with self._writing() as database:
+            database.execute("delete from incidents where time > ?", (time,))
+            numbers = ", ".join(map(str, map(int, learned_from)))
+            query = f"delete from batches where time > ? and number not in ({numbers})"
+            database.execute(query, (time,))
+            database.execute("update batches set accepted = null")
+            database.execute("delete from exceptions")
+            for exception in exceptions:
+                said.add_exception(database, exception._replace(until="9999-12-31"))
+        for number in learned_from:
+            self.accept(number)
 
     def accepted_rows(self, other_than: str) -> dict[int, pd.DataFrame]:
         """Return the rows of the accepted batches but that of a digest, by number, oldest first."""
@@ -268,6 +277,7 @@ class BatchHistory:
             return []
         with self._open("rw") as database:
             _check_kind(database, self.path)
+            said.add_tables(database, for_now=True)
             return [read(row) for row in database.execute(query, values)]
 
     @contextmanager
@@ -281,6 +291,7 @@ class BatchHistory:
                     for statement in _SCHEMA.split(";")[:-1]:
                         database.execute(statement)
                 _check_kind(database, self.path)
+                said.add_tables(database)
                 yield database
             except BaseException:
                 database.execute("rollback")
@@ -331,26 +342,7 @@ def _check_kind(database: sqlite3.Connection, path: Path) -> None:
 
 
 def _find(database: sqlite3.Connection, number: int, path: Path) -> HistoryEntry:
-    query = f"select {', '.join(_COLUMNS)} from batches where number = ?"
-    row = database.execute(query, (number,)).fetchone()
+    row = database.execute(f"{SELECT_ENTRIES} where number = ?", (number,)).fetchone()
     if row is None:
         raise ValueError(f"{path} has no batch {number}; 'qms22 history {path}' lists its batches")
-    return _entry(row)
-
-
-def _entry(row: tuple[Any, ...]) -> HistoryEntry:
-    """Return an entry; raise DatabaseError if a cell has something else than was written there."""
-    values = dict(zip(_COLUMNS, row, strict=True))
-    try:
-        moved = tuple((str(name), str(change)) for name, change in json.loads(values["moved"]))
-        settings = dict(json.loads(values["settings"]))
-    except (TypeError, ValueError) as error:
-        raise sqlite3.DatabaseError(f"batch {values['number']}: moved or settings") from error
-    wrong = [
-        name
-        for name, kinds in _TYPES.items()
-        if not isinstance(values[name], kinds) and (values[name], name) != (None, "accepted")
-    ]
-    if wrong or values["decision"] not in get_args(Decision):
-        raise sqlite3.DatabaseError(f"batch {values['number']}: {(*wrong, 'decision')[0]}")
-    return HistoryEntry(**{**values, "moved": moved, "settings": settings})
+    return read_entry(row)
