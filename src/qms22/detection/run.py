@@ -233,12 +233,12 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
         is_part=tables.is_scattered,
     )
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
-    scores, odd = _score_batch(tables, encoded, scorer)
+    scores, odd, repeats = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
     begin_stage("comparing with known-normal rows")
     of_drawn = scores[encoded.positions]
     ruler = measure_normal(scorer, encoded, learned, of_drawn, n_scored, seed)
-    comparison = None if ruler is None else Comparison.of(ruler.aligned(scores), scores)
+    comparison = None if ruler is None else Comparison.of(ruler.aligned(scores), scores, repeats)
     flagged = _flag(comparison, scores, options)
     bound = None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE))
     verdict = judge_tables(encoded.encoder, *encoded.whole, options.ignored, n_scored, bound)
@@ -268,7 +268,7 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
         odd=odd,
         columns=encoded.whole if tables.are_whole and tables.marks is None else None,
         findings=group_rows(encoded, scorer, flagged, reasons, comparison),
-        notes=(*tables.notes, *note_dropped(scores, n_marked)),
+        notes=(*tables.notes, *scorer.checks.notes, *note_dropped(scores, n_marked)),
     )
 
 
@@ -311,16 +311,16 @@ def _encode_drawn(
 
 def _score_batch(
     tables: InputTables, encoded: EncodedTables, scorer: TableScorer
-) -> tuple[NDArray[np.float64], OddCells]:
-    """Return the score of every row of the batch, NaN where one is dropped, and odd cells."""
+) -> tuple[NDArray[np.float64], OddCells, NDArray[np.intp]]:
+    """Return the score of every row, NaN where one is dropped, odd cells, and repeated cases."""
     begin_stage("scoring")
-    positions, scores, odd = scorer.score_batch(encoded, is_part=tables.is_scattered)
+    positions, scores, odd, repeats = scorer.score_batch(encoded, is_part=tables.is_scattered)
     n_rows = tables.batch.n_rows
     if tables.is_batch_whole:
         found = OddCells.empty(n_rows)
         found.put(positions, odd)
-        return placed(scores, positions, n_rows), found
+        return placed(scores, positions, n_rows), found, repeats
     scores, odd = score_rows(tables.batch, scorer, scorer.detector.verbose)
     if tables.marks is not None:
         scores[tables.marks.decided] = np.nan
-    return scores, odd
+    return scores, odd, repeats

@@ -12,6 +12,7 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import draw_rows
 from qms22.checks import OddCells, OwnOddness, TableChecks
 from qms22.checks.copies import row_hashes
+from qms22.checks.sequences import time_distance
 from qms22.decisions.ruler import Ruler
 from qms22.detection.encoding import EncodedTables
 from qms22.estimators.base import for_workers
@@ -33,11 +34,14 @@ class ScoredRows(NamedTuple):
         Higher is more suspicious.
     odd : OddCells
         The checks in which they are the oddest.
+    repeats : ndarray of int
+        Those of the positions that are of a case with another one; see `TableChecks.repeats`.
     """
 
     positions: NDArray[np.intp]
     scores: NDArray[np.float64]
     odd: OddCells
+    repeats: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +79,12 @@ class TableScorer:
 
     def score_batch(self, encoded: EncodedTables, *, is_part: bool = False) -> ScoredRows:
         """Score the batch that the detector was fitted with, and set the weight of the checks."""
-        of_checks, odd = self.checks.look(self.checks.read(encoded.batch_cells, is_part=is_part))
+        rows = self.checks.read(encoded.batch_cells, is_part=is_part)
+        of_checks, odd = self.checks.look(rows)
         self.checks.weigh(of_checks, sum(getattr(self.detector, "weights_", {}).values()))
         scores = as_host(self.detector.unlabeled_scores_) + self.checks.weight * of_checks
-        return ScoredRows(encoded.positions, scores, odd)
+        repeats = encoded.positions[self.checks.repeats(rows, odd)]
+        return ScoredRows(encoded.positions, scores, odd, repeats)
 
 
 def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: int | None) -> None:
@@ -96,6 +102,7 @@ def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: i
         outliers=encoded.marks.outliers,
         marked_normal=encoded.marks.normal,
         groups=encoded.encoder.groups_,
+        is_later=time_distance(encoded.normal_cells, encoded.batch_cells) > 1.0,
     )
 
 
