@@ -233,12 +233,14 @@ def _search(tables: InputTables, options: SearchOptions) -> Detection:
         is_part=tables.is_scattered,
     )
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
-    scores, odd, repeats = _score_batch(tables, encoded, scorer)
+    scores, odd = _score_batch(tables, encoded, scorer)
     n_scored = count_scored(scores)
     begin_stage("comparing with known-normal rows")
     of_drawn = scores[encoded.positions]
     ruler = measure_normal(scorer, encoded, learned, of_drawn, n_scored, seed)
-    comparison = None if ruler is None else Comparison.of(ruler.aligned(scores), scores, repeats)
+    comparison = None
+    if ruler is not None:
+        comparison = Comparison.of(ruler.aligned(scores), scores, scorer.repeats(encoded, odd))
     flagged = _flag(comparison, scores, options)
     bound = None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE))
     verdict = judge_tables(encoded.encoder, *encoded.whole, options.ignored, n_scored, bound)
@@ -311,16 +313,16 @@ def _encode_drawn(
 
 def _score_batch(
     tables: InputTables, encoded: EncodedTables, scorer: TableScorer
-) -> tuple[NDArray[np.float64], OddCells, NDArray[np.intp]]:
-    """Return the score of every row, NaN where one is dropped, odd cells, and repeated cases."""
+) -> tuple[NDArray[np.float64], OddCells]:
+    """Return the score of every row of the batch, NaN where one is dropped, and odd cells."""
     begin_stage("scoring")
-    positions, scores, odd, repeats = scorer.score_batch(encoded, is_part=tables.is_scattered)
+    positions, scores, odd = scorer.score_batch(encoded, is_part=tables.is_scattered)
     n_rows = tables.batch.n_rows
     if tables.is_batch_whole:
         found = OddCells.empty(n_rows)
         found.put(positions, odd)
-        return placed(scores, positions, n_rows), found, repeats
+        return placed(scores, positions, n_rows), found
     scores, odd = score_rows(tables.batch, scorer, scorer.detector.verbose)
     if tables.marks is not None:
         scores[tables.marks.decided] = np.nan
-    return scores, odd, repeats
+    return scores, odd

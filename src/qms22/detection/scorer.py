@@ -34,14 +34,11 @@ class ScoredRows(NamedTuple):
         Higher is more suspicious.
     odd : OddCells
         The checks in which they are the oddest.
-    repeats : ndarray of int
-        Those of the positions that are of a case with another one; see `TableChecks.repeats`.
     """
 
     positions: NDArray[np.intp]
     scores: NDArray[np.float64]
     odd: OddCells
-    repeats: NDArray[np.intp] = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +76,18 @@ class TableScorer:
 
     def score_batch(self, encoded: EncodedTables, *, is_part: bool = False) -> ScoredRows:
         """Score the batch that the detector was fitted with, and set the weight of the checks."""
-        rows = self.checks.read(encoded.batch_cells, is_part=is_part)
-        of_checks, odd = self.checks.look(rows)
+        of_checks, odd = self.checks.look(self.checks.read(encoded.batch_cells, is_part=is_part))
         self.checks.weigh(of_checks, sum(getattr(self.detector, "weights_", {}).values()))
         scores = as_host(self.detector.unlabeled_scores_) + self.checks.weight * of_checks
-        repeats = encoded.positions[self.checks.repeats(rows, odd)]
-        return ScoredRows(encoded.positions, scores, odd, repeats)
+        return ScoredRows(encoded.positions, scores, odd)
+
+    def repeats(self, encoded: EncodedTables, odd: OddCells) -> NDArray[np.intp]:
+        """Return the read rows of a batch that are of a case with another one.
+
+        See `TableChecks.repeats`; `odd` is of all rows of the batch.
+        """
+        rows = self.checks.read(encoded.batch_cells, is_part=True)
+        return encoded.positions[self.checks.repeats(rows, odd.take(encoded.positions))]
 
 
 def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: int | None) -> None:
