@@ -70,7 +70,7 @@ def draw(seed: int, period: int) -> pd.DataFrame:
     insurer = parts.levels(world, N_PATIENTS, AOK=40, TK=30, Barmer=18, private=12)
     names = parts.people(N_PATIENTS, world)
 
-    n_rows, earlier = parts.n_of_period(period, 3000, 980)
+    n_rows, earlier = parts.n_of_period(period, 3300, 980)
     at = parts.moments(2 * n_rows, *parts.span(period), rng, parts.office_hours(), 0.04)
     at = at[~at.dt.normalize().isin(HOLIDAYS)].to_numpy()
     at = pd.Series(np.sort(rng.permutation(at)[:n_rows])).dt.floor("min")
