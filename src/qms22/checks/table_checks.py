@@ -431,7 +431,11 @@ class TableChecks:
         """Compute how odd rows are in each check, (n_rows, n_checks)."""
         if not self.checks:
             return np.zeros((len(rows[COPIES].values), 1))
-        found = np.hstack([self._of_checks(rows), self.fitting.surprises(rows)])
+        of_numbers = self.fitting.surprises(rows)
+        for name in self._new_levels.keys() & rows.keys():
+            # Nobody knows what numbers go with a new doctor.
+            of_numbers[self._are_staying(rows[name])] = 0.0
+        found = np.hstack([self._of_checks(rows), of_numbers])
         return found.round(_DECIMALS, out=found)
 
     def look(self, rows: Columns) -> tuple[NDArray[np.float64], OddCells]:
