@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,6 +168,10 @@ class TableChecks:
         Rows with a higher score, that of the detector and of the checks together, are flagged.
     """
 
+    # Levels and numbers that are new and stay in a later batch; none in models of earlier versions.
+    _new_levels: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    _new_values: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
+
     def __init__(
         self, encoder: TabularEncoder, by: str | None = None, time: str | None = None
     ) -> None:
@@ -196,9 +201,6 @@ class TableChecks:
         self._sequences: Sequences | None = None
         self._entities: tuple[str, ...] = ()
         self._is_later = False
-        # Levels and numbers that are new and stay in a later batch.
-        self._new_levels: dict[str, tuple[str, ...]] = {}
-        self._new_values: dict[str, NDArray[np.float64]] = {}
         self._n_of_all = 0
         self.checks: list[Check] = []
         self.fitting = FittingChecks((), ())
@@ -379,13 +381,15 @@ class TableChecks:
             for check in self.checks
         ]
         self.fitting.align(some)
+        new_levels, new_values = {}, {}
         for check in self.checks if self._is_later else ():
             if isinstance(check, LevelCheck):
                 name = check.columns[0]
                 if some[name].is_text and LEAST_STAFF <= len(check.levels) < LEAST_ENTITIES:
-                    self._new_levels[name] = staying_levels(check.levels, some[name])
+                    new_levels[name] = staying_levels(check.levels, some[name])
                 elif some[name].form == "number":
-                    self._new_values[name] = staying_values(check.values, some[name].values)
+                    new_values[name] = staying_values(check.values, some[name].values)
+        self._new_levels, self._new_values = new_levels, new_values
         is_odd = self.surprises(some) > np.quantile(own, _USUAL, axis=0)
         # Copies of a row are one case: a row that is there again and again is not the batch.
         n_odd = np.sum(is_odd / some[COPIES].values[:, np.newaxis], axis=0)
