@@ -72,6 +72,8 @@ class Trimmed(QMS22Ensemble):
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),
         marks: Marks = NO_MARKS,
+        *,
+        is_later: bool = False,
     ) -> None:
         super()._learn(normal, batch, rng, options, groups)
         scores = score_known(self.views_, self.weights_, KnownRows(self._known, self._held_out))

@@ -1,10 +1,11 @@
 """Measure what `qms22 detect` finds in tables of made-up businesses, and print the shares.
 
-Ten tables with ids, dates, money, codes and texts; a batch is of the normal period or of the month
-after it, and has about 14 kinds of errors with two or three rows each. Every error belongs to one
-family: of time, of a kind of row, of text, of rows together, of a rule, or of a plain value. A row
-counts as found if it is among the first 2n of the ranking, for n planted rows. Clean batches are of
-the first, second and third month after.
+Twelve tables with ids, dates, money, codes and texts, two of which (scans and visits) were made
+after the checks; a batch is of the normal period or of the month after it, and has about 14 kinds
+of errors with two or three rows each. Every error belongs to one family: of time, of a kind of row,
+of text, of rows together, of a rule, or of a plain value. A row counts as found if it is among the
+first 2n of the ranking, for n planted rows. Clean batches are of the first, second and third month
+after.
 
     PYTHONPATH=benchmarks python -m businesses --seeds 2 --clean 5 --output build
 """

@@ -20,7 +20,9 @@ from businesses import (
     orders,
     parcels,
     payroll,
+    scans,
     transfers,
+    visits,
     weblog,
 )
 from businesses.plant import Business, Planted, plant
@@ -37,6 +39,8 @@ _MODULES = (
     weblog,
     machines,
     bookings,
+    scans,
+    visits,
 )
 BUSINESSES: dict[str, Business] = {module.BUSINESS.name: module.BUSINESS for module in _MODULES}
 FDR = 0.1

@@ -16,6 +16,7 @@ from qms22.decisions.moved_columns import (
     _holm,
     _Sizes,
     compare_columns,
+    with_ordinary,
 )
 
 LEVELS = ("red", "green", "blue", "black")
@@ -207,3 +208,18 @@ def test_change_in_units_of_the_column(
 ) -> None:
     arrays = (np.sort(np.array(values, dtype=float)) for values in (normal, batch))
     assert change_of_numbers(*arrays) == expected
+
+
+def test_new_prices_are_no_drift_of_a_later_batch() -> None:
+    rng = np.random.default_rng(0)
+    prices = np.array([28.0, 44.0, 48.0, 52.0, 65.0])
+    normal, batch = rng.choice(prices, 2000), rng.choice(prices, 800)
+    for factor, is_ordinary in ((1.03, True), (1.6, False)):
+        pair = ColumnPair("fee", normal, (factor * batch).round(2))
+        moved = compare_columns([pair])
+        assert moved[0].is_certain(0.05)
+        (later,) = with_ordinary(moved, [pair], np.arange(2000), 1.3, 0.05)
+        assert later.is_ordinary == is_ordinary
+        # At the same time it is a move.
+        (at_once,) = with_ordinary(moved, [pair], np.arange(2000), 0.2, 0.05)
+        assert not at_once.is_ordinary

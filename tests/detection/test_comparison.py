@@ -143,6 +143,21 @@ def test_rows_without_a_score_are_compared_with_nothing() -> None:
     assert high.bound(0.95) == (0, 1.0)
 
 
+def test_rows_of_one_case_count_once() -> None:
+    scores = np.append(np.full(6, 99.0), np.linspace(0, 49, 54))
+    ruler = Ruler.of(np.arange(200.0) / 4)
+    rows = Comparison.of(ruler, scores)
+    case = Comparison.of(ruler, scores, np.arange(1, 6))
+    assert rows.flag(0.1)[:6].all()
+    assert rows.bound(0.97).fewest > 0
+    assert not case.flag(0.1).any()
+    assert case.bound(0.97).fewest == 0
+    # Nothing of it is lost: ranks and p-values are those of each row.
+    np.testing.assert_array_equal(case.p_values, rows.p_values)
+    assert case.counts.sum() == rows.counts.sum() == 60
+    assert case.fewest_outliers(np.arange(6)) <= 1 < rows.fewest_outliers(np.arange(6))
+
+
 def test_qms22_cannot_score_its_known_normal_rows() -> None:
     encoded = encode_frames(*odd_tables(0, 0))
     detector = QMS22(max_iter=2, random_state=0).fit(encoded.known, unlabeled=encoded.rows)

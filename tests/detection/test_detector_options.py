@@ -25,10 +25,17 @@ def test_the_groups_of_the_encoder_reach_the_detector(
     learn, seen = QMS22Ensemble._learn, []
 
     def noted(
-        detector: Any, normal: Any, batch: Any, rng: Any, options: Any, groups: Any, marks: Any
+        detector: Any,
+        normal: Any,
+        batch: Any,
+        rng: Any,
+        options: Any,
+        groups: Any,
+        *rest: Any,
+        **later: Any,
     ) -> None:
         seen.append((normal.shape[1], groups))
-        learn(detector, normal, batch, rng, options, groups, marks)
+        learn(detector, normal, batch, rng, options, groups, *rest, **later)
 
     monkeypatch.setattr(QMS22Ensemble, "_learn", noted)
     found = detect(*tables, fdr=0.3, ignore=["visit"])

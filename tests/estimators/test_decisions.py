@@ -120,9 +120,9 @@ def test_clear_outliers_are_flagged(fitted: QMS22Ensemble) -> None:
 def test_everything_takes_one_fit(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     learn, seen = QMS22Ensemble._learn, []
 
-    def noted(detector: QMS22Ensemble, *arguments: Any) -> None:
+    def noted(detector: QMS22Ensemble, *arguments: Any, **later: Any) -> None:
         seen.append([len(table) for table in arguments[:2]])
-        learn(detector, *arguments)
+        learn(detector, *arguments, **later)
 
     monkeypatch.setattr(QMS22Ensemble, "_learn", noted)
     decisions(fit(rows))

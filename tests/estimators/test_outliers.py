@@ -101,9 +101,9 @@ def test_all_marks_teach_however_few_rows_are_drawn(
 ) -> None:
     learn, seen = type(detector)._learn, []
 
-    def noted(detector: Any, *arguments: Any) -> None:
+    def noted(detector: Any, *arguments: Any, **later: Any) -> None:
         seen.append(arguments)
-        learn(detector, *arguments)
+        learn(detector, *arguments, **later)
 
     monkeypatch.setattr(type(detector), "_learn", noted)
     clone(detector).set_params(max_samples=140).fit(normal, unlabeled=batch, **marked)

@@ -93,7 +93,7 @@ class WeekdayCheck(ColumnCheck):
     def learn(cls, cells: Cells) -> WeekdayCheck | None:
         """Learn from the known-normal rows; return None if they are of too few days."""
         present = cells.values[~np.isnan(cells.values)]
-        if not len(present) or np.ptp(present) < _LEAST_DAYS * _DAY:
+        if len(np.unique(present // _DAY)) < _LEAST_DAYS:
             return None
         counts = np.bincount(_weekdays(present), minlength=7)
         return cls((cells.name,), LevelReference(counts))
@@ -175,6 +175,8 @@ class IntervalCheck(NumberCheck):
         Days from the earlier column to the later one.
     low, high : float
         The ends between which 98 % of the normal rows are.
+    tenths : tuple of float
+        The ends between which 80 % of them are.
     moments : tuple of float
         The medians of both dates.
     aged : float
@@ -184,6 +186,7 @@ class IntervalCheck(NumberCheck):
 
     low: float
     high: float
+    tenths: tuple[float, float]
     moments: tuple[float, float]
     aged: float = 0.0
 
@@ -194,9 +197,10 @@ class IntervalCheck(NumberCheck):
         reference = NumberReference.learn(days, least_unit=1.0)
         if reference is None:
             return None
-        low, high = np.quantile(days[~np.isnan(days)], [0.01, 0.99])
+        low, tenth, other, high = np.nanquantile(days, [0.01, 0.1, 0.9, 0.99]).tolist()
         moments = float(np.nanmedian(later.values)), float(np.nanmedian(earlier.values))
-        return cls((later.name, earlier.name), reference, float(low), float(high), moments)
+        names = later.name, earlier.name
+        return cls(names, reference, low, high, (tenth, other), moments)
 
     def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Return the days between the dates."""
@@ -204,9 +208,9 @@ class IntervalCheck(NumberCheck):
         days: NDArray[np.float64] = (later - earlier) / _DAY
         if own or not self.aged:
             return days
-        low, high = self.reference.ascending[[0, -1]]
-        older = np.where(days > high, np.maximum(days - self.aged, high), days)
-        return np.where(days < low, np.minimum(days + self.aged, low), older)
+        middle = sum(self.tenths) / 2
+        older = np.where(days > middle, np.maximum(days - self.aged, middle), days)
+        return np.where(days < middle, np.minimum(days + self.aged, middle), older)
 
     def aligned(self, batch: Columns) -> Self:
         """Return the check for a batch of another time."""
@@ -216,7 +220,13 @@ class IntervalCheck(NumberCheck):
             else 0.0
             for name, moment in zip(self.columns, self.moments, strict=True)
         ]
-        return super(IntervalCheck, replace(self, aged=abs(moved[0] - moved[1]))).aligned(batch)
+        aged = abs(moved[0] - moved[1])
+        days = self.numbers(batch, own=True)
+        if aged and not np.isnan(days).all():
+            # New rows, which are not old, move the medians less than age does.
+            low, high = np.nanquantile(days, [0.1, 0.9]).tolist()
+            aged = max(aged, self.tenths[0] - low, high - self.tenths[1])
+        return super(IntervalCheck, replace(self, aged=aged)).aligned(batch)
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how many days are between the dates, or hours if they are few; and what is usual."""

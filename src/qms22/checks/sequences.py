@@ -32,11 +32,14 @@ _LEAST_VALUES = 20
 _LONGEST_RUN = 5
 # The most that one more equal value counts for, in units of −log p.
 _MOST_A_STEP = 5.0
+# As many rows of an entity say how often its values repeat as all others together do.
+_POOLED = 10.0
 # Values in a larger share of the normal rows are common.
 _COMMON = 0.01
 # Where more rows at once are usual for entities, nothing is odd about them.
 _USUALLY = 0.9
 _BURST = 2
+_DEVIATIONS = 2.0
 _LEAST_BURST = 4
 # Two rows may agree by chance.
 _LEAST_COUNT = 3
@@ -151,7 +154,7 @@ class Sequences:
         counters = tuple((entity, name) for name, (_, entity) in rising.items() if entity)
         return replace(bare, counters=counters)
 
-    def columns(self, rows: Columns) -> dict[str, Cells]:
+    def columns(self, rows: Columns, *, are_normal: bool = False) -> dict[str, Cells]:
         """Return run lengths, rows per hour and steps of counters as columns."""
         found: dict[str, NDArray[np.float64]] = {}
         # A row that is there again, also with its date, is no new value.
@@ -170,8 +173,10 @@ class Sequences:
             if entity in rows and self.date in rows:
                 is_common = np.append(rows[entity].level_places(common) >= 0, True)
                 for hours in _WINDOWS:
-                    counts = _count_within(rows, entity, self.date, hours)
+                    counts, usual = _count_within(rows, entity, self.date, hours)
                     counts[is_common[rows[entity].values]] = 1.0
+                    if not are_normal:
+                        counts[counts <= _BURST * usual] = 1.0
                     found[count_name(entity, self.date, hours)] = counts
         for entity, name in self.counters:
             if entity in rows and name in rows:
@@ -233,11 +238,16 @@ def _runs(
     return result
 
 
-def _count_within(rows: Columns, entity: str, date: str, hours: int) -> NDArray[np.float64]:
-    """Return how many rows there are of the entity of each row, at most half of that away."""
+def _count_within(
+    rows: Columns, entity: str, date: str, hours: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return how many rows there are of the entity of each row, at most half of that away.
+
+    And how many its other rows let expect at any time: more than twice as many are a burst.
+    """
     times = rows[date].values
     present = np.flatnonzero(~np.isnan(times) & rows[entity].has_value)
-    counts = np.ones(len(times))
+    counts, usual = np.ones(len(times)), np.zeros(len(times))
     if len(present):
         numbers = np.unique(_cell_hashes(rows[entity]), return_inverse=True)[1].ravel()[present]
         # Entities one after the other, with a gap between them.
@@ -251,7 +261,10 @@ def _count_within(rows: Columns, entity: str, date: str, hours: int) -> NDArray[
             for side in (1, -1)
         )
         counts[present] = last - first
-    return counts
+        share = min(1.0, hours * _HOUR / max(since.max(), 1.0))
+        expected = share * (np.bincount(numbers)[numbers] - counts[present])
+        usual[present] = expected + _DEVIATIONS * np.sqrt(expected)
+    return counts, usual
 
 
 @dataclass(frozen=True)
@@ -272,6 +285,10 @@ class RepetitionCheck(ColumnCheck):
         How much one more row says: −log of the share of normal rows that are not the first.
     values, shares : ndarray
         The values that recur most in normal rows, ascending, and how many of these have them.
+    levels : tuple of str
+        The entities.
+    rates : ndarray
+        The rate of each of them, and that of others.
     """
 
     key: str
@@ -281,6 +298,8 @@ class RepetitionCheck(ColumnCheck):
     rate: float
     values: NDArray[np.float64]
     shares: NDArray[np.float64]
+    levels: tuple[str, ...]
+    rates: NDArray[np.float64]
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -294,20 +313,38 @@ class RepetitionCheck(ColumnCheck):
         counts, n_rows = np.unique(rows[key].values, return_counts=True)
         cases = np.repeat(counts, np.ceil(n_rows / np.maximum(counts, 1)).astype(np.intp))
         share = 1.0 - len(cases) / max(int(n_rows.sum()), 1)
-        rate = min(-math.log(max(share, math.exp(-_MOST_A_STEP))), _MOST_A_STEP)
+        rate = float(_rate_of(np.array(share)))
         reference = TailReference.learn(rate * (cases - 1.0))
-        values, shares = np.empty(0), np.empty(0)
+        values, shares, rates = np.empty(0), np.empty(0), np.array([rate])
+        levels: tuple[str, ...] = ()
         if key.startswith("\0run"):
+            if len(columns) > 1:
+                # A room of the two that are dear is soon there again.
+                entities = rows[columns[1]]
+                levels = tuple(entities.levels)
+                again = 1.0 - 1.0 / rows[key].values
+                sums, n_own = (
+                    np.bincount(entities.values + 1, weights, minlength=len(levels) + 1)
+                    for weights in (again, None)
+                )
+                pooled = (sums + _POOLED * share) / (n_own + _POOLED)
+                rates = _rate_of(np.append(np.roll(pooled, -1), share))
             present = rows[columns[0]].values
             values, n_rows = np.unique(present[~np.isnan(present)], return_counts=True)
             shares = n_rows / max(len(present), 1)
             values, shares = values[shares >= _COMMON], shares[shares >= _COMMON]
         second, most = np.sort(np.append([1, 1], cases))[-2:].astype(int).tolist()
-        return cls(columns, key, reference, most, second, rate, values, shares)
+        return cls(columns, key, reference, most, second, rate, values, shares, levels, rates)
 
     def _rates(self, rows: Columns) -> NDArray[np.float64]:
         """Return how much one more row says: less of a value that is common anyway."""
         rates = np.full(len(rows[self.key].values), self.rate)
+        if self.levels:
+            entities = rows[self.columns[1]]
+            # Missing entities come after all known ones, and new ones last.
+            known = entities.level_places(self.levels)
+            known = np.append(np.where(known < 0, len(self.levels) + 1, known), len(self.levels))
+            rates = self.rates[known[entities.values]]
         if len(self.values):
             cells = rows[self.columns[0]].values
             places = np.minimum(np.searchsorted(self.values, cells), len(self.values) - 1)
@@ -393,6 +430,11 @@ class StepCheck(NumberCheck):
                 counters, entities, rows[self.key].values[places].tolist(), strict=True
             )
         ]
+
+
+def _rate_of(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    rates: NDArray[np.float64] = -np.log(np.maximum(shares, math.exp(-_MOST_A_STEP)))
+    return rates
 
 
 def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck | StepCheck]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import combinations
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,8 @@ from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
 from qms22.checks.arithmetic import ArithmeticCheck, learn_arithmetic
-from qms22.checks.check import Alignable, Check, Shower
+from qms22.checks.cases import LEAST_STAFF, repeated_cases, staying_levels, staying_values
+from qms22.checks.check import Alignable, Check, Shower, listed
 from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, CopyCheck, count_copies
 from qms22.checks.dates import (
@@ -30,6 +32,7 @@ from qms22.checks.missing import MissingTogetherCheck
 from qms22.checks.order import learn_orders
 from qms22.checks.sequences import (
     MOST_ROWS,
+    RepetitionCheck,
     Sequences,
     learn_sequences,
     time_distance,
@@ -166,6 +169,10 @@ class TableChecks:
         Rows with a higher score, that of the detector and of the checks together, are flagged.
     """
 
+    # Levels and numbers that are new and stay in a later batch; none in models of earlier versions.
+    _new_levels: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    _new_values: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
+
     def __init__(
         self, encoder: TabularEncoder, by: str | None = None, time: str | None = None
     ) -> None:
@@ -193,6 +200,8 @@ class TableChecks:
             if column.name in self.names or (column.kind == "text" and column.name in self._texts)
         )
         self._sequences: Sequences | None = None
+        self._entities: tuple[str, ...] = ()
+        self._is_later = False
         self._n_of_all = 0
         self.checks: list[Check] = []
         self.fitting = FittingChecks((), ())
@@ -200,6 +209,16 @@ class TableChecks:
         self.is_scored = True
         self.weight = 0.0
         self.threshold = np.inf
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What no check finds odd, as it is in all of a later batch, a sentence per column."""
+        return tuple(
+            f"{name!r} has {listed([repr(level) for level in levels])} all along, which no normal "
+            "row has; in a later batch that is not odd"
+            for name, levels in self._new_levels.items()
+            if levels
+        )
 
     @property
     def read_names(self) -> tuple[str, ...]:
@@ -253,11 +272,14 @@ class TableChecks:
         self.names = tuple(name for name in cells if name not in self._texts)
         self._texts = tuple(name for name in self._texts if name in cells)
         self._compared = tuple(name for name in self._compared if name in cells)
+        texts = (column for column in cells.values() if column.is_text)
+        self._entities = tuple(column.name for column in texts if _are_entities(column))
         if not is_part and count_rows(cells) <= MOST_ROWS:
             self._sequences = Sequences.learn(cells, self._by, self._time)
-            rows |= self._sequences.columns(rows)
+            rows |= self._sequences.columns(rows, are_normal=True)
             self.checks += learn_sequences(rows, self._sequences)
-        levels = self._learn_cells(cells, is_later=time_distance(normal, batch) > 1.0)
+        self._is_later = time_distance(normal, batch) > 1.0
+        levels = self._learn_cells(cells, is_later=self._is_later)
         self.checks += _learn_intervals(cells)
         filled = [name for name in self.names if cells[name].has_value.any()]
         self.checks.append(MissingTogetherCheck.learn(cells, filled or self.names))
@@ -358,6 +380,7 @@ class TableChecks:
         """Compare the batch without what all of it does; return which checks are no use then."""
         places = draw_rows(len(batch[COPIES].values), _ROWS_AT_ONCE, rng)
         some = take_rows(batch, places)
+        some = take_rows(some, time_order(some))
         self.checks = [
             check.aligned(some)
             if isinstance(check, Alignable) and some.keys() >= set(check.needs)
@@ -365,6 +388,15 @@ class TableChecks:
             for check in self.checks
         ]
         self.fitting.align(some)
+        new_levels, new_values = {}, {}
+        for check in self.checks if self._is_later else ():
+            if isinstance(check, LevelCheck):
+                name = check.columns[0]
+                if some[name].is_text and LEAST_STAFF <= len(check.levels) < LEAST_ENTITIES:
+                    new_levels[name] = staying_levels(check.levels, some[name])
+                elif some[name].form == "number":
+                    new_values[name] = staying_values(check.values, some[name].values)
+        self._new_levels, self._new_values = new_levels, new_values
         is_odd = self.surprises(some) > np.quantile(own, _USUAL, axis=0)
         # Copies of a row are one case: a row that is there again and again is not the batch.
         n_odd = np.sum(is_odd / some[COPIES].values[:, np.newaxis], axis=0)
@@ -410,7 +442,11 @@ class TableChecks:
         """Compute how odd rows are in each check, (n_rows, n_checks)."""
         if not self.checks:
             return np.zeros((len(rows[COPIES].values), 1))
-        found = np.hstack([self._of_checks(rows), self._of_fitting(rows)])
+        of_numbers = self._of_fitting(rows)
+        for name in self._new_levels.keys() & rows.keys():
+            # Nobody knows what numbers go with a new doctor.
+            of_numbers[self._are_staying(rows[name])] = 0.0
+        found = np.hstack([self._of_checks(rows), of_numbers])
         return found.round(_DECIMALS, out=found)
 
     def look(self, rows: Columns) -> tuple[NDArray[np.float64], OddCells]:
@@ -423,6 +459,22 @@ class TableChecks:
             scores[part] = self.scores(found)
             odd.put(part, OddCells.of(found))
         return scores, odd
+
+    def repeats(self, rows: Columns, odd: OddCells) -> NDArray[np.intp]:
+        """Return which odd rows are of a case that another row of the batch stands for."""
+        checks, surprises = odd.checks[:, 0], odd.surprises[:, 0]
+        places = np.flatnonzero(surprises > np.quantile(self.scale.ascending, _USUAL))
+        places = places[np.argsort(-surprises[places], kind="stable")]
+        some = take_rows(rows, places)
+        is_repeat = np.zeros(len(places), dtype=bool)
+        for number in np.unique(checks[places]).tolist():
+            at = np.flatnonzero(checks[places] == number)
+            check = self.checks[number] if number < len(self.checks) else None
+            most = check.most if isinstance(check, RepetitionCheck) else None
+            own = {name: cells.take(at) for name, cells in some.items()}
+            names = [name for name in self.columns_of(number) if name in own]
+            is_repeat[at] = repeated_cases(own, names, self._entities, most)
+        return places[is_repeat]
 
     def scores(self, surprises: NDArray[Any]) -> NDArray[np.float64]:
         """Compute −log p of rows: how many held-out normal rows are as odd in any check."""
@@ -509,7 +561,7 @@ class TableChecks:
         """
         nothing = np.zeros(len(rows[COPIES].values))
         # A column that a table lacks is odd in no row.
-        return np.array(
+        found = np.array(
             [
                 check.surprise(rows, own=own and (is_drawn or at < self._n_of_all))
                 if rows.keys() >= set(check.needs)
@@ -517,6 +569,20 @@ class TableChecks:
                 for at, check in enumerate(self.checks)
             ]
         ).T
+        for at, check in enumerate(self.checks if not own else ()):
+            if isinstance(check, LevelCheck | TextCheck) and check.columns[0] in rows:
+                found[self._are_staying(rows[check.columns[0]]), at] = 0.0
+        return found
+
+    def _are_staying(self, cells: Cells) -> NDArray[np.bool_]:
+        """Return which cells have a level or number that is new and stays in a later batch."""
+        found: NDArray[np.bool_]
+        if cells.is_text:
+            places = cells.level_places(self._new_levels.get(cells.name, ()))
+            found = np.append(places >= 0, False)[cells.values]
+            return found
+        found = np.isin(cells.values, self._new_values.get(cells.name, ()))
+        return found
 
     def _of_fitting(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd numbers are next to the other columns."""

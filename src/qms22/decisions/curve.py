@@ -35,6 +35,9 @@ from qms22.decisions.ruler import highest_flagged_rank
 # The rate of false discoveries at which rows are flagged by default.
 _USUAL_FDR = 0.1
 
+# Rows that are not flagged count only if there are clearly too many: this share of the doubt.
+_CLEARLY = 0.1
+
 # Orders of the urn that are simulated; the same ones each time.
 _N_SIMULATED = 2000
 
@@ -137,7 +140,7 @@ def bound_outliers(counts: NDArray[np.int64], confidence: float) -> OutlierBound
     """
     highest = highest_flagged_rank(counts, _USUAL_FDR)
     n_named = int(counts[: highest + 1].sum())
-    if not n_named and _chance_beyond_all(counts) <= 1.0 - confidence:
+    if not n_named and _chance_beyond_all(counts) <= _CLEARLY * (1.0 - confidence):
         n_named = int(counts[0])
     if not n_named:
         return OutlierBound(0, 1.0)

@@ -46,10 +46,11 @@ _MOST_TESTED = 40
 _DEVIATIONS = np.linspace(-16.0, 8.0, 385)
 
 # A batch may move by so many times what the normal rows do from one quarter of them to another. If
-# it is of another time than all of them, it may move by the second number in any case. Quarters
-# differ if chance hardly explains it.
+# it is of another time than all of them, it may move by the second number in any case, and each
+# value by a share of the width of the middle half. Quarters differ if chance hardly explains it.
 _ORDINARY = 2.0
 _LATER_MOVE = 0.25
+_SMALL_MOVE = 0.1
 _N_PARTS = 4
 _BY_CHANCE = 0.01
 
@@ -216,8 +217,30 @@ def with_ordinary(
                 ]
             ordinary = max(1.0, distance) * max(effects)
             column = replace(column, ordinary=ordinary, is_later=distance > 1.0)
+            if column.is_later and not column.is_missing:
+                effect = min(column.effect, _effect_beyond(pairs[column.name]))
+                column = replace(column, effect=effect)
         found.append(column)
     return tuple(found)
+
+
+def _effect_beyond(pair: ColumnPair) -> float:
+    """Return the effect of a move but for what is small next to the spread: new prices."""
+    normal, batch = (
+        np.sort(values[~_is_missing(values, pair.levels)]) for values in (pair.normal, pair.batch)
+    )
+    if pair.levels or not min(len(normal), len(batch)):
+        return 1.0
+    small = _SMALL_MOVE * float(np.subtract(*np.quantile(normal, [0.75, 0.25])))
+    shares = [
+        [np.searchsorted(batch, normal + by, side=side) / len(batch) for by in (small, -small)]
+        for side in ("left", "right")
+    ]
+    places = np.arange(len(normal) + 1) / len(normal)
+    # The batch has fewer rows below a little more, or more rows below a little less.
+    fewer = places[1:] - shares[1][0]
+    more = shares[0][1] - places[:-1]
+    return float(max(fewer.max(), more.max(), 0.0))
 
 
 def _compare(pair: ColumnPair) -> Iterator[MovedColumn]:

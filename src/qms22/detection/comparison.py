@@ -14,6 +14,8 @@ from qms22.decisions.ruler import Ruler, highest_flagged_rank
 # That bounds on false discoveries hold.
 CONFIDENCE = 0.9
 
+_NO_ROWS = slice(0)
+
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -26,22 +28,33 @@ class Comparison:
     ranks : ndarray of int of shape (n_rows,)
         How many known-normal rows score as high as each row of the batch, or higher; -1 for rows
         without a score.
+    cases : ndarray of int of shape (n_rows,)
+        The same, but n for rows that belong to a case that another row stands for: they say nothing
+        that it does not say, and do not count.
     """
 
     ruler: Ruler
     ranks: NDArray[np.intp]
+    cases: NDArray[np.intp]
 
     @classmethod
-    def of(cls, ruler: Ruler, scores: NDArray[np.float64]) -> Comparison:
-        """Compare scores; NaN stands for none."""
+    def of(
+        cls,
+        ruler: Ruler,
+        scores: NDArray[np.float64],
+        repeats: NDArray[np.intp] | slice = _NO_ROWS,
+    ) -> Comparison:
+        """Compare scores; NaN stands for none. `repeats` are rows of a case with another row."""
         ranks = ruler.ranks(scores)
         ranks[np.isnan(scores)] = -1
-        return cls(ruler, ranks)
+        cases = ranks.copy()
+        cases[repeats] = np.where(ranks[repeats] < 0, -1, ruler.n_known)
+        return cls(ruler, ranks, cases)
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
-        """How many rows have each rank."""
-        return np.bincount(self.ranks[self.ranks >= 0], minlength=self.ruler.n_known + 1)
+        """How many cases have each rank."""
+        return np.bincount(self.cases[self.cases >= 0], minlength=self.ruler.n_known + 1)
 
     @cached_property
     def curve(self) -> Curve:
@@ -61,7 +74,7 @@ class Comparison:
 
     def fewest_outliers(self, rows: NDArray[np.intp]) -> int:
         """Return how many of some rows are outliers at least."""
-        return len(rows) - self.curve.of_rows(self.ranks[rows])
+        return len(rows) - self.curve.of_rows(self.cases[rows])
 
     def bound(self, confidence: float) -> OutlierBound:
         """Return how many rows of the batch are outliers at least, and the p-value of none."""

@@ -251,7 +251,9 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
     begin_stage("comparing with known-normal rows")
     of_drawn = scores[encoded.positions]
     ruler = measure_normal(scorer, encoded, learned, of_drawn, n_scored, seed)
-    comparison = None if ruler is None else Comparison.of(ruler.aligned(scores), scores)
+    comparison = None
+    if ruler is not None:
+        comparison = Comparison.of(ruler.aligned(scores), scores, scorer.repeats(encoded, odd))
     flagged = _flag(comparison, scores, options)
     bound = None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE))
     verdict, profile = judge_tables(
@@ -289,7 +291,7 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
         odd=odd,
         columns=encoded.whole if tables.are_whole and tables.marks is None else None,
         findings=group_rows(encoded, scorer, flagged, reasons, comparison),
-        notes=(*tables.notes, *note_dropped(scores, n_marked)),
+        notes=(*tables.notes, *scorer.checks.notes, *note_dropped(scores, n_marked)),
         exceptions=exceptions,
         profile=profile,
     )

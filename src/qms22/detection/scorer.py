@@ -12,6 +12,7 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import draw_rows
 from qms22.checks import OddCells, OwnOddness, TableChecks
 from qms22.checks.copies import row_hashes
+from qms22.checks.sequences import time_distance
 from qms22.decisions.ruler import Ruler
 from qms22.detection.encoding import EncodedTables
 from qms22.estimators.base import for_workers
@@ -80,6 +81,14 @@ class TableScorer:
         scores = as_host(self.detector.unlabeled_scores_) + self.checks.weight * of_checks
         return ScoredRows(encoded.positions, scores, odd)
 
+    def repeats(self, encoded: EncodedTables, odd: OddCells) -> NDArray[np.intp]:
+        """Return the read rows of a batch that are of a case with another one.
+
+        See `TableChecks.repeats`; `odd` is of all rows of the batch.
+        """
+        rows = self.checks.read(encoded.batch_cells, is_part=True)
+        return encoded.positions[self.checks.repeats(rows, odd.take(encoded.positions))]
+
 
 def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: int | None) -> None:
     """Fit a detector; without `max_samples` it decides how many rows to learn from."""
@@ -96,6 +105,7 @@ def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: i
         outliers=encoded.marks.outliers,
         marked_normal=encoded.marks.normal,
         groups=encoded.encoder.groups_,
+        is_later=time_distance(encoded.normal_cells, encoded.batch_cells) > 1.0,
     )
 
 

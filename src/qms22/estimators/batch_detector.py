@@ -66,6 +66,7 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         outliers: ArrayLike | None = None,
         marked_normal: ArrayLike | None = None,
         groups: Groups | None = None,
+        is_later: bool = False,
     ) -> Self:
         """Learn what distinguishes the unlabeled batch from the known-normal rows.
 
@@ -90,6 +91,10 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
             Columns that are one feature, such as the one-hot columns of one category (a
             `TabularEncoder` has them in `groups_`). They count as one in distances, and `explain`
             changes them together.
+        is_later : bool, default=False
+            Whether the batch is of another time than `X`. All of its rows may have moved then: that
+            more of them are suspicious in a view of `QMS22Ensemble` than chance would give says
+            nothing, and does not add to the weight of the view.
 
         Returns
         -------
@@ -124,7 +129,7 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         self._typical = TypicalValues.learn(known)
         self.typical_ = self._typical.medians
         self._groups = groups
-        self._learn(known, searched, rng, options, columns, marks)
+        self._learn(known, searched, rng, options, columns, marks, is_later=is_later)
         self.unlabeled_scores_ = self._scores(batch, options.device)
         self._normal = self._columns = self._batch = None
         for computed in COMPUTED:
@@ -279,10 +284,13 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),
         marks: Marks = NO_MARKS,
+        *,
+        is_later: bool = False,
     ) -> None:
         """Learn from the rows; the order of the rows of the batch carries no meaning.
 
-        `groups` has the columns of features with several, `marks` the rows someone has looked at.
+        `groups` has the columns of features with several, `marks` the rows someone has looked at,
+        `is_later` whether the batch is of another time.
         """
 
     @property

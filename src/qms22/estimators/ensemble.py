@@ -105,7 +105,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     - Excess. A view in which the batch has clearly more suspicious rows than chance would give gets
       its share of an additional weight of 4. So the view that sees a few obvious outliers decides,
       even where the fits do not agree on the other 99 % of the rows. Five standard deviations are
-      clear: less than that may be chance.
+      clear: less than that may be chance. Where the batch is of another time it counts nothing.
 
     The views of marked outliers get a weight of up to 3 each: the more, the better they separate
     outliers that they have not learned from, and the more outliers there are.
@@ -232,6 +232,8 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),
         marks: Marks = NO_MARKS,
+        *,
+        is_later: bool = False,
     ) -> None:
         n_threads = effective_n_jobs(self.n_jobs)
         # On the host: a GPU sweeps and scores, and would compile all the rest first.
@@ -275,7 +277,8 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         }
         scores = self._scores_by_view(batch, options.device)
         excesses = {
-            name: excess(scores[name], view.n_compared) for name, view in self.views_.items()
+            name: 0.0 if is_later else excess(scores[name], view.n_compared)
+            for name, view in self.views_.items()
         }
         self.weights_ = view_weights(trust, excesses)
         if len(marks.outliers):

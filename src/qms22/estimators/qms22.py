@@ -196,6 +196,8 @@ class QMS22(BatchDetector):
         options: SolverOptions,
         groups: Sequence[Sequence[int]] = (),  # features are columns here
         marks: Marks = NO_MARKS,
+        *,
+        is_later: bool = False,
     ) -> None:
         normal = marks.add_normal(normal)
         n_copies = round(_OUTLIER_SHARE * len(batch) / max(1, len(marks.outliers)))

@@ -26,7 +26,7 @@ _PARTS: dict[str, Callable[[NDArray[np.float64], float], NDArray[np.float64]]] =
 }
 
 
-# Normal rows of less time than this say nothing about the hours or weekdays of other rows.
+# Normal rows of less time, or fewer days, say nothing about the hours or weekdays of other rows.
 _LEAST_DAYS = {"days": np.inf, "hour": 2, "weekday": 14}
 
 # Other rows of less than this share of a cycle are all of some hours or weekdays. They are compared
@@ -68,7 +68,8 @@ def parts_about_time(
     values, later : ndarray
         Its dates in the normal rows, and those of other rows that are outside of these.
     """
-    n_days = (np.nanmax(values) - np.nanmin(values)) / DAY
+    present = values[~np.isnan(values)]
+    n_days = min(np.ptp(present) / DAY, len(np.unique(present // DAY)))
     return [
         part_name(name, part)
         for part, least in _LEAST_DAYS.items()

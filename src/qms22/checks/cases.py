@@ -1,0 +1,90 @@
+"""What is one case: rows that say the same thing again, and what is new in all of a later batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.copies import row_hashes
+from qms22.tables.columns.cells import Cells, Columns
+
+# Rows of a batch, in order of time, are looked at in so many parts. A level that is new, and in
+# several of them, stays: slips are few, and a new doctor works every day.
+_N_PARTS = 10
+_LEAST_PARTS = 5
+# A level has this share of the rows besides; numbers, of which there are many, need not.
+_LEAST_SHARE = 0.01
+# A column with fewer levels, such as a state, has all that there are; one with more, such as the
+# doctors of a clinic, may get another.
+LEAST_STAFF = 8
+
+
+def repeated_cases(
+    rows: Columns, columns: Sequence[str], entities: Sequence[str], most: int | None = None
+) -> NDArray[np.bool_]:
+    """Return which rows, all odd in one check, are of a case with a row before them.
+
+    Rows of a case are odd in the same cells and of the same entity: the wrong country of a customer
+    is in all its rows.
+
+    Parameters
+    ----------
+    rows : Columns
+    columns : sequence of str
+        Those that the check blames. Without any, each row is a case.
+    entities : sequence of str
+        Columns of customers, articles and the like.
+    most : int, optional
+        How many normal rows at most are counted together, in a run or an hour. If given, that many
+        rows with the same cells are a case.
+    """
+    found = np.zeros(len(next(iter(rows.values())).values), dtype=bool)
+    if not columns:
+        return found
+    if most is not None:
+        nth, n_equal = _count_before(row_hashes(rows, columns))
+        found[:] = ((nth + 1) % most != 0) & ((n_equal >= most) | (nth > 0))
+        return found
+    for entity in entities:
+        if entity in rows:
+            nth, _ = _count_before(row_hashes(rows, [*columns, entity]))
+            found |= rows[entity].has_value & (nth > 0)
+    return found
+
+
+def _count_before(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return how many equal keys there are before each, and how many in all."""
+    _, numbers, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    order = np.argsort(numbers, kind="stable")
+    nth = np.empty(len(keys), dtype=np.intp)
+    nth[order] = np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return nth, counts[numbers]
+
+
+def staying_levels(known: Sequence[str], batch: Cells) -> tuple[str, ...]:
+    """Return the levels that no known row has, and that a batch in order of time has all along."""
+    is_new = np.append(batch.level_places(known) < 0, False)
+    places = np.flatnonzero(is_new[batch.values])
+    codes = batch.values[places]
+    least = _LEAST_SHARE * len(batch.values)
+    return tuple(batch.levels[code] for code in _staying(codes, places, len(batch.values), least))
+
+
+def staying_values(known: NDArray[np.float64], batch: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the numbers that no known row has, and that a batch in order of time has all along."""
+    places = np.flatnonzero(~np.isnan(batch) & ~np.isin(batch, known))
+    values, codes = np.unique(batch[places], return_inverse=True)
+    return values[_staying(codes, places, len(batch), 0.0)]
+
+
+def _staying(
+    codes: NDArray[np.intp], places: NDArray[np.intp], n_rows: int, least: float
+) -> list[int]:
+    """Return the codes that enough rows have, in several parts of the batch."""
+    parts = np.unique(np.column_stack([codes, _N_PARTS * places // n_rows]), axis=0)
+    n_codes = int(codes.max(initial=-1)) + 1
+    n_parts = np.bincount(parts[:, 0], minlength=n_codes)
+    is_staying = (n_parts >= _LEAST_PARTS) & (np.bincount(codes, minlength=n_codes) >= least)
+    return np.flatnonzero(is_staying).tolist()

@@ -1,0 +1,164 @@
+"""A batch of a later time: what time brings is not odd, and slips are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from looking import look
+from numpy.random import Generator
+
+from qms22 import QMS22Ensemble, detect
+from qms22.checks.cases import repeated_cases, staying_levels, staying_values
+from qms22.checks.dates import IntervalCheck, WeekdayCheck
+from qms22.checks.sequences import RepetitionCheck
+from qms22.checks.single import LevelCheck
+from qms22.checks.texts import TextCheck
+from qms22.tables.columns.cells import Cells, text_cells
+
+DOCTORS = ["Weber", "Lang", "Rossi", "Smit", "Vogel", "Hansen", "Nagy", "Bauer"]
+JANUARY, APRIL = pd.Timestamp("2025-01-01"), pd.Timestamp("2025-04-01")
+
+
+def visits(n_rows: int, n_days: int, first: pd.Timestamp, rng: Generator) -> pd.DataFrame:
+    """Draw visits to a practice in the order of time."""
+    minutes = np.sort(rng.integers(0, n_days * 24 * 60, n_rows))
+    patient = rng.integers(0, 90, n_rows)
+    born = pd.Timestamp("1950-01-01") + pd.to_timedelta(300 * np.arange(90), unit="D")
+    return pd.DataFrame(
+        {
+            "at": first + pd.to_timedelta(minutes, unit="min"),
+            "patient": [f"P{number:03}" for number in patient],
+            "born": born[patient],
+            "doctor": rng.choice(DOCTORS, n_rows),
+            "room": rng.choice([101.0, 102.0, 103.0, 104.0], n_rows),
+            "weight": rng.normal(70, 10, n_rows).round(1),
+        }
+    )
+
+
+def two_times(seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    rng = np.random.default_rng(seed)
+    return visits(1200, 90, JANUARY, rng), visits(400, 30, APRIL, rng)
+
+
+def test_a_new_doctor_is_not_odd_and_a_slip_is() -> None:
+    normal, batch = two_times()
+    batch.loc[::9, "doctor"] = "Marchetti"
+    batch.loc[[40, 41, 42], "doctor"] = "Conti"
+    found = look(normal, batch)
+    for kind in (LevelCheck, TextCheck):
+        assert not found.by(kind, "doctor")[::9].any()
+    assert (found.by(LevelCheck, "doctor")[[40, 41, 42]] > 5).all()
+    (note,) = found.checks.notes
+    assert note.startswith("'doctor' has 'Marchetti' all along")
+    # At the same time as normal rows a new doctor is odd all the same.
+    batch["at"] -= APRIL - JANUARY
+    assert (look(normal, batch).by(LevelCheck, "doctor")[::9] > 5).all()
+
+
+def test_levels_stay_if_they_are_there_all_along() -> None:
+    texts = ["a"] * 200
+    texts[::20] = ["new"] * 10
+    texts[30:60] = ["glitch"] * 30
+    texts[7] = "slip"
+    assert staying_levels(["a"], text_cells("x", texts)) == ("new",)
+    numbers = np.ones(200)
+    numbers[::25], numbers[3] = 2.0, 3.0
+    assert staying_values(np.array([1.0]), numbers).tolist() == [2.0]
+
+
+def test_rows_of_a_case_say_the_same_of_the_same_entity() -> None:
+    rows = {
+        "customer": text_cells("customer", ["a", "a", "b", "a", "", ""]),
+        "country": text_cells("country", ["XX", "XX", "XX", "YY", "XX", "XX"]),
+    }
+    repeated = repeated_cases(rows, ["country"], ["customer"])
+    assert repeated.tolist() == [False, True, False, False, False, False]
+    assert not repeated_cases(rows, [], ["customer"]).any()
+    # Where three rows in a run are usual, seven are two cases.
+    values = {"x": Cells("x", "number", np.array([5.0] * 7 + [6.0] * 2))}
+    assert np.flatnonzero(~repeated_cases(values, ["x"], [], 3)).tolist() == [2, 5, 7]
+
+
+def test_one_customer_does_not_raise_an_alarm_and_many_do() -> None:
+    normal, batch = two_times()
+    normal["country"] = batch["country"] = "DE"
+    own = batch.index[batch["patient"] == batch["patient"].mode()[0]]
+    assert len(own) >= 8
+    decisions = []
+    for rows in (own, np.arange(0, 400, 40)):
+        wrong = batch.copy()
+        wrong.loc[rows, "country"] = "FR"
+        found = detect(normal, wrong, n_jobs=1)
+        assert len(set(found.ranking[: len(rows)]) & set(rows)) >= len(rows) - 1
+        assert found.verdict is not None
+        decisions.append((found.verdict.decision, bool(found.flagged.any())))
+    assert decisions == [("fine", False), ("anomalies", True)]
+
+
+def test_the_verdict_is_one_whatever_is_flagged() -> None:
+    normal, batch = two_times()
+    batch.loc[::40, "weight"] += 100
+    for rows in (batch, batch[1:40]):
+        searches = [{"fdr": 0.1}, {"fdr": 0.01}, {"k": 1}, {"k": 7}]
+        found = [detect(normal, rows, n_jobs=1, **search) for search in searches]  # type: ignore[arg-type]
+        assert len({str(each.verdict) for each in found}) == 1
+        assert found[0].verdict is not None
+        # An alarm names rows, and what it names is an alarm.
+        assert (found[0].verdict.decision == "anomalies") == bool(found[0].flagged.any())
+
+
+def test_who_has_many_rows_at_any_time_has_no_burst() -> None:
+    normal, batch = two_times()
+    batch.loc[::5, "patient"] = "P900"  # a ward that is new, three rows a day
+    batch.loc[200:211, "patient"] = "P007"  # two thirds of a day
+    bursts = look(normal, batch).by(RepetitionCheck, "patient", "at")
+    assert not bursts[::5][batch["patient"][::5] == "P900"].any()
+    assert (bursts[203:209] > 3).all()
+
+
+def test_few_rooms_repeat_by_chance() -> None:
+    rng = np.random.default_rng(0)
+    normal, batch = two_times()
+    for table in (normal, batch):
+        # One doctor in eight has two rooms, and the others have forty.
+        is_own = table["doctor"] == "Smit"
+        table["room"] = 100 + rng.integers(0, 40, len(table))
+        table.loc[is_own, "room"] = np.resize([1, 2, 2, 1, 1, 2, 2, 2], is_own.sum())
+    run = batch.index[batch["doctor"] == "Smit"][20:26]
+    batch.loc[run, "room"] = 2
+    other = batch.index[batch["doctor"] == "Lang"][20:26]
+    batch.loc[other, "room"] = 120
+    runs = look(normal, batch).by(RepetitionCheck, "room", "doctor")
+    assert runs[run].max() < runs[other].min() / 2
+
+
+def test_people_get_older() -> None:
+    normal, batch = two_times()
+    batch["at"] += pd.Timedelta(days=60)
+    ages = look(normal, batch).by(IntervalCheck)
+    assert ages.max() < 8
+    batch.loc[5, "born"] = pd.Timestamp("1880-01-01")
+    assert np.argmax(look(normal, batch).by(IntervalCheck)) == 5
+
+
+def test_days_count_for_weekdays_and_not_rows() -> None:
+    normal, batch = two_times()
+    normal["paid"] = normal["at"] + pd.offsets.MonthEnd(0)
+    normal["paid"] = normal["paid"].dt.normalize()
+    batch["paid"] = pd.Timestamp("2025-04-30")
+    found = look(normal, batch)
+    assert not found.by(WeekdayCheck, "paid").any()
+    assert not [name for name in found.encoder.get_feature_names_out() if "paid" in name]
+    assert found.by(WeekdayCheck, "at").any()
+
+
+def test_an_excess_counts_nothing_in_a_later_batch() -> None:
+    rng = np.random.default_rng(0)
+    known, batch = rng.normal(size=(300, 4)), rng.normal([2, 0, 0, 0], size=(100, 4))
+    detector = QMS22Ensemble(n_splits=2, max_iter=3, random_state=0)
+    at_once = dict(detector.fit(known, unlabeled=batch).weights_)
+    later = detector.fit(known, unlabeled=batch, is_later=True).weights_
+    assert at_once["forest"] > later["forest"] + 1
+    assert later["members"] + later["distances"] == pytest.approx(1.0)
