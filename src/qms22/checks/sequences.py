@@ -141,7 +141,7 @@ class Sequences:
         bare = cls(("", *entities), numbers, time or time_column(rows), (), crowds)
         rising: dict[str, tuple[float, str]] = {}
         for entity in entities:
-            order, is_first = bare._order(rows, entity)
+            order, is_first = bare.order(rows, entity)
             for name in numbers:
                 steps = np.diff(rows[name].values[order])[~is_first[1:]]
                 steps = steps[~np.isnan(steps)]
@@ -160,7 +160,7 @@ class Sequences:
         for entity in self.entities:
             if entity and entity not in rows:
                 continue
-            order, is_first = self._order(rows, entity)
+            order, is_first = self.order(rows, entity)
             for name in self.numbers:
                 if name in rows:
                     found[run_name(entity, name)] = _runs(
@@ -178,7 +178,7 @@ class Sequences:
                 found[step_name(entity, name)] = self._steps(rows, entity, name)
         return {name: Cells(name, "number", values) for name, values in found.items()}
 
-    def _order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return the rows in order, those of an entity together, and which are the first of one."""
         n_rows = len(next(iter(rows.values())).values)
         keys = _cell_hashes(rows[entity]) if entity else np.zeros(n_rows, dtype=np.uint64)
@@ -192,7 +192,7 @@ class Sequences:
 
     def _steps(self, rows: Columns, entity: str, name: str) -> NDArray[np.float64]:
         """Return how much a counter rose since the row before, per day where there are dates."""
-        order, is_first = self._order(rows, entity)
+        order, is_first = self.order(rows, entity)
         values = rows[name].values[order]
         steps = np.append(np.nan, np.diff(values))
         if self.date in rows:

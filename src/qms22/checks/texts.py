@@ -22,6 +22,8 @@ from qms22.tables.columns.cells import Cells, Columns, Levels
 _MOST_LEARNED = 20_000
 # If more normal rows than this have something that no other has, a new thing is not odd.
 _MOST_NEW = 0.1
+# Texts recur in columns with so many rows for each on average.
+_LEAST_RECURRING = 3
 # Texts of a column that is a category.
 _MOST_LEVELS = 20
 # Shorter texts differ in one letter without being misspelt.
@@ -101,6 +103,9 @@ class TextCheck(ColumnCheck):
     reference : RarityReference
     levels : tuple of str
         All normal texts if there are few: what is new about another one is that it is new.
+    known : dict from str to int
+        Normal rows with each text, of a column whose texts recur: how rare a known one is says the
+        check of levels.
     """
 
     trait: str
@@ -110,6 +115,7 @@ class TextCheck(ColumnCheck):
     by_text: bool
     reference: RarityReference
     levels: tuple[str, ...]
+    known: dict[str, int]
 
     @classmethod
     def learn(cls, cells: Cells, *, by_text: bool = False) -> list[TextCheck]:
@@ -127,14 +133,21 @@ class TextCheck(ColumnCheck):
             there = there[:: -(-len(there) // _MOST_LEARNED)]
         texts = [cells.levels[at] for at in there.tolist()]
         sizes = np.ones(len(there), dtype=np.intp) if by_text else rows[there]
-        found = [cls._of(cells.name, trait, texts, sizes, by_text) for trait in _TRAITS]
-        if digit := find_check_digit(texts):
-            found.append(cls._of(cells.name, digit, texts, sizes, by_text))
+        recurs = len(texts) * _LEAST_RECURRING <= rows[there].sum()
+        known = dict(zip(texts, rows[there].tolist(), strict=True)) if recurs else {}
+        traits = [*_TRAITS, *filter(None, [find_check_digit(texts)])]
+        found = [cls._of(cells.name, trait, texts, sizes, by_text, known) for trait in traits]
         return [check for check in found if check is not None]
 
     @classmethod
     def _of(
-        cls, name: str, trait: str, texts: Sequence[str], sizes: NDArray[np.intp], by_text: bool
+        cls,
+        name: str,
+        trait: str,
+        texts: Sequence[str],
+        sizes: NDArray[np.intp],
+        by_text: bool,
+        known: dict[str, int],
     ) -> TextCheck | None:
         counts: Counter[str] = Counter()
         for text, size in zip(texts, sizes.tolist(), strict=True):
@@ -150,7 +163,7 @@ class TextCheck(ColumnCheck):
         example = min(text for text in texts if usual in _parts(trait, text))
         levels = tuple(texts) if len(texts) <= _MOST_LEVELS and not by_text else ()
         reference = RarityReference(ascending)
-        return cls((name,), trait, dict(counts), example, n, by_text, reference, levels)
+        return cls((name,), trait, dict(counts), example, n, by_text, reference, levels, known)
 
     @property
     def is_form(self) -> bool:
@@ -166,6 +179,9 @@ class TextCheck(ColumnCheck):
         # Of texts that recur, one is known without the row itself.
         own = own and not self.by_text
         surprises = self.reference.surprise(np.maximum(counts - own, 0), own=own)
+        if self.known and not (own and self.by_text):
+            of_text = Levels.of(cells.levels).computed(self.known, self._known_counts)
+            surprises[:-1][of_text > own] = 0.0
         surprises[-1] = 0.0  # of missing cells
         found: NDArray[np.float64] = surprises[cells.values]
         return found
@@ -173,6 +189,9 @@ class TextCheck(ColumnCheck):
     def _rarest_counts(self, levels: Levels) -> NDArray[np.intp]:
         found = [_rarest(self.trait, text, self.counts, self.n)[0] for text in levels]
         return np.array([*found, self.n], dtype=np.intp)
+
+    def _known_counts(self, levels: Levels) -> NDArray[np.intp]:
+        return np.array([self.known.get(text, 0) for text in levels], dtype=np.intp)
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Name the form, sign or word, and how many normal rows have it."""

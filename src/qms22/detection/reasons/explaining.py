@@ -22,6 +22,7 @@ from qms22.detection.reasons.row_reasons import RowReason, blamed_reasons
 from qms22.detection.scorer import TableScorer
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Columns, take_rows
+from qms22.tables.texts.words import number_text
 
 # To find the cell to blame a row is looked at once per column, and few readers need the reasons of
 # more rows.
@@ -42,7 +43,8 @@ def shower(encoder: TabularEncoder) -> Shower:
     plans = encoder._plans_by_name
 
     def show(name: str, value: float) -> str:
-        return plans[name].show(value)
+        # Numbers in texts have no plan of their own.
+        return plans[name].show(value) if name in plans else number_text(value)
 
     return show
 

@@ -40,6 +40,9 @@ LEAST_ROWS = 10
 # Numbers that rise in so many rows, with gaps of no more than this on average, are a counter.
 _LEAST_COUNTED = 30
 _MEAN_GAP = 10
+# Whole numbers of which so many times more pairs would be equal, had each been drawn on its own,
+# number the rows in some other order.
+_FEWER_EQUAL = 30.0
 # Texts without blanks that are no longer than this may be identifiers.
 LONGEST_IDENTIFIER = 64
 # Whole numbers in this range may be dates such as 20241231.
@@ -98,8 +101,8 @@ def infer_kind(
     - true and false, as booleans or in words: boolean.
     - numbers, also as texts that are nearly all numbers (see `find_number_format`) or durations
       such as 2h 5m (see `find_duration_style`), unless declared categorical: an identifier if they
-      are whole numbers that all differ and rise from row to row with small gaps, or if the name
-      says so (id, key, nr, …) and they all differ or count up; like texts if they have four digits
+      are whole numbers that all differ and rise from row to row with small gaps, or that hardly
+      any two rows share in so narrow a range, or if the name says so (id, key, nr, …) and they all differ or count up; like texts if they have four digits
       or more and the name says that they are codes (plz, phone, customer_number, …); else numeric.
     - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
       such as 20241231: date.
@@ -210,12 +213,21 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
             return Verdict("identifier", "a running number: it rises from row to row")
         if _says_identifier(name) and len(np.unique(present)) == len(present):
             return Verdict("identifier", "whole numbers that all differ")
+        if _number_rows(present):
+            return Verdict("identifier", "a running number in another order")
         if _says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
             return Verdict("identifier", "a running number")
         is_plain = not form.unit and not form.thousands
         if is_plain and code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE:
             return _judge_texts(to_levels(cells))
     return Verdict("numeric", number_format=form)
+
+
+def _number_rows(whole: NDArray[np.float64]) -> bool:
+    """Return whether far fewer pairs of whole numbers are equal than in so narrow a range."""
+    counts = np.unique(whole, return_counts=True)[1]
+    n_pairs, n_equal = (float((n * (n - 1) / 2).sum()) for n in (np.array([len(whole)]), counts))
+    return n_pairs / (float(np.ptp(whole)) + 1.0) >= _FEWER_EQUAL * (1.0 + n_equal)
 
 
 def _judge_texts(cells: Cells) -> Verdict:
