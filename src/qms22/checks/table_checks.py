@@ -332,9 +332,12 @@ class TableChecks:
             if column.is_text:
                 has_new = is_later and _are_entities(column)
                 by_text = has_new or count_new(column.values[order]) > 0
-                misspelling = MisspellingCheck.learn(column, by_text=by_text)
                 self.checks += TextCheck.learn(column, by_text=by_text)
-                self.checks += [] if misspelling is None else [misspelling]
+                found = (
+                    MisspellingCheck.learn(column, by_text=by_text),
+                    MisspellingCheck.of_words(column),
+                )
+                self.checks += filter(None, found)
         return levels
 
     def _learn_related(

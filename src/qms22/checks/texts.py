@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,12 +28,15 @@ _LEAST_RECURRING = 3
 _MOST_LEVELS = 20
 # Shorter texts differ in one letter without being misspelt.
 _LEAST_LETTERS = 4
+# Texts of so many long words on average are looked at word by word.
+_LEAST_WORDS = 1.0
 # The most characters of a text that are looked at, and that are shown.
 _MOST_CHARACTERS = 200
 _MOST_SHOWN = 40
 
 _RUNS = re.compile(r"(.)\1+")
 _WORDS = re.compile(r"[^\W\d_]+")
+_CASES = {"A": "upper case", "a": "lower case", "Aa": "title case"}
 
 
 class _Classes(dict[int, str]):
@@ -74,12 +77,18 @@ def _words(text: str) -> Iterable[str]:
     return set(_WORDS.findall(text[:_MOST_CHARACTERS].casefold()))
 
 
+def _cases(text: str) -> Iterable[str]:
+    words = {_RUNS.sub(r"\1", form_of(word)) for word in _WORDS.findall(text) if len(word) > 1}
+    return {_CASES.get(form, "mixed case") for form in words}
+
+
 # What texts have in common, from what a reader sees at once to what takes a look.
 _TRAITS: dict[str, Callable[[str], Iterable[str]]] = {
     "rough form": _rough_form,
     "exact form": _exact_form,
     "signs": _signs,
     "words": _words,
+    "case": _cases,
 }
 
 
@@ -168,7 +177,7 @@ class TextCheck(ColumnCheck):
     @property
     def is_form(self) -> bool:
         """Whether it compares the form or the words of a text as a whole."""
-        return self.trait in ("rough form", "exact form", "words")
+        return self.trait in ("rough form", "exact form", "words", "case")
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how rare the rarest form, sign or word of texts is."""
@@ -215,6 +224,8 @@ class TextCheck(ColumnCheck):
             return f"{begin} is written as {how_many} are; usual is “{self.example[:_MOST_SHOWN]}”"
         if self.trait == "signs":
             return f"{begin} contains “{part}” (U+{ord(part):04X}), as {how_many} do"
+        if self.trait == "case":
+            return f"{begin} has a word in {part}, as {how_many} do"
         if self.trait == "words":
             return f"{begin} contains “{part}”, as {how_many} do"
         return f"{begin} has a wrong check digit ({self.trait}), as {how_many} have"
@@ -233,20 +244,22 @@ def _rarest(trait: str, text: str, counts: dict[str, int], n: int) -> tuple[int,
 
 @dataclass(frozen=True, eq=False)
 class MisspellingCheck(ColumnCheck):
-    """A text that no normal row has and that is one slip away from one that several have.
+    """A text, or a word of it, that no normal row has and that is one slip away from a usual one.
 
     Parameters
     ----------
     columns : tuple of str
     levels : tuple of str
-        The texts of normal rows that several of them have.
+        The texts, or words, of normal rows that several of them have.
     n_similar, n : int
         How many normal rows, or texts, are as similar to one of these, and how many there are.
+    by_word : bool
     """
 
     levels: tuple[str, ...]
     n_similar: int
     n: int
+    by_word: bool = False
 
     @classmethod
     def learn(cls, cells: Cells, *, by_text: bool = False) -> MisspellingCheck | None:
@@ -264,6 +277,27 @@ class MisspellingCheck(ColumnCheck):
         n_similar = sum(check.similar(cells.levels[at]) is not None for at in there.tolist())
         n = len(there) if by_text else int(rows.sum())
         return None if n_similar > _MOST_NEW * n else cls((cells.name,), levels, n_similar, n)
+
+    @classmethod
+    def of_words(cls, cells: Cells) -> MisspellingCheck | None:
+        """Learn from the words of known-normal texts; None if these have one each, or recur."""
+        rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+        there = np.flatnonzero(rows)[:_MOST_LEARNED].tolist()
+        words = [_long_words(cells.levels[at]) for at in there]
+        counts = Counter(word for of_text in words for word in of_text)
+        n, recurs = len(there), len(there) * _LEAST_RECURRING <= rows.sum()
+        if recurs or counts.total() < _LEAST_WORDS * n:
+            return None
+        levels = tuple(word for word, count in counts.items() if count > 1)
+        check = cls((cells.name,), levels, 0, n, by_word=True)
+        n_similar = sum(check.meant(cells.levels[at]) is not None for at in there)
+        return None if n_similar > _MOST_NEW * n else replace(check, n_similar=n_similar)
+
+    def meant(self, text: str) -> str | None:
+        """Return a known text, or word, that is one slip away from a new one."""
+        new = (each for each in (_long_words(text) if self.by_word else [text]))
+        found = (self.similar(each) for each in new if each not in self._known)
+        return next((each for each in found if each is not None), None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is saved: not what is computed from it when it is needed."""
@@ -302,8 +336,7 @@ class MisspellingCheck(ColumnCheck):
         return np.where(found[cells.values], -np.log(share) + bonus, 0.0)
 
     def _are_similar(self, levels: Levels) -> NDArray[np.bool_]:
-        found = (text not in self._known and self.similar(text) is not None for text in levels)
-        return np.array([*found, False])
+        return np.array([*(self.meant(text) is not None for text in levels), False])
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Name the text that may be meant."""
@@ -312,9 +345,15 @@ class MisspellingCheck(ColumnCheck):
         for begin, code in zip(
             shown_cells(cells, places, show), cells.values[places].tolist(), strict=True
         ):
-            similar = self.similar(cells.levels[code]) if cells.is_text and code >= 0 else None
+            similar = self.meant(cells.levels[code]) if cells.is_text and code >= 0 else None
             found.append(begin if similar is None else f"{begin}; did you mean “{similar}”?")
         return found
+
+
+def _long_words(text: str) -> list[str]:
+    """Return the different words of a text in which a slip can be told."""
+    words = _WORDS.findall(text[:_MOST_CHARACTERS])
+    return list(dict.fromkeys(word for word in words if len(word) > _LEAST_LETTERS))
 
 
 def _slips(text: str) -> set[str]:
