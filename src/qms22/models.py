@@ -43,6 +43,7 @@ TRUSTED = (
     "qms22._cpm.scaling.FeatureScaler",
     "qms22.checks.codings.Coding",
     "qms22.checks.copies.CopyCheck",
+    "qms22.checks.copies.KeyCheck",
     "qms22.checks.dates.AbsurdDateCheck",
     "qms22.checks.dates.IntervalCheck",
     "qms22.checks.dates.TimeOfDayCheck",

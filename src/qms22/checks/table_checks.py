@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from qms22._runtime.chunks import draw_rows
 from qms22.checks.check import Alignable, Check, Shower
 from qms22.checks.codings import Coding
-from qms22.checks.copies import COPIES, CopyCheck, count_copies
+from qms22.checks.copies import COPIES, CopyCheck, KeyCheck, count_copies, count_keys
 from qms22.checks.dates import (
     AbsurdDateCheck,
     IntervalCheck,
@@ -188,6 +188,11 @@ class TableChecks:
             for column in encoder.columns_
             if column.kind in ("identifier", "text") and column.name not in encoder.ignored_
         )
+        self._keys = tuple(
+            column.name
+            for column in encoder.columns_
+            if column.kind == "identifier" and column.name not in encoder.ignored_
+        )
         self._compared = tuple(
             column.name
             for column in encoder.columns_
@@ -226,6 +231,8 @@ class TableChecks:
             if column.form != "other" and (column.is_text or name not in self._texts)
         }
         read = {**rows, **count_copies(rows, self._compared, is_part=is_part)}
+        keys = {name: cells[name] for name in self._keys if name in cells}
+        read |= keys | count_keys(keys, list(keys), is_part=is_part)
         for parts in self._parts:
             read |= parts.columns(rows[parts.column]) if parts.column in rows else {}
         if self._sequences is not None and not is_part:
@@ -259,10 +266,15 @@ class TableChecks:
         texts = (normal[name] for name in self.read_names if normal[name].is_text)
         self._parts = tuple(filter(None, map(TextParts.learn, texts)))
         rows = dict(self.read(normal, is_part=is_part))
-        cells = {name: column for name, column in rows.items() if name in normal}
+        cells = {
+            name: column
+            for name, column in rows.items()
+            if name in normal and (column.is_text or name not in self._texts)
+        }
         self.names = tuple(name for name in cells if name not in self._texts)
         self._texts = tuple(name for name in self._texts if name in cells)
         self._compared = tuple(name for name in self._compared if name in cells)
+        self._keys = tuple(name for name in self._keys if name in normal)
         if not is_part and count_rows(cells) <= MOST_ROWS:
             self._sequences = Sequences.learn(cells, self._by, self._time)
             self._series = find_series(cells, self._sequences)
@@ -278,7 +290,8 @@ class TableChecks:
         self.checks.append(MissingTogetherCheck.learn(cells, filled or self.names))
         # Nobody knows how usual copies are among normal rows that are not all there.
         copies = None if is_part else CopyCheck.learn(rows, self._compared)
-        self.checks += [] if copies is None else [copies]
+        keys = () if is_part else (KeyCheck.learn(rows, name) for name in self._keys)
+        self.checks += filter(None, [copies, *keys])
         self._n_of_all = len(self.checks)
         rng = np.random.RandomState(seed)
         drawn = np.arange(len(rows[COPIES].values))
