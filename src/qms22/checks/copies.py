@@ -196,7 +196,7 @@ def count_keys(rows: Columns, names: Sequence[str], *, is_part: bool) -> dict[st
     """Return how often the key of each row is there, 0 without one; 1 in a part of a table."""
     found = {}
     for name in names:
-        counts = np.ones(len(rows[name].values)) if is_part else _count_equal(_cell_hashes(rows[name]))
+        counts = np.ones(len(rows[name].values)) if is_part else _count_equal(cell_hashes(rows[name]))
         values = np.where(rows[name].has_value, counts, 0.0)
         found[key_name(name)] = Cells(key_name(name), "number", values)
     return found
@@ -240,14 +240,15 @@ def _cell_terms(rows: Columns, names: Sequence[str]) -> NDArray[np.uint64]:
     """Return a number for each cell, (n_columns, n_rows); rows have the sums of theirs."""
     terms = np.empty((len(names), len(rows[names[0]].values)), dtype=np.uint64)
     for at, name in enumerate(names):
-        mixed = _cell_hashes(rows[name]) + np.uint64(2 * at + 1)
+        mixed = cell_hashes(rows[name]) + np.uint64(2 * at + 1)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
             mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
         terms[at] = mixed ^ (mixed >> np.uint64(31))
     return terms
 
 
-def _cell_hashes(cells: Cells) -> NDArray[np.uint64]:
+def cell_hashes(cells: Cells) -> NDArray[np.uint64]:
+    """Return a number for each cell of a column; equal cells have the same, in any table."""
     if cells.is_text:
         of_levels: NDArray[np.uint64] = cells.level_hashes[cells.values]
         return of_levels

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, count_text, shown_cells
-from qms22.checks.copies import COPIES, _cell_hashes
+from qms22.checks.copies import COPIES, cell_hashes
 from qms22.checks.single import LEAST_ENTITIES, ColumnCheck, NumberCheck
 from qms22.checks.surprise import NumberReference, TailReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
@@ -181,7 +181,7 @@ class Sequences:
     def order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return the rows in order, those of an entity together, and which are the first of one."""
         n_rows = len(next(iter(rows.values())).values)
-        keys = _cell_hashes(rows[entity]) if entity else np.zeros(n_rows, dtype=np.uint64)
+        keys = cell_hashes(rows[entity]) if entity else np.zeros(n_rows, dtype=np.uint64)
         if self.date in rows and entity:
             order = np.lexsort((np.arange(n_rows), rows[self.date].values, keys))
         else:
@@ -239,7 +239,7 @@ def _count_within(rows: Columns, entity: str, date: str, hours: int) -> NDArray[
     present = np.flatnonzero(~np.isnan(times) & rows[entity].has_value)
     counts = np.ones(len(times))
     if len(present):
-        numbers = np.unique(_cell_hashes(rows[entity]), return_inverse=True)[1].ravel()[present]
+        numbers = np.unique(cell_hashes(rows[entity]), return_inverse=True)[1].ravel()[present]
         # Entities one after the other, with a gap between them.
         since = times[present] - times[present].min()
         moments = numbers * (since.max() + 2 * hours * _HOUR) + since

@@ -196,9 +196,24 @@ def _finding(
     if len(subgroup.conditions) > 1 and copies[members].all():
         return _repeated_row(tables, row, members)
     name, columns = _name(search.attributes, subgroup, tables.n_normal)
+    name += _whole_level(search, subgroup, tables, members)
     normal_share = float(np.mean(holds[: tables.n_normal]))
     p_value = _p_value(search, subgroup, tables)
     return Finding(name, tables.flagged[members], columns, normal_share, p_value)
+
+
+def _whole_level(
+    search: SubgroupSearch, subgroup: Subgroup, tables: _Rows, members: NDArray[np.bool_]
+) -> str:
+    """Return that the members are all rows of a level, such as of one meter; "" if they are not."""
+    for at, condition in subgroup.conditions:
+        attribute = search.attributes[at]
+        if attribute.part in ("value", "new") and tables.batch[attribute.column].is_text:
+            of_level = np.flatnonzero(attribute.holds(condition)[tables.n_normal :])
+            if np.array_equal(of_level, tables.flagged[members]):
+                which = tables.name_with_value(attribute.column, of_level)
+                return f": all {len(of_level):,} rows with {which}"
+    return ""
 
 
 def _p_value(search: SubgroupSearch, subgroup: Subgroup, tables: _Rows) -> float:
