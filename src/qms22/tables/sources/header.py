@@ -147,10 +147,12 @@ def _cells_above_values(row: Sequence[str], body: Sequence[Sequence[str]]) -> li
 def _is_data(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     """Return whether a first row has values in place of names."""
     cells = [cell.strip() for cell in row]
+    if _are_years(row, body):
+        return False
     if all(map(is_number_text, cells)):
-        return not _are_counted(cells, starts=[0, *_YEARS])
+        return not _are_counted(cells, starts=[0])
     above = _cells_above_values(row, body)
-    if not above or not all(map(is_value, above)) or _are_counted(above, starts=[0, 1, *_YEARS]):
+    if not above or not all(map(is_value, above)) or _are_counted(above, starts=[0, 1]):
         return False
     words = [(at, cell) for at, cell in enumerate(cells) if cell and not is_value(cell)]
     is_repeated = any(
@@ -160,12 +162,27 @@ def _is_data(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
 
 
 def _are_counted(cells: Sequence[str], starts: Sequence[int]) -> bool:
-    """Return whether cells are numbers that name columns: 0, 1, 2, … or years in a row."""
+    """Return whether cells are numbers that name columns: 0, 1, 2, …"""
     if not all(cell.isdecimal() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
     is_counted = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     return is_counted and numbers[0] in starts and (len(numbers) > 1 or numbers[0] == 0)
+
+
+def _are_years(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Return whether years in order, above numbers that are no years, name columns."""
+    places = [at for at, cell in enumerate(row) if _is_year(cell.strip())]
+    years = [int(row[at]) for at in places]
+    above = [cell for cell in _cells_above_values(row, body) if not _is_year(cell)]
+    if len(years) < 2 or any(map(is_value, above)) or years not in (_rising(years), _rising(years)[::-1]):
+        return False
+    below = [other[at].strip() for other in body for at in places if at < len(other)]
+    return 2 * sum(map(_is_year, below)) < len(below)
+
+
+def _rising(years: Sequence[int]) -> list[int]:
+    return sorted(set(years))
 
 
 def _is_year(cell: str) -> bool:
