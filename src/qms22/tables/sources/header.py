@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from qms22.tables.texts.words import is_number_text
@@ -47,6 +48,9 @@ def find_header(rows: Sequence[Sequence[str]]) -> HeaderPlace:
     """
     width = typical_width(rows)
     at = _count_titles(rows, width)
+    if len(set(rows[at])) < len(rows[at]) and at + 1 < len(rows):
+        # Names of groups, each over several names.
+        at += _names_columns(rows[at + 1], rows[at + 2 : at + 2 + _ROWS_COMPARED], width)
     body = rows[at + 1 : at + 1 + _ROWS_COMPARED]
     if at == 0 and _is_data(rows[0], body):
         return HeaderPlace(None, 0)
@@ -104,6 +108,26 @@ def unique_names(names: Sequence[str], path: str) -> tuple[list[str], list[str]]
         taken.add(found)
         unique.append(found)
     return unique, notes
+
+
+def joined_names(names: Sequence[str], above: Sequence[str]) -> list[str] | None:
+    """Return names with those of groups from the row above; None if that is no row of groups.
+
+    >>> joined_names(["name", "age", "mean", "max"], ["subject", "", "speed", ""])
+    ['subject / name', 'subject / age', 'speed / mean', 'speed / max']
+    """
+    groups = [cell.strip() for cell in above]
+    if len(groups) != len(names) or any(map(is_value, groups)):
+        return None
+    over = list(accumulate(groups, lambda last, group: group or last))
+    sizes = Counter(filter(None, over)).values()
+    # A title may be in several cells, too.
+    if len(sizes) < 2 or min(sizes) < 2:
+        return None
+    return [
+        f"{group} / {name.strip()}" if group and name.strip() else name
+        for name, group in zip(names, over, strict=True)
+    ]
 
 
 def _is_rule(row: Sequence[str]) -> bool:
@@ -175,14 +199,11 @@ def _are_years(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     places = [at for at, cell in enumerate(row) if _is_year(cell.strip())]
     years = [int(row[at]) for at in places]
     above = [cell for cell in _cells_above_values(row, body) if not _is_year(cell)]
-    if len(years) < 2 or any(map(is_value, above)) or years not in (_rising(years), _rising(years)[::-1]):
+    rising = sorted(set(years))
+    if len(years) < 2 or any(map(is_value, above)) or years not in (rising, rising[::-1]):
         return False
     below = [other[at].strip() for other in body for at in places if at < len(other)]
     return 2 * sum(map(_is_year, below)) < len(below)
-
-
-def _rising(years: Sequence[int]) -> list[int]:
-    return sorted(set(years))
 
 
 def _is_year(cell: str) -> bool:
