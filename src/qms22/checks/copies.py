@@ -196,7 +196,9 @@ def count_keys(rows: Columns, names: Sequence[str], *, is_part: bool) -> dict[st
     """Return how often the key of each row is there, 0 without one; 1 in a part of a table."""
     found = {}
     for name in names:
-        counts = np.ones(len(rows[name].values)) if is_part else _count_equal(cell_hashes(rows[name]))
+        counts = (
+            np.ones(len(rows[name].values)) if is_part else _count_equal(cell_hashes(rows[name]))
+        )
         values = np.where(rows[name].has_value, counts, 0.0)
         found[key_name(name)] = Cells(key_name(name), "number", values)
     return found

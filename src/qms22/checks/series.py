@@ -113,7 +113,8 @@ def find_series(rows: Columns, sequences: Sequences) -> tuple[Series, ...]:
 def _is_other_time(rows: Columns, sequences: Sequences, entity: str) -> NDArray[np.bool_]:
     """Return which rows, in order, are not of the same entity and time as the row before."""
     order, is_first = sequences.order(rows, entity)
-    return is_first | np.append(True, np.diff(rows[sequences.date].values[order]) > 0)
+    is_later: NDArray[np.bool_] = np.append(True, np.diff(rows[sequences.date].values[order]) > 0)
+    return is_first | is_later
 
 
 def _is_smooth(series: Series, rows: Columns, sequences: Sequences) -> bool:
@@ -167,10 +168,8 @@ class SeriesCheck(GroupCheck):
         ]
 
 
-def learn_series(
-    rows: Columns, series: tuple[Series, ...]
-) -> list[SeriesCheck]:
-    """Learn from known-normal rows, with the columns of `series`, how far numbers usually are off."""
+def learn_series(rows: Columns, series: tuple[Series, ...]) -> list[SeriesCheck]:
+    """Learn from known-normal rows, with the columns of `series`."""
     found = []
     for each in series:
         grouping = Grouping.learn((Coding.of_levels(rows[each.entity]),), rows)

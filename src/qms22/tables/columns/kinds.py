@@ -59,9 +59,8 @@ _CODE_NAMES = (
 _CODE_WORDS = _ID_WORDS | frozenset(_CODE_NAMES.split())
 _CODE_ENDS = ("nummer", "nr", "code")
 # Numbers of these are codes, however small.
-_PLACE_WORDS = frozenset(
-    "state county country region district precinct ward tract team club store branch".split()
-)
+_PLACES = "state county country region district precinct ward tract team club store branch"
+_PLACE_WORDS = frozenset(_PLACES.split())
 # Codes have at least four digits: fewer may be counts, such as a visit_no.
 _LEAST_CODE = 1000
 # So few of the numbers may be smaller: a round number.
@@ -107,8 +106,10 @@ def infer_kind(
     - numbers, also as texts that are nearly all numbers (see `find_number_format`) or durations
       such as 2h 5m (see `find_duration_style`), unless declared categorical: an identifier if they
       are whole numbers that all differ and rise from row to row with small gaps, or that hardly
-      any two rows share in so narrow a range, or if the name says so (id, key, nr, …) and they all differ or count up; like texts if they have four digits
-      or more and the name says that they are codes (plz, phone, customer_number, …); else numeric.
+      any two rows share in so narrow a range, or if the name says so (id, key, nr, …) and they
+      all differ or count up; like texts if they have four digits or more and the name says that
+      they are codes (plz, phone, customer_number, …), or if they recur and are of places or teams
+      (county, district, …); else numeric.
     - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
       such as 20241231: date.
     - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all

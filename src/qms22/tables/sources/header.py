@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
 from qms22.tables.texts.words import is_number_text
@@ -119,7 +118,9 @@ def joined_names(names: Sequence[str], above: Sequence[str]) -> list[str] | None
     groups = [cell.strip() for cell in above]
     if len(groups) != len(names) or any(map(is_value, groups)):
         return None
-    over = list(accumulate(groups, lambda last, group: group or last))
+    over: list[str] = []
+    for group in groups:
+        over.append(group or (over or [""])[-1])
     sizes = Counter(filter(None, over)).values()
     # A title may be in several cells, too.
     if len(sizes) < 2 or min(sizes) < 2:
@@ -186,7 +187,7 @@ def _is_data(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
 
 
 def _are_counted(cells: Sequence[str], starts: Sequence[int]) -> bool:
-    """Return whether cells are numbers that name columns: 0, 1, 2, …"""
+    """Return whether cells are numbers that name columns: 0, 1, 2 and so on."""
     if not all(cell.isdecimal() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]

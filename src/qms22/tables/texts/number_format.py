@@ -158,7 +158,8 @@ def find_number_format(
     decimal = _choose_decimal(parts, weights[fits], decimal_hint)
     unit = _choose_unit(parts, weights[fits])
     magnitudes = _clear_magnitudes([each for each in parts if each.unit == unit])
-    minus = [(each.negative, n) for each, n in zip(parts, weights[fits], strict=True) if each.negative]
+    pairs = zip(parts, weights[fits], strict=True)
+    minus = [(each.negative, n) for each, n in pairs if each.negative]
     is_behind = sum(n for sign, n in minus if sign == _BEHIND) >= _LEAST_BEHIND
     is_behind &= bool(minus) and most_frequent(minus)[0] == _BEHIND
     form = NumberFormat(
