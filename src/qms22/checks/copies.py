@@ -162,7 +162,7 @@ class KeyCheck(ColumnCheck):
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns it looks at."""
-        return (*self.columns, key_name(self.columns[0]))
+        return (*self.columns, key_name(self.columns[0]), COPIES, DIFFERENT)
 
     @classmethod
     def learn(cls, rows: Columns, name: str) -> KeyCheck | None:
@@ -178,11 +178,14 @@ class KeyCheck(ColumnCheck):
         surprise = np.log((self.n_normal + 1.0) / (1.0 + n_others))
         # As a level that no normal row has, where none is repeated.
         surprise += 0.0 if n_others else np.log(self.n_normal)
-        return np.where(rows[key_name(self.columns[0])].values > 1, surprise, 0.0)
+        # Of a row that is there again, or but for a cell, that says more.
+        is_copy = (rows[COPIES].values > 1) | (rows[DIFFERENT].values >= 0)
+        is_repeated = (rows[key_name(self.columns[0])].values > 1) & ~is_copy
+        return np.where(is_repeated, surprise, 0.0)
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Say how often the keys are there."""
-        cells, counts = (rows[name] for name in self.needs)
+        cells, counts = (rows[name] for name in self.needs[:2])
         often = share_of_rows(self.n_repeated, self.n_normal)
         return [
             f"{begin} is there {count_text(int(count))} times; that of {often} is there again"
