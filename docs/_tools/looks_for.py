@@ -70,6 +70,7 @@ def make_orders(
             "weight": weight,
             "bulky": np.where(weight > 20, "yes", "no"),
             "quantity": quantity,
+            "size": [f"{a} x {b} cm" for a, b in rng.integers(10, 60, (n_rows, 2))],
             "price": price,
             "net": net,
             "gross": gross,
@@ -98,6 +99,21 @@ def make_readings(n_days: int, seed: int, first_day: str = "2024-01-01") -> pd.D
             )
         )
     return pd.concat(parts).sort_values("read_at", ignore_index=True)
+
+
+def make_sales(n_days: int, seed: int, first_day: str = "2024-01-01") -> pd.DataFrame:
+    """Return what twenty shops sell each day, which drifts; nothing is wrong."""
+    rng = np.random.default_rng(seed)
+    drift = np.cumsum(rng.normal(0, 0.03, (20, n_days)), axis=1)
+    sold = 500 * np.exp(np.arange(20)[:, np.newaxis] / 10 + drift)
+    return pd.DataFrame(
+        {
+            "shop": np.repeat([f"S{shop:02}" for shop in range(20)], n_days),
+            "day": np.tile(pd.date_range(first_day, periods=n_days), 20),
+            "sold": sold.ravel().round(1),
+            "visitors": rng.poisson(90, sold.size),
+        }
+    )
 
 
 def make_logins(n_rows: int, seed: int) -> pd.DataFrame:
@@ -148,6 +164,20 @@ def why_copy(**cells: Any) -> None:
     normal, batch = make_orders(1000, 0), make_orders(100, 1)
     again = batch.iloc[[40]].assign(**cells)
     _print_reason(normal, pd.concat([batch, again], ignore_index=True), 100)
+
+
+def why_key(order: str) -> None:
+    """Give two orders the same number, and print the first reason of one of them."""
+    normal, batch = make_orders(1000, 0), make_orders(100, 1)
+    batch.loc[[40, 70], "order"] = order
+    _print_reason(normal, batch, 70)
+
+
+def why_sales(factor: float) -> None:
+    """Multiply what a shop sold on one day, and print the first reason."""
+    normal, batch = make_sales(90, 0), make_sales(30, 1, "2024-06-03")
+    batch.loc[100, "sold"] *= factor
+    _print_reason(normal, batch, 100)
 
 
 def why_readings(change: Mapping[str, Sequence[Any]], meter: str = "M07", **options: Any) -> None:

@@ -7,8 +7,10 @@ import pandas as pd
 import pytest
 from looking import look
 
-from qms22.checks.copies import CopyCheck
+from qms22.checks.copies import CopyCheck, KeyCheck
+from qms22.checks.groups import GroupCheck
 from qms22.checks.sequences import RepetitionCheck, StepCheck
+from qms22.checks.series import SeriesCheck
 
 N_NORMAL, N_BATCH, ODD = 600, 200, 7
 
@@ -135,3 +137,59 @@ def test_a_counter_that_goes_on_is_not_odd() -> None:
     found = look(meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 2000.0))
     assert found.by(StepCheck).max() < 8
     assert np.median(found.surprises.max(axis=1)) < 4
+
+
+def test_a_key_that_is_there_twice() -> None:
+    normal, batch = payments(N_NORMAL, 0), payments(N_BATCH, 1)
+    batch.loc[ODD, "id"] = batch.loc[90, "id"]
+    found = look(normal, batch)
+    assert np.flatnonzero(found.by(KeyCheck, "id")).tolist() == [ODD, 90]
+    assert found.says(ODD, KeyCheck).endswith(
+        "is there 2 times; that of none of 600 normal rows is there again"
+    )
+
+
+def test_keys_that_are_repeated_among_normal_rows() -> None:
+    normal, batch = payments(N_NORMAL, 0), payments(N_BATCH, 1)
+    normal.loc[:20, "id"] = "P0"
+    assert not found_keys(normal, batch).any()
+
+
+def found_keys(normal: pd.DataFrame, batch: pd.DataFrame) -> np.ndarray:
+    batch.loc[ODD, "id"] = batch.loc[90, "id"]
+    return look(normal, batch).by(KeyCheck)
+
+
+def panel(days: pd.DatetimeIndex, seed: int) -> pd.DataFrame:
+    """Draw a number of 20 shops that drifts from day to day, each on its own."""
+    rng = np.random.default_rng(seed)
+    drift = np.cumsum(rng.normal(0, 0.03, (20, len(days))), axis=1)
+    sold = 100 * np.exp(np.arange(20)[:, np.newaxis] / 10 + drift)
+    return pd.DataFrame(
+        {
+            "shop": np.repeat([f"S{number:02}" for number in range(20)], len(days)),
+            "day": np.tile(days, 20),
+            "sold": sold.ravel().round(1),
+            "noise": rng.normal(0, 1, sold.size).round(3),
+        }
+    )
+
+
+def test_a_number_unlike_those_before_and_after() -> None:
+    normal = panel(pd.date_range("2024-01-01", periods=60), 0)
+    batch = panel(pd.date_range("2024-06-01", periods=30), 1)
+    # All of a shop has changed in the meantime, which is nothing odd.
+    batch.loc[batch["shop"] == "S03", "sold"] *= 4
+    usual = batch.loc[ODD, "sold"]
+    batch.loc[ODD, "sold"] *= 1.5
+    found = look(normal, batch)
+    assert found.ranking[0] == ODD
+    by_series = found.by(SeriesCheck, "sold", "shop")
+    assert int(np.argmax(by_series)) == ODD
+    says = found.says(ODD, SeriesCheck)
+    near = float(says.rpartition("have about ")[2])
+    assert near == pytest.approx(usual, rel=0.1)
+    assert not found.by(SeriesCheck, "noise").any()
+    assert not any(
+        type(check) is GroupCheck and check.columns[0] == "sold" for check in found.checks.checks
+    )

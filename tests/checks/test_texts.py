@@ -157,3 +157,31 @@ def test_own_texts_are_compared_with_the_others() -> None:
     oddness = checks.surprises(checks.read(encoded.batch_cells)).max(axis=1)
     assert np.argmax(own.oddness) == np.argmax(oddness) == ODD
     assert own.oddness[ODD] == pytest.approx(oddness[ODD], abs=0.7)
+
+
+def test_a_misspelt_word_of_a_text() -> None:
+    rng = np.random.default_rng(0)
+    found = searched(
+        articles(rng, N_NORMAL), planted(articles(rng, N_BATCH), "steel gaskte pump 12 mm")
+    )
+    assert found.ranking[0] == ODD
+    assert found.says(ODD, MisspellingCheck, "text", by_word=True).endswith(
+        "did you mean “gasket”?"
+    )
+
+
+def test_a_word_in_another_case() -> None:
+    rng = np.random.default_rng(0)
+    upper = [[text.upper() for text in articles(rng, n)] for n in (N_NORMAL, N_BATCH)]
+    found = searched(upper[0], planted(upper[1], "STEEL PuMP BOLT 12 MM"))
+    assert found.by(TextCheck, "text", trait="case").nonzero()[0].tolist() == [ODD]
+    assert "has a word in mixed case, as none of" in found.says(ODD, TextCheck, trait="case")
+
+
+def test_a_known_text_is_judged_by_how_often_it_is_there() -> None:
+    rng = np.random.default_rng(0)
+    normal, batch = (list(rng.choice(CITIES, n)) for n in (N_NORMAL, N_BATCH))
+    normal[5] = "Xanten"
+    found = searched(normal, planted(batch, "Xanten"))
+    assert found.by(TextCheck, "text")[ODD] == 0
+    assert found.ranking[0] == ODD

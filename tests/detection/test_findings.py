@@ -69,6 +69,15 @@ def batch() -> Columns:
 FRAUD = {"country": "BE", "channel": "phone", "payment": "invoice"}
 
 
+def test_all_rows_of_an_entity(batch: Columns) -> None:
+    flagged = np.arange(6)
+    batch["price"][flagged] = 5000.0
+    batch["country"][batch["country"] == "AT"] = "BE"
+    batch["country"][flagged] = "AT"
+    (found,) = find(batch, flagged)
+    assert found.name.endswith("all 6 rows with country AT")
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [

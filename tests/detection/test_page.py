@@ -106,3 +106,51 @@ def test_rows_marked_before_are_listed(found: Detection) -> None:
     ]
     assert {*content.marks} == {"", "unsure"}
     assert content.results["order"].iloc[list(content.marks).index("unsure")] == "O1-0009"
+
+
+def meters(n_days: int, seed: int, first: str) -> pd.DataFrame:
+    """Draw values of 20 meters, each with a level of its own."""
+    rng = np.random.default_rng(seed)
+    level = 100 + 30 * np.arange(20)[:, np.newaxis]
+    value = level + rng.normal(0, 4, (20, n_days))
+    return pd.DataFrame(
+        {
+            "meter": np.repeat([f"M{number:02}" for number in range(20)], n_days),
+            "day": np.tile(pd.date_range(first, periods=n_days), 20),
+            "value": value.ravel().round(1),
+            "heat": rng.normal(5, 1, value.size).round(2),
+        }
+    )
+
+
+def test_a_row_is_shown_beside_the_past_of_its_entity_and_its_twin(tmp_path: Path) -> None:
+    normal, batch = meters(45, 0, "2024-01-01"), meters(15, 1, "2024-02-15")
+    batch.loc[100, "value"] = 600.0
+    batch.loc[120] = batch.loc[121]
+    result = detect(normal, batch, k=3, n_jobs=1)
+    contexts = page_content(result, "t", None, {}).contexts
+    places = {int(row): place for place, row in enumerate(result.ranking)}
+    past = contexts[places[100]]
+    own = normal.loc[normal["meter"] == batch.loc[100, "meter"], "value"]
+    assert past.past == tuple(own)
+    assert past.here == 600
+    assert past.text.startswith("value in 45 known-normal rows with meter M06: ")
+    assert past.text.endswith(f"last {own.iloc[-1]:g}; here 600")
+    assert contexts[places[120]].text == "row 121 has the same cells"
+    header, _, _ = read_page(result.report(tmp_path / "page.html"))
+    line = header["contexts"][str(places[100])]["line"]
+    assert (len(line["past"]), line["here"], min(line["past"])) == (45, 1, 0)
+    assert header["contexts"][str(places[120])]["line"] is None
+
+
+def test_the_twin_of_a_row_that_differs_in_a_cell() -> None:
+    normal, batch = (
+        meters(n, n, "2024-01-01").assign(bar=lambda t: t["value"] * 7) for n in (45, 15)
+    )
+    batch.loc[120] = normal.loc[7]
+    batch.loc[120, "heat"] = 4.0
+    result = detect(normal, batch, k=8, n_jobs=1)
+    contexts = page_content(result, "t", None, {}).contexts
+    context = contexts[int(np.flatnonzero(result.ranking == 120)[0])]
+    heat = normal.loc[7, "heat"]
+    assert context.text == f"known-normal row 7 has the same cells, but for heat {heat:g}"

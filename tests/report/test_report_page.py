@@ -25,6 +25,7 @@ from report_runs import FORMULA, HOSTILE, TURNED, by_rate, content, hostile, pla
 
 from qms22.detection.csv_text import csv_cell
 from qms22.metrics import roc, true_positive_rate_at
+from qms22.report.content import RowContext
 from qms22.tables.texts.words import FORMULA_STARTS
 
 # Not from a conftest.py: mypy takes two files of that name for one.
@@ -272,6 +273,21 @@ def test_a_click_shows_the_reasons_of_any_row(open_report: Any) -> None:
     set_filter(page, f"rank = {plain + 1}")
     page.locator("#ranked tbody td").first.click()
     assert "Nothing about this row stands out by itself." in page.inner_text("#detail")
+
+
+def test_a_row_is_drawn_beside_its_past(open_report: Any) -> None:
+    past = RowContext("value of meter M07: 1 to 3; here 9", (1.0, 3.0, 2.0), 9.0)
+    page = open_report(plausible(contexts={0: past, 1: RowContext("row 7 has the same cells")}))
+    page.locator("#ranked tbody td").first.click()
+    assert past.text in page.inner_text("#detail")
+    points = page.locator("#detail svg.spark polyline").get_attribute("points").split()
+    heights = [float(point.split(",")[1]) for point in points]
+    assert heights[0] > heights[2] > heights[1]
+    assert float(page.locator("#detail svg.spark circle").get_attribute("cy")) < heights[1]
+    set_filter(page, "rank = 2")
+    page.locator("#ranked tbody td").first.click()
+    assert "row 7 has the same cells" in page.inner_text("#detail")
+    assert page.locator("#detail svg.spark").count() == 0
 
 
 def test_rows_without_known_reasons_say_so(open_report: Any) -> None:

@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
+from qms22.checks.single import ColumnCheck
 from qms22.tables.columns.cells import Cells, Columns
 
 # With a larger share of normal rows that are there more than once, repetition is usual.
 _MOST_REPEATED = 0.01
 # Of more normal rows only whole copies are looked for: it takes a number for each cell.
 _MOST_CELLS = 500_000
+# Fewer rows may have keys of their own by chance.
+_LEAST_KEYS = 100
 # Rows of fewer columns agree by chance in all but one.
 _LEAST_COLUMNS = 4
 
@@ -137,6 +140,73 @@ class CopyCheck:
         return texts
 
 
+def key_name(name: str) -> str:
+    """Return the name of a column of how often each key is there; no column has such a name."""
+    return f"\0key\0{name}"
+
+
+@dataclass(frozen=True)
+class KeyCheck(ColumnCheck):
+    """A key that several rows of a table have, where each normal row has its own.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    n_normal, n_repeated : int
+        Normal rows, and those of them whose key another one has.
+    """
+
+    n_normal: int
+    n_repeated: int
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return (*self.columns, key_name(self.columns[0]), COPIES, DIFFERENT)
+
+    @classmethod
+    def learn(cls, rows: Columns, name: str) -> KeyCheck | None:
+        """Learn from the known-normal rows; None if many keys are repeated."""
+        counts = rows[key_name(name)].values
+        n_normal, n_repeated = int(np.count_nonzero(counts)), int(np.count_nonzero(counts > 1))
+        is_key = n_normal >= _LEAST_KEYS and n_repeated <= _MOST_REPEATED * n_normal
+        return cls((name,), n_normal, n_repeated) if is_key else None
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd it is that a key is there again."""
+        n_others = max(self.n_repeated - 2 * own, 0)
+        surprise = np.log((self.n_normal + 1.0) / (1.0 + n_others))
+        # As a level that no normal row has, where none is repeated.
+        surprise += 0.0 if n_others else np.log(self.n_normal)
+        # Of a row that is there again, or but for a cell, that says more.
+        is_copy = (rows[COPIES].values > 1) | (rows[DIFFERENT].values >= 0)
+        is_repeated = (rows[key_name(self.columns[0])].values > 1) & ~is_copy
+        return np.where(is_repeated, surprise, 0.0)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say how often the keys are there."""
+        cells, counts = (rows[name] for name in self.needs[:2])
+        often = share_of_rows(self.n_repeated, self.n_normal)
+        return [
+            f"{begin} is there {count_text(int(count))} times; that of {often} is there again"
+            for begin, count in zip(
+                shown_cells(cells, places, show), counts.values[places].tolist(), strict=True
+            )
+        ]
+
+
+def count_keys(rows: Columns, names: Sequence[str], *, is_part: bool) -> dict[str, Cells]:
+    """Return how often the key of each row is there, 0 without one; 1 in a part of a table."""
+    found = {}
+    for name in names:
+        counts = (
+            np.ones(len(rows[name].values)) if is_part else _count_equal(cell_hashes(rows[name]))
+        )
+        values = np.where(rows[name].has_value, counts, 0.0)
+        found[key_name(name)] = Cells(key_name(name), "number", values)
+    return found
+
+
 def count_copies(
     rows: Columns, compared: Sequence[str], *, is_part: bool = False
 ) -> dict[str, Cells]:
@@ -175,14 +245,15 @@ def _cell_terms(rows: Columns, names: Sequence[str]) -> NDArray[np.uint64]:
     """Return a number for each cell, (n_columns, n_rows); rows have the sums of theirs."""
     terms = np.empty((len(names), len(rows[names[0]].values)), dtype=np.uint64)
     for at, name in enumerate(names):
-        mixed = _cell_hashes(rows[name]) + np.uint64(2 * at + 1)
+        mixed = cell_hashes(rows[name]) + np.uint64(2 * at + 1)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
             mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
         terms[at] = mixed ^ (mixed >> np.uint64(31))
     return terms
 
 
-def _cell_hashes(cells: Cells) -> NDArray[np.uint64]:
+def cell_hashes(cells: Cells) -> NDArray[np.uint64]:
+    """Return a number for each cell of a column; equal cells have the same, in any table."""
     if cells.is_text:
         of_levels: NDArray[np.uint64] = cells.level_hashes[cells.values]
         return of_levels

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,11 +122,12 @@ class FittingChecks:
         return self._surprises(self._relations.predict(self._inputs(rows)))
 
     def blame(
-        self, rows: Columns
+        self, rows: Columns, owners: Mapping[str, str]
     ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
         """Ask of each column how odd all numbers are without it.
 
-        One wrong cell makes all columns odd that are predicted from it.
+        One wrong cell makes all columns odd that are predicted from it. `owners` are the columns
+        that numbers are parts of.
 
         Returns
         -------
@@ -137,7 +138,9 @@ class FittingChecks:
         """
         inputs = self._inputs(rows)
         whole = _oddness(self._clear_surprises(self._relations.predict(inputs)))
-        positions = {name: [at] for at, name in enumerate(self.numbers)}
+        positions: dict[str, list[int]] = {}
+        for at, name in enumerate(self.numbers):
+            positions.setdefault(owners.get(name, name), []).append(at)
         first = len(self.numbers)
         for check, codes in zip(self._levels, self._codes, strict=True):
             # A number with few values is both.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Self
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,14 @@ _LEAST_MOVE = 1.5
 _LEAST_RATIO = 0.03
 # The least variance, as a share of that of all rows: a group may be exact by chance.
 _LEAST_VARIANCE = 1e-6
+# Logarithms are tried if hardly any number is 0, and none is negative; zeros are not compared then.
+_MOST_ZEROS = 0.05
 # The largest standardised number, and the largest number: squares of larger ones would overflow.
 _LARGEST = 1e9
 _LARGEST_NUMBER = 1e150
+
+
+Scale: TypeAlias = Literal["plain", "log", "log above 0"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +97,8 @@ class GroupStatistics:
     ----------
     center, scale : float
         The mean and the deviation of all rows, by which numbers are standardised.
-    is_log : bool
-        Whether numbers are logarithms.
+    number_scale : {"plain", "log", "log above 0"}
+        Whether numbers are logarithms; and whether 0, which has none, is not compared.
     variance : float
         Within groups.
     shrinkage : float
@@ -104,7 +109,7 @@ class GroupStatistics:
 
     center: float
     scale: float
-    is_log: bool
+    number_scale: Scale
     variance: float
     shrinkage: float
     counts: NDArray[np.float64]
@@ -117,8 +122,7 @@ class GroupStatistics:
         values: NDArray[np.float64],
         groups: NDArray[np.intp],
         n_groups: int,
-        *,
-        is_log: bool,
+        number_scale: Scale,
     ) -> GroupStatistics | None:
         """Learn from rows; None if they tell nothing about groups."""
         center, scale = float(values.mean()), float(values.std())
@@ -137,7 +141,7 @@ class GroupStatistics:
         variance = min(max(within, _LEAST_VARIANCE), 1.0)
         # All variance is 1: what is not within groups is between them.
         shrinkage = variance / max(1.0 - variance, _LEAST_VARIANCE)
-        return cls(center, scale, is_log, variance, shrinkage, counts, sums, squares)
+        return cls(center, scale, number_scale, variance, shrinkage, counts, sums, squares)
 
     def errors(
         self, values: NDArray[np.float64], groups: NDArray[np.intp], *, own: bool
@@ -159,7 +163,8 @@ class GroupStatistics:
         around = np.maximum(squares - sums**2 / np.maximum(n, 1), 0.0)
         variances = (around + _OF_ALL * self.variance) / (np.maximum(n - 1, 0) + _OF_ALL)
         variances *= 1 + 1 / (n + self.shrinkage)
-        typical = 1.0 if self.is_log else np.abs(means * self.scale + self.center)
+        is_plain = self.number_scale == "plain"
+        typical = np.abs(means * self.scale + self.center) if is_plain else 1.0
         least = np.maximum(_LEAST_RATIO * typical / self.scale, math.sqrt(_LEAST_VARIANCE))
         deviations = np.maximum(np.sqrt(variances), least)
         return (standard - means) / deviations, deviations
@@ -198,29 +203,35 @@ class GroupCheck(NumberCheck):
         groups = grouping.numbers(rows)
         there = ~np.isnan(cells.values)
         values, groups = cells.values[there], groups[there]
-        best: tuple[float, GroupStatistics, NDArray[np.float64]] | None = None
-        for is_log in (False, True) if values.min(initial=np.inf) > 0 else (False,):
-            scaled = _scaled(values, is_log)
-            statistics = GroupStatistics.learn(scaled, groups, n_groups, is_log=is_log)
+        zeros = float(np.mean(values == 0)) if len(values) else 0.0
+        has_logs = values.min(initial=np.inf) >= 0 and zeros <= _MOST_ZEROS
+        found: list[tuple[float, float, GroupStatistics, NDArray[np.float64]]] = []
+        for scale in ("plain", "log above 0" if zeros else "log") if has_logs else ("plain",):
+            scaled = _scaled(values, scale)
+            some = ~np.isnan(scaled)
+            scaled, in_groups = scaled[some], groups[some]
+            statistics = GroupStatistics.learn(scaled, in_groups, n_groups, scale)
             if statistics is None:
                 continue
-            errors, deviations = statistics.errors(scaled, groups, own=True)
+            errors, deviations = statistics.errors(scaled, in_groups, own=True)
             alone = (scaled - statistics.center) / statistics.scale
             gain = _unlikeliness(alone, 1.0) - _unlikeliness(errors, deviations)
-            if best is None or gain > best[0]:
-                best = gain, statistics, errors
-        reference = None if best is None else NumberReference.learn(best[2], least_unit=1.0)
-        if best is None or reference is None:
+            found.append((_skew(errors), gain, statistics, errors))
+        if not found:
+            return None
+        _, gain, statistics, errors = min(found, key=lambda each: each[0])
+        reference = NumberReference.learn(errors, least_unit=1.0)
+        if reference is None:
             return None
         lows, highs = np.full(n_groups, np.inf), np.full(n_groups, -np.inf)
         np.minimum.at(lows, groups, values)
         np.maximum.at(highs, groups, values)
         columns = (cells.name, *grouping.columns)
-        return best[0], cls(columns, reference, grouping, best[1], lows, highs, np.zeros(n_groups))
+        return gain, cls(columns, reference, grouping, statistics, lows, highs, np.zeros(n_groups))
 
     def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Return how far numbers are off for their groups; NaN where too little is known."""
-        values = _scaled(rows[self.columns[0]].values, self.statistics.is_log)
+        values = _scaled(rows[self.columns[0]].values, self.statistics.number_scale)
         groups = self.grouping.numbers(rows)
         errors, _ = self.statistics.errors(values, groups, own=own)
         errors = errors if own else errors - self.shifts[groups]
@@ -267,11 +278,18 @@ class GroupCheck(NumberCheck):
         return found
 
 
-def _scaled(values: NDArray[np.float64], is_log: bool) -> NDArray[np.float64]:
+def _scaled(values: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
     """Return numbers or their logarithms; a number that has none is far below all others."""
-    if not is_log:
+    if scale == "plain":
         return np.clip(values, -_LARGEST_NUMBER, _LARGEST_NUMBER)
+    values = np.where((values == 0) & (scale == "log above 0"), np.nan, values)
     return np.log(np.clip(values, 1 / _LARGEST_NUMBER, _LARGEST_NUMBER))
+
+
+def _skew(errors: NDArray[np.float64]) -> float:
+    """Return how much further errors go to one side, from 0 to 1."""
+    low, middle, high = np.quantile(errors, [0.01, 0.5, 0.99])
+    return float(abs(low + high - 2 * middle) / max(high - low, 1e-9))
 
 
 def _unlikeliness(errors: NDArray[np.float64], deviations: NDArray[np.float64] | float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, count_text, shown_cells
-from qms22.checks.copies import COPIES, _cell_hashes
+from qms22.checks.copies import COPIES, cell_hashes
 from qms22.checks.single import LEAST_ENTITIES, ColumnCheck, NumberCheck
 from qms22.checks.surprise import NumberReference, TailReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
@@ -144,7 +144,7 @@ class Sequences:
         bare = cls(("", *entities), numbers, time or time_column(rows), (), crowds)
         rising: dict[str, tuple[float, str]] = {}
         for entity in entities:
-            order, is_first = bare._order(rows, entity)
+            order, is_first = bare.order(rows, entity)
             for name in numbers:
                 steps = np.diff(rows[name].values[order])[~is_first[1:]]
                 steps = steps[~np.isnan(steps)]
@@ -163,7 +163,7 @@ class Sequences:
         for entity in self.entities:
             if entity and entity not in rows:
                 continue
-            order, is_first = self._order(rows, entity)
+            order, is_first = self.order(rows, entity)
             for name in self.numbers:
                 if name in rows:
                     found[run_name(entity, name)] = _runs(
@@ -183,10 +183,10 @@ class Sequences:
                 found[step_name(entity, name)] = self._steps(rows, entity, name)
         return {name: Cells(name, "number", values) for name, values in found.items()}
 
-    def _order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    def order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return the rows in order, those of an entity together, and which are the first of one."""
         n_rows = len(next(iter(rows.values())).values)
-        keys = _cell_hashes(rows[entity]) if entity else np.zeros(n_rows, dtype=np.uint64)
+        keys = cell_hashes(rows[entity]) if entity else np.zeros(n_rows, dtype=np.uint64)
         if self.date in rows and entity:
             order = np.lexsort((np.arange(n_rows), rows[self.date].values, keys))
         else:
@@ -197,7 +197,7 @@ class Sequences:
 
     def _steps(self, rows: Columns, entity: str, name: str) -> NDArray[np.float64]:
         """Return how much a counter rose since the row before, per day where there are dates."""
-        order, is_first = self._order(rows, entity)
+        order, is_first = self.order(rows, entity)
         values = rows[name].values[order]
         steps = np.append(np.nan, np.diff(values))
         if self.date in rows:
@@ -249,7 +249,7 @@ def _count_within(
     present = np.flatnonzero(~np.isnan(times) & rows[entity].has_value)
     counts, usual = np.ones(len(times)), np.zeros(len(times))
     if len(present):
-        numbers = np.unique(_cell_hashes(rows[entity]), return_inverse=True)[1].ravel()[present]
+        numbers = np.unique(cell_hashes(rows[entity]), return_inverse=True)[1].ravel()[present]
         # Entities one after the other, with a gap between them.
         since = times[present] - times[present].min()
         moments = numbers * (since.max() + 2 * hours * _HOUR) + since

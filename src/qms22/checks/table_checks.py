@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import combinations
@@ -18,7 +18,7 @@ from qms22.checks.arithmetic import ArithmeticCheck, learn_arithmetic
 from qms22.checks.cases import LEAST_STAFF, repeated_cases, staying_levels, staying_values
 from qms22.checks.check import Alignable, Check, Shower, listed
 from qms22.checks.codings import Coding
-from qms22.checks.copies import COPIES, CopyCheck, count_copies
+from qms22.checks.copies import COPIES, CopyCheck, KeyCheck, count_copies, count_keys
 from qms22.checks.dates import (
     AbsurdDateCheck,
     IntervalCheck,
@@ -30,6 +30,7 @@ from qms22.checks.fitting import FittingChecks
 from qms22.checks.groups import learn_groups
 from qms22.checks.missing import MissingTogetherCheck
 from qms22.checks.order import learn_orders
+from qms22.checks.parts import TextParts
 from qms22.checks.sequences import (
     MOST_ROWS,
     RepetitionCheck,
@@ -38,6 +39,7 @@ from qms22.checks.sequences import (
     time_distance,
     time_order,
 )
+from qms22.checks.series import Series, find_series, learn_series
 from qms22.checks.single import (
     LEAST_ENTITIES,
     LevelCheck,
@@ -194,6 +196,11 @@ class TableChecks:
             for column in encoder.columns_
             if column.kind in ("identifier", "text") and column.name not in encoder.ignored_
         )
+        self._keys = tuple(
+            column.name
+            for column in encoder.columns_
+            if column.kind == "identifier" and column.name not in encoder.ignored_
+        )
         self._compared = tuple(
             column.name
             for column in encoder.columns_
@@ -202,6 +209,8 @@ class TableChecks:
         self._sequences: Sequences | None = None
         self._entities: tuple[str, ...] = ()
         self._is_later = False
+        self._series: tuple[Series, ...] = ()
+        self._parts: tuple[TextParts, ...] = ()
         self._n_of_all = 0
         self.checks: list[Check] = []
         self.fitting = FittingChecks((), ())
@@ -242,8 +251,15 @@ class TableChecks:
             if column.form != "other" and (column.is_text or name not in self._texts)
         }
         read = {**rows, **count_copies(rows, self._compared, is_part=is_part)}
+        keys = {name: cells[name] for name in self._keys if name in cells}
+        read |= keys | count_keys(keys, list(keys), is_part=is_part)
+        for parts in self._parts:
+            read |= parts.columns(rows[parts.column]) if parts.column in rows else {}
         if self._sequences is not None and not is_part:
             read |= self._sequences.columns(read)
+            for series in self._series:
+                if read.keys() >= {series.number, series.entity, series.date}:
+                    read[series.key] = series.column(read, self._sequences)
         return read
 
     def comparable(self, cells: Cells) -> Cells:
@@ -267,25 +283,38 @@ class TableChecks:
         is_part : bool
             As in `read`.
         """
+        texts = (normal[name] for name in self.read_names if normal[name].is_text)
+        self._parts = tuple(filter(None, map(TextParts.learn, texts)))
         rows = dict(self.read(normal, is_part=is_part))
-        cells = {name: column for name, column in rows.items() if name in normal}
+        cells = {
+            name: column
+            for name, column in rows.items()
+            if name in normal and (column.is_text or name not in self._texts)
+        }
         self.names = tuple(name for name in cells if name not in self._texts)
         self._texts = tuple(name for name in self._texts if name in cells)
         self._compared = tuple(name for name in self._compared if name in cells)
         texts = (column for column in cells.values() if column.is_text)
         self._entities = tuple(column.name for column in texts if _are_entities(column))
+        self._keys = tuple(name for name in self._keys if name in normal)
         if not is_part and count_rows(cells) <= MOST_ROWS:
             self._sequences = Sequences.learn(cells, self._by, self._time)
+            self._series = find_series(cells, self._sequences)
+            rows = dict(self.read(normal))
             rows |= self._sequences.columns(rows, are_normal=True)
             self.checks += learn_sequences(rows, self._sequences)
-        self._is_later = time_distance(normal, batch) > 1.0
-        levels = self._learn_cells(cells, is_later=self._is_later)
+            self.checks += learn_series(rows, self._series)
+        self._is_later = is_later = time_distance(normal, batch) > 1.0
+        levels = self._learn_cells(cells, is_later=is_later)
         self.checks += _learn_intervals(cells)
+        of_parts = [rows[name] for name in self._owners if name in rows]
+        self.checks += filter(None, map(ValueCheck.learn, of_parts))
         filled = [name for name in self.names if cells[name].has_value.any()]
         self.checks.append(MissingTogetherCheck.learn(cells, filled or self.names))
         # Nobody knows how usual copies are among normal rows that are not all there.
         copies = None if is_part else CopyCheck.learn(rows, self._compared)
-        self.checks += [] if copies is None else [copies]
+        keys = () if is_part else (KeyCheck.learn(rows, name) for name in self._keys)
+        self.checks += filter(None, [copies, *keys])
         self._n_of_all = len(self.checks)
         rng = np.random.RandomState(seed)
         drawn = np.arange(len(rows[COPIES].values))
@@ -293,8 +322,11 @@ class TableChecks:
         if len(drawn) > _MOST_LEARNED:
             drawn = np.sort(rng.permutation(drawn)[:_MOST_LEARNED])
             some = take_rows(rows, drawn)
-        numbers = [name for name in self.names if _has_numbers(some[name])]
-        self.checks += self._learn_related(some, numbers, rng.randint(2**31 - 1))
+        named = (*self.names, *(cells.name for cells in of_parts))
+        numbers = [name for name in named if _has_numbers(some[name])]
+        # What changes from row to row of an entity has no usual level at another time.
+        moving = self._counters | {each.number for each in self._series if is_later}
+        self.checks += self._learn_related(some, numbers, moving, rng.randint(2**31 - 1))
         dates = [name for name in self.names if some[name].form == "date"][:_MOST_DATES]
         self.fitting = FittingChecks(
             numbers, [level for level in levels if level.levels], list(combinations(dates, 2))
@@ -311,6 +343,11 @@ class TableChecks:
         oddness: NDArray[np.float64] = own.max(axis=1).round(_DECIMALS)
         self.scale = for_normal.scale = OddnessScale.of(oddness)
         return rows, OwnOddness(drawn, oddness, for_normal)
+
+    @property
+    def _owners(self) -> dict[str, str]:
+        """The columns of texts that numbers are parts of."""
+        return {name: parts.column for parts in self._parts for name in parts.names}
 
     @property
     def _counters(self) -> frozenset[str]:
@@ -332,13 +369,18 @@ class TableChecks:
             if column.is_text:
                 has_new = is_later and _are_entities(column)
                 by_text = has_new or count_new(column.values[order]) > 0
-                misspelling = MisspellingCheck.learn(column, by_text=by_text)
                 self.checks += TextCheck.learn(column, by_text=by_text)
-                self.checks += [] if misspelling is None else [misspelling]
+                found = (
+                    MisspellingCheck.learn(column, by_text=by_text),
+                    MisspellingCheck.of_words(column),
+                )
+                self.checks += filter(None, found)
         return levels
 
-    def _learn_related(self, rows: Columns, numbers: Sequence[str], seed: int) -> list[Check]:
-        """Learn the checks of cells that belong together."""
+    def _learn_related(
+        self, rows: Columns, numbers: Sequence[str], moving: Collection[str], seed: int
+    ) -> list[Check]:
+        """Learn the checks of cells that belong together; groups have no usual `moving` number."""
         n_rows = len(rows[COPIES].values)
         by_level = []
         for name in self.read_names:
@@ -359,7 +401,7 @@ class TableChecks:
         return [
             *learn_groups(
                 rows,
-                [each for each in numbers if each not in self._counters],
+                [each for each in numbers if each not in moving],
                 by_level,
                 self._by,
             ),
@@ -498,8 +540,17 @@ class TableChecks:
     def columns_of(self, check: int) -> tuple[str, ...]:
         """Return the columns that a check looks at; the first one is to blame."""
         if check < len(self.checks):
-            return self.checks[check].columns
-        return (self.fitting.numbers[check - len(self.checks)],)
+            columns = self.checks[check].columns
+        else:
+            columns = (self.fitting.numbers[check - len(self.checks)],)
+        owners = self._owners
+        return tuple(dict.fromkeys(owners.get(name, name) for name in columns))
+
+    def blame(
+        self, rows: Columns
+    ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+        """Ask of each column how odd all numbers are without it; see `FittingChecks.blame`."""
+        return self.fitting.blame(rows, self._owners)
 
     def is_fitting(self, check: int) -> bool:
         """Whether a check compares a number with the other columns."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,16 +22,21 @@ from qms22.tables.columns.cells import Cells, Columns, Levels
 _MOST_LEARNED = 20_000
 # If more normal rows than this have something that no other has, a new thing is not odd.
 _MOST_NEW = 0.1
+# Texts recur in columns with so many rows for each on average.
+_LEAST_RECURRING = 3
 # Texts of a column that is a category.
 _MOST_LEVELS = 20
 # Shorter texts differ in one letter without being misspelt.
 _LEAST_LETTERS = 4
+# Texts of so many long words on average are looked at word by word.
+_LEAST_WORDS = 1.0
 # The most characters of a text that are looked at, and that are shown.
 _MOST_CHARACTERS = 200
 _MOST_SHOWN = 40
 
 _RUNS = re.compile(r"(.)\1+")
 _WORDS = re.compile(r"[^\W\d_]+")
+_CASES = {"A": "upper case", "a": "lower case", "Aa": "title case"}
 
 
 class _Classes(dict[int, str]):
@@ -72,12 +77,18 @@ def _words(text: str) -> Iterable[str]:
     return set(_WORDS.findall(text[:_MOST_CHARACTERS].casefold()))
 
 
+def _cases(text: str) -> Iterable[str]:
+    words = {_RUNS.sub(r"\1", form_of(word)) for word in _WORDS.findall(text) if len(word) > 1}
+    return {_CASES.get(form, "mixed case") for form in words}
+
+
 # What texts have in common, from what a reader sees at once to what takes a look.
 _TRAITS: dict[str, Callable[[str], Iterable[str]]] = {
     "rough form": _rough_form,
     "exact form": _exact_form,
     "signs": _signs,
     "words": _words,
+    "case": _cases,
 }
 
 
@@ -101,6 +112,9 @@ class TextCheck(ColumnCheck):
     reference : RarityReference
     levels : tuple of str
         All normal texts if there are few: what is new about another one is that it is new.
+    known : dict from str to int
+        Normal rows with each text, of a column whose texts recur: how rare a known one is says the
+        check of levels.
     """
 
     trait: str
@@ -110,6 +124,7 @@ class TextCheck(ColumnCheck):
     by_text: bool
     reference: RarityReference
     levels: tuple[str, ...]
+    known: dict[str, int]
 
     @classmethod
     def learn(cls, cells: Cells, *, by_text: bool = False) -> list[TextCheck]:
@@ -127,14 +142,21 @@ class TextCheck(ColumnCheck):
             there = there[:: -(-len(there) // _MOST_LEARNED)]
         texts = [cells.levels[at] for at in there.tolist()]
         sizes = np.ones(len(there), dtype=np.intp) if by_text else rows[there]
-        found = [cls._of(cells.name, trait, texts, sizes, by_text) for trait in _TRAITS]
-        if digit := find_check_digit(texts):
-            found.append(cls._of(cells.name, digit, texts, sizes, by_text))
+        recurs = len(texts) * _LEAST_RECURRING <= rows[there].sum()
+        known = dict(zip(texts, rows[there].tolist(), strict=True)) if recurs else {}
+        traits = [*_TRAITS, *filter(None, [find_check_digit(texts)])]
+        found = [cls._of(cells.name, trait, texts, sizes, by_text, known) for trait in traits]
         return [check for check in found if check is not None]
 
     @classmethod
     def _of(
-        cls, name: str, trait: str, texts: Sequence[str], sizes: NDArray[np.intp], by_text: bool
+        cls,
+        name: str,
+        trait: str,
+        texts: Sequence[str],
+        sizes: NDArray[np.intp],
+        by_text: bool,
+        known: dict[str, int],
     ) -> TextCheck | None:
         counts: Counter[str] = Counter()
         for text, size in zip(texts, sizes.tolist(), strict=True):
@@ -150,12 +172,12 @@ class TextCheck(ColumnCheck):
         example = min(text for text in texts if usual in _parts(trait, text))
         levels = tuple(texts) if len(texts) <= _MOST_LEVELS and not by_text else ()
         reference = RarityReference(ascending)
-        return cls((name,), trait, dict(counts), example, n, by_text, reference, levels)
+        return cls((name,), trait, dict(counts), example, n, by_text, reference, levels, known)
 
     @property
     def is_form(self) -> bool:
         """Whether it compares the form or the words of a text as a whole."""
-        return self.trait in ("rough form", "exact form", "words")
+        return self.trait in ("rough form", "exact form", "words", "case")
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how rare the rarest form, sign or word of texts is."""
@@ -166,6 +188,9 @@ class TextCheck(ColumnCheck):
         # Of texts that recur, one is known without the row itself.
         own = own and not self.by_text
         surprises = self.reference.surprise(np.maximum(counts - own, 0), own=own)
+        if self.known and not (own and self.by_text):
+            of_text = Levels.of(cells.levels).computed(self.known, self._known_counts)
+            surprises[:-1][of_text > own] = 0.0
         surprises[-1] = 0.0  # of missing cells
         found: NDArray[np.float64] = surprises[cells.values]
         return found
@@ -173,6 +198,9 @@ class TextCheck(ColumnCheck):
     def _rarest_counts(self, levels: Levels) -> NDArray[np.intp]:
         found = [_rarest(self.trait, text, self.counts, self.n)[0] for text in levels]
         return np.array([*found, self.n], dtype=np.intp)
+
+    def _known_counts(self, levels: Levels) -> NDArray[np.intp]:
+        return np.array([self.known.get(text, 0) for text in levels], dtype=np.intp)
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Name the form, sign or word, and how many normal rows have it."""
@@ -198,6 +226,8 @@ class TextCheck(ColumnCheck):
             )
         if self.trait == "signs":
             return f"{begin} contains “{part}” (U+{ord(part):04X}), as {how_many} do"
+        if self.trait == "case":
+            return f"{begin} has a word in {part}, as {how_many} do"
         if self.trait == "words":
             return f"{begin} contains “{part}”, as {how_many} do"
         return f"{begin} has a wrong check digit ({self.trait}), as {how_many} have"
@@ -216,20 +246,22 @@ def _rarest(trait: str, text: str, counts: dict[str, int], n: int) -> tuple[int,
 
 @dataclass(frozen=True, eq=False)
 class MisspellingCheck(ColumnCheck):
-    """A text that no normal row has and that is one slip away from one that several have.
+    """A text, or a word of it, that no normal row has and that is one slip away from a usual one.
 
     Parameters
     ----------
     columns : tuple of str
     levels : tuple of str
-        The texts of normal rows that several of them have.
+        The texts, or words, of normal rows that several of them have.
     n_similar, n : int
         How many normal rows, or texts, are as similar to one of these, and how many there are.
+    by_word : bool
     """
 
     levels: tuple[str, ...]
     n_similar: int
     n: int
+    by_word: bool = False
 
     @classmethod
     def learn(cls, cells: Cells, *, by_text: bool = False) -> MisspellingCheck | None:
@@ -247,6 +279,27 @@ class MisspellingCheck(ColumnCheck):
         n_similar = sum(check.similar(cells.levels[at]) is not None for at in there.tolist())
         n = len(there) if by_text else int(rows.sum())
         return None if n_similar > _MOST_NEW * n else cls((cells.name,), levels, n_similar, n)
+
+    @classmethod
+    def of_words(cls, cells: Cells) -> MisspellingCheck | None:
+        """Learn from the words of known-normal texts; None if these have one each, or recur."""
+        rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+        there = np.flatnonzero(rows)[:_MOST_LEARNED].tolist()
+        words = [_long_words(cells.levels[at]) for at in there]
+        counts = Counter(word for of_text in words for word in of_text)
+        n, recurs = len(there), len(there) * _LEAST_RECURRING <= rows.sum()
+        if recurs or counts.total() < _LEAST_WORDS * n:
+            return None
+        levels = tuple(word for word, count in counts.items() if count > 1)
+        check = cls((cells.name,), levels, 0, n, by_word=True)
+        n_similar = sum(check.meant(cells.levels[at]) is not None for at in there)
+        return None if n_similar > _MOST_NEW * n else replace(check, n_similar=n_similar)
+
+    def meant(self, text: str) -> str | None:
+        """Return a known text, or word, that is one slip away from a new one."""
+        new = (each for each in (_long_words(text) if self.by_word else [text]))
+        found = (self.similar(each) for each in new if each not in self._known)
+        return next((each for each in found if each is not None), None)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is saved: not what is computed from it when it is needed."""
@@ -285,8 +338,7 @@ class MisspellingCheck(ColumnCheck):
         return np.where(found[cells.values], -np.log(share) + bonus, 0.0)
 
     def _are_similar(self, levels: Levels) -> NDArray[np.bool_]:
-        found = (text not in self._known and self.similar(text) is not None for text in levels)
-        return np.array([*found, False])
+        return np.array([*(self.meant(text) is not None for text in levels), False])
 
     def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
         """Name the text that may be meant."""
@@ -295,9 +347,15 @@ class MisspellingCheck(ColumnCheck):
         for begin, code in zip(
             shown_cells(cells, places, show), cells.values[places].tolist(), strict=True
         ):
-            similar = self.similar(cells.levels[code]) if cells.is_text and code >= 0 else None
+            similar = self.meant(cells.levels[code]) if cells.is_text and code >= 0 else None
             found.append(begin if similar is None else f"{begin}; did you mean “{similar}”?")
         return found
+
+
+def _long_words(text: str) -> list[str]:
+    """Return the different words of a text in which a slip can be told."""
+    words = _WORDS.findall(text[:_MOST_CHARACTERS])
+    return list(dict.fromkeys(word for word in words if len(word) > _LEAST_LETTERS))
 
 
 def _slips(text: str) -> set[str]:

@@ -14,6 +14,7 @@ from qms22.detection.findings.finding import Finding
 from qms22.detection.marks.mark_table import MARK
 from qms22.detection.reasons.explaining import reasons_of
 from qms22.detection.reasons.row_reasons import RowReason
+from qms22.detection.row_context import row_contexts
 from qms22.report.content import NAME, PageContent
 from qms22.tables.columns.cells import Columns, part_of_rows
 from qms22.tables.sources.notes import join_notes
@@ -64,6 +65,7 @@ def page_content(
         notes=join_notes(found.notes),
         id=found.id,
         marks=() if found.marks is None else found.marks.words(kept).tolist(),
+        contexts=row_contexts(found, kept),
         marked=_marked(found),
         normal_scores=None if found.comparison is None else found.comparison.ruler.ascending,
         findings=_findings(found, kept, names),

@@ -22,6 +22,24 @@ if TYPE_CHECKING:
 RANK, NAME, SCORE, FLAGGED, _, P_VALUE = range(6)
 
 
+@dataclass(frozen=True)
+class RowContext:
+    """What a row is seen beside.
+
+    Parameters
+    ----------
+    text : str
+    past : tuple of float
+        The same number of earlier rows of its entity, in order; empty for other contexts.
+    here : float, optional
+        The number of the row itself.
+    """
+
+    text: str
+    past: tuple[float, ...] = ()
+    here: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class PageContent:
     """What a page shows; rows come in order of rank.
@@ -53,6 +71,8 @@ class PageContent:
         Largest first; their rows are places in `rows`.
     marks : sequence of n_kept str
         What was known about `rows`: "unsure" or empty. May be empty as a whole.
+    contexts : mapping of int to RowContext
+        By places in `rows`; not all rows have one.
     marked : DataFrame, optional
         Rows of the batch that were not searched because they are marked: a name, "anomaly" or
         "normal", and the columns of `rows`.
@@ -88,6 +108,7 @@ class PageContent:
     notes: Sequence[str] = ()
     id: str | None = None
     marks: Sequence[str] = ()
+    contexts: Mapping[int, RowContext] = field(default_factory=dict)
     marked: pd.DataFrame | None = None
     normal_scores: NDArray[np.float64] | None = None
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from qms22.decisions.curve import Curve
 from qms22.report.bins import bin_feature, bin_scores
-from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent
+from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent, RowContext
 from qms22.report.packed_columns import pack_column
 from qms22.report.packed_reasons import order_columns, pack_reasons
 from qms22.report.payload import Payload
@@ -43,9 +43,23 @@ def pack_content(content: PageContent) -> str:
                 for finding in content.findings
             ],
             "marks": {row: mark for row, mark in enumerate(content.marks) if mark},
+            "contexts": {
+                row: {"text": context.text, "line": _line(context)}
+                for row, context in content.contexts.items()
+            },
             "marked": _marked(content, payload),
         }
     )
+
+
+def _line(context: RowContext) -> dict[str, Any] | None:
+    """Return the past of a row and the row as points from 0 to 1; None without a past."""
+    if context.here is None or not np.isfinite(points := [*context.past, context.here]).all():
+        return None
+    low, high = min(points), max(points)
+    scaled = [round((point - low) / ((high - low) or 1.0), 3) for point in points]
+    *past, here = scaled
+    return {"past": past, "here": here}
 
 
 def _curve(curve: Curve | None) -> dict[str, Any] | None:

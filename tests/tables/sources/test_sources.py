@@ -22,6 +22,12 @@ from qms22.tables.sources.stored_rows import ArrowRows, ParquetRows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
+feather = pytest.importorskip("pyarrow.feather")
+
+SIZES = [
+    ("id", pa.int64()),
+    ("size", pa.struct([("w", pa.float64()), ("in", pa.struct([("h", pa.int64())]))])),
+]
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -102,3 +108,22 @@ def test_values_that_are_no_texts_become_some(tmp_path: Path) -> None:
     texts = source.with_texts(["a", "b"]).read()
     assert texts["b"].tolist() == ["1.5", "2"]
     assert texts["a"].dropna().tolist() == ["true"]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "arrows"])
+def test_structs_are_columns_of_their_own(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t.{suffix}"
+    rows = [{"id": 1, "size": {"w": 2.5, "in": {"h": 3}}}, {"id": 2, "size": None}]
+    table = pa.Table.from_pylist(rows, pa.schema(SIZES))
+    if suffix == "parquet":
+        pq.write_table(table, path)
+    elif suffix == "feather":
+        feather.write_feather(table, path)
+    else:
+        with pa.ipc.new_stream(path, table.schema) as stream:
+            stream.write_table(table)
+    found = open_table(path)
+    assert found.names == ["id", "size.w", "size.in.h"]
+    frame = found.read()
+    assert frame["size.w"].tolist()[0] == 2.5
+    assert frame["size.in.h"].isna().tolist() == [False, True]

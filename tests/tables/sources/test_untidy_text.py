@@ -100,6 +100,33 @@ def test_everything_at_once(tmp_path: Path, end: str) -> None:
         ("5.1,a\n4.9,b\n4.8,a\n", {"x1": [5.1, 4.9, 4.8], "x2": ["a", "b", "a"]}, "called x1, x2"),
         ("0,1\n3.5,4\n", {"0": [3.5], "1": [4]}, ""),
         ("town,2023,2024\nA,1,2\n", {"town": ["A"], "2023": [1], "2024": [2]}, ""),
+        ("town,1952,1957\nA,1,2\n", {"town": ["A"], "1952": [1], "1957": [2]}, ""),
+        ("1962,1957\n1.5,2\n", {"1962": [1.5], "1957": [2]}, ""),
+        (
+            "ann,1952,1957\nbob,1949,1990\n",
+            {"x1": ["ann", "bob"], "x2": [1952, 1949], "x3": [1957, 1990]},
+            "has no column names",
+        ),
+        (
+            "person,,speed,\nname,age,mean,max\nann,3,4,6\n",
+            {
+                "person / name": ["ann"],
+                "person / age": [3],
+                "speed / mean": [4],
+                "speed / max": [6],
+            },
+            "",
+        ),
+        (
+            "person,person,speed,speed\nname,age,mean,max\nann,3,4,6\n",
+            {
+                "person / name": ["ann"],
+                "person / age": [3],
+                "speed / mean": [4],
+                "speed / max": [6],
+            },
+            "",
+        ),
         ("7\n8\n", {"x1": [7, 8]}, "has no column names"),
         ("word\nHello, you\nyes, you, too\n", {"word": ["Hello, you", "yes, you, too"]}, ""),
         ("x\n1,5\n2,5\n", {"x": [1.5, 2.5]}, ""),

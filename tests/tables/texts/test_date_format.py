@@ -132,6 +132,22 @@ def test_other_ways_to_write_dates(text: str, expected: datetime) -> None:
     assert moments(find([text]), [text]) == [expected]
 
 
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["1981 Q1", "1981 Q4"], [datetime(1981, 1, 1), datetime(1981, 10, 1)]),
+        (["Q2/2024", "Q3/2024"], [datetime(2024, 4, 1), datetime(2024, 7, 1)]),
+        (["1960 Jan", "1960 Dec"], [datetime(1960, 1, 1), datetime(1960, 12, 1)]),
+        ([f"{at}/86" for at in range(1, 13)] + ["1/87"], [datetime(1986, 1, 1)]),
+    ],
+)
+def test_quarters_and_months(texts: list[str], expected: list[datetime]) -> None:
+    found = find(texts)
+    assert found.precision == "month"
+    assert moments(found, texts)[: len(expected)] == expected
+    assert [found.show(value) for value in found.read(texts)] == texts
+
+
 def test_german_names_are_shown() -> None:
     texts = [f"{day}. {GERMAN[day % 12]} 2024" for day in range(1, 29)]
     found = find(texts)
@@ -197,6 +213,10 @@ def test_more_rows_decide_about_the_order() -> None:
         ["20240131", "20240201", "20240202", "31337007"],
         ["192.168.1.1", "10.0.0.24"],
         ["word 2024", "name 5, 2024"],
+        ["1936 Summer", "1936 Winter"],
+        ["1981 Q5", "1981 Q0"],
+        ["7/10", "9/10", "3/10", "12/10"],
+        [f"{at}/86" for at in range(1, 13)],
         ["5 kg", "7 m"],
         ["0000-01-01"],
         ["", "-"],

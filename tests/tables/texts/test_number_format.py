@@ -178,6 +178,8 @@ def test_prefixes_of_one_unit_are_converted(texts: list[str], values: list[float
 def test_prices_without_cents() -> None:
     texts = ["12,- €", "1.234,-- €", "7,50 €", "-3,- €"]
     np.testing.assert_array_equal(find(texts).read(texts), [12, 1234, 7.5, -3])
+    assert np.isnan(find(["2", "3", "7"]).read(["2-"])).all()
+    assert find(["2-", "3-", "7-", "5"]).read(["2-"]).tolist() == [-2]
     assert find(["12.-", "7.50"]).read(["12.-", "12.50-"]).tolist() == [12, -12.5]
 
 

@@ -200,10 +200,26 @@ def _finding(
     copies = _copies(tables.batch, tables.batch, row)[tables.flagged]
     if len(subgroup.conditions) > 1 and copies[members].all():
         return _repeated_row(tables, row, members)
-    name, columns = _name(search.attributes, subgroup, tables.n_normal)
+    whole = _whole_levels(search, subgroup, tables, members)
+    name, columns = _name(search.attributes, subgroup, tables.n_normal, whole)
     normal_share = float(np.mean(holds[: tables.n_normal]))
     p_value = _p_value(search, subgroup, tables)
     return Finding(name, tables.flagged[members], columns, normal_share, p_value)
+
+
+def _whole_levels(
+    search: SubgroupSearch, subgroup: Subgroup, tables: _Rows, members: NDArray[np.bool_]
+) -> dict[tuple[int, int], str]:
+    """Return by their conditions the levels, such as a meter, of which the members are all rows."""
+    found = {}
+    for at, condition in subgroup.conditions:
+        attribute = search.attributes[at]
+        if attribute.part == "value" and tables.batch[attribute.column].is_text:
+            of_level = np.flatnonzero(attribute.holds(condition)[tables.n_normal :])
+            if np.array_equal(of_level, tables.flagged[members]):
+                which = tables.name_with_value(attribute.column, of_level)
+                found[at, condition] = f"all {len(of_level):,} rows with {which}"
+    return found
 
 
 def _p_value(search: SubgroupSearch, subgroup: Subgroup, tables: _Rows) -> float:
@@ -241,9 +257,15 @@ def _log_chance(holds: NDArray[np.bool_], n_normal: int) -> float:
 
 
 def _name(
-    attributes: Sequence[Attribute], subgroup: Subgroup, n_normal: int
+    attributes: Sequence[Attribute],
+    subgroup: Subgroup,
+    n_normal: int,
+    whole: Mapping[tuple[int, int], str],
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a subgroup, and its columns: what no normal row has comes first."""
+    """Return the name of a subgroup, and its columns: what no normal row has comes first.
+
+    `whole` has the names of conditions that are all rows of a level.
+    """
     pairs = sorted(subgroup.conditions, key=lambda pair: _place(attributes[pair[0]], pair[0]))
     columns = tuple(dict.fromkeys(attributes[at].column for at, _ in pairs))
     missing = [attributes[at].column for at, _ in pairs if attributes[at].part == "missing"]
@@ -257,7 +279,7 @@ def _name(
             remark = f"never seen in {n_normal:,} rows"
         if remark:
             text += f", {remark}" if len(pairs) == 1 else f" ({remark})"
-        texts.append(text)
+        texts.append(whole.get((at, condition), text))
     if missing:
         texts.append(f"{join_some(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     return ", ".join(texts), columns

@@ -80,9 +80,10 @@ def _odd_alone(
 ) -> NDArray[np.float64]:
     """Return how odd the cells of columns are by themselves."""
     alone = np.zeros((len(surprises), len(names)))
-    for number, check in enumerate(checks.checks):
-        if len(check.columns) == 1 and check.columns[0] in names:
-            at = names.index(check.columns[0])
+    for number in range(len(checks.checks)):
+        columns = checks.columns_of(number)
+        if len(columns) == 1 and columns[0] in names:
+            at = names.index(columns[0])
             alone[:, at] = np.maximum(alone[:, at], surprises[:, number])
     return alone
 

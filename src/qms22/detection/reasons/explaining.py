@@ -23,6 +23,7 @@ from qms22.detection.reasons.row_reasons import RowReason, blamed_reasons, cell_
 from qms22.detection.scorer import TableScorer
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Columns, take_rows
+from qms22.tables.texts.words import number_text
 
 if TYPE_CHECKING:
     from qms22.detection.result import Detection
@@ -46,7 +47,8 @@ def shower(encoder: TabularEncoder) -> Shower:
     plans = encoder._plans_by_name
 
     def show(name: str, value: float) -> str:
-        return plans[name].show(value)
+        # Numbers in texts have no plan of their own.
+        return plans[name].show(value) if name in plans else number_text(value)
 
     return show
 

@@ -84,7 +84,7 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
     if not checks.checks:
         return [[] for _ in surprises]
     _prefer_new_levels(checks, surprises)
-    blamed, without = checks.fitting.blame(rows)
+    blamed, without = checks.blame(rows)
     culprits = find_culprits(checks, rows, surprises, blamed)
     found = []
     for place, (of_row, culprit) in enumerate(zip(surprises, culprits, strict=True)):
@@ -153,7 +153,7 @@ def _with_blame(
     is_odd_alone = any(
         each.columns == (culprit,) and each.surprise >= LEAST_ODD for each in found[:first]
     )
-    if culprit not in checks.fitting.numbers and not is_odd_alone:
+    if not is_odd_alone and all(each.columns != (culprit,) for each in misfits):
         left.append(most._replace(columns=(culprit, *most.columns)))
     return [
         each._replace(surprise=max(each.surprise, most.surprise))

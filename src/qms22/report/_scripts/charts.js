@@ -136,3 +136,24 @@ function drawTriangle(chart, x) {
   ctx.fill();
   ctx.restore();
 }
+
+// A small line without axes: what a number has been, and a dot for what it is; from 0 to 1.
+function sparkline({ past, here }, label) {
+  const make = (tag, attributes, children = []) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  };
+  const [width, height, edge] = [240, 48, 6];
+  const x = (at) => edge + ((width - 2 * edge) * at) / past.length;
+  const y = (value) => height - edge - (height - 2 * edge) * value;
+  const points = past.map((value, at) => `${x(at)},${y(value)}`).join(" ");
+  const title = make("title", {});
+  title.textContent = label;
+  return make("svg", { class: "spark", width, height, role: "img" }, [
+    title,
+    make("polyline", { points }),
+    make("circle", { cx: x(past.length), cy: y(here), r: 4 }),
+  ]);
+}

@@ -34,7 +34,7 @@ class DetailPanel {
     document.getElementById("detail-title").textContent = `${visible(run.id.name)} ${run.id.text(row)}`;
     document.getElementById("detail-score").textContent =
       `Rank ${countText(row + 1)}, score ${run.score.text(row)}${run.pValue ? `, p-value ${rounded(run.pValue.value(row), 3)}` : ""}`;
-    this.parts.replaceChildren(...this.finding(row), ...this.reasons(row), this.values(row));
+    this.parts.replaceChildren(...this.finding(row), ...this.reasons(row), ...this.context(row), this.values(row));
     this.update();
   }
 
@@ -71,6 +71,14 @@ class DetailPanel {
       parts.push(element("details", { children: [summary, list(rest)] }));
     }
     return parts;
+  }
+
+  // The row it repeats, or the past of its entity as a line that ends in a dot.
+  context(row) {
+    const context = this.run.contexts[row];
+    if (!context) return [];
+    const text = element("p", { className: "own soft", text: visible(context.text) });
+    return context.line ? [sparkline(context.line, visible(context.text)), text] : [text];
   }
 
   reason({ columns, text, strength }) {

@@ -29,6 +29,7 @@ MOST_DISTINCT = 0.05
 # rows with a level that no other row has (Good and Turing: as few rows will have a new one).
 ROWS_PER_LEVEL = 5
 MOST_SINGLE = 0.02
+LEAST_RECURRING = 3
 # Else so large a share of the rows must have levels that are this frequent; the other rows, and new
 # levels, are then one level.
 _LEAST_FREQUENT = 0.5
@@ -40,6 +41,9 @@ LEAST_ROWS = 10
 # Numbers that rise in so many rows, with gaps of no more than this on average, are a counter.
 _LEAST_COUNTED = 30
 _MEAN_GAP = 10
+# Whole numbers of which so many times more pairs would be equal, had each been drawn on its own,
+# number the rows in some other order.
+_FEWER_EQUAL = 30.0
 # Texts without blanks that are no longer than this may be identifiers.
 LONGEST_IDENTIFIER = 64
 # Whole numbers in this range may be dates such as 20241231.
@@ -54,6 +58,9 @@ _CODE_NAMES = (
 )
 _CODE_WORDS = _ID_WORDS | frozenset(_CODE_NAMES.split())
 _CODE_ENDS = ("nummer", "nr", "code")
+# Numbers of these are codes, however small.
+_PLACES = "state county country region district precinct ward tract team club store branch"
+_PLACE_WORDS = frozenset(_PLACES.split())
 # Codes have at least four digits: fewer may be counts, such as a visit_no.
 _LEAST_CODE = 1000
 # So few of the numbers may be smaller: a round number.
@@ -98,9 +105,11 @@ def infer_kind(
     - true and false, as booleans or in words: boolean.
     - numbers, also as texts that are nearly all numbers (see `find_number_format`) or durations
       such as 2h 5m (see `find_duration_style`), unless declared categorical: an identifier if they
-      are whole numbers that all differ and rise from row to row with small gaps, or if the name
-      says so (id, key, nr, …) and they all differ or count up; like texts if they have four digits
-      or more and the name says that they are codes (plz, phone, customer_number, …); else numeric.
+      are whole numbers that all differ and rise from row to row with small gaps, or that hardly
+      any two rows share in so narrow a range, or if the name says so (id, key, nr, …) and they
+      all differ or count up; like texts if they have four digits or more and the name says that
+      they are codes (plz, phone, customer_number, …), or if they recur and are of places or teams
+      (county, district, …); else numeric.
     - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
       such as 20241231: date.
     - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all
@@ -210,12 +219,22 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
             return Verdict("identifier", "a running number: it rises from row to row")
         if _says_identifier(name) and len(np.unique(present)) == len(present):
             return Verdict("identifier", "whole numbers that all differ")
+        if _number_rows(present):
+            return Verdict("identifier", "a running number in another order")
         if _says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
             return Verdict("identifier", "a running number")
         is_plain = not form.unit and not form.thousands
-        if is_plain and code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE:
+        is_code = code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE
+        if is_plain and (is_code or (_last_word(name) in _PLACE_WORDS and _recur(present))):
             return _judge_texts(to_levels(cells))
     return Verdict("numeric", number_format=form)
+
+
+def _number_rows(whole: NDArray[np.float64]) -> bool:
+    """Return whether far fewer pairs of whole numbers are equal than in so narrow a range."""
+    counts = np.unique(whole, return_counts=True)[1]
+    n_pairs, n_equal = (float((n * (n - 1) / 2).sum()) for n in (np.array([len(whole)]), counts))
+    return n_pairs / (float(np.ptp(whole)) + 1.0) >= _FEWER_EQUAL * (1.0 + n_equal)
 
 
 def _judge_texts(cells: Cells) -> Verdict:
@@ -232,7 +251,9 @@ def _judge_texts(cells: Cells) -> Verdict:
     is_open = has_open_levels(cells)
     counts = level_counts(cells)
     frequent = counts[counts >= max(_FREQUENT * n_rows, ROWS_PER_LEVEL)]
-    recurs = n_levels * ROWS_PER_LEVEL <= n_rows and not is_open
+    # If every level recurs, fewer rows of each are enough: 51 states in three years.
+    rows_per_level = ROWS_PER_LEVEL if (counts == 1).any() else LEAST_RECURRING
+    recurs = n_levels * rows_per_level <= n_rows and not is_open
     if recurs or frequent.sum() >= _LEAST_FREQUENT * n_rows:
         return Verdict("categorical", is_open=is_open)
     with_blanks = sum(" " in text for text in cells.levels)
@@ -246,9 +267,18 @@ def has_open_levels(cells: Cells) -> bool:
 
 def code_word(name: str) -> str | None:
     """Return the last word of a name if it says that a column has codes, else None."""
+    last = _last_word(name)
+    return last if last in _CODE_WORDS or last.endswith(_CODE_ENDS) else None
+
+
+def _last_word(name: str) -> str:
     words = [word.lower() for word in _WORDS.findall(name) if not word.isdigit()]
-    is_code = words and (words[-1] in _CODE_WORDS or words[-1].endswith(_CODE_ENDS))
-    return words[-1] if is_code else None
+    return words[-1] if words else ""
+
+
+def _recur(whole: NDArray[np.float64]) -> bool:
+    """Return whether numbers have several rows each."""
+    return len(np.unique(whole)) * LEAST_RECURRING <= len(whole)
 
 
 def _says_identifier(name: str) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple, TextIO
 from qms22.tables.sources.header import (
     HeaderPlace,
     find_header,
+    joined_names,
     typical_width,
     unique_names,
     value_columns,
@@ -217,7 +218,9 @@ class _Attempt:
                 f"and the columns are called {', '.join(names[:3])}{', …' if names[3:] else ''}"
             )
         else:
-            names, notes = unique_names(header, path)
+            joined = joined_names(header, self.rows[at - 1].cells) if at else None
+            names, notes = unique_names(joined or header, path)
+            at -= joined is not None
         if at:
             lines = "1 line" if at == 1 else f"{at} lines"
             title = " ".join(filter(None, self.rows[0].cells))[:40]
@@ -227,7 +230,7 @@ class _Attempt:
             names=tuple(names),
             start=start,
             n_lines=len(_LINE_ENDS.findall(self.text, 0, start)),
-            header="" if at is None else self.header_text,
+            header="" if self.place.at is None else self.header_text,
             are_values=tuple(value_columns(self.body[:_ROWS_TYPED], len(header))),
             notes=tuple(notes),
         )

@@ -47,6 +47,9 @@ def find_header(rows: Sequence[Sequence[str]]) -> HeaderPlace:
     """
     width = typical_width(rows)
     at = _count_titles(rows, width)
+    if len(set(rows[at])) < len(rows[at]) and at + 1 < len(rows):
+        # Names of groups, each over several names.
+        at += _names_columns(rows[at + 1], rows[at + 2 : at + 2 + _ROWS_COMPARED], width)
     body = rows[at + 1 : at + 1 + _ROWS_COMPARED]
     if at == 0 and _is_data(rows[0], body):
         return HeaderPlace(None, 0)
@@ -106,6 +109,28 @@ def unique_names(names: Sequence[str], path: str) -> tuple[list[str], list[str]]
     return unique, notes
 
 
+def joined_names(names: Sequence[str], above: Sequence[str]) -> list[str] | None:
+    """Return names with those of groups from the row above; None if that is no row of groups.
+
+    >>> joined_names(["name", "age", "mean", "max"], ["subject", "", "speed", ""])
+    ['subject / name', 'subject / age', 'speed / mean', 'speed / max']
+    """
+    groups = [cell.strip() for cell in above]
+    if len(groups) != len(names) or any(map(is_value, groups)):
+        return None
+    over: list[str] = []
+    for group in groups:
+        over.append(group or (over or [""])[-1])
+    sizes = Counter(filter(None, over)).values()
+    # A title may be in several cells, too.
+    if len(sizes) < 2 or min(sizes) < 2:
+        return None
+    return [
+        f"{group} / {name.strip()}" if group and name.strip() else name
+        for name, group in zip(names, over, strict=True)
+    ]
+
+
 def _is_rule(row: Sequence[str]) -> bool:
     return any(row) and all(_RULE.fullmatch(cell) for cell in row if cell)
 
@@ -147,10 +172,12 @@ def _cells_above_values(row: Sequence[str], body: Sequence[Sequence[str]]) -> li
 def _is_data(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
     """Return whether a first row has values in place of names."""
     cells = [cell.strip() for cell in row]
+    if _are_years(row, body):
+        return False
     if all(map(is_number_text, cells)):
-        return not _are_counted(cells, starts=[0, *_YEARS])
+        return not _are_counted(cells, starts=[0])
     above = _cells_above_values(row, body)
-    if not above or not all(map(is_value, above)) or _are_counted(above, starts=[0, 1, *_YEARS]):
+    if not above or not all(map(is_value, above)) or _are_counted(above, starts=[0, 1]):
         return False
     words = [(at, cell) for at, cell in enumerate(cells) if cell and not is_value(cell)]
     is_repeated = any(
@@ -160,12 +187,24 @@ def _is_data(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
 
 
 def _are_counted(cells: Sequence[str], starts: Sequence[int]) -> bool:
-    """Return whether cells are numbers that name columns: 0, 1, 2, … or years in a row."""
+    """Return whether cells are numbers that name columns: 0, 1, 2 and so on."""
     if not all(cell.isdecimal() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
     is_counted = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     return is_counted and numbers[0] in starts and (len(numbers) > 1 or numbers[0] == 0)
+
+
+def _are_years(row: Sequence[str], body: Sequence[Sequence[str]]) -> bool:
+    """Return whether years in order, above numbers that are no years, name columns."""
+    places = [at for at, cell in enumerate(row) if _is_year(cell.strip())]
+    years = [int(row[at]) for at in places]
+    above = [cell for cell in _cells_above_values(row, body) if not _is_year(cell)]
+    rising = sorted(set(years))
+    if len(years) < 2 or any(map(is_value, above)) or years not in (rising, rising[::-1]):
+        return False
+    below = [other[at].strip() for other in body for at in places if at < len(other)]
+    return 2 * sum(map(_is_year, below)) < len(below)
 
 
 def _is_year(cell: str) -> bool:

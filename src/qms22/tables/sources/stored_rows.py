@@ -324,8 +324,9 @@ class ArrowRows(_FileRows):
             self._check_sizes(data)
             fields = None
             if columns:
-                names = pa.ipc.open_file(data).schema.names
-                fields = [names.index(self._own.get(name, name)) for name in columns]
+                own = {self._own.get(name, name) for name in columns}
+                schema = pa.ipc.open_file(data).schema
+                fields = [at for at, each in enumerate(schema) if own & set(_leaves(each))]
             yield pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -395,7 +396,8 @@ class ParquetRows(_FileRows):
                 if has_any(wanted.positions, first, n_rows):
                     at, size = first, max(min(most, _TEXTS // self._longest(group, columns)), 1)
                     for batch in file.iter_batches(size, row_groups=[group], columns=columns):
-                        yield at, _typed_batch(batch.select(columns), {}, wanted.texts)
+                        flat = _flat(batch).select(columns)
+                        yield at, _typed_batch(flat, {}, wanted.texts)
                         at += batch.num_rows
                 first += n_rows
 
@@ -436,15 +438,41 @@ def has_any(positions: NDArray[np.intp] | None, first: int, n_rows: int) -> bool
 
 
 def _column_names(schema: pa.Schema, file: TableFile) -> list[str]:
-    """Return the columns without row labels; raise ValueError if a name occurs twice."""
-    names = [name for name in schema.names if not _ROW_LABELS.fullmatch(name)]
+    """Return the columns without row labels, those of structs as columns of their own, such as a.b.
+
+    Raise ValueError if a name occurs twice.
+    """
+    names = [name for field in schema for name in _leaves(field) if not _ROW_LABELS.fullmatch(name)]
     check_names(names, str(file.path))
     return names
 
 
+def _leaves(field: pa.Field) -> list[str]:
+    """Return the columns that a field is."""
+    import pyarrow as pa
+
+    if not pa.types.is_struct(field.type):
+        return [field.name]
+    inner = (field.type.field(at) for at in range(field.type.num_fields))
+    return [f"{field.name}.{name}" for each in inner for name in _leaves(each)]
+
+
+def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch with the fields of structs as columns."""
+    import pyarrow as pa
+
+    if not any(pa.types.is_struct(field.type) for field in batch.schema):
+        return batch
+    table = pa.Table.from_batches([batch])
+    while any(pa.types.is_struct(field.type) for field in table.schema):
+        table = table.flatten()
+    columns = [column.combine_chunks() for column in table.columns]
+    return pa.record_batch(columns, names=table.column_names)
+
+
 def _validated(batch: pa.RecordBatch, columns: list[str]) -> pa.RecordBatch:
     """Return columns of a batch; raise an error of pyarrow if offsets point outside of it."""
-    batch = batch.select(columns)
+    batch = _flat(batch).select(columns)
     batch.validate(full=True)
     return batch
 

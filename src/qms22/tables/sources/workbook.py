@@ -14,7 +14,7 @@ from qms22._runtime.progress import reading_ended, report_reading
 from qms22.tables.sources.column_types import arrow_column, arrow_type, text_of, value_kinds
 from qms22.tables.sources.compressed import TableFile, shorten_error
 from qms22.tables.sources.csv_repair import is_footer
-from qms22.tables.sources.header import find_header, unique_names
+from qms22.tables.sources.header import find_header, joined_names, unique_names
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.summary_rows import few_cells, is_sum, sums_note
 from qms22.tables.sources.workbook_size import check_book
@@ -131,14 +131,16 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, calle
     texts = [[text_of(cell) or "" for cell in row] for row in body[:_SAMPLE]]
     header, first = find_header(texts)
     notes = []
-    if header:
-        what = "1 row" if header == 1 else f"{header} rows"
+    joined = joined_names(texts[header], texts[header - 1]) if header else None
+    if header and header > (joined is not None):
+        header_rows = header - (joined is not None)
+        what = "1 row" if header_rows == 1 else f"{header_rows} rows"
         notes.append(f"{path}: {what} above the header of sheet {sheet!r} left out")
     if header is None:
         names = [f"x{at + 1}" for at in range(len(texts[0]))]
         notes.append(f"{path}: sheet {sheet!r} has no header; the columns are called x1, x2, …")
     else:
-        names, more = unique_names(texts[header], path)
+        names, more = unique_names(joined or texts[header], path)
         notes += more
     last = _end_of_table(body, first)
     if last < len(body):

@@ -23,6 +23,9 @@ _EPOCH = datetime(1970, 1, 1)
 # ones about 1 in 1,200 is a date, and real ones may have a few typing errors.
 _COMPACT_SHARE = 0.98
 _COMPACT_LEAST = 3
+# 1/86 may be a fraction: nearly all months must be there to tell that it is one.
+_SHORT = "month, short year"
+_LEAST_MONTHS = 10
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class DateFormat:
         Whether texts such as 20240131 are dates.
     style : str
         How `show` writes values: a template with Y, y, m, d, b (month name), H, I, M, S, p (AM or
-        PM), q (am or pm), and G, V, u of ISO weeks.
+        PM), q (am or pm), Q (quarter), and G, V, u of ISO weeks.
     months : tuple of str
         The names of the months.
     """
@@ -91,6 +94,7 @@ class DateFormat:
             **{"H": moment.hour, "I": (moment.hour - 1) % 12 + 1, "M": moment.minute},
             **{"S": moment.second, "p": half, "q": half.lower()},
             **{"G": week.year, "V": week.week, "u": week.weekday},
+            Q=(moment.month + 2) // 3,
             b=self.months[moment.month - 1] if self.months else "",
         )
 
@@ -160,6 +164,8 @@ def find_date_format(
     """
     texts, weights = sample_levels(texts, counts)
     found = [split_date(text) for text in texts]
+    if not is_asked and not _has_months(found):
+        found = [None if parts and parts.layout == _SHORT else parts for parts in found]
     fits = np.array([parts is not None for parts in found], dtype=bool)
     if not fits_column(fits, weights, is_asked):
         return None
@@ -176,6 +182,13 @@ def find_date_format(
     dates = [(text, n) for text, n, fit in zip(texts, weights, fits, strict=True) if fit]
     style, months = find_date_style(dates, month_first, precision)
     return replace(form, precision=precision, style=style, months=months)
+
+
+def _has_months(found: Sequence[DateParts | None]) -> bool:
+    """Return whether texts such as 1/86 are months: most months and several years are there."""
+    short = [parts for parts in found if parts and parts.layout == _SHORT]
+    months, years = ({parts[at] for parts in short} for at in (4, 3))
+    return len(months & set(range(1, 13))) >= _LEAST_MONTHS and len(years) > 1
 
 
 def _split_clock(text: str) -> tuple[str, str]:

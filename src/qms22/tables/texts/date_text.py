@@ -39,6 +39,10 @@ _LAYOUTS: dict[str, tuple[Family, str]] = {
     "week": ("week", "(?P<G>[0-9]{4})-?W(?P<V>[0-9]{2})(?:-?(?P<u>[1-7]))?"),
     "month": ("month", f"(?P<Y>[0-9]{{4}})[-/](?P<m>{_NUMBER})"),
     "month, year": ("month", f"(?P<m>{_NUMBER})[-/](?P<Y>[0-9]{{4}})"),
+    "year, month name": ("month", f"(?P<Y>[0-9]{{4}})[ -]{_NAME}"),
+    "year, quarter": ("month", "(?P<Y>[0-9]{4})[ /-]?[Qq](?P<Q>[1-4])"),
+    "quarter, year": ("month", "[Qq](?P<Q>[1-4])[ /-](?P<Y>[0-9]{4})"),
+    "month, short year": ("month", f"(?P<m>{_NUMBER})/(?P<Y>[0-9]{{2}})"),
     "name, year": ("month", f"{_NAME}(?:,? |-)(?P<Y>[0-9]{{4}}|(?<=-)[0-9]{{2}})"),
     "day, name": (
         "date",
@@ -110,7 +114,9 @@ def split_date(text: str) -> DateParts | None:
     if layout == "year last":
         first, second = int(groups["x"]), int(groups["z"])
         return DateParts(family, layout, groups["s"], year, first, second, seconds, has_half)
-    month = month_number(groups["b"]) if "b" in groups else int(groups["m"])
+    month = month_number(groups["b"]) if "b" in groups else int(groups.get("m") or 0)
+    if "Q" in groups:
+        month = 3 * int(groups["Q"]) - 2
     if month is None:
         return None
     return DateParts(family, layout, "", year, month, int(groups.get("d", 1)), seconds, has_half)

@@ -34,6 +34,11 @@ _BYTE = "(?:1?[0-9]?[0-9]|2[0-4][0-9]|25[0-5])"
 _IP_ADDRESS = re.compile(rf"{_BYTE}(?:\.{_BYTE}){{3}}")
 
 
+# A minus behind a whole number is one only in a column that writes several negative numbers so: 2-
+# may be "2 or more", or cut off.
+_BEHIND, _LEAST_BEHIND = "5-", 3
+
+
 @dataclass(frozen=True)
 class NumberFormat(NumberStyle):
     """How the numbers of a column are read and written; plain values only, so that it can be saved.
@@ -83,7 +88,11 @@ class NumberFormat(NumberStyle):
     def _values(self, found: Sequence[Parts | None]) -> NDArray[np.float64]:
         values = number_values(found, self.decimal, self.reads_zeros)
         for at, parts in enumerate(found):
-            if parts is None or (parts.unit == self.unit and not parts.magnitude):
+            is_behind = parts is not None and parts.negative == _BEHIND and parts.digits.isdecimal()
+            if parts is None or (is_behind and self.negative != _BEHIND):
+                values[at] = np.nan
+                continue
+            if parts.unit == self.unit and not parts.magnitude:
                 continue
             # A number without a unit has that of the column; but 0.12 is not 0.12 %.
             is_plain = not parts.unit and (self.unit != "%" or values[at] == 0)
@@ -113,6 +122,7 @@ def find_number_format(
       unit have that of the column, except where it is percent.
     - Letters for thousands and millions count if most rows have one, with a currency, or if one is
       behind a fraction (1.2k). A house number 12k is a word.
+    - A minus behind (5-) counts if most negative numbers have it there.
     - No numbers are: codes with zeros in front (007), if all have the same length also the ones
       without; phone numbers; versions (1.2.3), ranges (3-5), times and dates. Nor are a few
       numbers among bands: "1 vehicle" and "5 to 8" are levels.
@@ -148,7 +158,17 @@ def find_number_format(
     decimal = _choose_decimal(parts, weights[fits], decimal_hint)
     unit = _choose_unit(parts, weights[fits])
     magnitudes = _clear_magnitudes([each for each in parts if each.unit == unit])
-    form = NumberFormat(decimal, unit=unit, magnitudes=magnitudes, reads_zeros=is_asked)
+    pairs = zip(parts, weights[fits], strict=True)
+    minus = [(each.negative, n) for each, n in pairs if each.negative]
+    is_behind = sum(n for sign, n in minus if sign == _BEHIND) >= _LEAST_BEHIND
+    is_behind &= bool(minus) and most_frequent(minus)[0] == _BEHIND
+    form = NumberFormat(
+        decimal,
+        negative=_BEHIND if is_behind else "-",
+        unit=unit,
+        magnitudes=magnitudes,
+        reads_zeros=is_asked,
+    )
     fits = ~np.isnan(form._values(found))
     if not fits_column(fits, weights, is_asked):
         return None

@@ -1,0 +1,180 @@
+"""Numbers that change little from row to row of an entity: the days of a state, of a sensor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22.checks.check import Shower, shown_cells
+from qms22.checks.codings import Coding
+from qms22.checks.groups import GroupCheck, Grouping
+from qms22.checks.sequences import Sequences
+from qms22.tables.columns.cells import Cells, Columns
+
+# A panel has one row for each entity and time, but for a few, and so many rows of an entity.
+_NEARLY_ALL = 0.95
+_LEAST_ROWS = 8.0
+# Rows before and after that a row is compared with, and how far away they are, in usual steps.
+_STEPS = (-2, -1, 1, 2)
+_REACH = 2.5
+_LEAST_NEAR = 2
+# Numbers are a series if rows differ from those around them by so much less than from all others.
+_SMOOTH = 0.6
+# Logarithms begin at this quantile of the positive numbers.
+_SMALL = 0.05
+
+
+@dataclass(frozen=True)
+class Series:
+    """A number whose rows are compared with those before and after of the same entity.
+
+    Parameters
+    ----------
+    number, entity, date : str
+    reach : float
+        Rows further away are not compared, in microseconds.
+    small : float
+        What is added before taking logarithms; 0 for plain numbers.
+    """
+
+    number: str
+    entity: str
+    date: str
+    reach: float
+    small: float
+
+    @property
+    def key(self) -> str:
+        """The name of the column of differences; no column of a table has such a name."""
+        return f"\0series\0{self.entity}\0{self.number}"
+
+    def scaled(self, rows: Columns) -> NDArray[np.float64]:
+        """Return the numbers, or their logarithms."""
+        values = rows[self.number].values
+        return np.log(np.maximum(values, 0.0) + self.small) if self.small else values
+
+    def plain(self, scaled: float) -> float:
+        """Return what a number was before it was scaled."""
+        return float(np.exp(min(scaled, 700.0)) - self.small) if self.small else scaled
+
+    def column(self, rows: Columns, sequences: Sequences) -> Cells:
+        """Return how far numbers are from the middle of those around them; NaN without these."""
+        order, is_first = sequences.order(rows, self.entity)
+        values, times = self.scaled(rows)[order], rows[self.date].values[order]
+        entities = np.cumsum(is_first)
+        near = np.full((len(order), len(_STEPS)), np.nan)
+        for at, step in enumerate(_STEPS):
+            there = np.arange(len(order)) + step
+            there = np.where((there < 0) | (there >= len(order)), 0, there)
+            is_near = entities == entities[there]
+            is_near &= np.abs(times - times[there]) <= self.reach
+            near[is_near, at] = values[there[is_near]]
+        near.sort(axis=1)  # NaN come last
+        counts = np.count_nonzero(~np.isnan(near), axis=1)
+        low, high = (
+            np.take_along_axis(near, places[:, np.newaxis], axis=1)[:, 0]
+            for places in (np.maximum(counts - 1, 0) // 2, np.minimum(counts, len(_STEPS) - 1) // 2)
+        )
+        differences = np.empty(len(order))
+        differences[order] = np.where(counts >= _LEAST_NEAR, values - (low + high) / 2, np.nan)
+        return Cells(self.key, "number", differences)
+
+
+def find_series(rows: Columns, sequences: Sequences) -> tuple[Series, ...]:
+    """Return the numbers of known-normal rows that are series, if the table is a panel."""
+    date, n_rows = sequences.date, len(next(iter(rows.values())).values)
+    levels = {
+        name: len(rows[name].levels)
+        for name in filter(None, sequences.entities if date else ())
+        if len(rows[name].levels) * _LEAST_ROWS <= n_rows
+        and np.mean(_is_other_time(rows, sequences, name)) >= _NEARLY_ALL
+    }
+    if not levels:
+        return ()
+    entity = max(levels, key=lambda name: levels[name])
+    order, is_first = sequences.order(rows, entity)
+    steps = np.diff(rows[date].values[order])[~is_first[1:]]
+    reach = _REACH * float(np.nanmedian(steps)) if len(steps) else 0.0
+    counters = {name for _, name in sequences.counters}
+    found = []
+    for name in sequences.numbers:
+        values = rows[name].values
+        positive = values[values > 0]
+        is_log = len(positive) and np.nanmean(values >= 0) >= 1 - (1 - _NEARLY_ALL) / 5
+        small = float(np.quantile(positive, _SMALL)) if is_log else 0.0
+        series = Series(name, entity, date, reach, small)
+        if name not in counters and _is_smooth(series, rows, sequences):
+            found.append(series)
+    return tuple(found)
+
+
+def _is_other_time(rows: Columns, sequences: Sequences, entity: str) -> NDArray[np.bool_]:
+    """Return which rows, in order, are not of the same entity and time as the row before."""
+    order, is_first = sequences.order(rows, entity)
+    is_later: NDArray[np.bool_] = np.append(True, np.diff(rows[sequences.date].values[order]) > 0)
+    return is_first | is_later
+
+
+def _is_smooth(series: Series, rows: Columns, sequences: Sequences) -> bool:
+    differences = np.abs(series.column(rows, sequences).values)
+    scaled = series.scaled(rows)
+    there = ~np.isnan(differences)
+    if not there.any():
+        return False
+    groups = Grouping.learn((Coding.of_levels(rows[series.entity]),), rows).numbers(rows)[there]
+    order = np.lexsort((scaled[there], groups))
+    starts = np.flatnonzero(np.append(True, np.diff(groups[order]) > 0))
+    sizes = np.diff(np.append(starts, len(order)))
+    medians = scaled[there][order][starts + sizes // 2]
+    far = np.abs(scaled[there][order] - np.repeat(medians, sizes))
+    return bool(np.median(differences[there]) <= _SMOOTH * np.median(far))
+
+
+@dataclass(frozen=True, eq=False)
+class SeriesCheck(GroupCheck):
+    """A number unlike those before and after of the same entity.
+
+    Parameters
+    ----------
+    key : str
+        The column of differences.
+    series : Series
+    """
+
+    series: Series
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return (*self.columns, self.series.date, self.series.key)
+
+    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Return how far numbers are off for their entities; NaN where too little is known."""
+        return super().numbers({**rows, self.columns[0]: rows[self.series.key]}, own=own)
+
+    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+        """Say what the numbers around are, and how far normal ones are off."""
+        name = self.columns[0]
+        around = (self.series.scaled(rows) - rows[self.series.key].values)[places]
+        begins, entities = (shown_cells(rows[each], places, show) for each in self.columns)
+        return [
+            begin
+            if np.isnan(near)
+            else f"{begin}; the rows before and after of {entity} have about "
+            + show(name, float(f"{self.series.plain(near):.4g}"))
+            for begin, entity, near in zip(begins, entities, around.tolist(), strict=True)
+        ]
+
+
+def learn_series(rows: Columns, series: tuple[Series, ...]) -> list[SeriesCheck]:
+    """Learn from known-normal rows, with the columns of `series`."""
+    found = []
+    for each in series:
+        grouping = Grouping.learn((Coding.of_levels(rows[each.entity]),), rows)
+        learned = GroupCheck.learn(rows[each.key], grouping, rows)
+        if learned is not None:
+            fields = {**vars(learned[1]), "columns": (each.number, each.entity)}
+            found.append(SeriesCheck(**fields, series=each))
+    return found

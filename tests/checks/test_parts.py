@@ -1,0 +1,76 @@
+"""Numbers in texts: blood pressures, places, sizes; and codes, which have none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from looking import look
+
+from qms22.checks.order import OrderCheck
+from qms22.checks.parts import TextParts
+from qms22.checks.single import ValueCheck
+from qms22.tables.columns.cells import text_cells
+
+N_NORMAL, N_BATCH, ODD = 500, 150, 7
+
+
+def patients(n_rows: int, seed: int) -> pd.DataFrame:
+    """Draw blood pressures, and places as numbers and as a text."""
+    rng = np.random.default_rng(seed)
+    high = rng.normal(128, 30, n_rows).round()
+    low = (high - rng.normal(45, 4, n_rows)).round()
+    latitude, longitude = (
+        rng.uniform(40, 45, n_rows).round(2),
+        rng.uniform(-79, -73, n_rows).round(2),
+    )
+    return pd.DataFrame(
+        {
+            "pressure": [f"{a:.0f}/{b:.0f}" for a, b in zip(high, low, strict=True)],
+            "latitude": latitude,
+            "place": [f"({a}, {b})" for a, b in zip(latitude, longitude, strict=True)],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("cells", "column", "sentence"),
+    [
+        ({"pressure": "428/79"}, "pressure", "pressure (1st number) 428; 99 % of 500 normal rows"),
+        ({"pressure": "80/128"}, "pressure", "pressure (2nd number) 128 is above"),
+        ({"latitude": 44.1, "place": "(41.2, -75.5)"}, "place", "place (1st number) 41.2"),
+    ],
+)
+def test_numbers_in_texts(cells: dict[str, object], column: str, sentence: str) -> None:
+    normal, batch = patients(N_NORMAL, 0), patients(N_BATCH, 1)
+    for name, value in cells.items():
+        batch.loc[ODD, name] = value
+    found = look(normal, batch)
+    assert ODD in found.ranking[:2]
+    checks = [at for at in np.argsort(-found.surprises[ODD]) if found.surprises[ODD, at] > 5]
+    said = [found.checks.describe(found.rows, np.array([ODD]), at, show)[0] for at in checks]
+    assert any(sentence in each for each in said)
+    assert column in {name for at in checks for name in found.checks.columns_of(at)}
+
+
+def show(name: str, value: float) -> str:
+    return f"{value:g}"
+
+
+def test_the_order_of_parts() -> None:
+    found = look(patients(N_NORMAL, 0), patients(N_BATCH, 1))
+    assert found.by(OrderCheck, "pressure (2nd number)", "pressure (1st number)").max() == 0
+    assert found.by(ValueCheck, "pressure (1st number)").max() > 0
+
+
+@pytest.mark.parametrize(
+    "form", ["AB{0}/{1}", "10.{0}.{1}.7", "2024-{0}-{1}", "0{0}/{1}", "{0}:{1}", "no {0}"]
+)
+def test_codes_have_no_numbers(form: str) -> None:
+    texts = [form.format(at, 2 * at) for at in range(100, 160)]
+    assert TextParts.learn(text_cells("code", texts)) is None
+
+
+def test_texts_that_are_not_written_alike() -> None:
+    texts = [f"{at}/{at + 1}" if at % 5 else f"{at} and {at + 1}" for at in range(100)]
+    assert TextParts.learn(text_cells("code", texts)) is None
