@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from qms22._runtime.chunks import draw_rows
 from qms22.checks.check import Alignable, Check, Shower
 from qms22.checks.codings import Coding
-from qms22.checks.copies import COPIES, CopyCheck, count_copies
+from qms22.checks.copies import COPIES, CopyCheck, count_copies, row_hashes
 from qms22.checks.dates import (
     AbsurdDateCheck,
     IntervalCheck,
@@ -265,11 +265,11 @@ class TableChecks:
         self.checks += [] if copies is None else [copies]
         self._n_of_all = len(self.checks)
         rng = np.random.RandomState(seed)
-        drawn = np.arange(len(rows[COPIES].values))
-        some: Columns = rows
+        # In an order that depends on values alone, not on the order in which rows are given.
+        drawn = row_hashes(rows, [*cells, COPIES]).argsort(kind="stable")
         if len(drawn) > _MOST_LEARNED:
-            drawn = np.sort(rng.permutation(drawn)[:_MOST_LEARNED])
-            some = take_rows(rows, drawn)
+            drawn = drawn[np.sort(rng.permutation(len(drawn))[:_MOST_LEARNED])]
+        some = take_rows(rows, drawn)
         numbers = [name for name in self.names if _has_numbers(some[name])]
         self.checks += self._learn_related(some, numbers, rng.randint(2**31 - 1))
         dates = [name for name in self.names if some[name].form == "date"][:_MOST_DATES]
@@ -286,7 +286,8 @@ class TableChecks:
         own[:, is_moved] = 0.0
         oddness: NDArray[np.float64] = own.max(axis=1).round(_DECIMALS)
         self.scale = for_normal.scale = OddnessScale.of(oddness)
-        return rows, OwnOddness(drawn, oddness, for_normal)
+        ascending = drawn.argsort()
+        return rows, OwnOddness(drawn[ascending], oddness[ascending], for_normal)
 
     @property
     def _counters(self) -> frozenset[str]:
