@@ -128,7 +128,7 @@ def soak(folder: Path, seconds: float, threads_at_once: int) -> Iterator[Sample]
 
 
 def held() -> tuple[int, int, int]:
-    """Return the bytes of memory, open files and threads of the process, once it freed what it can."""
+    """Return the bytes, open files and threads that the process needs."""
     gc.collect()
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):  # it is glibc's
