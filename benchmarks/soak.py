@@ -134,8 +134,8 @@ def held() -> tuple[int, int, int]:
     with suppress(OSError, AttributeError):  # it is glibc's
         ctypes.CDLL(None).malloc_trim(0)
     own = Path("/proc/self")
-    pages = int((own / "statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE"), *(len(os.listdir(own / of)) for of in ("fd", "task"))
+    n_bytes = int((own / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return n_bytes, len(os.listdir(own / "fd")), len(os.listdir(own / "task"))
 
 
 def slope_of(samples: list[Sample]) -> tuple[float, float]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,7 +28,7 @@ def orders() -> pd.DataFrame:
 
 @pytest.mark.parametrize("draw", [numbers, repeated, orders])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_orders(draw: type, seed: int) -> None:
+def test_orders(draw: Callable[[], pd.DataFrame], seed: int) -> None:
     """Rows of both tables in another order: the same scores, flags and verdict, to the bit"""
     rows = draw()
     normal, batch = rows.iloc[:380], rows.iloc[380:].copy()
@@ -38,5 +40,6 @@ def test_orders(draw: type, seed: int) -> None:
     assert np.array_equal(found.scores[places], again.scores)
     assert np.array_equal(found.flagged[places], again.flagged)
     assert found.p_values is not None
+    assert again.p_values is not None
     assert np.array_equal(found.p_values[places], again.p_values)
     assert str(found.verdict) == str(again.verdict)
