@@ -11,8 +11,10 @@ import resource
 import subprocess
 import sysconfig
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +29,7 @@ ARGUMENTS = (
     *("--quiet", "--output", "found.parquet"),
 )
 
+_OWN = re.compile(r"RssAnon:\s*(\d+)")
 # The line about the stage, which replaces itself.
 _STAGE = re.compile(r"\r\x1b\[K([a-z][^…:\r\n]*?)(?: …|: \d+ %)")
 
@@ -52,6 +55,8 @@ class Run(NamedTuple):
     seconds, cpu_seconds : float
     peak : int
         Bytes of memory.
+    own : int
+        The peak without pages of mapped files, which the system takes back when it needs them.
     words : str
         What it printed on standard error.
     stages : dict from str to tuple of float
@@ -61,6 +66,7 @@ class Run(NamedTuple):
     seconds: float
     cpu_seconds: float
     peak: int
+    own: int
     words: str
     stages: dict[str, tuple[float, float]]
 
@@ -100,6 +106,8 @@ def run_detect(
         preexec_fn=limit,
     ) as process:
         os.close(theirs)
+        own: list[int] = [0]
+        threading.Thread(target=_watch, args=(process.pid, own)).start()
         words, marks = "", [("starting", 0.0, 0.0)]
         for text in _read(ours):
             words += text
@@ -115,7 +123,7 @@ def run_detect(
     for (stage, *began), (_, *ended) in pairwise([*marks, ("", seconds, cpu_seconds)]):
         before = stages.get(stage, (0.0, 0.0))
         stages[stage] = (before[0] + ended[0] - began[0], before[1] + ended[1] - began[1])
-    return Run(seconds, cpu_seconds, usage.ru_maxrss * 1024, words.strip(), stages)
+    return Run(seconds, cpu_seconds, usage.ru_maxrss * 1024, max(own), words.strip(), stages)
 
 
 def _read(terminal: int) -> Iterator[str]:
@@ -127,6 +135,14 @@ def _read(terminal: int) -> Iterator[str]:
         pass
     finally:
         os.close(terminal)
+
+
+def _watch(pid: int, found: list[int]) -> None:
+    """Note the memory of a process that is not of mapped files, until it ends."""
+    with suppress(OSError):
+        while sizes := _OWN.search(Path(f"/proc/{pid}/status").read_text()):
+            found.append(int(sizes[1]) << 10)
+            time.sleep(0.02)
 
 
 def _cpu_seconds(pid: int) -> float:

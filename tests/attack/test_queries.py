@@ -36,6 +36,13 @@ DUCKDB = [
     "SELECT * FROM query_table('{secret}')",
     "SELECT * FROM read_csv('https://example.org/a.csv')",
     "SELECT * FROM sqlite_scan('{folder}/other.db', 't')",
+    "SELECT getenv('HOME')",
+    "SELECT * FROM duckdb_secrets()",
+    "SELECT * FROM read_duckdb('{folder}/other.duckdb')",
+    "SELECT * FROM read_text('/proc/self/environ')",
+    "SELECT * FROM parquet_metadata('{secret}')",
+    "SELECT * FROM delta_scan('{folder}')",
+    "SELECT * FROM force_checkpoint()",
     "SELECT * FROM frame",
     "WITH c AS (COPY t TO '{written}') SELECT * FROM t",
     "WITH c AS (INSERT INTO t VALUES (2)) SELECT * FROM t",
@@ -204,6 +211,19 @@ def test_sqlite_reads_what_it_should(folder: Path) -> None:
         ("SELECT value FROM json_each('[1, 2, 3]')", 3),
     ):
         assert open_table(f"{folder}/shop.db#{what}").n_rows == n_rows
+
+
+@pytest.mark.parametrize("name", ["shop.db", "shop.duckdb"])
+def test_endless_queries(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries that never end, whose rows would fill the disk"""
+    free = iter([10**12, *[6 * 10**11] * 3, *[4 * 10**11] * 9])
+    usage = shutil.disk_usage(folder)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=next(free)))
+    query = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT * FROM n"
+    if name == "shop.duckdb":
+        query = "SELECT * FROM range(1000000000000)"
+    with pytest.raises(ValueError, match=r"half of the free disk.*; free space"):
+        read_table(f"{folder}/{name}#{query}")
 
 
 @pytest.fixture(scope="module")

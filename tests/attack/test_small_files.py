@@ -6,6 +6,7 @@ import gzip
 import lzma
 import subprocess
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -17,6 +18,7 @@ import pytest
 from command_line import COMMAND, assert_refused, run_process
 
 from qms22.tables import memory_limit, open_table, read_table
+from qms22.tables.sources import compressed
 
 REFUSED = r"takes [\d,.]+ .B of memory or more to read, and may take 50.0 MB.*; check the file, or "
 LIMIT = 50_000_000
@@ -172,3 +174,13 @@ def test_short_memory(tmp_path: Path, gigabytes: int) -> None:
     )
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_memory_that_is_freed_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JSON lines read while memory runs short or is freed: no row is lost"""
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f'{{"a": {at}}}\n' for at in range(30_000)))
+    for answers in ([True, False], [False, True]):
+        allowed = cycle([0 if is_large else 10**12 for is_large in answers])
+        monkeypatch.setattr(compressed, "memory_allowed", lambda allowed=allowed: next(allowed))
+        assert read_table(path)["a"].tolist() == list(range(30_000))

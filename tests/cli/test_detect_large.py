@@ -65,7 +65,7 @@ def test_pipes(files: Path) -> None:
 def test_large_files_are_read_part_by_part_by_themselves(
     files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(streaming, "memory_left", lambda: 1000)
+    monkeypatch.setattr(streaming, "memory_allowed", lambda: 1000)
     outputs = ("-o", "o.csv", "--save-model", "m.skops")
     result = run(*DETECT, *QUICK, *outputs, cwd=files)
     assert result.exit_code == 0, result.output

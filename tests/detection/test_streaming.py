@@ -202,7 +202,7 @@ def test_models(files: Path) -> None:
 def test_a_large_file_is_scored_part_by_part(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = detect(files / "normal.csv", files / "batch.csv", **FAST)
     save_model(files / "m.skops", found.detector, encoder=found.encoder, checks=found.checks)
-    monkeypatch.setattr(streaming, "memory_left", lambda: 1000)
+    monkeypatch.setattr(streaming, "memory_allowed", lambda: 1000)
     with pytest.warns(UserWarning, match=r"batch\.parquet is too large to hold in memory"):
         scored = score(load_model(files / "m.skops"), files / "batch.parquet", id="visit")
     pd.testing.assert_frame_equal(scored.table(), without_p_values(found.table()))
@@ -237,17 +237,17 @@ def test_most_suspicious() -> None:
 def test_what_is_large(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batch = open_table(files / "batch.parquet")
     frame = open_table(batch.read())
-    monkeypatch.setattr(streaming, "memory_left", lambda: 8 * batch.n_bytes)
+    monkeypatch.setattr(streaming, "memory_allowed", lambda: 16 * batch.n_bytes)
     assert not is_large(batch)
     assert not is_large(batch, frame)
     assert is_large(batch, batch)
-    monkeypatch.setattr(streaming, "memory_left", lambda: None)
+    monkeypatch.setattr(streaming, "memory_allowed", lambda: None)
     assert not is_large(batch, batch)
 
 
 def test_large_files_are_drawn_from(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     normal, batch = files / "normal.parquet", files / "batch.parquet"
-    monkeypatch.setattr(streaming, "memory_left", lambda: 1000)
+    monkeypatch.setattr(streaming, "memory_allowed", lambda: 1000)
     monkeypatch.setattr(streaming, "LEAST_DRAW", 100)
     words = r"normal\.parquet and .*batch\.parquet .* at most 100 rows of each"
     with pytest.warns(UserWarning, match=words) as caught:

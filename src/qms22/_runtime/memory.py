@@ -15,10 +15,11 @@ _limits: list[int] = []
 
 @contextmanager
 def memory_limit(n_bytes: int | None) -> Iterator[None]:
-    """Set the memory that reading one table may take, in bytes.
+    """Set the memory that a search, or reading one table, may take, in bytes.
 
-    The default, also for None, is half of what is free. A file that would take more is refused with
-    a ValueError: small files can hold terabytes.
+    The default, also for None, is half of what is free. Large files are read in parts, so that they
+    take less. One that would take more, and cannot be read in parts, is refused with a ValueError:
+    small files can hold terabytes.
 
     Parameters
     ----------
@@ -48,9 +49,8 @@ class MemoryBudget:
     """The memory that a table may take while it is read; `name` is that of its file in messages."""
 
     def __init__(self, name: object) -> None:
-        left = memory_left()
         self._name = name
-        self.limit = _limits[-1] if _limits else None if left is None else left // 2
+        self.limit = memory_allowed()
 
     def check(self, n_bytes: int, why: str = "") -> None:
         """Raise TooLargeError if the table takes so many bytes, or more, and may not."""
@@ -65,6 +65,14 @@ class MemoryBudget:
 def size_text(n_bytes: int) -> str:
     """Return a number of bytes as text."""
     return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:,.1f} MB"
+
+
+def memory_allowed() -> int | None:
+    """Return the bytes that a search may take: the limit that is set, or half of what is free."""
+    if _limits:
+        return _limits[-1]
+    left = memory_left()
+    return None if left is None else left // 2
 
 
 def memory_left() -> int | None:

@@ -219,12 +219,16 @@ def learn_dependences(
         Columns that they may depend on.
     """
     codes = {coding: coding.codes(rows) for coding in (*targets, *sources)}
+    # What is alike in all rows, such as the presence of a full column, says nothing.
+    varies = {coding for coding, found in codes.items() if (found != found[0]).any()}
     found = []
     for target in targets:
         learned = [
             DependenceCheck.learn((target, source), (codes[target], codes[source]))
             for source in sources
-            if target.name not in source.columns
+            if target in varies
+            and source in varies
+            and target.name not in source.columns
             and (source.how == "level" or target.n_codes <= _MOST_LEVELS)
         ]
         known = [each for each in learned if each is not None]

@@ -35,7 +35,9 @@ _LEAST_ERROR = 1.5
 _CLOSE = 0.3
 _EXACT = 0.01
 
-# Surprises from here on count when the cell to blame is looked for.
+# Columns that are asked about when the cell to blame is looked for: each takes a prediction of all.
+_MOST_ASKED = 100
+# Surprises from here on count then.
 _ODD = 6.0
 
 
@@ -126,8 +128,8 @@ class FittingChecks:
     ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
         """Ask of each column how odd all numbers are without it.
 
-        One wrong cell makes all columns odd that are predicted from it. `owners` are the columns
-        that numbers are parts of.
+        One wrong cell makes all columns odd that are predicted from it. Of many columns, those are
+        asked whose cells are the oddest. `owners` are the columns that numbers are parts of.
 
         Returns
         -------
@@ -137,18 +139,24 @@ class FittingChecks:
             The surprises that are left.
         """
         inputs = self._inputs(rows)
-        whole = _oddness(self._clear_surprises(self._relations.predict(inputs)))
+        surprises = self._clear_surprises(self._relations.predict(inputs))
+        whole, odd = _oddness(surprises), surprises.max(axis=0, initial=0.0).tolist()
         positions: dict[str, list[int]] = {}
+        oddest: dict[str, float] = {}
         for at, name in enumerate(self.numbers):
-            positions.setdefault(owners.get(name, name), []).append(at)
+            owner = owners.get(name, name)
+            positions.setdefault(owner, []).append(at)
+            oddest[owner] = max(oddest.get(owner, 0.0), odd[at])
         first = len(self.numbers)
         for check, codes in zip(self._levels, self._codes, strict=True):
             # A number with few values is both.
             positions.setdefault(check.columns[0], []).extend(range(first, first + len(codes)))
             first += len(codes)
+        asked = sorted(positions, key=lambda name: -oddest.get(name, 0.0))[:_MOST_ASKED]
         without = {
             name: self._clear_surprises(self._relations.predict_without(inputs, places))
             for name, places in positions.items()
+            if name in asked
         }
         return {name: whole - _oddness(left) for name, left in without.items()}, without
 

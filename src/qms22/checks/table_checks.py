@@ -18,7 +18,14 @@ from qms22.checks.arithmetic import ArithmeticCheck, learn_arithmetic
 from qms22.checks.cases import LEAST_STAFF, repeated_cases, staying_levels, staying_values
 from qms22.checks.check import Alignable, Check, Shower, listed
 from qms22.checks.codings import Coding
-from qms22.checks.copies import COPIES, CopyCheck, KeyCheck, count_copies, count_keys
+from qms22.checks.copies import (
+    COPIES,
+    CopyCheck,
+    KeyCheck,
+    count_copies,
+    count_keys,
+    row_hashes,
+)
 from qms22.checks.dates import (
     AbsurdDateCheck,
     IntervalCheck,
@@ -317,11 +324,11 @@ class TableChecks:
         self.checks += filter(None, [copies, *keys])
         self._n_of_all = len(self.checks)
         rng = np.random.RandomState(seed)
-        drawn = np.arange(len(rows[COPIES].values))
-        some: Columns = rows
+        # In an order that depends on values alone, not on the order in which rows are given.
+        drawn = row_hashes(rows, [*cells, COPIES]).argsort(kind="stable")
         if len(drawn) > _MOST_LEARNED:
-            drawn = np.sort(rng.permutation(drawn)[:_MOST_LEARNED])
-            some = take_rows(rows, drawn)
+            drawn = drawn[np.sort(rng.permutation(len(drawn))[:_MOST_LEARNED])]
+        some = take_rows(rows, drawn)
         named = (*self.names, *(cells.name for cells in of_parts))
         numbers = [name for name in named if _has_numbers(some[name])]
         # What changes from row to row of an entity has no usual level at another time.
@@ -342,7 +349,8 @@ class TableChecks:
         own[:, is_moved] = 0.0
         oddness: NDArray[np.float64] = own.max(axis=1).round(_DECIMALS)
         self.scale = for_normal.scale = OddnessScale.of(oddness)
-        return rows, OwnOddness(drawn, oddness, for_normal)
+        ascending = drawn.argsort()
+        return rows, OwnOddness(drawn[ascending], oddness[ascending], for_normal)
 
     @property
     def _owners(self) -> dict[str, str]:

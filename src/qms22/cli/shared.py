@@ -133,8 +133,8 @@ memory_limit_option = click.option(
     metavar="SIZE",
     expose_value=False,
     callback=lambda context, _, size: context.with_resource(memory_limit(size)),
-    help="Let reading one file take at most this much memory, such as 8GB: small files can hold "
-    "terabytes. The default is half of what is free.",
+    help="Let tables take about this much memory, such as 8GB: larger files are read in parts, and "
+    "those that cannot be are refused. The default is half of what is free.",
 )
 quiet_option = click.option(
     "-q", "--quiet", is_flag=True, help="Print no progress, no verdict and no list of columns."

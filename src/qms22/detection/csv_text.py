@@ -17,14 +17,25 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(NUMBER, re.ASCII)
 # In many countries spreadsheets split lines at semicolons. A carriage return alone ends a line.
 _QUOTED = re.compile(r'[",;\t\r\n]')
+# Rows whose cells are texts at a time: these take more memory than their values.
+ROWS_AT_ONCE = 1 << 14
 
 
 def csv_lines(table: pd.DataFrame, *, header: bool = True) -> Iterator[str]:
     """Yield the lines of a table, each with its end."""
     if header:
         yield _line([csv_cell(str(name)) for name in table.columns])
-    columns = [_texts(table.iloc[:, at]) for at in range(table.shape[1])]
-    yield from map(_line, zip(*columns, strict=True))
+    # The dates of a column are written alike: without a time if none of them has one.
+    dates = {
+        at: _texts(table.iloc[:, at]) for at, kind in enumerate(table.dtypes) if kind.kind == "M"
+    }
+    for first in range(0, len(table), ROWS_AT_ONCE):
+        rows = slice(first, first + ROWS_AT_ONCE)
+        columns = [
+            dates[at][rows] if at in dates else _texts(table.iloc[rows, at])
+            for at in range(table.shape[1])
+        ]
+        yield from map(_line, zip(*columns, strict=True))
 
 
 def csv_cell(text: str) -> str:
@@ -47,7 +58,6 @@ def _line(cells: tuple[str, ...] | list[str]) -> str:
 
 def _texts(column: pd.Series) -> list[str]:
     """Return the cells of a column; missing ones are empty."""
-    # pandas writes dates without a time if none of them has one.
     texts = column.astype(str) if column.dtype.kind in "iufbM" else column.map(str)
     cells = texts.astype(object).where(column.notna(), "")
     return cells.tolist() if column.dtype.kind in "iuf" else list(map(csv_cell, cells))

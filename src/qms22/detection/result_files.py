@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qms22.detection.csv_text import csv_lines
+from qms22.detection.csv_text import ROWS_AT_ONCE, csv_lines
 from qms22.detection.plain_values import column_values, plain
 from qms22.detection.result_workbook import Remarks, write_workbook
 from qms22.tables.databases.database_place import DatabasePlace
@@ -79,9 +79,11 @@ def _json_records(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
     encode = json.JSONEncoder(ensure_ascii=False).encode
     for table in tables:
         names = [str(name) for name in table.columns]
-        columns = [_json_values(table.iloc[:, at]) for at in range(len(names))]
-        for row in zip(*columns, strict=True):
-            yield encode(dict(zip(names, row, strict=True)))
+        for first in range(0, len(table), ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
+            columns = [_json_values(table.iloc[rows, at]) for at in range(len(names))]
+            for row in zip(*columns, strict=True):
+                yield encode(dict(zip(names, row, strict=True)))
 
 
 def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:

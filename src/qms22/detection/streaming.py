@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.memory import memory_left
+from qms22._runtime.memory import memory_allowed
 from qms22._runtime.progress import progress_bar
 from qms22.checks import OddCells
 from qms22.detection.scorer import ScoredRows, TableScorer
@@ -25,8 +25,8 @@ LEAST_DRAW = 1000
 _CELLS_PER_CHUNK = 1 << 19
 _MOST_ROWS_PER_CHUNK = 1 << 16
 
-# Drawn rows should take no more than half of the memory, with room for eight copies of them.
-_SHARE_FOR_DRAW = 1 / 16
+# Work on drawn rows should take no more than half of the memory.
+_SHARE_FOR_DRAW = SHARE_OF_MEMORY / 2
 
 
 def is_large(*sources: Table) -> bool:
@@ -35,16 +35,16 @@ def is_large(*sources: Table) -> bool:
     Data frames do not count: they are in memory already.
     """
     n_bytes = sum(source.n_bytes for source in sources if not source.is_loaded)
-    left = memory_left()
-    return left is not None and n_bytes > SHARE_OF_MEMORY * left
+    allowed = memory_allowed()
+    return allowed is not None and n_bytes > SHARE_OF_MEMORY * allowed
 
 
 def rows_to_draw(n_columns: int) -> int:
     """Return how many rows to learn from where files are too large for memory."""
-    left = memory_left()
-    if left is None:
+    allowed = memory_allowed()
+    if allowed is None:
         return DEFAULT_DRAW
-    n_rows = int(_SHARE_FOR_DRAW * left / (2 * 8 * n_columns))
+    n_rows = int(_SHARE_FOR_DRAW * allowed / (2 * 8 * n_columns))
     return int(np.clip(n_rows, LEAST_DRAW, DEFAULT_DRAW))
 
 

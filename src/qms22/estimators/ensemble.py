@@ -240,8 +240,9 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         known, n_unlabeled = as_host(normal), len(batch)
         # Marked outliers are rows of the batch with a certain label.
         batch = marks.add_outliers(as_host(batch))
-        # Forests draw rows by their places. In an order that depends on values alone, what is
-        # learned does not depend on the order in which the batch is given.
+        # Rows are drawn, held out and summed by their places. In an order that depends on values
+        # alone, what is learned does not depend on the order in which rows are given.
+        known = known[hash_rows(known).argsort(kind="stable")]
         order = hash_rows(batch).argsort(kind="stable")
         batch, is_marked = batch[order], order >= n_unlabeled
         scaler, rows = fit_scaler_and_stack(known, batch, "standard", "cpu")

@@ -135,11 +135,12 @@ class SuspiciousNormalsMixin:
         normal = self._known_normal()
         scores = self._of_learned
         chosen = stand_out(scores, as_host(self.unlabeled_scores_))
-        if len(scores) < len(normal) and chosen.size:
-            # The places of the rows in T, by their values.
-            learned = LearnedRows.of(hash_rows(self._known[chosen]), scores[chosen])
-            scores = learned.replace(np.full(len(normal), -np.inf), _keys(normal))
-            chosen = np.flatnonzero(np.isfinite(scores))
+        if not chosen.size:
+            return chosen
+        # The places of the rows in T, by their values.
+        learned = LearnedRows.of(hash_rows(self._known[chosen]), scores[chosen])
+        scores = learned.replace(np.full(len(normal), -np.inf), _keys(normal))
+        chosen = np.flatnonzero(np.isfinite(scores))
         return chosen[np.argsort(-scores[chosen], kind="stable")]
 
     def _known_normal(self) -> LazyRows:
@@ -161,7 +162,7 @@ class SuspiciousNormalsMixin:
 
     @cached_property
     def _of_learned(self) -> NDArray[np.float64]:
-        """Scores of the rows that were learned from, in the order in which they were."""
+        """Scores of the rows that were learned from, in the order of `_known`."""
         known = KnownRows(self._known, self._held_out, self._n_marked)
         return score_known(self.views_, self.weights_, known)
 

@@ -51,6 +51,9 @@ EVERY_SHEET = "*"
 _KEEL_START = re.compile(rb"(\xef\xbb\xbf)?(\s|%[^\n\r]*[\n\r])*@\w")
 _JSON_START = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*\{)')
 _OLD_EXCEL_START = b"\xd0\xcf\x11\xe0"
+_SEPARATORS = (b",", b";", b"\t", b"|", b" ")
+# A cell becomes a number, which most often takes more room than its text.
+_BYTES_OF_NUMBER = 8
 # A stream of Arrow batches starts with a marker and the length of its schema.
 _ARROW_STARTS = (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
 
@@ -229,7 +232,9 @@ def _open_file(file: TableFile, inner: str | None = None) -> Table:
     name, title = str(file.path), file.path.name
     read = _format_of(head, split_suffix(file.path)[1])
     if not isinstance(read, type):
-        return Table(name, partial(read, file), lambda: file.n_bytes, title)
+        n_cells = max(map(head.count, _SEPARATORS)) + head.count(b"\n")
+        times = max(_BYTES_OF_NUMBER * n_cells / len(head), 1.0)
+        return Table(name, partial(read, file), lambda: int(times * file.n_bytes), title)
     if file.is_compressed:
         file.load()  # not read from start to end
     rows = read(file)
@@ -237,7 +242,8 @@ def _open_file(file: TableFile, inner: str | None = None) -> Table:
     def n_bytes() -> int:
         # A Parquet file may be far smaller than its values.
         is_packed = isinstance(rows, ParquetRows)
-        return max(file.n_bytes, 8 * rows.n_rows * len(rows.names) if is_packed else 0)
+        unpacked = _BYTES_OF_NUMBER * rows.n_rows * len(rows.names) if is_packed else 0
+        return max(file.n_bytes, unpacked)
 
     return Table(name, lambda: Content(rows), n_bytes, title)
 

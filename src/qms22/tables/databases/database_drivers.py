@@ -37,7 +37,11 @@ class DuckDB(Database):
         return need("duckdb", place.name, "sql").connect(
             str(place.path),
             read_only=not new,
-            config={"enable_external_access": "false", "lock_configuration": "true"},
+            config={
+                "enable_external_access": "false",
+                "autoinstall_known_extensions": "false",  # from the network
+                "lock_configuration": "true",
+            },
         )
 
     def tables(self) -> dict[str, str]:

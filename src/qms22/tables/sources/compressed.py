@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from zipfile import BadZipFile
 
-from qms22._runtime.memory import MemoryBudget, memory_left
+from qms22._runtime.memory import MemoryBudget, memory_allowed
 from qms22._runtime.progress import reading_ended, report_reading
 
 # The estimated ratio of the sizes of a table's content and its compressed file.
@@ -27,9 +27,9 @@ _RATIO = 4
 # A content that is so many times as large as its compressed file is refused if it is also larger
 # than the memory that it may take; others go into a temporary file.
 MOST_RATIO = 100
-# Work on a table takes up to eight times the size of its values; of larger files, rows are kept in
-# temporary ones.
-SHARE_OF_MEMORY = 1 / 8
+# Work on a table takes up to sixteen times the size of its values (benchmarks/memory_limit.py); of
+# larger files, rows are kept in temporary ones.
+SHARE_OF_MEMORY = 1 / 16
 # Bytes to read at once, between two updates of the line that shows progress.
 _BLOCK = 1 << 18
 _LARGE_BLOCK = 1 << 24
@@ -78,8 +78,8 @@ class TableFile:
     @property
     def is_large(self) -> bool:
         """Whether work on the content, in memory as a whole, might not fit there."""
-        left = memory_left()
-        return left is not None and self.n_bytes > SHARE_OF_MEMORY * left
+        allowed = memory_allowed()
+        return allowed is not None and self.n_bytes > SHARE_OF_MEMORY * allowed
 
     def load(self) -> None:
         """Read the content into memory and keep it."""
@@ -97,7 +97,7 @@ class TableFile:
 
     def keep(self, pieces: Iterable[bytes]) -> Buffer:
         """Return pieces of a content as one; those of a large file are in a temporary file."""
-        room = 0.0 if self.is_large else SHARE_OF_MEMORY * (memory_left() or math.inf)
+        room = 0.0 if self.is_large else SHARE_OF_MEMORY * (memory_allowed() or math.inf)
         rest, first, n_bytes = iter(pieces), [], 0
         for piece in rest:
             first.append(piece)

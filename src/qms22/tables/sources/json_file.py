@@ -32,17 +32,17 @@ def read_json_lines(file: TableFile) -> Content:
     """
     kinds: dict[str, frozenset[str]] = {}
     kept: list[list[Record]] = []
-    is_empty = True
+    is_empty, is_large = True, file.is_large  # asked once, as the free memory changes
     for records in _in_batches(_records(file)):
         is_empty = False
         for name, values in _columns(records).items():
             kinds[name] = kinds.get(name, frozenset()) | value_kinds(values)
-        if not file.is_large:
+        if not is_large:
             kept.append(records)
     if is_empty:
         raise EmptyTableError(f"{file.path} has no records; give a file with at least one")
     types = {name: arrow_type(found) for name, found in kinds.items()}
-    if file.is_large:
+    if is_large:
         return Content(SpooledRows(_arrow_batches(_in_batches(_records(file)), types)))
     import pyarrow as pa
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 import weakref
@@ -34,6 +35,12 @@ class SpooledRows(ArrowRows):
         super().__init__(TableFile(spool.write(batches)))
         self.n_bytes = spool.n_bytes
 
+    def _open(self) -> pa.NativeFile:
+        # Not mapped: batches are compressed, and pages of the file would count as memory.
+        import pyarrow as pa
+
+        return pa.OSFile(str(self._file.path))
+
     def with_texts(self, names: Mapping[str, str], types: Mapping[str, StorageType]) -> SpooledRows:
         """Return the rows, whose columns are texts of a file.
 
@@ -61,6 +68,8 @@ class _Spool:
         self._paths: list[Path] = []
         self._schemas: list[pa.Schema] = []
         self._writer: pa.ipc.RecordBatchFileWriter | None = None
+        # A query may never end.
+        self._least_free = shutil.disk_usage(folder).free // 2
 
     def write(self, batches: Iterable[pa.RecordBatch]) -> Path:
         """Write all batches, at least one, and return the file, in which they have one schema."""
@@ -81,6 +90,8 @@ class _Spool:
             self._writer = _writer(self._paths[-1], batch.schema)
         if batch.num_rows and self._writer is not None:
             self._writer.write_batch(batch)
+            if shutil.disk_usage(self.folder).free < self._least_free:
+                raise OSError(errno.ENOSPC, "it fills half of the free disk")
         self.n_bytes += batch.nbytes
 
     def _close(self) -> None:
