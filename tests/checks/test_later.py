@@ -9,10 +9,11 @@ from looking import look
 from numpy.random import Generator
 
 from qms22 import QMS22Ensemble, detect
-from qms22.checks.cases import repeated_cases, staying_levels, staying_values
+from qms22.checks.cases import repeated_cases, staying_levels, staying_rises, staying_values
 from qms22.checks.dates import IntervalCheck, WeekdayCheck
 from qms22.checks.sequences import RepetitionCheck
-from qms22.checks.single import LevelCheck
+from qms22.checks.single import LevelCheck, ValueCheck
+from qms22.checks.surprise import NumberReference
 from qms22.checks.texts import TextCheck
 from qms22.tables.columns.cells import Cells, text_cells
 
@@ -66,6 +67,29 @@ def test_levels_stay_if_they_are_there_all_along() -> None:
     numbers = np.ones(200)
     numbers[::25], numbers[3] = 2.0, 3.0
     assert staying_values(np.array([1.0]), numbers).tolist() == [2.0]
+
+
+def test_prices_that_rise_a_little_stay_and_single_ones_do_not() -> None:
+    prices = np.full(200, 137.0)
+    prices[::15], prices[::17], prices[9] = 141.0, 1410.0, 140.0
+    assert staying_rises(88.0, 137.0, prices).tolist() == [141.0]
+    normal, batch = two_times()
+    batch.loc[::9, "room"] = 105.0
+    batch.loc[[40, 41], "room"] = 110.0
+    oddness = look(normal, batch).by(ValueCheck, "room")
+    assert not oddness[::9].any()
+    assert (oddness[[40, 41]] > 5).all()
+
+
+def test_what_is_usual_is_not_odd_because_the_batch_has_moved() -> None:
+    rng = np.random.default_rng(0)
+    known = rng.normal(size=500)
+    moved = NumberReference.learn(known)
+    assert moved is not None
+    moved = moved.aligned(rng.normal(3, 1, 200))
+    assert moved.move != (1.0, 0.0)
+    assert (moved.surprise(np.array([-1.0, 0.0, 3.0, 5.0])) < 5).all()
+    assert moved.surprise(np.array([12.0]))[0] > 8
 
 
 def test_rows_of_a_case_say_the_same_of_the_same_entity() -> None:

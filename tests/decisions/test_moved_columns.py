@@ -223,3 +223,19 @@ def test_new_prices_are_no_drift_of_a_later_batch() -> None:
         # At the same time it is a move.
         (at_once,) = with_ordinary(moved, [pair], np.arange(2000), 0.2, 0.05)
         assert not at_once.is_ordinary
+
+
+@pytest.mark.parametrize(("new", "is_ordinary"), [(4289.0, True), (5100.0, False)])
+def test_a_rate_that_rises_a_little_is_no_drift_of_a_later_batch(
+    new: float, is_ordinary: bool
+) -> None:
+    pair = ColumnPair("rate", np.full(900, 4210.59), np.full(300, new))
+    (later,) = with_ordinary(compare_columns([pair]), [pair], np.arange(900), 1.3, 0.05)
+    assert later.is_ordinary == is_ordinary
+
+
+def test_many_different_numbers_may_not_rise_by_their_deviation() -> None:
+    rng = np.random.default_rng(0)
+    pair = ColumnPair("pressure", rng.normal(1013, 10, 900), rng.normal(1045, 10, 300))
+    (later,) = with_ordinary(compare_columns([pair]), [pair], np.arange(900), 1.3, 0.05)
+    assert not later.is_ordinary

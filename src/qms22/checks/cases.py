@@ -16,6 +16,8 @@ _N_PARTS = 10
 _LEAST_PARTS = 5
 # A level has this share of the rows besides; numbers, of which there are many, need not.
 _LEAST_SHARE = 0.01
+# Prices rise by some percent.
+_SMALL_RISE = 0.1
 # A column with fewer levels, such as a state, has all that there are; one with more, such as the
 # doctors of a clinic, may get another.
 LEAST_STAFF = 8
@@ -77,6 +79,13 @@ def staying_values(known: NDArray[np.float64], batch: NDArray[np.float64]) -> ND
     places = np.flatnonzero(~np.isnan(batch) & ~np.isin(batch, known))
     values, codes = np.unique(batch[places], return_inverse=True)
     return values[_staying(codes, places, len(batch), 0.0)]
+
+
+def staying_rises(low: float, high: float, batch: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the numbers a little beyond all known ones that a batch has all along: new prices."""
+    above = (batch > high) & (batch - high <= _SMALL_RISE * abs(high))
+    below = (batch < low) & (low - batch <= _SMALL_RISE * abs(low))
+    return staying_values(np.empty(0), np.where(above | below, batch, np.nan))
 
 
 def _staying(

@@ -99,8 +99,13 @@ class NumberReference:
         own : bool
             Whether the values are reference values, each of which is compared with the others.
         """
-        if not own:
-            values = self.without_move(values)
+        found = self._both_sides(values, own)
+        if not own and self.move != (1.0, 0.0):
+            # What is usual for normal rows is not odd because the batch has moved.
+            found = np.minimum(found, self._both_sides(self.without_move(values), own))
+        return found
+
+    def _both_sides(self, values: NDArray[np.float64], own: bool) -> NDArray[np.float64]:
         high = self._one_side(values, self.ascending, self.high_unit, own)
         low = self._one_side(-values, -self.ascending[::-1], self.low_unit, own)
         return np.where(np.isnan(values), 0.0, np.maximum(high, low))

@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
 from qms22.checks.arithmetic import ArithmeticCheck, learn_arithmetic
-from qms22.checks.cases import LEAST_STAFF, repeated_cases, staying_levels, staying_values
+from qms22.checks.cases import (
+    LEAST_STAFF,
+    repeated_cases,
+    staying_levels,
+    staying_rises,
+    staying_values,
+)
 from qms22.checks.check import Alignable, Check, Shower, listed
 from qms22.checks.codings import Coding
 from qms22.checks.copies import (
@@ -438,14 +444,23 @@ class TableChecks:
             for check in self.checks
         ]
         self.fitting.align(some)
-        new_levels, new_values = {}, {}
+        new_levels: dict[str, tuple[str, ...]] = {}
+        new_values: dict[str, NDArray[np.float64]] = {}
         for check in self.checks if self._is_later else ():
-            if isinstance(check, LevelCheck):
-                name = check.columns[0]
-                if some[name].is_text and LEAST_STAFF <= len(check.levels) < LEAST_ENTITIES:
+            if not isinstance(check, LevelCheck | ValueCheck) or check.columns[0] not in some:
+                continue
+            name = check.columns[0]
+            if isinstance(check, LevelCheck) and some[name].is_text:
+                if LEAST_STAFF <= len(check.levels) < LEAST_ENTITIES:
                     new_levels[name] = staying_levels(check.levels, some[name])
-                elif some[name].form == "number":
-                    new_values[name] = staying_values(check.values, some[name].values)
+            elif some[name].form == "number":
+                values = some[name].values
+                if isinstance(check, LevelCheck):
+                    found = staying_values(check.values, values)
+                else:
+                    ascending = check.reference.ascending
+                    found = staying_rises(float(ascending[0]), float(ascending[-1]), values)
+                new_values[name] = np.union1d(new_values.get(name, []), found)
         self._new_levels, self._new_values = new_levels, new_values
         is_odd = self.surprises(some) > np.quantile(own, _USUAL, axis=0)
         # Copies of a row are one case: a row that is there again and again is not the batch.
@@ -629,7 +644,7 @@ class TableChecks:
             ]
         ).T
         for at, check in enumerate(self.checks if not own else ()):
-            if isinstance(check, LevelCheck | TextCheck) and check.columns[0] in rows:
+            if isinstance(check, LevelCheck | TextCheck | ValueCheck) and check.columns[0] in rows:
                 found[self._are_staying(rows[check.columns[0]]), at] = 0.0
         return found
 

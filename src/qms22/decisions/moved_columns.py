@@ -51,6 +51,9 @@ _DEVIATIONS = np.linspace(-16.0, 8.0, 385)
 _ORDINARY = 2.0
 _LATER_MOVE = 0.25
 _SMALL_MOVE = 0.1
+# The values of a price list, those of a column with few different ones, may rise by some percent.
+_FEW_VALUES = 0.05
+_SMALL_RISE = 0.05
 _N_PARTS = 4
 _BY_CHANCE = 0.01
 
@@ -231,9 +234,14 @@ def _effect_beyond(pair: ColumnPair) -> float:
     )
     if pair.levels or not min(len(normal), len(batch)):
         return 1.0
-    small = _SMALL_MOVE * float(np.subtract(*np.quantile(normal, [0.75, 0.25])))
+    small = np.full(
+        len(normal), _SMALL_MOVE * float(np.subtract(*np.quantile(normal, [0.75, 0.25])))
+    )
+    if len(np.unique(normal)) <= max(1, _FEW_VALUES * len(normal)):
+        small = np.maximum(small, _SMALL_RISE * np.abs(normal))
+    up, down = normal + small, normal - small
     shares = [
-        [np.searchsorted(batch, normal + by, side=side) / len(batch) for by in (small, -small)]
+        [np.searchsorted(batch, values, side=side) / len(batch) for values in (up, down)]
         for side in ("left", "right")
     ]
     places = np.arange(len(normal) + 1) / len(normal)
