@@ -511,6 +511,9 @@ class TableChecks:
         for name in self._new_levels.keys() & rows.keys():
             # Nobody knows what numbers go with a new doctor.
             of_numbers[self._are_staying(rows[name])] = 0.0
+        for at, name in enumerate(self.fitting.numbers):
+            if name in self._new_values and name in rows:  # such as a new rate
+                of_numbers[self._are_staying(rows[name]), at] = 0.0
         found = np.hstack([self._of_checks(rows), of_numbers])
         return found.round(_DECIMALS, out=found)
 
