@@ -20,7 +20,7 @@ from visits import FAST, N_BATCH, write_visits
 
 from qms22 import Detection, detect
 from qms22.detection import streaming
-from qms22.detection.result_files import write_tables
+from qms22.detection.results.result_files import write_tables
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

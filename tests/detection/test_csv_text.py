@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from qms22.detection.csv_text import csv_cell, csv_lines
-from qms22.detection.result_files import write_tables
+from qms22.detection.results.csv_text import csv_cell, csv_lines
+from qms22.detection.results.result_files import write_tables
 
 HARMFUL = ["=1+1", "+1+2", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", "＋1", "－1", "＠A"]
 

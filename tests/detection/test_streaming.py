@@ -272,7 +272,7 @@ import resource
 from pathlib import Path
 import numpy as np
 from qms22 import detect
-from qms22.detection.result_files import write_tables
+from qms22.detection.results.result_files import write_tables
 
 def work(name):
     found = detect("n.parquet", name, max_samples=2000, preset="paper", n_jobs=1)

@@ -23,7 +23,7 @@ from report_browser import (
 )
 from report_runs import FORMULA, HOSTILE, TURNED, by_rate, content, hostile, plausible
 
-from qms22.detection.csv_text import csv_cell
+from qms22.detection.results.csv_text import csv_cell
 from qms22.metrics import roc, true_positive_rate_at
 from qms22.report.content import RowContext
 from qms22.tables.texts.words import FORMULA_STARTS

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from qms22._runtime.files import atomic_path, atomic_write
-from qms22.detection.result_files import write_tables
+from qms22.detection.results.result_files import write_tables
 from qms22.tables import read_table
 
 

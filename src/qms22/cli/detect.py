@@ -48,8 +48,8 @@ from qms22.cli.shared import (
     say,
     seed_option,
 )
-from qms22.detection.result_files import write_tables
-from qms22.detection.result_workbook import check_sheet_size
+from qms22.detection.results.result_files import write_tables
+from qms22.detection.results.result_workbook import check_sheet_size
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:

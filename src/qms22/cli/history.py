@@ -11,7 +11,7 @@ import click
 
 from qms22.cli.shared import FILE, explained, say
 from qms22.cli.terminal import NARROW, plain_table, safe
-from qms22.detection.csv_text import csv_lines
+from qms22.detection.results.csv_text import csv_lines
 
 if TYPE_CHECKING:
     from qms22.detection import HistoryEntry

@@ -85,7 +85,7 @@ class Job(NamedTuple):
     def write(self, found: Detection, rules: Sequence[Rule]) -> str:
         """Write the files; return the JSON that standard output gets, or nothing."""
         from qms22._runtime.files import atomic_write
-        from qms22.detection.job_files import json_text, junit_text, markdown_text
+        from qms22.detection.results.job_files import json_text, junit_text, markdown_text
 
         found.write_parted(self.good, self.bad)
         if not (self.json or self.junit or self.summary):

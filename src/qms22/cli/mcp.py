@@ -102,7 +102,7 @@ def _answering(tool: Callable[..., dict[str, Any]], lock: Lock) -> Callable[...,
 
     @wraps(tool)
     def answer(*args: Any, **options: Any) -> dict[str, Any]:
-        from qms22.detection.plain_values import plain
+        from qms22.detection.results.plain_values import plain
 
         with lock, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
@@ -205,8 +205,8 @@ class _Assistant:
         """
         import numpy as np
 
-        from qms22.detection.plain_values import column_values
-        from qms22.detection.result_data import row_data
+        from qms22.detection.results.plain_values import column_values
+        from qms22.detection.results.result_data import row_data
 
         found = self._last
         n_rows = len(found.scores)
@@ -233,7 +233,7 @@ class _Assistant:
         The verdict is fine, anomalies or drift. Beside it are the moved columns, what was noticed
         about size, columns, keys and dates, groups of rows that are alike, and counts.
         """
-        from qms22.detection.result_data import result_data
+        from qms22.detection.results.result_data import result_data
 
         data = result_data(self._last)
         return {key: value for key, value in data.items() if key not in _NOT_IN_VERDICT}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from qms22.cli.shared import in_options, print_notes, say
 from qms22.cli.terminal import print_found
-from qms22.detection.csv_text import csv_lines
+from qms22.detection.results.csv_text import csv_lines
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:

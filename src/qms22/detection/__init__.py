@@ -10,9 +10,7 @@
   `marks`: rooms of their own.
 - `compared_columns`: columns for the verdict. `past_batches`: a search with a history, and what
   the history knows of earlier batches.
-- `result`, `result_text`, `result_columns`, `result_table`, `csv_text`, `rows`, `page_content`:
-  `Detection`, its words, tables and page. `result_data`: the result as data, `plain_values` its
-  values; `result_files`, `result_workbook` and `job_files` write it.
+- `result`: `Detection`, with `rows` and `result_columns`. `results`: what it is written as.
 - `noticing`: the batch as a whole. `policy`: rules for jobs. `provenance`, `verifying`: evidence.
 """
 

@@ -26,11 +26,11 @@ from qms22.detection.policy import Rule, check_rules
 from qms22.detection.provenance import provenance_of
 from qms22.detection.reasons.row_reasons import RowReason
 from qms22.detection.result_columns import without_clashes
-from qms22.detection.result_data import result_data
-from qms22.detection.result_files import write_tables
-from qms22.detection.result_table import in_file_order, parted_rows, results_of, summary_of
-from qms22.detection.result_text import facts_of, flags_text, notebook_text, remark_of
-from qms22.detection.result_workbook import Remarks
+from qms22.detection.results.result_data import result_data
+from qms22.detection.results.result_files import write_tables
+from qms22.detection.results.result_table import in_file_order, parted_rows, results_of, summary_of
+from qms22.detection.results.result_text import facts_of, flags_text, notebook_text, remark_of
+from qms22.detection.results.result_workbook import Remarks
 from qms22.detection.search_options import preset_of
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
@@ -441,7 +441,7 @@ class Detection:
             # The path of a table, given by mistake, must not lose the table.
             raise ValueError(f"a report is an .html file; got {str(path)!r}")
         # Imported here: jinja2 takes time, and not every run writes a page.
-        from qms22.detection.page_content import page_content
+        from qms22.detection.results.page_content import page_content
         from qms22.report.page import write_page
 
         title = title or f"Suspicious rows of {self.source.title}"

@@ -42,7 +42,7 @@ function dateText(seconds) {
   return text.slice(0, 16).replace("T", " ");
 }
 
-// A text that a spreadsheet would run as a formula gets an apostrophe, as in `detection/csv_text.py`.
+// A text that a spreadsheet would run as a formula gets an apostrophe, as in `detection/results/csv_text.py`.
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 const PLAIN_NUMBER = /^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i;
 

@@ -14,7 +14,7 @@ from qms22.detection.findings.finding import Finding
 from qms22.detection.marks.mark_table import MARK
 from qms22.detection.reasons.explaining import reasons_of
 from qms22.detection.reasons.row_reasons import RowReason
-from qms22.detection.row_context import row_contexts
+from qms22.detection.results.row_context import row_contexts
 from qms22.report.content import NAME, PageContent
 from qms22.tables.columns.cells import Columns, part_of_rows
 from qms22.tables.sources.notes import join_notes

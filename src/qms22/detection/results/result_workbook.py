@@ -8,7 +8,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from qms22.detection.plain_values import column_values, plain
+from qms22.detection.results.plain_values import column_values, plain
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:

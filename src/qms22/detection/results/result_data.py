@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.detection.noticing import dates_of
-from qms22.detection.plain_values import column_values, plain
 from qms22.detection.policy import Rule, verdict_of_rules
 from qms22.detection.reasons.explaining import reasons_of
+from qms22.detection.results.plain_values import column_values, plain
 from qms22.tables.sources.notes import join_notes
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qms22.detection.csv_text import ROWS_AT_ONCE, csv_lines
-from qms22.detection.plain_values import column_values, plain
-from qms22.detection.result_workbook import Remarks, write_workbook
+from qms22.detection.results.csv_text import ROWS_AT_ONCE, csv_lines
+from qms22.detection.results.plain_values import column_values, plain
+from qms22.detection.results.result_workbook import Remarks, write_workbook
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
