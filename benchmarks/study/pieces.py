@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -112,8 +112,10 @@ class Pieces:
     _self_training: dict[tuple[bytes, int], Scored] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        problem, rng = self.problem, np.random.RandomState(self.seed)
-        known = problem.normal
+        rng = np.random.RandomState(self.seed)
+        known = self.problem.normal
+        known = known[hash_rows(known).argsort(kind="stable")]
+        self.problem = problem = replace(self.problem, normal=known)
         self._order = hash_rows(problem.batch).argsort(kind="stable")
         self._batch = batch = problem.batch[self._order]
         detector = QMS22Ensemble()

@@ -139,8 +139,8 @@ def test_rows_without_a_score_are_compared_with_nothing() -> None:
     assert high.flag(0.5).tolist() == [True, False, False, False]
     assert high.fewest_outliers(np.array([0])) == high.curve.fewest_outliers == 1
     # No row is flagged at the usual rate, and chance puts one beyond all others in 2 of 32 cases.
-    assert high.bound(0.9).fewest == 1
-    assert high.bound(0.95) == (0, 1.0)
+    assert high.bound(0.9) == (0, 1.0)
+    assert high.bound(0.3).fewest == 1
 
 
 def test_rows_of_one_case_count_once() -> None:

@@ -152,6 +152,8 @@ class Coding:
 
     def _condition(self, code: int, text: str, show: Shower) -> str:
         name = self.name
+        if code < 0 and self.how in ("range", "interval"):
+            return f"no days from {self.other} to {name}" if self.other else f"no {name}"
         if self.how == "range":
             return f"{name} {self._part(code, lambda value: show(name, value))}"
         if self.how == "interval":

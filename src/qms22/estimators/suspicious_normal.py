@@ -121,7 +121,7 @@ class SuspiciousNormalsMixin:
         >>> S[:10] += 6
         >>> T[[7, 17, 77]] += 6
         >>> detector = QMS22Ensemble(random_state=0).fit(T, unlabeled=S)
-        >>> sorted(detector.suspicious_normal().tolist())
+        >>> sorted(detector.suspicious_normal(3).tolist())
         [7, 17, 77]
         """
         if k is None:
