@@ -109,11 +109,13 @@ def search(folder: Path, number: int) -> None:
     found.save(own / "m.skops")
 
 
-def soak(folder: Path, seconds: float, threads_at_once: int) -> Iterator[Sample]:
-    """Search for so many seconds; yield what the process holds after every few searches."""
+def soak(
+    folder: Path, seconds: float, threads_at_once: int, every: int = _SEARCHES_PER_SAMPLE
+) -> Iterator[Sample]:
+    """Search for so many seconds; yield what the process holds after `every` few searches."""
     began = time.monotonic()
-    for n_before in itertools.count(0, _SEARCHES_PER_SAMPLE):
-        n_searches = n_before + _SEARCHES_PER_SAMPLE
+    for n_before in itertools.count(0, every):
+        n_searches = n_before + every
         numbers = range(n_before, n_searches)
         if threads_at_once == 1:
             for number in numbers:
