@@ -529,7 +529,12 @@ class TableChecks:
         return scores, odd
 
     def repeats(self, rows: Columns, odd: OddCells) -> NDArray[np.intp]:
-        """Return which odd rows are of a case that another row of the batch stands for."""
+        """Return which odd rows of a later batch are of a case that another one stands for.
+
+        Rows of one time are drawn like the known-normal ones, among which there are cases, too.
+        """
+        if not self._is_later:
+            return np.empty(0, dtype=np.intp)
         checks, surprises = odd.checks[:, 0], odd.surprises[:, 0]
         places = np.flatnonzero(surprises > np.quantile(self.scale.ascending, _USUAL))
         places = places[np.argsort(-surprises[places], kind="stable")]
