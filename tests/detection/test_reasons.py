@@ -39,8 +39,8 @@ def found_in(normal: pd.DataFrame, batch: pd.DataFrame, **options: Any) -> Detec
     [
         (
             {"quantity": 4, "unit_price": 20.0, "total": 800.0},
-            ("total",),
-            "total 800 where unit_price and quantity suggest 80",
+            ("total", "quantity", "unit_price"),
+            "total 800 where quantity × unit_price is 80; they are equal in all 500 normal rows",
         ),
         (
             {"quantity": 3, "unit_price": 2000.0, "total": 60.0},

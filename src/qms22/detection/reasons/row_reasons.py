@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -92,10 +92,11 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
             _Found(place, check, float(surprise), checks.columns_of(check))
             for check, surprise in enumerate(of_row.tolist())
         ]
-        candidates = _without_rules(checks, candidates)
+        rules = _broken_rules(checks, candidates)
         if culprit is not None:
             after = without[culprit][place]
             candidates = _with_blame(checks, candidates, culprit, after)
+        candidates = _in_rules(checks, candidates, rules)
         # What the others suggest says more than that a value was never seen.
         candidates.sort(key=lambda each: (-each.surprise, not checks.is_fitting(each.check)))
         limit = max(LEAST_ODD, _BESIDE * candidates[0].surprise)
@@ -103,20 +104,32 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
     return _in_words(checks, rows, len(surprises), found, show)
 
 
-def _without_rules(checks: TableChecks, found: Sequence[_Found]) -> list[_Found]:
-    """Leave out rules, such as a sum, about a number that does not fit: that names the cell."""
+def _broken_rules(checks: TableChecks, found: Sequence[_Found]) -> dict[str, _Found]:
+    """Return the rules that a row breaks, such as a sum, by the number that they compute."""
+    broken = [each for each in found if checks.is_rule(each.check) and each.surprise >= LEAST_ODD]
+    return {each.columns[0]: each for each in sorted(broken, key=lambda each: each.surprise)}
+
+
+def _in_rules(
+    checks: TableChecks, found: Sequence[_Found], rules: Mapping[str, _Found]
+) -> list[_Found]:
+    """Say of a number that does not fit which rule it breaks; that names the cell, a rule many."""
     misfits = {
         name
         for each in found
         if checks.is_fitting(each.check) and each.surprise >= LEAST_ODD
         for name in each.columns
     }
-    return [
-        each._replace(surprise=0.0)
-        if checks.is_rule(each.check) and misfits & set(each.columns)
-        else each
-        for each in found
-    ]
+    kept = []
+    for each in found:
+        if checks.is_rule(each.check) and misfits & set(each.columns):
+            kept.append(each._replace(surprise=0.0))
+        elif checks.is_fitting(each.check) and each.columns[0] in rules and len(each.columns) == 1:
+            rule = rules[each.columns[0]]
+            kept.append(each._replace(check=rule.check, columns=rule.columns))
+        else:
+            kept.append(each)
+    return kept
 
 
 def _prefer_new_levels(checks: TableChecks, surprises: NDArray[np.float64]) -> None:
