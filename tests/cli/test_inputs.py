@@ -18,7 +18,7 @@ from visits import write_visits
 
 from qms22._runtime import progress
 from qms22.cli import main
-from qms22.detection import result_workbook
+from qms22.detection.results import result_workbook
 from qms22.detection.results.result_files import write_tables
 from qms22.tables import open_table, read_table
 

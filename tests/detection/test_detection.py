@@ -18,8 +18,8 @@ import qms22
 from qms22 import Detection, QMS22Ensemble, TabularEncoder, detect
 from qms22.checks import TableChecks
 from qms22.cli.terminal import print_found
-from qms22.detection import page_content as page
 from qms22.detection import score
+from qms22.detection.results import page_content as page
 from qms22.models import SavedModel, load_model
 from qms22.tables import read_table
 from qms22.tables.sources.table import FrameTable

@@ -10,7 +10,7 @@ import pytest
 from page_data import read_page
 
 from qms22.detection import Detection, detect
-from qms22.detection import page_content as pages
+from qms22.detection.results import page_content as pages
 from qms22.detection.results.page_content import page_content
 
 ODD = [3, 50, 77]
