@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from qms22._runtime.warn import warn_user
 from qms22.tables.databases.database_place import DatabasePlace, find_database
@@ -42,9 +44,6 @@ from qms22.tables.sources.table import FrameTable, Table
 from qms22.tables.sources.text_encoding import SAMPLE, looks_binary
 from qms22.tables.sources.workbook import RATIO, read_sheet, visible_sheets
 from qms22.tables.texts.words import list_some
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # book.xlsx#* is all sheets of a workbook.
 EVERY_SHEET = "*"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from qms22.tables.formats import open_table
 from qms22.tables.sources.table import Table
 from qms22.tables.texts.words import NO, NORMAL_WORDS, YES, canonical, list_some
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Values that mean normal in a column that marks the normal rows, and those that mean unknown.
 _MARKS = YES | {"x", "t"}

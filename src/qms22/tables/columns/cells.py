@@ -12,17 +12,17 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import compress
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
+import narwhals.stable.v1 as nw
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyarrow import types as of
 
 from qms22.tables.texts.words import number_text
-
-if TYPE_CHECKING:
-    import narwhals.stable.v1 as nw
-    import pandas as pd
-    import pyarrow as pa
 
 Form = Literal["number", "boolean", "date", "text", "category", "other"]
 
@@ -144,8 +144,6 @@ class Cells:
 
     def to_series(self) -> pd.Series:
         """Return the values as a column of pandas."""
-        import pandas as pd
-
         if self.form != "date":
             return pd.Series(self.to_array())
         return pd.Series(pd.to_datetime(self.values, unit="us"))
@@ -236,8 +234,6 @@ def as_narwhals(table: Any, name: str = "the table") -> nw.DataFrame[Any] | None
 
     Raise ValueError if it is lazy, or if two columns have the same name as text.
     """
-    import narwhals.stable.v1 as nw
-
     if type(table).__name__ == "LazyFrame":
         raise ValueError(f"{name} is a lazy frame, which is not read yet; call its collect() first")
     try:
@@ -291,8 +287,6 @@ def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
 
 
 def _from_series(name: str, series: Any) -> Cells:
-    import narwhals.stable.v1 as nw
-
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         form: Form = "boolean" if dtype == nw.Boolean else "number"
@@ -313,8 +307,6 @@ def _from_series(name: str, series: Any) -> Cells:
 
 
 def _floats(series: nw.Series[Any]) -> NDArray[np.float64]:
-    import narwhals.stable.v1 as nw
-
     values: NDArray[np.float64] = np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     return values
 
@@ -385,8 +377,6 @@ def text_cells(
 
 def _from_texts(name: str, series: nw.Series[Any]) -> Cells:
     """Return a column of texts; the same as `text_cells`, but faster."""
-    import pandas as pd
-
     native = series.to_native()
     if not isinstance(native, pd.Series):
         return text_cells(name, series.to_list())
@@ -414,9 +404,7 @@ def _from_codes(
 
 def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
     """Return an Arrow column: what `frame_cells` returns for it in a frame of pandas."""
-    import pyarrow as pa
-
-    of, kind = pa.types, column.type
+    kind = column.type
     if of.is_integer(kind) or of.is_floating(kind):
         return Cells(name, "number", _arrow_floats(column))
     if of.is_boolean(kind):
@@ -438,36 +426,26 @@ def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
 
 
 def _is_string(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return bool(of.is_string(kind) or of.is_large_string(kind))
 
 
 def _arrow_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    import pyarrow as pa
-
     values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
     return values
 
 
 def _arrow_microseconds(column: pa.ChunkedArray, unit: str) -> NDArray[np.float64]:
     """Return times or durations, those of a time zone in its local time."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     if getattr(column.type, "tz", None):
         column = pc.local_timestamp(column)
     whole = pc.fill_null(column.cast(pa.int64()), 0).to_numpy() * _MICROSECONDS[unit]
     if unit == "ns":
-        is_time = pa.types.is_timestamp(column.type)
+        is_time = of.is_timestamp(column.type)
         whole = whole // 1000 if is_time else np.sign(whole) * (np.abs(whole) // 1000)
     return np.where(column.is_null().to_numpy(), np.nan, whole)
 
 
 def _from_arrow_texts(name: str, column: pa.ChunkedArray) -> Cells:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     # Chunks together may have more than 2 GiB of texts.
     encoded = pc.dictionary_encode(column.cast(pa.large_string()).combine_chunks())
     codes, texts = pc.fill_null(encoded.indices, -1).to_numpy(), encoded.dictionary

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells
@@ -171,9 +173,6 @@ def some_levels(cells: Cells) -> tuple[Sequence[str], NDArray[np.intp]]:
 
 def _sorted_places(texts: Sequence[str]) -> NDArray[np.intp]:
     """Return the positions of texts in alphabetical order."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         places: NDArray[np.intp] = pc.array_sort_indices(pa.array(texts)).to_numpy()
     except UnicodeEncodeError:  # a half of a character, which Arrow does not have

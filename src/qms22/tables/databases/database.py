@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from qms22.tables.databases.database_columns import from_values, plain
 from qms22.tables.databases.database_place import DatabasePlace
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # Rows that a driver without Arrow returns at once as Python objects: a few megabytes.
 FETCHED = 1 << 14
@@ -63,8 +62,6 @@ def by_schema(found: Iterable[tuple[str, str]], usual: str | None) -> dict[str, 
 
 def plain_batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     """Return the batches of a record batch reader in plain types, the first one without rows."""
-    import pyarrow as pa
-
     names = reader.schema.names
     yield pa.RecordBatch.from_arrays(
         [plain(pa.array([], field.type)) for field in reader.schema], names=names
@@ -75,8 +72,6 @@ def plain_batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
 
 def fetched(cursor: Any, names: list[str]) -> Iterator[pa.RecordBatch]:
     """Return rows of a cursor as record batches with the types of their values."""
-    import pyarrow as pa
-
     is_first = True
     while (rows := cursor.fetchmany(FETCHED)) or is_first:
         columns = list(zip(*rows, strict=True)) or [()] * len(names)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types
 
 from qms22.tables.sources.column_types import plain_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # PostgreSQL counts a month of an interval as 30 days, too.
 _DAY = 86_400
@@ -17,8 +17,6 @@ _MONTH = 30 * _DAY
 
 def from_values(values: Sequence[Any]) -> pa.Array:
     """Return Python values as an Arrow array; texts if they have no type in common."""
-    import pyarrow as pa
-
     try:
         return plain(pa.array(values))
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -31,9 +29,7 @@ def plain(array: pa.Array) -> pa.Array:
     Decimals become floats, intervals seconds, and times of day, UUIDs and enumerations texts. What
     has no such form, such as lists and bytes, stays.
     """
-    import pyarrow as pa
-
-    types, kind = pa.types, array.type
+    kind = array.type
     if types.is_decimal(kind):
         return array.cast(pa.float64())
     if types.is_time(kind):

@@ -6,7 +6,9 @@ import errno
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from qms22._runtime.packages import need
 from qms22.tables.databases.database import (
@@ -21,9 +23,6 @@ from qms22.tables.databases.database_place import DatabasePlace
 from qms22.tables.databases.sqlite_database import Sqlite
 from qms22.tables.sources.compressed import shorten_error
 from qms22.tables.sources.stored_rows import BATCH
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class DuckDB(Database):
@@ -123,12 +122,10 @@ class Postgres(Database):
 
 def _with_casts(query: str, schema: pa.Schema) -> str:
     """Return a query of PostgreSQL whose columns have types that ADBC turns into values."""
-    from pyarrow import BaseExtensionType
-
     columns = []
     for at, field in enumerate(schema):
         kind = (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode()
-        usual = "{0}::text" if isinstance(field.type, BaseExtensionType) else "{0}"
+        usual = "{0}::text" if isinstance(field.type, pa.BaseExtensionType) else "{0}"
         value = _CASTS.get(kind, usual).format(f"c{at}")
         columns.append(f"{value} AS {quoted(field.name)}")
     names = ", ".join(f"c{at}" for at in range(len(schema)))
@@ -211,9 +208,7 @@ def opened(place: DatabasePlace, *, new: bool = False) -> Iterator[Database]:
         except (ImportError, MemoryError):
             raise
         except Exception as error:
-            from pyarrow import ArrowException
-
-            is_ours = isinstance(error, ValueError) and not isinstance(error, ArrowException)
+            is_ours = isinstance(error, ValueError) and not isinstance(error, pa.ArrowException)
             if is_ours:
                 raise
             what, remedy = ("read", "correct the table or the query")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow as pa
+from pyarrow import types
 
 from qms22._runtime.progress import reading_ended, report_reading
 from qms22.tables.columns.cells import check_names
@@ -12,10 +15,6 @@ from qms22.tables.databases.database_drivers import opened
 from qms22.tables.databases.database_place import DatabasePlace
 from qms22.tables.sources.column_types import force_cast
 from qms22.tables.sources.spool import SpooledRows
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 # Tables that a message names: about a line.
 _MOST_NAMED = 8
@@ -89,8 +88,6 @@ def check_new_table(place: DatabasePlace) -> None:
 
 def _arrow_tables(parts: Iterable[pd.DataFrame]) -> Iterator[pa.Table]:
     """Return frames as Arrow tables of one schema, in types that databases have."""
-    import pyarrow as pa
-
     schema = None
     for part in parts:
         table = pa.Table.from_pandas(part, preserve_index=False)
@@ -102,9 +99,6 @@ def _arrow_tables(parts: Iterable[pd.DataFrame]) -> Iterator[pa.Table]:
 
 
 def _column_type(kind: pa.DataType) -> pa.DataType:
-    import pyarrow as pa
-
-    types = pa.types
     if types.is_unsigned_integer(kind):
         return pa.float64() if kind == pa.uint64() else pa.int64()
     if types.is_decimal(kind):

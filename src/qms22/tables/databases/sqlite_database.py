@@ -5,14 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
 
 from qms22.tables.databases.database import Database, fetched, quoted
 from qms22.tables.databases.database_place import DatabasePlace
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 # What a query needs to read, and the view that it becomes; the functions reach files.
 _ALLOWED = {
@@ -95,13 +95,10 @@ def _authorize(
 
 def _with_booleans(batch: pa.RecordBatch, columns: list[int]) -> pa.RecordBatch:
     """Return a batch whose declared booleans, which SQLite keeps as 0 and 1, are booleans."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     for at in columns:
         column, field = batch.column(at), batch.schema.field(at)
         is_truth = column.type == pa.int64() and (
-            compute.all(compute.is_in(column.drop_null(), pa.array([0, 1]))).as_py() is not False
+            pc.all(pc.is_in(column.drop_null(), pa.array([0, 1]))).as_py() is not False
         )
         if is_truth:
             batch = batch.set_column(at, field.with_type(pa.bool_()), column.cast(pa.bool_()))
@@ -109,8 +106,6 @@ def _with_booleans(batch: pa.RecordBatch, columns: list[int]) -> pa.RecordBatch:
 
 
 def _sqlite_type(kind: pa.DataType) -> str:
-    from pyarrow import types
-
     if types.is_integer(kind):
         return "INTEGER"
     if types.is_floating(kind):
@@ -125,8 +120,6 @@ def _sqlite_type(kind: pa.DataType) -> str:
 
 def _sqlite_values(column: pa.ChunkedArray) -> list[Any]:
     """Return the values of a column; SQLite keeps dates as texts in ISO form."""
-    from pyarrow import types
-
     values: list[Any] = column.to_pylist()
     if types.is_temporal(column.type):
         return [None if value is None else str(value) for value in values]

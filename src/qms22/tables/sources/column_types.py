@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, time, timedelta
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as of
 
 from qms22.tables.columns.cells import to_float
 from qms22.tables.texts.words import CSV_MISSING, number_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # The largest whole number that Arrow can hold.
 _LARGEST = 2**63 - 1
@@ -54,8 +55,6 @@ def arrow_type(kinds: frozenset[str]) -> pa.DataType:
     Values of different kinds become texts. So do whole numbers of more than 64 bits, which are
     mostly identifiers, unless other numbers of the column are fractions.
     """
-    import pyarrow as pa
-
     if not kinds or ("float" in kinds and kinds <= {"integer", "huge", "float"}):
         return pa.float64()
     types = {
@@ -70,23 +69,21 @@ def arrow_type(kinds: frozenset[str]) -> pa.DataType:
 
 def arrow_column(values: Sequence[Any], to: pa.DataType) -> pa.Array:
     """Return values as an Arrow array of the type `to`, which `arrow_type` has found for them."""
-    import pyarrow as pa
-
     types = set(map(type, values)) - {type(None)}
-    if types <= {str} and pa.types.is_string(to):
+    if types <= {str} and of.is_string(to):
         texts = {value: text_of(value) for value in set(values) if value is not None}
         return pa.array(list(map(texts.get, values)), to)
-    are_numbers = types <= {int, float, bool} and not pa.types.is_string(to)
-    if are_numbers and not (int in types and pa.types.is_floating(to)):
+    are_numbers = types <= {int, float, bool} and not of.is_string(to)
+    if are_numbers and not (int in types and of.is_floating(to)):
         return pa.array(values, to, from_pandas=True)
     read: Callable[[Any], Any]
-    if pa.types.is_string(to):
+    if of.is_string(to):
         read = text_of
-    elif pa.types.is_floating(to):
+    elif of.is_floating(to):
         read = _number
-    elif pa.types.is_timestamp(to):
+    elif of.is_timestamp(to):
         read = _moment
-    elif pa.types.is_list(to):
+    elif of.is_list(to):
         read = _texts
     else:
         read = _unless_text
@@ -141,9 +138,6 @@ def common_type(types: list[pa.DataType]) -> pa.DataType:
 
 
 def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType:
-    import pyarrow as pa
-
-    of = pa.types
     if first == second or of.is_null(second):
         return first
     if of.is_null(first):
@@ -163,21 +157,15 @@ def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType:
 
 
 def _is_number(type_: pa.DataType) -> bool:
-    from pyarrow import types as of
-
     return bool(of.is_integer(type_) or of.is_floating(type_) or of.is_decimal(type_))
 
 
 def _is_moment(*types: pa.DataType) -> bool:
-    from pyarrow import types as of
-
     return all(of.is_timestamp(each) or of.is_date(each) for each in types)
 
 
 def is_text(type_: pa.DataType | None) -> bool:
     """Return whether a type is that of texts or of categories."""
-    from pyarrow import types as of
-
     if type_ is not None and of.is_dictionary(type_):
         type_ = type_.value_type
     return type_ is not None and bool(of.is_string(type_) or of.is_large_string(type_))
@@ -185,16 +173,12 @@ def is_text(type_: pa.DataType | None) -> bool:
 
 def cast_column(column: pa.Array | pa.ChunkedArray, to: pa.DataType) -> pa.Array | pa.ChunkedArray:
     """Convert an Arrow array to a type that `common_type` has found."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    of = pa.types
     if column.type == to:
         return column
     if of.is_dictionary(column.type) and not of.is_dictionary(to):
         column = column.dictionary_decode()
     if of.is_timestamp(column.type) and column.type.tz and getattr(to, "tz", None) is None:
-        column = compute.local_timestamp(column)
+        column = pc.local_timestamp(column)
     if of.is_string(to) and not is_text(column.type) and not of.is_null(column.type):
         texts = [None if value is None else text_of(value) for value in column.to_pylist()]
         array = pa.array(texts, to)
@@ -204,8 +188,6 @@ def cast_column(column: pa.Array | pa.ChunkedArray, to: pa.DataType) -> pa.Array
 
 def force_cast(array: pa.Array | pa.ChunkedArray, to: pa.DataType) -> pa.Array | pa.ChunkedArray:
     """Return an array in the common type of its column; as texts if it cannot be cast."""
-    import pyarrow as pa
-
     try:
         return array.cast(to, safe=False)
     except pa.ArrowException:

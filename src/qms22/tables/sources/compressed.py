@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from zipfile import BadZipFile
 
+import pyarrow as pa
+
 from qms22._runtime.memory import MemoryBudget, memory_allowed
 from qms22._runtime.progress import reading_ended, report_reading
 
@@ -193,8 +195,6 @@ def decompressing(file: BufferedReader, path: Path) -> Any:
     if start == b"\xfd7zXZ\x00":
         return lzma.LZMAFile(file)
     if start.startswith(b"\x28\xb5\x2f\xfd"):
-        import pyarrow as pa
-
         return pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
     return file
 

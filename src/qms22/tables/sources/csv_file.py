@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
 from operator import add
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
 
 from qms22.tables.sources.compressed import Buffer, TableFile
 from qms22.tables.sources.csv_dialect import Dialect, detect_dialect
@@ -23,9 +24,6 @@ from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRow
 from qms22.tables.sources.summary_rows import sum_rows, sums_note
 from qms22.tables.sources.text_encoding import SAMPLE, detect_encoding
 from qms22.tables.texts.words import CSV_MISSING
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # Bytes to parse at once, and the most that a row may have; of a file in memory, more.
 BLOCK = 1 << 23
@@ -94,8 +92,6 @@ class _Text:
 
     def read(self, *, is_ragged: bool) -> Content:
         """Read all cells, to count rows and find the types of columns."""
-        import pyarrow as pa
-
         repair, scan = Repair(self._dialect, self.name), _Scan(self._dialect.separator)
         batches = scan.rows(self._parse(repair, is_ragged=is_ragged))
         rows = SpooledRows(batches) if self._file.is_large else None
@@ -126,9 +122,6 @@ class _Text:
 
     def _parse(self, repair: Repair, *, is_ragged: bool) -> Iterator[pa.RecordBatch]:
         """Read record batches of texts, with None for missing cells; columns go by numbers."""
-        import pyarrow as pa
-        import pyarrow.csv as arrow_csv
-
         names = [str(at) for at in range(len(self._dialect.names))]
         is_rewritten = self._dialect.skips_blanks or is_ragged
         try:
@@ -215,8 +208,6 @@ class _Scan:
                 yield batch
 
     def _without_sums(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        import pyarrow as pa
-
         found = sum_rows(batch)
         for at in found:
             cells = (column[at].as_py() for column in batch.columns)

@@ -6,7 +6,9 @@ import codecs
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from qms22.tables.sources.column_types import arrow_column, arrow_type, value_kinds
 from qms22.tables.sources.compressed import TableFile, shorten_error
@@ -14,9 +16,6 @@ from qms22.tables.sources.spool import SpooledRows
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.text_encoding import SAMPLE, decode_text
 from qms22.tables.texts.words import list_some
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # Records to convert at once.
 _RECORDS = 8192
@@ -44,16 +43,12 @@ def read_json_lines(file: TableFile) -> Content:
     types = {name: arrow_type(found) for name, found in kinds.items()}
     if is_large:
         return Content(SpooledRows(_arrow_batches(_in_batches(_records(file)), types)))
-    import pyarrow as pa
-
     return Content(MemoryRows(pa.Table.from_batches(list(_arrow_batches(kept, types)))))
 
 
 def _arrow_batches(
     batches: Iterable[list[Record]], types: dict[str, pa.DataType]
 ) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
     for records in batches:
         arrays = [
             arrow_column([record.get(name) for record in records], kind)
@@ -103,8 +98,6 @@ def read_json(file: TableFile) -> Content:
     A list of objects, an object with one such list, ``{"columns": […], "data": [[…], …]}``, or an
     object with a list of values for each column.
     """
-    import pyarrow as pa
-
     path = str(file.path)
     with file.open() as stream:
         text = decode_text(stream.read(), path)

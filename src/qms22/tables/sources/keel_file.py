@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
 from qms22.tables.columns.cells import Cells, check_names, text_cells
 from qms22.tables.columns.typed import read_plain_numbers, to_numbers
@@ -98,8 +99,6 @@ def read_keel(file: TableFile) -> Content:
     Columns declared real, integer or numeric are numbers, others are texts. The label is the
     declared output, or the last column. Empty values, ``?`` and ``<null>`` are missing.
     """
-    import pyarrow as pa
-
     path = str(file.path)
     with file.open() as stream:
         text = decode_text(stream.read(), path)

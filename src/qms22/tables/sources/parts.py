@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from qms22.tables.columns.column_names import match_names
 from qms22.tables.sources.column_types import cast_column, common_type, is_text
@@ -17,9 +17,6 @@ from qms22.tables.sources.storage_types import CellTraits, convert
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, Rows, Wanted, has_any
 from qms22.tables.sources.table import Table
 from qms22.tables.texts.words import list_some
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 # The value of a key whose name Hive writes for a missing one.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -191,8 +188,6 @@ class _PartRows(Rows):
     @cached_property
     def _key_values(self) -> dict[str, pa.Array]:
         """For each key, its value in each part."""
-        import pyarrow as pa
-
         columns = {}
         for key in dict.fromkeys(key for part in self._used for key in part.keys):
             values = [part.keys.get(key) for part in self._used]
@@ -221,8 +216,6 @@ class _PartRows(Rows):
 
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches, in the common types of all parts."""
-        import pyarrow as pa
-
         columns, positions, texts = wanted
         types = {name: pa.string() if name in texts else self._types[name] for name in columns}
         first = 0
@@ -247,8 +240,6 @@ class _PartRows(Rows):
         self, name: str, part: _Part, at: int, batch: pa.RecordBatch, to: pa.DataType
     ) -> pa.Array:
         """Return a column of a batch, which is a key, or missing, if the part lacks it."""
-        import pyarrow as pa
-
         if name in part.own:
             return cast_column(batch.column(part.own[name]), to)
         if name not in part.keys:

@@ -8,15 +8,13 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from qms22.tables.sources.column_types import common_type, force_cast
 from qms22.tables.sources.compressed import TableFile
 from qms22.tables.sources.storage_types import StorageType
 from qms22.tables.sources.stored_rows import ArrowRows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class SpooledRows(ArrowRows):
@@ -37,8 +35,6 @@ class SpooledRows(ArrowRows):
 
     def _open(self) -> pa.NativeFile:
         # Not mapped: batches are compressed, and pages of the file would count as memory.
-        import pyarrow as pa
-
         return pa.OSFile(str(self._file.path))
 
     def with_texts(self, names: Mapping[str, str], types: Mapping[str, StorageType]) -> SpooledRows:
@@ -101,8 +97,6 @@ class _Spool:
 
     def _merge(self) -> Path:
         """Write the files into one, each column in the common type of its parts."""
-        import pyarrow as pa
-
         first = self._schemas[0]
         kinds = [
             common_type([schema.field(at).type for schema in self._schemas])
@@ -120,8 +114,6 @@ class _Spool:
         return merged
 
     def _parts(self) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         for path in self._paths:
             with pa.OSFile(str(path)) as file:
                 reader = pa.ipc.open_file(file)
@@ -131,16 +123,12 @@ class _Spool:
 
 
 def _writer(path: Path, schema: pa.Schema) -> pa.ipc.RecordBatchFileWriter:
-    import pyarrow as pa
-
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     return pa.ipc.new_file(str(path), schema, options=options)
 
 
 def _with_nulls_typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return a batch whose columns without any value have the types of another schema."""
-    import pyarrow as pa
-
     columns = [
         column.cast(field.type) if pa.types.is_null(column.type) else column
         for column, field in zip(batch.columns, schema, strict=True)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from qms22.tables.texts.number_text import MOST_DIGITS
 from qms22.tables.texts.words import BOOLEANS, NUMBER, list_some
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 StorageType = Literal["text", "boolean", "integer", "float", "comma float"]
 
@@ -143,44 +142,35 @@ def convert(
     column: pa.Array | pa.ChunkedArray, storage_type: StorageType
 ) -> pa.Array | pa.ChunkedArray:
     """Convert an Arrow column of texts to its storage type."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     if storage_type == "text":
         return column
     types = {"boolean": pa.bool_(), "integer": pa.int64()}
     if storage_type == "comma float":
-        column = compute.replace_substring(column, ",", ".")
+        column = pc.replace_substring(column, ",", ".")
     to = types.get(storage_type, pa.float64())
     try:
         return column.cast(to)
     except pa.ArrowInvalid:  # of blanks, which are rare
-        return compute.utf8_trim_whitespace(column).cast(to)
+        return pc.utf8_trim_whitespace(column).cast(to)
 
 
 def _are_numbers(column: pa.Array) -> bool:
     """Return whether all cells that are not missing are numbers, or infinite."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     if not _all(column.slice(0, _FIRST_CELLS), _NUMBER):
         return False
     try:  # which is quick, and reads no more than the pattern but words such as "NAN"
         numbers = column.cast(pa.float64())
     except pa.ArrowInvalid:
         return _all(column, _NUMBER)
-    return compute.any(compute.is_nan(numbers)).as_py() is not True
+    return pc.any(pc.is_nan(numbers)).as_py() is not True
 
 
 def _are_integers(column: pa.Array) -> bool:
     """Return whether all numbers that are not missing are whole ones of up to 18 digits."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     if not _all(column.slice(0, _FIRST_CELLS), _INTEGER):
         return False
     try:
-        ends = compute.min_max(column.cast(pa.int64())).as_py()
+        ends = pc.min_max(column.cast(pa.int64())).as_py()
     except pa.ArrowInvalid:
         return _all(column, _INTEGER)
     return all(end is None or abs(end) < _TOO_LARGE for end in ends.values())
@@ -188,15 +178,11 @@ def _are_integers(column: pa.Array) -> bool:
 
 def _long(column: pa.Array) -> pa.Array:
     """Return the cells that may have many digits."""
-    from pyarrow import compute
-
-    return column.filter(compute.greater(compute.binary_length(column), MOST_DIGITS))
+    return column.filter(pc.greater(pc.binary_length(column), MOST_DIGITS))
 
 
 def _with_zeros(column: pa.Array) -> pa.Array:
     """Return the cells that may begin with a needless zero."""
-    import pyarrow as pa
-
     _, offsets, data = column.buffers()
     letters = np.frombuffer(data or b"", np.uint8)
     if not len(letters):
@@ -208,15 +194,11 @@ def _with_zeros(column: pa.Array) -> pa.Array:
 
 def _all(column: pa.Array, pattern: str) -> bool:
     """Return whether all cells that are not missing match."""
-    from pyarrow import compute
-
     parts = (column.slice(0, _FIRST_CELLS), column.slice(_FIRST_CELLS))
-    matches = (compute.all(compute.match_substring_regex(part, pattern)) for part in parts)
+    matches = (pc.all(pc.match_substring_regex(part, pattern)) for part in parts)
     return all(found.as_py() is not False for found in matches)
 
 
 def _any(column: pa.Array, pattern: str) -> bool:
     """Return whether any cell matches."""
-    from pyarrow import compute
-
-    return compute.any(compute.match_substring_regex(column, pattern)).as_py() is True
+    return pc.any(pc.match_substring_regex(column, pattern)).as_py() is True

@@ -9,9 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from qms22._runtime.memory import MemoryBudget, TooLargeError
@@ -20,10 +23,6 @@ from qms22.tables.sources.arrow_sizes import batch_sizes
 from qms22.tables.sources.column_types import cast_column, is_text
 from qms22.tables.sources.compressed import MOST_RATIO, TableFile, shorten_error
 from qms22.tables.sources.storage_types import StorageType, convert
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
 
 # Rows of a batch or chunk: megabytes, so that many fit into memory.
 BATCH = 1 << 16
@@ -77,8 +76,6 @@ class Rows(ABC):
 
     def load(self, name: str) -> MemoryRows:
         """Read all rows into memory; `name` is that of the table in messages."""
-        import pyarrow as pa
-
         with in_memory(name):
             batches = read_all(self.batches(Wanted(self.names)), name)
             check_count(sum(batch.num_rows for batch in batches), self.n_rows, self.n_rows, name)
@@ -189,8 +186,6 @@ class MemoryRows(Rows):
 
     def select(self, wanted: Wanted) -> pa.Table:
         """Return some columns and rows, in the order of their positions."""
-        import pyarrow as pa
-
         columns, positions, texts = wanted
         table = self.table.select(columns)
         if self._original is not None and not set(columns).isdisjoint(texts):
@@ -224,8 +219,6 @@ class _FileRows(Rows):
             self._is_checked = True
 
     def _open(self) -> pa.NativeFile:
-        import pyarrow as pa
-
         if self._file.content is not None:
             return pa.BufferReader(self._file.content)
         # As bytes: a name need not be UTF-8.
@@ -234,8 +227,6 @@ class _FileRows(Rows):
     @contextmanager
     def _data(self) -> Iterator[pa.NativeFile]:
         """Open the file; raise errors of pyarrow as a ValueError that names it."""
-        import pyarrow as pa
-
         try:
             with self._open() as data:
                 yield data
@@ -264,8 +255,6 @@ class StreamRows(_FileRows):
 
     @contextmanager
     def _reader(self) -> Iterator[pa.RecordBatchReader]:
-        import pyarrow as pa
-
         with self._data() as data:
             self._check_sizes(data)
             yield pa.ipc.open_stream(data)
@@ -307,8 +296,6 @@ class ArrowRows(_FileRows):
             return [reader.get_batch(at).num_rows for at in range(reader.num_record_batches)]
 
     def _open(self) -> pa.NativeFile:
-        import pyarrow as pa
-
         try:
             if self._file.content is None:
                 return pa.memory_map(os.fsencode(self._file.path))
@@ -318,8 +305,6 @@ class ArrowRows(_FileRows):
 
     @contextmanager
     def _reader(self, columns: list[str] | None = None) -> Iterator[pa.ipc.RecordBatchFileReader]:
-        import pyarrow as pa
-
         with self._data() as data:
             self._check_sizes(data)
             fields = None
@@ -377,8 +362,6 @@ class ParquetRows(_FileRows):
 
     @contextmanager
     def _reader(self) -> Iterator[pq.ParquetFile]:
-        import pyarrow.parquet as pq
-
         with (
             self._data() as data,
             pq.ParquetFile(data, buffer_size=_BUFFER, pre_buffer=False) as file,
@@ -406,9 +389,6 @@ class ParquetRows(_FileRows):
 
         Raise ValueError if pages are so much larger than in the file that they may fill the memory.
         """
-        import pyarrow.parquet as pq
-        from pyarrow import compute
-
         with self._reader() as file:
             texts = [field.name for field in file.schema_arrow if is_text(field.type)]
         with self._data() as data, pq.ParquetFile(data, read_dictionary=texts) as file:
@@ -425,7 +405,7 @@ class ParquetRows(_FileRows):
                 [first] = next(file.iter_batches(1, row_groups=[group], columns=[place[1]]), [None])
                 levels = getattr(first, "dictionary", None)
                 if levels is not None and is_text(levels.type):
-                    self._lengths[place] = compute.max(compute.binary_length(levels)).as_py() or 1
+                    self._lengths[place] = pc.max(pc.binary_length(levels)).as_py() or 1
         return max((self._lengths.get((group, name), 1) for name in columns), default=1)
 
 
@@ -449,8 +429,6 @@ def _column_names(schema: pa.Schema, file: TableFile) -> list[str]:
 
 def _leaves(field: pa.Field) -> list[str]:
     """Return the columns that a field is."""
-    import pyarrow as pa
-
     if not pa.types.is_struct(field.type):
         return [field.name]
     inner = (field.type.field(at) for at in range(field.type.num_fields))
@@ -459,8 +437,6 @@ def _leaves(field: pa.Field) -> list[str]:
 
 def _flat(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return a batch with the fields of structs as columns."""
-    import pyarrow as pa
-
     if not any(pa.types.is_struct(field.type) for field in batch.schema):
         return batch
     table = pa.Table.from_batches([batch])
@@ -480,8 +456,6 @@ def _validated(batch: pa.RecordBatch, columns: list[str]) -> pa.RecordBatch:
 def _typed_batch(
     batch: pa.RecordBatch, types: Mapping[str, StorageType], texts: Collection[str]
 ) -> pa.RecordBatch:
-    import pyarrow as pa
-
     if not types and not texts:
         return batch
     names = batch.schema.names
@@ -496,8 +470,6 @@ def _typed(
     column: pa.Array | pa.ChunkedArray, storage_type: StorageType | None, *, as_text: bool
 ) -> pa.Array | pa.ChunkedArray:
     """Return a column as values, or as texts."""
-    import pyarrow as pa
-
     if as_text:
         return cast_column(column, pa.string())
     return column if storage_type is None else convert(column, storage_type)

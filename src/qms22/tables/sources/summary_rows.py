@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from qms22.tables.sources.header import is_value
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _SUM = (
     r"(?:grand|sub|over ?all|zwischen|teil|end)?[ -]?"
@@ -42,8 +40,6 @@ def sum_rows(batch: pa.RecordBatch) -> list[int]:
     Such a row has at most half of the cells that rows usually have, and its label is in no other
     row.
     """
-    import pyarrow.compute as pc
-
     filled = _count_filled(batch)
     if filled is None:
         return []

@@ -7,9 +7,11 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.stages import begin_stage
@@ -32,10 +34,6 @@ from qms22.tables.sources.stored_rows import (
     in_memory,
     read_all,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import pyarrow as pa
 
 # Rewrites the cells of a column.
 Change: TypeAlias = Callable[[Cells], Cells]
@@ -257,8 +255,6 @@ class Table:
         pandas.DataFrame
             Its index counts the rows of the table from 0.
         """
-        import pandas as pd
-
         for first, table in self._chunks(self.names if columns is None else columns, n_rows):
             rows = pd.RangeIndex(first, first + table.num_rows)
             yield self._frame(table, rows, exact=exact)
@@ -279,8 +275,6 @@ class Table:
             The rows in the order of `positions`. Its index holds the positions, or the index of the
             frame that the table was made from.
         """
-        import pandas as pd
-
         rows = np.asarray(positions, dtype=np.intp)
         table = self._take(rows, self.names if columns is None else columns)
         return self._frame(table, pd.Index(rows))
@@ -294,8 +288,6 @@ class Table:
             At least one row and one column. Its index counts from 0, or is that of the frame that
             the table was made from.
         """
-        import pandas as pd
-
         self.check()
         with in_memory(self.name):
             rows = self.rows.load(self.name).select(self._wanted(self.names))
@@ -303,8 +295,6 @@ class Table:
 
     def _parse(self, name: str) -> Cells:
         """Return a whole column."""
-        import pyarrow as pa
-
         if name not in self._parsed:
             batches = read_all(self._batches([name]), self.name)
             check_count(
@@ -336,8 +326,6 @@ class Table:
         self, batch: pa.RecordBatch | pa.Table, columns: Sequence[str]
     ) -> pa.RecordBatch | pa.Table:
         """Return a batch with new names and time zones."""
-        import pyarrow as pa
-
         if not self._names and not self._zones:
             return batch
         arrays = list(batch.columns)
@@ -353,8 +341,6 @@ class Table:
         return [own.get(name, name) for name in columns]
 
     def _take(self, rows: NDArray[np.intp], columns: Sequence[str]) -> pa.Table:
-        import pyarrow as pa
-
         source = self.rows
         if isinstance(source, MemoryRows):
             return self._as_asked(source.select(self._wanted(columns, rows)), columns)
@@ -374,8 +360,6 @@ class Table:
 
     def _chunks(self, columns: Sequence[str], n_rows: int) -> Iterator[tuple[int, pa.Table]]:
         """Yield Arrow tables of `n_rows` rows; the last has fewer."""
-        import pyarrow as pa
-
         held: list[pa.RecordBatch] = []
         first = n_held = 0
         for _, batch in self._batches(columns):
@@ -392,9 +376,6 @@ class Table:
 
     def _frame(self, table: pa.Table, index: pd.Index, *, exact: bool = False) -> pd.DataFrame:
         """Return rows as a data frame, with the types that the whole table has there."""
-        import pandas as pd
-        import pyarrow as pa
-
         rows = self.rows
         # The metadata are notes of pandas, which may be damaged or out of date.
         table = table.replace_schema_metadata(None)
@@ -440,8 +421,6 @@ class FrameTable(Table):
     is_loaded = True
 
     def __init__(self, frame: Any, name: str = "the frame", notes: Sequence[str] = ()) -> None:
-        import pandas as pd
-
         supported = as_narwhals(frame, name)
         if supported is None:
             remedy = "make one with pandas.DataFrame" if isinstance(frame, Iterable) else "give one"
@@ -494,8 +473,6 @@ class FrameTable(Table):
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
     ) -> Iterator[pd.DataFrame]:
         """Return the table in chunks."""
-        import pandas as pd
-
         selected = self._select(columns)
         for first in range(0, self.n_rows, n_rows):
             chunk = selected.iloc[first : first + n_rows]

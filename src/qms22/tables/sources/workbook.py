@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import python_calamine as calamine
 
 from qms22._runtime.progress import reading_ended, report_reading
 from qms22.tables.sources.column_types import arrow_column, arrow_type, text_of, value_kinds
@@ -19,9 +21,6 @@ from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRow
 from qms22.tables.sources.summary_rows import few_cells, is_sum, sums_note
 from qms22.tables.sources.workbook_size import check_book
 from qms22.tables.texts.words import list_some
-
-if TYPE_CHECKING:
-    from python_calamine import CalamineWorkbook
 
 # Excel keeps an encrypted workbook in a stream of this name.
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -85,10 +84,8 @@ def read_sheet(file: TableFile, wanted: str | None = None) -> Content:
 
 
 @contextmanager
-def _opened(file: TableFile) -> Iterator[CalamineWorkbook]:
+def _opened(file: TableFile) -> Iterator[calamine.CalamineWorkbook]:
     """Open a workbook; raise ValueError if it is protected or damaged."""
-    import python_calamine as calamine
-
     with file.open() as stream:
         content = stream.read()
     protected = (
@@ -113,7 +110,7 @@ def _opened(file: TableFile) -> Iterator[CalamineWorkbook]:
         reading_ended()
 
 
-def _sheet_names(book: CalamineWorkbook) -> tuple[list[str], list[str]]:
+def _sheet_names(book: calamine.CalamineWorkbook) -> tuple[list[str], list[str]]:
     """Return the names of visible and of hidden sheets."""
     hidden = [
         sheet.name for sheet in book.sheets_metadata if not str(sheet.visible).endswith("Visible")
@@ -123,8 +120,6 @@ def _sheet_names(book: CalamineWorkbook) -> tuple[list[str], list[str]]:
 
 def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, called: str) -> Content:
     """Return the table among the rows of a sheet, without what is around it."""
-    import pyarrow as pa
-
     filled = [(number, row) for number, row in enumerate(rows, first_number) if _is_filled(row)]
     numbers = [number for number, _ in filled]
     body = [row for _, row in filled]

@@ -12,6 +12,8 @@ from datetime import date
 from typing import Literal, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from qms22.tables.texts.month_names import month_number
@@ -156,9 +158,6 @@ def date_stamps(found: Sequence[DateParts | None], month_first: str) -> NDArray[
 
 def iso_stamps(texts: Sequence[str]) -> NDArray[np.float64]:
     """Return plain ISO dates, which are the most frequent ones, quickly; NaN for other texts."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     try:
         column = pa.array(texts, pa.string())
         is_plain = pc.match_substring_regex(column, _ISO)
