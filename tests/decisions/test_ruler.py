@@ -153,7 +153,7 @@ def test_fewest_rows_that_can_be_flagged(n_rows: int, n_known: int, level: float
     least = least_to_flag(n_rows, n_known, level)
     assert 1 / (n_known + 1) <= level * least / n_rows * (1 + 1e-9)
     assert least == 1 or 1 / (n_known + 1) > level * (least - 1) / n_rows * (1 - 1e-9)
-    enough = enough_known(n_rows, 1, level)
+    enough = enough_known(n_rows, level)
     assert least_to_flag(n_rows, enough, level) == 1
     assert enough == 0 or least_to_flag(n_rows, enough - 1, level) > 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,44 +34,25 @@ _TINY, _HUGE = np.finfo(np.float64).tiny, np.finfo(np.float64).max
 _FINE_BITS, _COARSE_BITS = 62, 26
 _ROWS_PER_BATCH = 65_536
 
-RowFunction = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
+def _mean(
+    values: Callable[[Any], Any], rows: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Compute the means of columns in exact arithmetic, so that the order of rows does not matter.
 
-@dataclass(frozen=True)
-class Mean:
-    """A weighted mean of columns in exact arithmetic.
-
-    Means of parts add up to that of all rows, to the same bits for any parts in any order.
+    `values` is a function of rows with values in [-1, 1]; weights are in [0, 1] or 1.
     """
-
-    total: NDArray[np.object_]  # weighted sums of the columns, as whole numbers
-    weight: int  # sum of the weights, in the same unit
-
-    @classmethod
-    def over(
-        cls,
-        rows: NDArray[np.float64],
-        values: RowFunction,
-        weights: NDArray[np.float64] | None = None,
-    ) -> Mean:
-        """Compute the mean of a function with values in [-1, 1]; weights are in [0, 1] or 1."""
-        mean = cls(np.zeros(rows.shape[1], dtype=object), 0)
-        for batch in gen_batches(len(rows), _ROWS_PER_BATCH):
-            terms = values(rows[batch])
-            if weights is None:
-                mean += cls(_exact_sum(terms), len(terms) << _FINE_BITS)
-            else:
-                shares = to_device_of(weights[batch, None], terms)
-                mean += cls(_exact_sum(terms * shares), _exact_sum(shares)[0])
-        return mean
-
-    def __add__(self, other: Mean) -> Mean:
-        return Mean(self.total + other.total, self.weight + other.weight)
-
-    @property
-    def value(self) -> NDArray[np.float64]:
-        """The mean, rounded once."""
-        return np.array([total / self.weight for total in self.total], dtype=np.float64)
+    total, weight = np.zeros(rows.shape[1], dtype=object), 0
+    for batch in gen_batches(len(rows), _ROWS_PER_BATCH):
+        terms = values(rows[batch])
+        if weights is None:
+            weight += len(terms) << _FINE_BITS
+        else:
+            shares = to_device_of(weights[batch, None], terms)
+            terms = terms * shares
+            weight += _exact_sum(shares)[0]
+        total += _exact_sum(terms)
+    return np.array([each / weight for each in total], dtype=np.float64)
 
 
 def _exact_sum(values: NDArray[np.float64]) -> NDArray[np.object_]:
@@ -82,22 +63,6 @@ def _exact_sum(values: NDArray[np.float64]) -> NDArray[np.object_]:
     unit = 2 ** (_FINE_BITS - _COARSE_BITS)
     sums = zip(as_host(coarse.sum(axis=0)), as_host(fine.sum(axis=0)), strict=True)
     return np.array([int(large) * unit + int(small) for large, small in sums], dtype=object)
-
-
-def _in_peaks(rows: NDArray[np.float64], peak: NDArray[np.float64]) -> NDArray[np.float64]:
-    in_peaks: NDArray[np.float64] = rows / to_device_of(peak, rows)
-    return in_peaks
-
-
-def _squared_distances(
-    rows: NDArray[np.float64],
-    peak: NDArray[np.float64],
-    center: NDArray[np.float64],
-    spread: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    away = rows / to_device_of(peak, rows) - to_device_of(center, rows)
-    distances: NDArray[np.float64] = (away / to_device_of(spread, rows)) ** 2
-    return distances
 
 
 @dataclass(frozen=True)
@@ -145,13 +110,21 @@ class FeatureScaler:
             return cls(peak, zeros, np.full(n_features, LARGEST), LIMIT)
         constant = high == low
         peak[constant & (peak < _TINY)] = 1.0
-        center = Mean.over(normal, partial(_in_peaks, peak=peak), shares).value
+
+        def in_peaks(rows: Any) -> Any:
+            return rows / to_device_of(peak, rows)
+
+        center = _mean(in_peaks, normal, shares)
         center[constant] = low[constant] / peak[constant]
         # In units of the largest distance from the center, so that no square is too small to count.
         spread = np.maximum(high / peak - center, center - low / peak)
         spread[spread <= 0.0] = 1.0
-        away = partial(_squared_distances, peak=peak, center=center, spread=spread)
-        deviation = spread * np.sqrt(Mean.over(normal, away, shares).value)
+
+        def squares(rows: Any) -> Any:
+            away = in_peaks(rows) - to_device_of(center, rows)
+            return (away / to_device_of(spread, rows)) ** 2
+
+        deviation = spread * np.sqrt(_mean(squares, normal, shares))
         with np.errstate(over="ignore", divide="ignore"):
             deviation[constant] = DEVIATION / LARGEST / peak[constant]
             factor = np.minimum(DEVIATION / deviation, _HUGE)

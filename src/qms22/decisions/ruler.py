@@ -170,6 +170,18 @@ def least_to_flag(n_rows: int, n_known: int, fdr: float) -> int:
     return math.ceil(n_rows / (fdr * (n_known + 1) * SLACK))
 
 
-def enough_known(n_rows: int, n_flagged: int, fdr: float) -> int:
-    """Return how many known-normal rows it takes to flag so many rows of the batch."""
-    return math.ceil(n_rows / (fdr * n_flagged * SLACK)) - 1
+def enough_known(n_rows: int, fdr: float) -> int:
+    """Return how many known-normal rows it takes to flag a single row of the batch."""
+    return math.ceil(n_rows / (fdr * SLACK)) - 1
+
+
+def why_none(n_rows: int, n_known: int, fdr: float) -> str | None:
+    """Return a sentence on how many known-normal rows would do, if they are too few to flag one."""
+    least = least_to_flag(n_rows, n_known, fdr)
+    if least <= 1:
+        return None
+    flags = f"{least:,} or more of {n_rows:,} rows, or none" if least <= n_rows else "no row"
+    return (
+        f"no row is flagged: with {n_known:,} known-normal rows, a false discovery rate of {fdr:g} "
+        f"flags {flags}; to flag a single row takes {enough_known(n_rows, fdr):,} known-normal rows"
+    )

@@ -21,11 +21,11 @@ from qms22._runtime.threads import in_threads
 from qms22._runtime.validation import check_choice
 
 # What a fitted detector computes from its rows on first use.
-COMPUTED = ("_ruler", "_ranks", "_of_learned", "_of_batch")
+COMPUTED = ("_ruler", "_ranks", "_moved", "_of_learned", "_of_batch")
 
-# What it keeps of its rows: the columns of both tables, T, the batch, the rows of T that were
-# learned from, and which of those each part of an ensemble has held out.
-ROWS_OF_FIT = ("_columns", "_normal", "_batch", "_known", "_held_out", *COMPUTED)
+# What it keeps of its rows: T, the batch, the rows of T that were learned from, and which of those
+# each part of an ensemble has held out.
+ROWS_OF_FIT = ("_normal", "_batch", "_known", "_held_out", *COMPUTED)
 
 EstimatorT = TypeVar("EstimatorT", bound=BaseEstimator)
 

@@ -21,10 +21,8 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count, check_path, check_rows, check_seed, check_top
 from qms22._runtime.warn import warn_user
-from qms22.decisions.batch_columns import BatchColumns
 from qms22.decisions.ruler import highest_flagged_rank, least_to_flag
 from qms22.estimators.base import COMPUTED, ROWS_OF_FIT, QMSEstimator, ThresholdMixin
-from qms22.estimators.decisions import DecisionsMixin
 from qms22.estimators.explain import (
     Explanation,
     Groups,
@@ -32,6 +30,7 @@ from qms22.estimators.explain import (
     explain_rows,
     group_columns,
 )
+from qms22.estimators.flags import FlagsMixin
 from qms22.estimators.marks import NO_MARKS, Marks
 from qms22.estimators.thresholds import count_flagged, threshold
 
@@ -43,7 +42,7 @@ AUTO_FDR = 0.1
 AUTO_SHARE = 0.05
 
 
-class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
+class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
     """A detector that learns from known-normal rows and from the batch it searches.
 
     A subclass implements `_least_normal`, `_learn` and `_scorer`.
@@ -131,13 +130,12 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
         self._groups = groups
         self._learn(known, searched, rng, options, columns, marks, is_later=is_later)
         self.unlabeled_scores_ = self._scores(batch, options.device)
-        self._normal = self._columns = self._batch = None
+        self._normal = self._batch = None
         for computed in COMPUTED:
             self.__dict__.pop(computed, None)
         self._seed_of_ruler = rng.randint(2**31 - 1)
         if unlabeled is not None:
             self._normal, self._batch = normal, batch
-            self._columns = BatchColumns(normal, batch, self._column_names())
         if n_flagged is None:
             n_flagged = self._count_auto()
         self.offset_ = -threshold(as_host(self.unlabeled_scores_), n_flagged)
@@ -147,7 +145,7 @@ class BatchDetector(DecisionsMixin, ThresholdMixin, QMSEstimator):
 
     def _count_auto(self) -> int | None:
         """Return how many rows ``contamination="auto"`` flags; None for Tukey's rule."""
-        if self._columns is None:
+        if self._batch is None:
             return math.ceil(AUTO_SHARE * len(self.unlabeled_scores_))
         if self._ruler is None:
             return None

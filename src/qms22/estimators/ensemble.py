@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import count
 from os import PathLike
 from typing import Any
@@ -293,9 +294,11 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             self.views_["self_training"] = forest(labels, seeds[1])
             self.weights_["self_training"] = between_forests
 
-    def _measure(self, n_batch: int, rng: np.random.RandomState) -> Ruler:
-        normal = self._known_normal()
-        places = draw_rows(len(normal), rows_to_compare(n_batch), rng)
+    @cached_property
+    def _ruler(self) -> Ruler:
+        normal, n_compared = self._known_normal(), rows_to_compare(len(self.unlabeled_scores_))
+        rng = np.random.RandomState(self._seed_of_ruler)
+        places = draw_rows(len(normal), n_compared, rng)
         return Ruler.of(self.score_normal(normal.select(places)))
 
     def _learn_marks(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from qms22 import __version__
 from qms22._runtime.visible_text import visible
-from qms22.estimators.decisions import why_none
+from qms22.decisions.ruler import why_none
 from qms22.tables.texts.words import number_text
 
 if TYPE_CHECKING:

@@ -1,29 +1,35 @@
-"""Decisions of a detector about its batch: p-values, flags, bounds on false alarms, a verdict."""
+"""What a detector decides about its batch: p-values, flags, bounds on false alarms, a verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from qms22._runtime.arrays import as_host
 from qms22._runtime.validation import check_share, check_top
 from qms22._runtime.warn import warn_user
-from qms22.decisions.batch_columns import BatchColumns
 from qms22.decisions.curve import bound_false, bound_outliers
-from qms22.decisions.moved_columns import MovedColumn
-from qms22.decisions.ruler import Ruler, enough_known, highest_flagged_rank, least_to_flag
+from qms22.decisions.moved_columns import (
+    MOST_COMPARED,
+    ColumnPair,
+    MovedColumn,
+    compare_columns,
+)
+from qms22.decisions.ruler import Ruler, highest_flagged_rank, why_none
 from qms22.decisions.verdict import Verdict, judge_batch, lost_columns, outlier_confidence
 
 
-class DecisionsMixin:
+class FlagsMixin:
     """The decisions of a detector that has scored its known-normal rows and its batch alike."""
 
-    # The columns of the batch, to be compared with those of the known-normal rows.
-    _columns: BatchColumns | None = None
-    _seed_of_ruler: int
+    _normal: Any  # LazyRows, or None where there is no batch
+    _batch: Any
+    _column_names: Callable[[], list[str]]
     unlabeled_scores_: NDArray[np.float64]
 
     def p_values(self) -> NDArray[np.float64]:
@@ -71,10 +77,15 @@ class DecisionsMixin:
         check_share("fdr", fdr)
         ruler, ranks = self._ruled(), self._ranks
         flagged = ranks <= highest_flagged_rank(self._counts, fdr)
-        if flagged.any():
-            _warn_if_drifted(lost_columns(self._check_batch().moved))
-        elif why := why_none(len(ranks), ruler.n_known, fdr):
-            warn_user(why)
+        if not flagged.any():
+            if why := why_none(len(ranks), ruler.n_known, fdr):
+                warn_user(why)
+        elif lost := lost_columns(self._moved):
+            warn_user(
+                f"rows like the known-normal ones are missing in the batch ({lost[0].name}: "
+                f"{lost[0].change}): it has drifted as a whole, so that most flags may be due to "
+                "the drift, or more than a fifth of it are anomalies; see verdict()"
+            )
         return flagged
 
     def false_at_most(
@@ -150,19 +161,15 @@ class DecisionsMixin:
         ('drift', 'x1')
         """
         level = outlier_confidence(confidence)
-        columns = self._check_batch()
+        self._check_batch()
         bound = None if self._ruler is None else bound_outliers(self._counts, level)
         n_rows = len(self.unlabeled_scores_)
-        return judge_batch(columns.moved, n_rows, bound=bound, confidence=confidence)
+        return judge_batch(self._moved, n_rows, bound=bound, confidence=confidence)
 
-    def _measure(self, n_batch: int, rng: np.random.RandomState) -> Ruler | None:
-        """Score known-normal rows as if they were not learned from; None if that takes a fit."""
-        return None
-
-    @cached_property
+    @property
     def _ruler(self) -> Ruler | None:
-        rng = np.random.RandomState(self._seed_of_ruler)
-        return self._measure(len(self.unlabeled_scores_), rng)
+        """Scores of known-normal rows as if not learned from; None if that takes a fit."""
+        return None
 
     @cached_property
     def _ranks(self) -> NDArray[np.intp]:
@@ -181,34 +188,18 @@ class DecisionsMixin:
             )
         return self._ruler
 
-    def _check_batch(self) -> BatchColumns:
+    @cached_property
+    def _moved(self) -> tuple[MovedColumn, ...]:
+        """The columns of the batch, compared with those of the known-normal rows."""
+        rng = np.random.RandomState(0)
+        drawn = (as_host(rows.draw(MOST_COMPARED, rng)).T for rows in (self._normal, self._batch))
+        columns = zip(self._column_names(), *drawn, strict=True)
+        return compare_columns([ColumnPair(*column) for column in columns])
+
+    def _check_batch(self) -> None:
         check_is_fitted(self)
-        if self._columns is None:
+        if self._batch is None:
             raise ValueError(
                 "there is no batch to flag rows of: the detector was fitted without one or comes "
                 "from a file; fit it with fit(X, unlabeled=batch)"
             )
-        return self._columns
-
-
-def why_none(n_rows: int, n_known: int, fdr: float) -> str | None:
-    """Return a sentence on how many known-normal rows would do, if they are too few to flag one."""
-    least = least_to_flag(n_rows, n_known, fdr)
-    if least <= 1:
-        return None
-    flags = f"{least:,} or more of {n_rows:,} rows, or none" if least <= n_rows else "no row"
-    enough = enough_known(n_rows, 1, fdr)
-    return (
-        f"no row is flagged: with {n_known:,} known-normal rows, a false discovery rate of {fdr:g} "
-        f"flags {flags}; to flag a single row takes {enough:,} known-normal rows"
-    )
-
-
-def _warn_if_drifted(lost: Sequence[MovedColumn]) -> None:
-    """Warn that flags may be due to a drift of the whole batch."""
-    if lost:
-        warn_user(
-            f"rows like the known-normal ones are missing in the batch ({lost[0].name}: "
-            f"{lost[0].change}): it has drifted as a whole, so that most flags may be due to the "
-            "drift, or more than a fifth of it are anomalies; see verdict()",
-        )
