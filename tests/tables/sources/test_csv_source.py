@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import mmap
 import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -257,3 +260,15 @@ raise KeyboardInterrupt
             [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, timeout=300
         )
         assert done.returncode in (1, 130, -signal.SIGINT), done.stderr
+
+
+@pytest.mark.parametrize("rows", ["1,a\n2,b\n", "1,a\n2\n3,c\n", '1,"a\n2,b\n'])
+def test_no_thread_has_the_text_any_more(tmp_path: Path, rows: str) -> None:
+    """A thread of Arrow that lets go of it while Python ends aborts the process."""
+    for _ in range(200):
+        text = b"x,y\n" + rows.encode()
+        content: Any = mmap.mmap(-1, len(text))
+        content[:] = text
+        with contextlib.suppress(ValueError):
+            csv_file.read_csv(compressed.TableFile(tmp_path / "a.csv", content))
+        content.close()  # BufferError if someone still has it

@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import re
+import time
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import islice
@@ -32,6 +33,8 @@ _LARGE_BLOCK = 8 * BLOCK
 _HEAD = BLOCK
 # Rows to rewrite at once, so that few are in memory twice.
 _ROWS_REWRITTEN = 4096
+# Arrow's threads let go of a text within milliseconds; never wait for ever.
+_MOST_SECONDS = 5.0
 # What pyarrow says about a row of another width.
 _RAGGED = re.compile(r"Expected \d+ columns, got \d+")
 
@@ -124,10 +127,11 @@ class _Text:
         """Read record batches of texts, with None for missing cells; columns go by numbers."""
         names = [str(at) for at in range(len(self._dialect.names))]
         is_rewritten = self._dialect.skips_blanks or is_ragged
+        reader = None
+        body = memoryview(self._body(repair, is_rewritten=is_rewritten))
         try:
-            body = pa.py_buffer(self._body(repair, is_rewritten=is_rewritten))
             reader = arrow_csv.open_csv(
-                pa.BufferReader(body),
+                pa.BufferReader(pa.py_buffer(body)),
                 # With threads, errors do not name the row.
                 arrow_csv.ReadOptions(
                     column_names=names,
@@ -144,10 +148,15 @@ class _Text:
                     strings_can_be_null=True,
                 ),
             )
-            yield from (batch for batch in reader if batch.num_rows)
+            for batch in reader:  # in this frame, so that no traceback keeps the reader
+                if batch.num_rows:
+                    yield batch
         except (pa.ArrowInvalid, csv.Error) as error:
             if "Empty CSV file" not in str(error):
                 raise self._fault(error) from error
+        finally:
+            del reader
+            _wait_for_release(body)
 
     def _fault(self, error: Exception) -> ValueError:
         """Return an error that names the file and the reason."""
@@ -215,6 +224,19 @@ class _Scan:
         kept = np.ones(batch.num_rows, dtype=bool)
         kept[found] = False
         return batch.filter(pa.array(kept)) if found else batch
+
+
+def _wait_for_release(body: memoryview) -> None:
+    """Wait until no thread of Arrow has the text, moments after the reader has gone.
+
+    Letting go of it takes Python's lock, which aborts the process if Python is about to end.
+    """
+    end = time.monotonic() + _MOST_SECONDS
+    while time.monotonic() < end:
+        try:
+            return body.release()
+        except BufferError:
+            time.sleep(0.001)
 
 
 def _without_first(texts: Iterable[str], n: int) -> Iterator[str]:
