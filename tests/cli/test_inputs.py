@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from command_line import COMMAND, assert_refused, run
 from visits import write_visits
 
-from qms22._runtime import progress
+from qms22._runtime import stages
 from qms22.cli import main
 from qms22.detection.results import result_workbook
 from qms22.detection.results.result_files import write_tables
@@ -140,7 +140,7 @@ def test_slow_reading_is_shown(
     monkeypatch.setattr(time, "monotonic", lambda: next(clock) / 2)
     read_table(tmp_path / "a.csv")
     assert capsys.readouterr().err == ""
-    with progress.reading_shown(enabled=True):
+    with stages.stages_shown(enabled=True):
         read_table(tmp_path / "a.csv")
     assert capsys.readouterr().err == "reading a.csv (2.0 MB)\n"
 
@@ -149,8 +149,8 @@ def test_reading_on_a_terminal(files: Path) -> None:
     """The line is cleared before results come."""
     own, other = pty.openpty()
     code = (
-        "from qms22._runtime.progress import reading_shown, report_reading\n"
-        "with reading_shown(enabled=True):\n"
+        "from qms22._runtime.stages import report_reading, stages_shown\n"
+        "with stages_shown(enabled=True):\n"
         "    report_reading('a.csv', 5 * 10**6, 10**7, silent=0)\n"
     )
     python = str(Path(COMMAND).with_name("python"))

@@ -1,6 +1,7 @@
 """What a long run is doing: one line on a terminal that replaces itself.
 
-A command shows it; the library names its stages wherever it runs, which has no effect elsewhere.
+A command shows it; the library names its stages and the files that it reads wherever it runs, which
+has no effect elsewhere. Without a terminal only files that take long are named, once each.
 """
 
 from __future__ import annotations
@@ -12,63 +13,83 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from qms22._runtime.memory import size_text
 from qms22._runtime.visible_text import one_line
 
 # Seconds between two updates of a line: as fast as one can read.
 SECONDS_BETWEEN = 0.2
 
 # Return to the start of the line, and clear it.
-CLEAR = "\r\x1b[K"
+_CLEAR = "\r\x1b[K"
 
 
-class StageLine:
+class _StatusLine:
     """The line on standard error."""
 
     def __init__(self) -> None:
+        self.is_terminal = sys.stderr.isatty()
         self._stage = ""
         self._shown_at = -math.inf
-        self._is_shown = False
+        self._is_shown = self._is_reading = False
+        self._began: dict[str, float] = {}  # when the reading of a file began
+        self._named: set[str] = set()
 
     def begin(self, stage: str) -> None:
         """Show what the run does from now on."""
         self._stage = stage
-        self._write(f"{stage} …")
+        self._show(f"{stage} …")
 
     def update(self, n_done: int, n_steps: int) -> None:
         """Show how far the stage is."""
         if self._stage and time.monotonic() - self._shown_at >= SECONDS_BETWEEN:
-            self._write(f"{self._stage}: {100 * n_done // max(n_steps, 1)} %")
+            self._show(f"{self._stage}: {100 * n_done // max(n_steps, 1)} %")
 
-    def clear(self) -> None:
+    def read(self, name: str, n_done: int, n_bytes: int | None, silent: float) -> None:
+        """Show how much of a file was read."""
+        name, now = one_line(name), time.monotonic()
+        is_quick = now - self._began.setdefault(name, now) < silent
+        if is_quick or now - self._shown_at < SECONDS_BETWEEN:
+            return
+        size = "" if n_bytes is None else size_text(n_bytes)
+        if self.is_terminal:
+            self._show(f"reading {name}: {size_text(n_done)}" + f" of {size}" * bool(size))
+            self._is_reading = True
+        elif name not in self._named:
+            sys.stderr.write(f"reading {name}" + f" ({size})" * bool(size) + "\n")
+            sys.stderr.flush()
+            self._named.add(name)
+
+    def clear(self, *, reading_only: bool = False) -> None:
         """Remove the line, so that other text can be printed."""
-        if self._is_shown:
-            sys.stderr.write(CLEAR)
+        if self._is_shown and (self._is_reading or not reading_only):
+            sys.stderr.write(_CLEAR)
             sys.stderr.flush()
             self._is_shown = False
 
-    def _write(self, text: str) -> None:
-        # A line that is wrapped could not be cleared.
-        width = shutil.get_terminal_size().columns - 1
-        sys.stderr.write(CLEAR + one_line(text)[:width])
-        sys.stderr.flush()
-        self._shown_at = time.monotonic()
-        self._is_shown = True
+    def _show(self, text: str) -> None:
+        if self.is_terminal:
+            # A line that is wrapped could not be cleared.
+            width = shutil.get_terminal_size().columns - 1
+            sys.stderr.write(_CLEAR + one_line(text)[:width])
+            sys.stderr.flush()
+            self._shown_at = time.monotonic()
+            self._is_shown, self._is_reading = True, False
 
 
-# Not a context variable: fits run in threads of their own.
-_line: StageLine | None = None
+# Not a context variable: fits run, and pyarrow reads, in threads of their own.
+_line: _StatusLine | None = None
 
 
 @contextmanager
 def stages_shown(*, enabled: bool) -> Iterator[bool]:
-    """Show the stages of the block on standard error, if that is a terminal; yield whether so."""
+    """Show the stages of the block on standard error; yield whether that is a terminal."""
     global _line
-    if not enabled or not sys.stderr.isatty():
+    if not enabled:
         yield False
         return
-    _line = StageLine()
+    _line = _StatusLine()
     try:
-        yield True
+        yield _line.is_terminal
     finally:
         _line.clear()
         _line = None
@@ -86,6 +107,23 @@ def clear_stage() -> None:
         _line.clear()
 
 
-def shown_line() -> StageLine | None:
-    """Return the line that a command shows; None if it shows none."""
-    return _line
+def report_reading(
+    name: str, n_done: int, n_bytes: int | None = None, *, silent: float = 2.0
+) -> None:
+    """Report that bytes of a file were read, of `n_bytes` if that is known.
+
+    In the first seconds, `silent`, nothing is shown.
+    """
+    if _line is not None:
+        _line.read(name, n_done, n_bytes, silent)
+
+
+def reading_ended() -> None:
+    """Remove the line about the file that was read."""
+    if _line is not None:
+        _line.clear(reading_only=True)
+
+
+def shown_line() -> _StatusLine | None:
+    """Return the line that a command shows on a terminal; None if it shows none."""
+    return _line if _line is not None and _line.is_terminal else None

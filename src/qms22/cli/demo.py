@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from qms22._runtime.stages import stages_shown
 from qms22.cli.output import print_answer, print_ending
-from qms22.cli.shared import explained, progress_shown, say, seed_option
+from qms22.cli.shared import explained, say, seed_option
 from qms22.cli.terminal import plain_table, print_found
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def demo(output: Path, seed: int) -> None:
     """
     tables = output / "expenses-checked.csv", output / "expenses-new.csv"
     page = output / "expenses.html"
-    with explained() as warnings, progress_shown(enabled=True):
+    with explained() as warnings, stages_shown(enabled=True):
         # Imported here to keep `qms22 --help` fast.
         from qms22 import detect
         from qms22.cli.expenses import make_expenses

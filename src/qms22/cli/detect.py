@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qms22._runtime.stages import begin_stage
+from qms22._runtime.stages import begin_stage, stages_shown
 from qms22.cli.arguments import (
     check_folders,
     check_roles,
@@ -43,7 +43,6 @@ from qms22.cli.shared import (
     memory_limit_option,
     only_flagged_option,
     output_option,
-    progress_shown,
     quiet_option,
     say,
     seed_option,
@@ -254,7 +253,7 @@ def detect(
     # The library would accept the batch at once.
     is_to_accept = options.pop("accept")
     began = time.perf_counter()
-    with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
+    with explained() as warnings, stages_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
 
         normal, batch, titles = read_tables(tables, marker, normal_value)
@@ -340,7 +339,7 @@ def score(
     outputs = {"--output": output, **job.outputs()}
     check_table_outputs([model, *input_files(new)], outputs)
     check_folders(new, outputs)
-    with explained() as warnings, progress_shown(enabled=not quiet) as is_shown:
+    with explained() as warnings, stages_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
         from qms22.tables import open_table
 

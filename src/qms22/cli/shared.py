@@ -16,8 +16,7 @@ from typing import Any
 import click
 
 from qms22._runtime.memory import memory_limit
-from qms22._runtime.progress import reading_shown
-from qms22._runtime.stages import clear_stage, stages_shown
+from qms22._runtime.stages import clear_stage
 from qms22._runtime.visible_text import one_line
 from qms22.tables.databases.database_place import DatabasePlace, find_database
 
@@ -185,13 +184,6 @@ def say(text: str) -> None:
             line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
         )
     click.echo(line, err=True)
-
-
-@contextmanager
-def progress_shown(*, enabled: bool) -> Iterator[bool]:
-    """Show what a run is doing, if standard error is a terminal; yield whether so."""
-    with reading_shown(enabled=enabled), stages_shown(enabled=enabled) as is_shown:
-        yield is_shown
 
 
 def in_options(text: str) -> str:

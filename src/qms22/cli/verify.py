@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from qms22._runtime.stages import stages_shown
 from qms22.cli.arguments import input_files, read_tables
-from qms22.cli.shared import FILE, TABLE, explained, progress_shown, quiet_option, say
+from qms22.cli.shared import FILE, TABLE, explained, quiet_option, say
 from qms22.tables.databases.database_place import DatabasePlace
 
 _DIFFERENT = 1
@@ -45,7 +46,7 @@ def verify(
         qms22 verify today.json last-month.csv today.csv
     """
     input_files([*tables, *marks])
-    with explained(), progress_shown(enabled=not quiet) as is_shown:
+    with explained(), stages_shown(enabled=not quiet) as is_shown:
         from qms22.detection.verifying import read_result, repeat
 
         recorded = read_result(result)

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import types
 
-from qms22._runtime.progress import reading_ended, report_reading
+from qms22._runtime.stages import reading_ended, report_reading
 from qms22.tables.columns.cells import check_names
 from qms22.tables.databases.database import Database
 from qms22.tables.databases.database_drivers import opened

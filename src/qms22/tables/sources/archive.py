@@ -10,7 +10,7 @@ from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import Any, cast
 
-from qms22._runtime.progress import reading_ended
+from qms22._runtime.stages import reading_ended
 from qms22.tables.sources.compressed import (
     Decompressed,
     TableFile,

@@ -22,7 +22,7 @@ from zipfile import BadZipFile
 import pyarrow as pa
 
 from qms22._runtime.memory import MemoryBudget, memory_allowed
-from qms22._runtime.progress import reading_ended, report_reading
+from qms22._runtime.stages import reading_ended, report_reading
 
 # The estimated ratio of the sizes of a table's content and its compressed file.
 _RATIO = 4

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import python_calamine as calamine
 
-from qms22._runtime.progress import reading_ended, report_reading
+from qms22._runtime.stages import reading_ended, report_reading
 from qms22.tables.sources.column_types import arrow_column, arrow_type, text_of, value_kinds
 from qms22.tables.sources.compressed import TableFile, shorten_error
 from qms22.tables.sources.csv_repair import is_footer
