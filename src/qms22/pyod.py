@@ -78,53 +78,14 @@ class _Adapter(BaseDetector):  # type: ignore[misc]
         return -self.detector_.score_samples(X)
 
 
-class QMS22(_Adapter):
-    """`qms22.QMS22` as a detector of PyOD.
+class QMS22Ensemble(_Adapter):
+    """`qms22.QMS22Ensemble`, the recommended detector, as a detector of PyOD.
 
     Scores are higher for more abnormal rows; labels are 1 for outliers and 0 for normal rows. The
     training data of PyOD are here the batch: `decision_scores_`, `labels_` and `threshold_` belong
     to the unlabeled rows, in their order, and `contamination` is the share of them to flag. This
-    detector can therefore be combined with detectors of PyOD that are fitted on the batch.
-
-    Parameters
-    ----------
-    contamination : float in (0, 0.5] or thresholder, default=0.1
-        Share of outliers in the batch, or one of ``pyod.models.thresholds``.
-    n_members, n_components, alpha, max_iter, step_a, step_b, init_b, scaling, dtype, device, \
-solver, n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
-        See `qms22.QMS22`.
-
-    Attributes
-    ----------
-    decision_scores_ : ndarray of shape (n_unlabeled,)
-        η of the unlabeled rows.
-    threshold_ : float
-        Rows with a higher score are outliers.
-    labels_ : ndarray of shape (n_unlabeled,)
-        1 for outliers, 0 for normal rows.
-    detector_ : qms22.QMS22
-        The fitted detector.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from qms22.pyod import QMS22
-    >>> rng = np.random.default_rng(0)
-    >>> T, S = rng.normal(size=(300, 4)), rng.normal(size=(100, 4))
-    >>> S[:3] += 6
-    >>> detector = QMS22(contamination=0.03, random_state=0).fit(T, unlabeled=S)
-    >>> np.flatnonzero(detector.labels_).tolist()
-    [0, 1, 2]
-    """
-
-    _kind = _QMS22
-
-
-class QMS22Ensemble(_Adapter):
-    """`qms22.QMS22Ensemble`, the recommended detector, as a detector of PyOD.
-
-    Scores, labels and the threshold are those of `qms22.pyod.QMS22`: they belong to the unlabeled
-    rows. Flags with a bound on false alarms are in ``detector_.flag()``.
+    detector can therefore be combined with detectors of PyOD that are fitted on the batch. Flags
+    with a bound on false alarms are in ``detector_.flag()``.
 
     Parameters
     ----------
@@ -158,3 +119,20 @@ verbose, log, checkpoint
     """
 
     _kind = _QMS22Ensemble
+
+
+class QMS22(_Adapter):
+    """`qms22.QMS22` as a detector of PyOD.
+
+    Scores, labels and the attributes are those of `qms22.pyod.QMS22Ensemble`, with η as the score.
+
+    Parameters
+    ----------
+    contamination : float in (0, 0.5] or thresholder, default=0.1
+        Share of outliers in the batch, or one of ``pyod.models.thresholds``.
+    n_members, n_components, alpha, max_iter, step_a, step_b, init_b, scaling, dtype, device, \
+solver, n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
+        See `qms22.QMS22`.
+    """
+
+    _kind = _QMS22
