@@ -12,8 +12,9 @@ from rows_on_host import library, sweep_on_host
 from tasks import KINDS, random_task, task_with_exact_hits, tasks_and_options
 
 from qms22._cpm.backends import solve
-from qms22._cpm.cuda.fit_memory import record_type
+from qms22._cpm.cuda.fit_memory import allocate_fits
 from qms22._cpm.solver_options import SolverOptions
+from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task, classification_task
 
 
@@ -27,7 +28,9 @@ def assert_as_native(task: Task, options: SolverOptions, depth: int) -> None:
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_record_is_laid_out_as_the_struct(precision: str) -> None:
-    assert library().size_of_fit(precision == "float32") == record_type(precision).itemsize
+    task, options = random_task("classes", 2, 2, seed=0), SolverOptions(dtype=precision)
+    (memory,) = allocate_fits([Fit.of(task, options)], options, 1, 1, np)
+    assert library().size_of_fit(precision == "float32") == memory.record.itemsize
 
 
 @pytest.mark.parametrize("depth", [1, 2])

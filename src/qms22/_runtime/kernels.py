@@ -1,12 +1,23 @@
-"""CUDA kernels: their source files, and their compilation on first use."""
+"""CUDA kernels: their source files, their compilation on first use, and their structs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from qms22._runtime.devices import need_cupy
+
+
+def struct(*fields: tuple[Any, Mapping[str, Any]]) -> NDArray[np.void]:
+    """Return a struct as C++ lays it out: in order the type of some fields, and their values."""
+    layout = [(name, kind) for kind, values in fields for name in values]
+    values = tuple(value for _, values in fields for value in values.values())
+    return np.array(values, dtype=np.dtype(layout, align=True))
 
 
 @cache

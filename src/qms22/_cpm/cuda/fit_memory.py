@@ -14,6 +14,7 @@ from qms22._cpm.native import in_unit, unit_of
 from qms22._cpm.solver_options import SolverOptions, cpm_rules
 from qms22._cpm.sweeps import Fit
 from qms22._runtime.arrays import address, array_module
+from qms22._runtime.kernels import struct
 
 # A thread loads up to 16 bytes of a column at once.
 _PACK_BYTES = 16
@@ -53,27 +54,6 @@ def columns_of(X: Any, precision: str, xp: Any) -> Any:
     return xp.asarray(columns)
 
 
-# struct Fit of rows.hpp, field by field.
-_POINTERS = (
-    *("x", "group", "group_weight", "row_weight", "value", "residual2", "f", "s1", "s2", "slack"),
-    *("coefficients", "entries", "moves", "change", "accepted"),
-)
-
-
-def record_type(precision: str) -> np.dtype[np.void]:
-    """Return the layout of the record that the kernel reads."""
-    return np.dtype(
-        [
-            *((name, np.int64) for name in ("n_rows", "stride")),
-            *((name, np.int32) for name in ("n_features", "n_components", "n_members", "n_groups")),
-            *((name, np.uint64) for name in _POINTERS),
-            *((name, precision) for name in ("alpha", "inverse_alpha", "floor")),
-            *((name, np.float64) for name in ("tolerance", "step_a", "step_b")),
-        ],
-        align=True,
-    )
-
-
 @dataclass(frozen=True)
 class FitMemory:
     """The arrays of one fit, of CuPy or NumPy.
@@ -105,7 +85,7 @@ class FitMemory:
         rules = in_unit(rules, unit)
         start = np.concatenate([A, b[:, :, None]], axis=2) / unit
         n_entries = n_components * (n_features + 1)
-        arrays = {
+        arrays = {  # in the order of struct Fit of rows.hpp
             "x": x,
             "group": xp.asarray(group),
             "group_weight": xp.asarray(group_weight),
@@ -119,24 +99,21 @@ class FitMemory:
             "change": xp.zeros(most_sweeps),
             "accepted": xp.zeros(most_sweeps, dtype=np.int32),
         }
-        record = np.zeros((), dtype=record_type(precision))
-        numbers = {
-            "n_rows": stride,
-            "stride": stride,
-            "n_features": n_features,
-            "n_components": n_components,
-            "n_members": n_members,
-            "n_groups": n_groups + 1,
-            "alpha": rules.alpha,
-            "inverse_alpha": 1 / rules.alpha if rules.alpha > 0 else math.inf,
-            "floor": rules.floor,
-            "tolerance": rules.tolerance,
-            "step_a": rules.step_a,
-            "step_b": rules.step_b,
-            **{name: address(arrays[name]) for name in _POINTERS},
-        }
-        for name, number in numbers.items():
-            record[name] = number
+        numbers = {"n_features": n_features, "n_components": n_components, "n_members": n_members}
+        inverse_alpha = 1 / rules.alpha if rules.alpha > 0 else math.inf
+        record = struct(
+            (np.int64, {"n_rows": stride, "stride": stride}),
+            (np.int32, {**numbers, "n_groups": n_groups + 1}),
+            (np.uint64, {name: address(array) for name, array in arrays.items()}),
+            (
+                precision,
+                {"alpha": rules.alpha, "inverse_alpha": inverse_alpha, "floor": rules.floor},
+            ),
+            (
+                np.float64,
+                {"tolerance": rules.tolerance, "step_a": rules.step_a, "step_b": rules.step_b},
+            ),
+        )
         return cls(arrays, record, unit)
 
     @property

@@ -9,22 +9,10 @@ from numpy.typing import NDArray
 
 from qms22._cpm.members import MemberFunctions
 from qms22._runtime.devices import need_cupy
-from qms22._runtime.kernels import compile_kernel, source_text
+from qms22._runtime.kernels import compile_kernel, source_text, struct
 
 # Threads of a block, a multiple of 32: enough of them to hide the latency of memory.
 _THREADS = 256
-
-# struct Scored of scores.cu, field by field.
-_SCORED = np.dtype(
-    [
-        ("x", np.uint64),
-        *((name, np.int64) for name in ("n_rows", "row_stride", "column_stride")),
-        ("coefficients", np.uint64),
-        *((name, np.int32) for name in ("n_members", "n_components", "n_features")),
-        ("floor", np.float64),
-    ],
-    align=True,
-)
 
 
 class CudaMembers:
@@ -35,21 +23,11 @@ class CudaMembers:
         # Joined arrays keep the order of their parts; the kernel reads one row after the other.
         coefficients = np.concatenate([members.A, members.b[:, :, None]], axis=2)
         self._coefficients = self._cupy.asarray(np.ascontiguousarray(coefficients))
-        self._record = np.zeros((), dtype=_SCORED)
-        n_members, n_components, n_features = members.A.shape
-        numbers = {
-            "coefficients": self._coefficients.data.ptr,
-            "n_members": n_members,
-            "n_components": n_components,
-            "n_features": n_features,
-            "floor": members.floor,
-        }
-        for field, number in numbers.items():
-            self._record[field] = number
+        self._shape, self._floor = members.A.shape, members.floor
 
     def values(self, X: Any) -> Any:
         """Compute f_i(x): a CuPy array of shape (n, m)."""
-        return self._launch("member_values", X, (len(X), int(self._record["n_members"])))
+        return self._launch("member_values", X, (len(X), self._shape[0]))
 
     def outlier_scores(self, X: Any) -> Any:
         """Compute η(x): a CuPy array of shape (n,)."""
@@ -57,9 +35,16 @@ class CudaMembers:
 
     def _launch(self, name: str, X: Any, shape: tuple[int, ...]) -> Any:
         result = self._cupy.empty(shape)
-        record = self._record.copy()
-        record["x"], record["n_rows"] = X.data.ptr, len(X)
-        record["row_stride"], record["column_stride"] = (n // X.itemsize for n in X.strides)
+        row_stride, column_stride = (n // X.itemsize for n in X.strides)
+        strides = {"row_stride": row_stride, "column_stride": column_stride}
+        sizes = zip(("n_members", "n_components", "n_features"), self._shape, strict=True)
+        record = struct(  # struct Scored of scores.cu
+            (np.uint64, {"x": X.data.ptr}),
+            (np.int64, {"n_rows": len(X), **strides}),
+            (np.uint64, {"coefficients": self._coefficients.data.ptr}),
+            (np.int32, dict(sizes)),
+            (np.float64, {"floor": self._floor}),
+        )
         _launch(name, len(X), (record, result))
         return result
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qms22._runtime.arrays import address, array_module
 from qms22._runtime.devices import need_cupy
-from qms22._runtime.kernels import compile_kernel, source_text
+from qms22._runtime.kernels import compile_kernel, source_text, struct
 
 # Threads of a block, a multiple of 32: few, as each holds many neighbors in registers.
 _THREADS = 128
@@ -121,47 +121,35 @@ def comparison_record(
     rows: Any, packed: Any, n_references: int, skip: Any, floor: float
 ) -> NDArray[np.void]:
     """Return the ``struct Comparison`` of views.hpp for packed references."""
-    integers = ("n_rows", "row_stride", "column_stride")
-    counts = ("n_features", "n_references", "n_groups", "groups_per_tile")
-    layout = np.dtype(
-        [
-            ("rows", np.uint64),
-            *((name, np.int64) for name in integers),
-            ("references", np.uint64),
-            ("skip", np.uint64),
-            *((name, np.int32) for name in counts),
-            ("floor", rows.dtype),
-        ],
-        align=True,
-    )
-    row_stride, column_stride = (n // rows.itemsize for n in rows.strides)
-    groups_per_tile = min(len(packed), _TILE_BYTES // packed[0].nbytes)
-    return np.array(
+    return struct(
+        (np.uint64, {"rows": address(rows)}),
+        (np.int64, _extent(rows)),
+        (np.uint64, {"references": address(packed), "skip": address(skip)}),
         (
-            address(rows),
-            *(len(rows), row_stride, column_stride),
-            address(packed),
-            address(skip),
-            *(rows.shape[1], n_references, len(packed), groups_per_tile),
-            floor,
+            np.int32,
+            {
+                "n_features": rows.shape[1],
+                "n_references": n_references,
+                "n_groups": len(packed),
+                "groups_per_tile": min(len(packed), _TILE_BYTES // packed[0].nbytes),
+            },
         ),
-        dtype=layout,
+        (rows.dtype, {"floor": floor}),
     )
 
 
 def rows_record(rows: Any) -> NDArray[np.void]:
     """Return the ``struct Rows`` of views.hpp."""
-    integers = ("n_rows", "row_stride", "column_stride")
-    layout = np.dtype(
-        [
-            ("values", np.uint64),
-            *((name, np.int64) for name in integers),
-            ("n_features", np.int32),
-        ],
-        align=True,
+    return struct(
+        (np.uint64, {"values": address(rows)}),
+        (np.int64, _extent(rows)),
+        (np.int32, {"n_features": rows.shape[1]}),
     )
-    strides = (n // rows.itemsize for n in rows.strides)
-    return np.array((address(rows), len(rows), *strides, rows.shape[1]), dtype=layout)
+
+
+def _extent(rows: Any) -> dict[str, int]:
+    row_stride, column_stride = (n // rows.itemsize for n in rows.strides)
+    return {"n_rows": len(rows), "row_stride": row_stride, "column_stride": column_stride}
 
 
 def pack_nodes(feature: Any, threshold: Any, child: Any) -> Any:
@@ -174,12 +162,11 @@ def pack_nodes(feature: Any, threshold: Any, child: Any) -> Any:
 
 def trees_record(nodes: Any, value: Any, first_node: Any) -> NDArray[np.void]:
     """Return the ``struct Trees`` of views.hpp for packed nodes."""
-    pointers = ("nodes", "values", "first_node")
-    layout = np.dtype(
-        [*((name, np.uint64) for name in pointers), ("n_trees", np.int32)], align=True
+    arrays = {"nodes": nodes, "values": value, "first_node": first_node}
+    return struct(
+        (np.uint64, {name: address(array) for name, array in arrays.items()}),
+        (np.int32, {"n_trees": len(first_node) - 1}),
     )
-    addresses = (address(array) for array in (nodes, value, first_node))
-    return np.array((*addresses, len(first_node) - 1), dtype=layout)
 
 
 def _launch(name: str, n_rows: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
