@@ -158,7 +158,7 @@ def test_time_between_two_dates(factor: int, text: str, usual: str) -> None:
     assert check is not None
     row = {cells.name: replace(cells, values=cells.values[:1].copy()) for cells in dates}
     row["begin"].values[0], row["end"].values[0] = 1e6 * 86400 * 19723, 1e6 * 86400 * 19724.5
-    found = check.describe(row, np.array([0]), lambda name, value: show_value("date", value))
+    found = check.describe(row, lambda name, value: show_value("date", value))
     assert found[0].endswith(f"{text}; in 98 % of normal rows it is {usual}")
 
 

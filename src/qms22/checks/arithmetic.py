@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import NamedTuple
@@ -11,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, count_text, shown_cells
-from qms22.checks.single import ColumnCheck
+from qms22.checks.check import Check, Shower, count_text
+from qms22.checks.surprise import surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.texts.words import number_text
 
@@ -57,7 +56,7 @@ class _Guess(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ArithmeticCheck(ColumnCheck):
+class ArithmeticCheck(Check):
     """A number that is not what others of its row make, as it is in normal rows.
 
     Parameters
@@ -118,34 +117,27 @@ class ArithmeticCheck(ColumnCheck):
             found, off = self.computed(values)
             excess: NDArray[np.float64] = np.abs(target - found) / np.maximum(off, 1e-300)
         if self.category:
-            excess[~_are_in(rows[self.category], self.levels)] = np.nan
+            excess[~rows[self.category].is_among(self.levels)] = np.nan
         return excess
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that a row breaks the rule; the further off, the odder."""
         excess = np.nan_to_num(self._excess(rows))
-        n_others = max(self.n_broken - own, 0)
-        surprise = math.log((self.n + 1.0) / (n_others + 1.0))
-        # As a level that no normal row has.
-        surprise += 0.0 if n_others > 0 else math.log(self.n)
+        surprise = surprise_of_few(max(self.n_broken - own, 0), self.n)
         return np.where(excess > 1.0, surprise + np.log(np.clip(excess, 1.0, self.n)), 0.0)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Name what the number is computed from, the result, and how many normal rows have it."""
-        name, *others = self.columns
-        found, _ = self.computed([rows[each].values[places] for each in others])
+        found, _ = self.computed([rows[each].values for each in self.columns[1:]])
         kept = f"all {count_text(self.n)} normal rows"
         if self.n_broken:
             kept = f"{count_text(self.n - self.n_broken)} of {count_text(self.n)} normal rows"
         if self.category:
             more = "" if len(self.levels) == 1 else f" or {len(self.levels) - 1} others"
             kept += f" with {self.category} {self.levels[0]}{more}"
-        return [
-            f"{begin} where {self._rule} is {show(name, value)}; they are equal in {kept}"
-            for begin, value in zip(
-                shown_cells(rows[name], places, show), found.tolist(), strict=True
-            )
-        ]
+        for value in found.tolist():
+            result = show(self.columns[0], value)
+            yield f" where {self._rule} is {result}; they are equal in {kept}"
 
     @property
     def _rule(self) -> str:
@@ -352,7 +344,7 @@ def _verified(
         for cells in categories:
             some = cells.take(np.flatnonzero(present))
             if (limited := _limited(check, is_broken, some)) is not None:
-                of_levels = _are_in(some, limited.levels)
+                of_levels = some.is_among(limited.levels)
                 own = [value[of_levels] for value in values]
                 if not _is_chance(limited, target[of_levels], own):
                     return limited
@@ -388,14 +380,6 @@ def _limited(
     kept = kept[np.argsort(-counts[kept], kind="stable")]
     levels = tuple(cells.levels[at] for at in kept.tolist())
     return replace(check, n_broken=n_broken, n=n, category=cells.name, levels=levels)
-
-
-def _are_in(cells: Cells, levels: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which cells have one of the levels."""
-    if not cells.is_text:
-        return np.zeros(len(cells.values), dtype=bool)
-    found: NDArray[np.bool_] = np.append(cells.level_places(levels) >= 0, False)[cells.values]
-    return found
 
 
 def _factors(

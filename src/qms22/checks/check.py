@@ -1,13 +1,17 @@
-"""What all checks of single cells share."""
+"""What all checks share, and words of their reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from operator import add
+from typing import Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.checks.surprise import NumberReference
 from qms22.tables.columns.cells import Cells, Columns
 
 # Levels that normal rows have, in words.
@@ -17,22 +21,26 @@ MOST_LISTED = 6
 Shower: TypeAlias = Callable[[str, float], str]
 
 
-class Check(Protocol):
+@dataclass(frozen=True)
+class Check(ABC):
     """One way in which a cell or a row can be odd.
 
     A check learns from known-normal rows and keeps what it needs to judge others.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns it blames, the first one most; none if it blames the whole row.
     """
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns it blames, the first one most; none if it blames the whole row."""
-        ...
+    columns: tuple[str, ...]
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns it looks at."""
-        ...
+        return self.columns
 
+    @abstractmethod
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd rows are, about −log p; 0 is not odd at all.
 
@@ -42,37 +50,61 @@ class Check(Protocol):
         own : bool
             Whether these are the rows it has learned from: each is compared with the others.
         """
-        ...
-
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
-        """Say in words what is odd about some of the rows, given by their places."""
-        ...
-
-
-@runtime_checkable
-class Alignable(Check, Protocol):
-    """A check that can compare a batch without what all of its rows have done."""
 
     def aligned(self, batch: Columns) -> Check:
-        """Return the check for a batch."""
-        ...
+        """Return the check for a batch, compared without what all of its rows have done."""
+        return self
+
+    def describe(self, rows: Columns, show: Shower) -> list[str]:
+        """Return in words what is odd about rows: a sentence on each."""
+        return list(map(add, self.subjects(rows, show), self.clauses(rows, show)))
+
+    def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return what the sentences are about: the cells to blame."""
+        return shown_cells(rows[self.columns[0]], show)
+
+    @abstractmethod
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return what the sentences say about these."""
 
 
-def shown_cells(cells: Cells, places: NDArray[np.intp], show: Shower) -> list[str]:
+@dataclass(frozen=True, eq=False)
+class NumberCheck(Check):
+    """A check of a number of each row, of which too high and too low ones are odd.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    reference : NumberReference
+        The numbers of normal rows.
+    """
+
+    reference: NumberReference
+
+    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Return the number of each row; NaN stands for none."""
+        return rows[self.columns[0]].values
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd the numbers are."""
+        return self.reference.surprise(self.numbers(rows, own=own), own=own)
+
+    def aligned(self, batch: Columns) -> Self:
+        """Return the check for a batch that may have moved as a whole."""
+        return replace(self, reference=self.reference.aligned(self.numbers(batch)))
+
+
+def shown_cells(cells: Cells, show: Shower) -> list[str]:
     """Return cells with their column as text, as the table writes them."""
     name = cells.name
     if cells.is_text:
-        texts = [cells.levels[value] if value >= 0 else None for value in cells.values[places]]
+        texts = [cells.levels[value] if value >= 0 else None for value in cells.values]
     else:
-        texts = [
-            None if np.isnan(value) else show(name, value)
-            for value in cells.values[places].tolist()
-        ]
+        texts = [None if np.isnan(value) else show(name, value) for value in cells.values.tolist()]
     if cells.words is not None:
-        words = cells.words[places].tolist()
         texts = [
             f"“{cells.levels[word]}”" if word >= 0 else text
-            for word, text in zip(words, texts, strict=True)
+            for word, text in zip(cells.words.tolist(), texts, strict=True)
         ]
     return [f"{name} is missing" if text is None else f"{name} {text}" for text in texts]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, shown_cells
 from qms22.tables.columns.cells import Cells, Columns, Levels
-from qms22.tables.columns.date_parts import DAY
+from qms22.tables.columns.date_parts import DAY, days_between
 from qms22.tables.columns.typed import to_levels
 from qms22.tables.texts.words import number_text
 
@@ -23,8 +22,8 @@ _PARTS = 16
 _HOUR = DAY / 24
 
 
-def _begins(levels: Levels) -> list[str]:
-    return [_BEGIN.match(text)[0] for text in levels]  # type: ignore[index]  # matches always
+def _begins(levels: Levels) -> Levels:
+    return Levels(_BEGIN.match(text)[0] for text in levels)  # type: ignore[index]  # matches always
 
 
 def _ends(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -81,8 +80,7 @@ class Coding:
     @classmethod
     def of_interval(cls, earlier: Cells, later: Cells) -> Coding:
         """Return the coding by parts of the days between two dates of known-normal rows."""
-        days = (later.values - earlier.values) / DAY
-        return cls(later.name, "interval", (), _ends(days), earlier.name)
+        return cls(later.name, "interval", (), _ends(days_between(earlier, later)), earlier.name)
 
     def codes(self, rows: Columns) -> NDArray[np.intp]:
         """Return the code of each row."""
@@ -92,33 +90,23 @@ class Coding:
             if cells.form == "number":
                 codes[cells.values == 0] = 3
             return codes if cells.words is None else codes + (cells.words >= 0)
-        if self.how == "interval":
-            days = (cells.values - rows[self.other].values) / DAY
-            places = np.searchsorted(self.values, days).astype(np.intp)
-            return np.where(np.isnan(days), -1, places)
         if self.how == "hour":
-            hours = np.nan_to_num(cells.values % DAY // _HOUR, nan=-1.0)
-            return hours.astype(np.intp)
-        if self.how == "range":
-            places = np.searchsorted(self.values, cells.values).astype(np.intp)
-            return np.where(np.isnan(cells.values), -1, places)
-        if self.how == "begin":
-            if not cells.is_text:
-                return np.full(len(cells.values), -1)
-            begins = Levels.of(cells.levels).computed(_begins, lambda each: Levels(_begins(each)))
-            places = begins.places_in(self.levels)
-            return np.append(np.where(places < 0, -1, places + 1), 0).take(cells.values)
-        return self._level_codes(cells)
-
-    def _level_codes(self, cells: Cells) -> NDArray[np.intp]:
+            return np.nan_to_num(cells.values % DAY // _HOUR, nan=-1.0).astype(np.intp)
+        if self.how in ("range", "interval"):
+            values = days_between(rows[self.other], cells) if self.other else cells.values
+            return np.where(np.isnan(values), -1, np.searchsorted(self.values, values))
+        if self.how == "begin" and not cells.is_text:
+            return np.full(len(cells.values), -1)
         if self.levels and not cells.is_text:
             cells = to_levels(cells)
         if cells.is_text:
-            levels = self.levels or tuple(number_text(value) for value in self.values.tolist())
-            places = cells.level_places(levels)
-            numbers = np.append(np.where(places < 0, -1, places + 1), 0)
-            of_levels: NDArray[np.intp] = numbers[cells.values]
-            return of_levels
+            texts = Levels.of(cells.levels)
+            begins = texts.computed(_begins, _begins) if self.how == "begin" else texts
+            known = self.levels or tuple(number_text(value) for value in self.values.tolist())
+            places = begins.places_in(known)
+            of_levels = np.append(np.where(places < 0, -1, places + 1), 0)
+            of_cells: NDArray[np.intp] = of_levels[cells.values]
+            return of_cells
         # One more value, which none is equal to: all cells of normal rows may be missing.
         values = np.append(self.values, np.nan)
         places = np.searchsorted(self.values, cells.values)
@@ -136,47 +124,40 @@ class Coding:
         """The columns it looks at."""
         return (self.name, self.other) if self.other else (self.name,)
 
-    def show(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def show(self, rows: Columns, show: Shower) -> list[str]:
         """Return cells with their column as text."""
-        texts = shown_cells(rows[self.name], places, show)
-        if not self.other:
-            return texts
-        others = shown_cells(rows[self.other], places, show)
-        return [f"{one} and {other}" for one, other in zip(texts, others, strict=True)]
+        shown = (shown_cells(rows[name], show) for name in self.columns)
+        return [" and ".join(texts) for texts in zip(*shown, strict=True)]
 
-    def show_condition(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def show_condition(self, rows: Columns, show: Shower) -> list[str]:
         """Return what all rows with the code of a row have: `country Austria`, `no city`."""
-        texts = shown_cells(rows[self.name], places, show)
-        codes = self.codes(rows)[places].tolist()
+        texts = shown_cells(rows[self.name], show)
+        codes = self.codes(rows).tolist()
         return [self._condition(code, text, show) for code, text in zip(codes, texts, strict=True)]
 
     def _condition(self, code: int, text: str, show: Shower) -> str:
         name = self.name
-        if code < 0 and self.how in ("range", "interval"):
-            return f"no days from {self.other} to {name}" if self.other else f"no {name}"
-        if self.how == "range":
-            return f"{name} {self._part(code, lambda value: show(name, value))}"
-        if self.how == "interval":
-            return (
-                f"{self._part(code, lambda days: f'{days:.3g}')} days from {self.other} to {name}"
-            )
         if self.how == "presence":
             return (f"a value of {name}", f"no {name}", f"a word in {name}", f"{name} 0")[code]
-        if code == 0 and self.how != "hour":
+        if self.how == "hour":
+            return f"{name} {code:02}:00 to {code:02}:59"
+        if self.how in ("range", "interval"):
+            what = f"days from {self.other} to {name}" if self.other else name
+            if code < 0:
+                return f"no {what}"
+            part = self._part(code, show)
+            return f"{part} {what}" if self.other else f"{what} {part}"
+        if code == 0:
             return f"no {name}"
-        if self.how == "begin" and code > 0:
-            return f"{name} {self.levels[code - 1]}…"
-        return f"{name} {code:02}:00 to {code:02}:59" if self.how == "hour" else text
+        return f"{name} {self.levels[code - 1]}…" if self.how == "begin" and code > 0 else text
 
-    def _part(self, code: int, show_end: Callable[[float], str]) -> str:
+    def _part(self, code: int, show: Shower) -> str:
         """Return a part of the range as text."""
-        low, high = (
-            show_end(float(self.values[at])) if 0 <= at < len(self.values) else ""
-            for at in (code - 1, code)
-        )
-        if not low or not high:
-            return f"above {low}" if low else f"up to {high}"
-        return f"{low} to {high}"
+        ends = self.values[max(code - 1, 0) : code + 1].tolist()
+        texts = [f"{end:.3g}" if self.other else show(self.name, end) for end in ends]
+        if 0 < code < len(self.values):
+            return " to ".join(texts)
+        return f"above {texts[0]}" if code else f"up to {''.join(texts)}"
 
     def show_code(self, code: int, show: Shower) -> str:
         """Return what a code stands for, as text."""
@@ -184,4 +165,6 @@ class Coding:
             return ("a value", "no value", "a word", "0")[code]
         if code == 0:
             return "no value"
-        return self.levels[code - 1] if self.levels else show(self.name, self.values[code - 1])
+        if self.levels:
+            return self.levels[code - 1]
+        return show(self.name, float(self.values[code - 1]))

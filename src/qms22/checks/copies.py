@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
-from qms22.checks.single import ColumnCheck
-from qms22.tables.columns.cells import Cells, Columns
+from qms22.checks.check import Check, Shower, count_text, share_of_rows, shown_cells
+from qms22.checks.surprise import surprise_of_few
+from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 # With a larger share of normal rows that are there more than once, repetition is usual.
 _MOST_REPEATED = 0.01
@@ -29,7 +29,7 @@ N_ROWS = "\0rows"
 
 
 @dataclass(frozen=True, eq=False)
-class CopyCheck:
+class CopyCheck(Check):
     """A row that is there twice, also among the normal rows, or twice but for one cell.
 
     Where many normal rows are there more than once, as in narrow tables, repetition says nothing.
@@ -51,7 +51,6 @@ class CopyCheck:
         Of normal rows without each column; empty if they are many.
     """
 
-    columns: tuple[str, ...]
     compared: tuple[str, ...]
     n_normal: int
     n_copied: int
@@ -116,28 +115,27 @@ class CopyCheck:
         of_columns = np.append(np.where(usual, 0.0, -np.log(of_columns)), 0.0)
         return np.maximum(surprises, of_columns[different])
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return nothing: no cell is to blame."""
+        return [""] * count_rows(rows)
+
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how often the rows are there."""
-        copies, different = (found[places] for found in self._found(rows, own=False))
-        counts = rows[COPIES].values[places]
+        copies, different = self._found(rows, own=False)
         often = share_of_rows(self.n_copied, self.n_normal)
-        texts = []
         for at, (is_copy, column, count) in enumerate(
-            zip(copies.tolist(), different.tolist(), counts.tolist(), strict=True)
+            zip(copies.tolist(), different.tolist(), rows[COPIES].values.tolist(), strict=True)
         ):
             if count > 1:
                 times = count_text(int(count))
-                texts.append(f"the same row occurs {times} times; {often} are repeated")
+                yield f"the same row occurs {times} times; {often} are repeated"
             elif is_copy:
-                texts.append(f"a normal row is the same; {often} are repeated")
+                yield f"a normal row is the same; {often} are repeated"
             else:
-                cell = shown_cells(rows[self.compared[column]], places[at : at + 1], show)[0]
-                how_many = share_of_rows(int(self.n_different[column]), self.n_normal)
-                texts.append(
-                    f"the same as another row but for {self.compared[column]} ({cell}), as "
-                    f"{how_many} are"
-                )
-        return texts
+                name = self.compared[column]
+                cell = shown_cells(rows[name].take(slice(at, at + 1)), show)[0]
+                others = share_of_rows(int(self.n_different[column]), self.n_normal)
+                yield f"the same as another row but for {name} ({cell}), as {others} are"
 
 
 def key_name(name: str) -> str:
@@ -146,7 +144,7 @@ def key_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class KeyCheck(ColumnCheck):
+class KeyCheck(Check):
     """A key that several rows of a table have, where each normal row has its own.
 
     Parameters
@@ -174,25 +172,18 @@ class KeyCheck(ColumnCheck):
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that a key is there again."""
-        n_others = max(self.n_repeated - 2 * own, 0)
-        surprise = np.log((self.n_normal + 1.0) / (1.0 + n_others))
-        # As a level that no normal row has, where none is repeated.
-        surprise += 0.0 if n_others else np.log(self.n_normal)
+        # A normal row and that with its key are one case.
+        surprise = surprise_of_few(max(self.n_repeated - 2 * own, 0), self.n_normal)
         # Of a row that is there again, or but for a cell, that says more.
         is_copy = (rows[COPIES].values > 1) | (rows[DIFFERENT].values >= 0)
         is_repeated = (rows[key_name(self.columns[0])].values > 1) & ~is_copy
         return np.where(is_repeated, surprise, 0.0)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how often the keys are there."""
-        cells, counts = (rows[name] for name in self.needs[:2])
         often = share_of_rows(self.n_repeated, self.n_normal)
-        return [
-            f"{begin} is there {count_text(int(count))} times; that of {often} is there again"
-            for begin, count in zip(
-                shown_cells(cells, places, show), counts.values[places].tolist(), strict=True
-            )
-        ]
+        for count in rows[key_name(self.columns[0])].values.tolist():
+            yield f" is there {count_text(int(count))} times; that of {often} is there again"
 
 
 def count_keys(rows: Columns, names: Sequence[str], *, is_part: bool) -> dict[str, Cells]:

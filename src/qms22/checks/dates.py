@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, count_text, share_of_rows, shown_cells
-from qms22.checks.single import ColumnCheck, NumberCheck
+from qms22.checks.check import (
+    Check,
+    NumberCheck,
+    Shower,
+    count_text,
+    share_of_rows,
+    shown_cells,
+)
 from qms22.checks.surprise import LevelReference, NumberReference, gaps_on_circle
-from qms22.tables.columns.cells import Cells, Columns, show_value
+from qms22.tables.columns.cells import Cells, Columns, count_rows, show_value
+from qms22.tables.columns.date_parts import DAY, days_between
 
-_DAY = 86_400e6  # microseconds
 _MINUTE = 60e6
 # Fewer days than this are shown as hours.
 _FEW_DAYS = 2.0
@@ -28,11 +35,11 @@ _LEAST_DAYS = 28
 # A batch may be of another time than the normal rows. So many times what these cover, and so many
 # days, may lie between them.
 _MOST_SPANS = 5.0
-_LEAST_SPAN = 366 * _DAY
+_LEAST_SPAN = 366 * DAY
 
 
 @dataclass(frozen=True)
-class TimeOfDayCheck(ColumnCheck):
+class TimeOfDayCheck(Check):
     """A time of day at which nothing happens among normal rows."""
 
     minutes: NDArray[np.float64]
@@ -60,17 +67,13 @@ class TimeOfDayCheck(ColumnCheck):
         gaps = gaps_on_circle(_minutes(values), times, 1440.0, own=own)
         # Only far from others is odd, not near to them. Midnight to the microsecond is a date whose
         # time nobody has written down.
-        is_far = (gaps > np.median(self.reference.ascending)) & (values % _DAY != 0)
+        is_far = (gaps > np.median(self.reference.ascending)) & (values % DAY != 0)
         return np.where(is_far, self.reference.surprise(gaps, own=own), 0.0)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say between which times no normal row is."""
-        cells = rows[self.columns[0]]
-        minutes = _minutes(cells.values[places]).tolist()
-        return [
-            begin if math.isnan(minute) else f"{begin}; {self._comparison(minute)}"
-            for begin, minute in zip(shown_cells(cells, places, show), minutes, strict=True)
-        ]
+        for minute in _minutes(rows[self.columns[0]].values).tolist():
+            yield "" if math.isnan(minute) else f"; {self._comparison(minute)}"
 
     def _comparison(self, minute: float) -> str:
         n = int(self.counts.sum())
@@ -84,7 +87,7 @@ class TimeOfDayCheck(ColumnCheck):
 
 
 @dataclass(frozen=True)
-class WeekdayCheck(ColumnCheck):
+class WeekdayCheck(Check):
     """A weekday on which nothing happens among normal rows."""
 
     reference: LevelReference
@@ -93,7 +96,7 @@ class WeekdayCheck(ColumnCheck):
     def learn(cls, cells: Cells) -> WeekdayCheck | None:
         """Learn from the known-normal rows; return None if they are of too few days."""
         present = cells.values[~np.isnan(cells.values)]
-        if len(np.unique(present // _DAY)) < _LEAST_DAYS:
+        if len(np.unique(present // DAY)) < _LEAST_DAYS:
             return None
         counts = np.bincount(_weekdays(present), minlength=7)
         return cls((cells.name,), LevelReference(counts))
@@ -104,24 +107,18 @@ class WeekdayCheck(ColumnCheck):
         found = self.reference.surprise(_weekdays(np.nan_to_num(values)), own=own)
         return np.where(np.isnan(values), 0.0, found)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how many normal rows are of these weekdays."""
-        cells = rows[self.columns[0]]
-        gaps = np.isnan(cells.values[places]).tolist()
-        days = _weekdays(np.nan_to_num(cells.values[places])).tolist()
         counts, n = self.reference.counts, self.reference.n
-        return [
-            begin
-            if is_missing
-            else f"{begin} is a {_WEEKDAYS[day]}, as in {share_of_rows(int(counts[day]), n)}"
-            for begin, day, is_missing in zip(
-                shown_cells(cells, places, show), days, gaps, strict=True
-            )
-        ]
+        values = rows[self.columns[0]].values
+        days = np.where(np.isnan(values), -1, _weekdays(np.nan_to_num(values)))
+        for day in days.tolist():
+            often = share_of_rows(int(counts[day]), n)
+            yield "" if day < 0 else f" is a {_WEEKDAYS[day]}, as in {often}"
 
 
 @dataclass(frozen=True)
-class AbsurdDateCheck(ColumnCheck):
+class AbsurdDateCheck(Check):
     """A date of another age, where the batch is of another time than the normal rows.
 
     Parameters
@@ -154,13 +151,9 @@ class AbsurdDateCheck(ColumnCheck):
         # As odd as a level that no normal row has, in a column with one level.
         return np.where(beyond > 0, 2.0 * math.log(self.n + 1.0), 0.0)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say that the dates are of another age."""
-        cells = rows[self.columns[0]]
-        return [
-            f"{begin} is years away from all {count_text(self.n)} normal rows"
-            for begin in shown_cells(cells, places, show)
-        ]
+        return [f" is years away from all {count_text(self.n)} normal rows"] * count_rows(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +186,7 @@ class IntervalCheck(NumberCheck):
     @classmethod
     def learn(cls, earlier: Cells, later: Cells) -> IntervalCheck | None:
         """Learn from the known-normal rows; return None if there are too few with both dates."""
-        days = (later.values - earlier.values) / _DAY
+        days = days_between(earlier, later)
         reference = NumberReference.learn(days, least_unit=1.0)
         if reference is None:
             return None
@@ -204,8 +197,8 @@ class IntervalCheck(NumberCheck):
 
     def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Return the days between the dates."""
-        later, earlier = (rows[name].values for name in self.columns)
-        days: NDArray[np.float64] = (later - earlier) / _DAY
+        later, earlier = (rows[name] for name in self.columns)
+        days = days_between(earlier, later)
         if own or not self.aged:
             return days
         middle = sum(self.tenths) / 2
@@ -215,7 +208,7 @@ class IntervalCheck(NumberCheck):
     def aligned(self, batch: Columns) -> Self:
         """Return the check for a batch of another time."""
         moved = [
-            (float(np.nanmedian(batch[name].values)) - moment) / _DAY
+            (float(np.nanmedian(batch[name].values)) - moment) / DAY
             if batch[name].has_value.any()
             else 0.0
             for name, moment in zip(self.columns, self.moments, strict=True)
@@ -228,16 +221,12 @@ class IntervalCheck(NumberCheck):
             aged = max(aged, self.tenths[0] - low, high - self.tenths[1])
         return super(IntervalCheck, replace(self, aged=aged)).aligned(batch)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how many days are between the dates, or hours if they are few; and what is usual."""
-        later, earlier = (shown_cells(rows[name], places, show) for name in self.columns)
-        days = self.numbers(rows, own=True)[places].tolist()
-        return [
-            f"{one} is {here} {other}; in 98 % of normal rows it is {usual}"
-            for one, other, (here, usual) in zip(
-                later, earlier, map(self._compared, days), strict=True
-            )
-        ]
+        others = shown_cells(rows[self.columns[1]], show)
+        for other, days in zip(others, self.numbers(rows, own=True).tolist(), strict=True):
+            here, usual = self._compared(days)
+            yield f" is {here} {other}; in 98 % of normal rows it is {usual}"
 
     def _compared(self, between: float) -> tuple[str, str]:
         """Return a number of days as text, and the usual ones."""
@@ -262,13 +251,13 @@ def _short(number: float) -> str:
 
 
 def _minutes(stamps: NDArray[np.float64]) -> NDArray[np.float64]:
-    minutes: NDArray[np.float64] = np.floor(stamps % _DAY / _MINUTE)
+    minutes: NDArray[np.float64] = np.floor(stamps % DAY / _MINUTE)
     return minutes
 
 
 def _weekdays(stamps: NDArray[np.float64]) -> NDArray[np.intp]:
     # 1970 began on a Thursday.
-    days: NDArray[np.intp] = ((stamps // _DAY + 3) % 7).astype(np.intp)
+    days: NDArray[np.intp] = ((stamps // DAY + 3) % 7).astype(np.intp)
     return days
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, count_text, share_of_rows
+from qms22.checks.check import Check, Shower, count_text, share_of_rows
 from qms22.checks.codings import Coding
-from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, ColumnCheck
+from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING
 from qms22.checks.surprise import TailReference
 from qms22.tables.columns.cells import Columns
 
@@ -34,7 +34,7 @@ _LEAST_LIFT = 0.7
 
 
 @dataclass(frozen=True, eq=False)
-class DependenceCheck(ColumnCheck):
+class DependenceCheck(Check):
     """A level that is much rarer in rows with a level of another column than in all rows.
 
     Where nothing is known of the other level, or nothing follows from it, nothing is odd.
@@ -157,23 +157,18 @@ class DependenceCheck(ColumnCheck):
         with_both = np.where(self.keys[places] == keys, self.key_counts[places], 0)
         return with_both, self.other_counts[others + 1]
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return the cells to blame; of an interval, both dates."""
+        return self.coding.show(rows, show)
+
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how often the level is there with the other one, and what is usual."""
-        codes, others = (of_rows[places] for of_rows in self._codes(rows))
-        begins = self.coding.show(rows, places, show)
-        conditions = self.other.show_condition(rows, places, show)
-        with_both, with_other = self._count(codes, others)
-        return [
-            f"{begin}, as in {share_of_rows(both, n)} with {condition}" + self._usual(code, n, show)
-            for begin, condition, both, n, code in zip(
-                begins,
-                conditions,
-                with_both.tolist(),
-                with_other.tolist(),
-                others.tolist(),
-                strict=True,
-            )
-        ]
+        codes, others = self._codes(rows)
+        found = np.array([*self._count(codes, others), others]).T.tolist()
+        conditions = self.other.show_condition(rows, show)
+        for (both, n, other), condition in zip(found, conditions, strict=True):
+            often = f"{share_of_rows(both, n)} with {condition}"
+            yield f", as in {often}{self._usual(other, n, show)}"
 
     def _usual(self, other: int, n: int, show: Shower) -> str:
         """Return what most normal rows with the other level have."""

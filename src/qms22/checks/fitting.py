@@ -12,8 +12,8 @@ from qms22.checks.check import Shower, listed, shown_cells
 from qms22.checks.relations import Prediction, RelationInputs, Relations
 from qms22.checks.single import LevelCheck
 from qms22.checks.surprise import NumberReference
-from qms22.tables.columns.cells import Columns
-from qms22.tables.columns.date_parts import DAY
+from qms22.tables.columns.cells import Columns, count_rows
+from qms22.tables.columns.date_parts import days_between
 
 # Levels in a smaller share of the normal rows say little about other columns.
 _LEAST_SHARE = 0.005
@@ -76,7 +76,7 @@ class FittingChecks:
             counts = check.reference.counts
             frequent = np.flatnonzero(counts >= _LEAST_SHARE * check.reference.n).tolist()
             # By name where counts are equal: the order of rows must not decide.
-            names = ("", *check.levels)
+            names = ("", *check.coding.levels)
             order = sorted(frequent, key=lambda code: (-counts[code], names[code]))
             # The others say whether a row has the most frequent one: with it, each level would be
             # known from the rest, and none would say anything by itself.
@@ -160,47 +160,33 @@ class FittingChecks:
         }
         return {name: whole - _oddness(left) for name, left in without.items()}, without
 
-    def describe(
-        self, rows: Columns, places: NDArray[np.intp], column: int, show: Shower
-    ) -> list[str]:
+    def describe(self, rows: Columns, column: int, show: Shower) -> list[str]:
         """Say what the other columns suggest."""
         name, sources = self.numbers[column], self.sources[column][:_MOST_NAMED]
         who = listed(sources) if sources else "the other columns"
         suggest = "suggests" if len(sources) == 1 else "suggest"
-        return [
-            f"{begin} where {who} {suggest} {value}"
-            for begin, value in zip(
-                shown_cells(rows[name], places, show),
-                self._suggested(rows, places, column, show),
-                strict=True,
-            )
-        ]
+        pairs = zip(shown_cells(rows[name], show), self._suggested(rows, column, show), strict=True)
+        return [f"{begin} where {who} {suggest} {value}" for begin, value in pairs]
 
     def describe_contradiction(
-        self, rows: Columns, places: NDArray[np.intp], column: int, category: str, show: Shower
+        self, rows: Columns, column: int, category: str, show: Shower
     ) -> list[str]:
         """Say that a category does not fit a number, and which number would."""
+        levels, numbers = (
+            shown_cells(rows[name], show) for name in (category, self.numbers[column])
+        )
         return [
-            f"{begin} does not fit {number}; {value} would"
-            for begin, number, value in zip(
-                shown_cells(rows[category], places, show),
-                shown_cells(rows[self.numbers[column]], places, show),
-                self._suggested(rows, places, column, show),
-                strict=True,
+            f"{level} does not fit {number}; {value} would"
+            for level, number, value in zip(
+                levels, numbers, self._suggested(rows, column, show), strict=True
             )
         ]
 
-    def _suggested(
-        self, rows: Columns, places: NDArray[np.intp], column: int, show: Shower
-    ) -> list[str]:
+    def _suggested(self, rows: Columns, column: int, show: Shower) -> list[str]:
         """Return what the other columns suggest, as the table writes it."""
-        some = {name: cells.take(places) for name, cells in rows.items()}
-        found = self._relations.predict(self._inputs(some))
-        values, scales = found.values[:, column].tolist(), found.scales[:, column].tolist()
-        name = self.numbers[column]
-        return [
-            show(name, _rounded(value, scale)) for value, scale in zip(values, scales, strict=True)
-        ]
+        found, name = self._relations.predict(self._inputs(rows)), self.numbers[column]
+        pairs = zip(found.values[:, column].tolist(), found.scales[:, column].tolist(), strict=True)
+        return [show(name, _rounded(value, scale)) for value, scale in pairs]
 
     def _surprises(self, found: Prediction, *, own: bool = False) -> NDArray[np.float64]:
         columns = [
@@ -222,7 +208,7 @@ class FittingChecks:
         return np.minimum(self._surprises(found), deviates)
 
     def _inputs(self, rows: Columns) -> RelationInputs:
-        n_rows = len(next(iter(rows.values())).values)
+        n_rows = count_rows(rows)
         numbers = [
             rows[name].values
             if name in rows and not rows[name].is_text
@@ -233,7 +219,7 @@ class FittingChecks:
         for check, codes in zip(self._levels, self._codes, strict=True):
             name = check.columns[0]
             # Of a column that a table lacks nothing is known.
-            of_rows = check.codes(rows[name]) if codes and name in rows else None
+            of_rows = check.coding.codes(rows) if codes and name in rows else None
             shares = check.reference.counts / max(check.reference.n, 1)
             levels += [
                 np.full(n_rows, shares[code])
@@ -251,12 +237,9 @@ class FittingChecks:
 
     def _between(self, rows: Columns, dates: tuple[str, str]) -> NDArray[np.float64]:
         """Return the days between two dates; NaN where one is missing."""
-        n_rows = len(next(iter(rows.values())).values)
         if not all(name in rows and rows[name].form == "date" for name in dates):
-            return np.full(n_rows, np.nan)
-        earlier, later = (rows[name].values for name in dates)
-        days: NDArray[np.float64] = (later - earlier) / DAY
-        return days
+            return np.full(count_rows(rows), np.nan)
+        return days_between(*(rows[name] for name in dates))
 
     def _sources(self, column: int) -> tuple[str, ...]:
         """Return the columns that say most about one, the strongest first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal, Self, TypeAlias
@@ -11,9 +11,8 @@ from typing import Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, count_text, listed, shown_cells
+from qms22.checks.check import NumberCheck, Shower, count_text, listed, shown_cells
 from qms22.checks.codings import Coding
-from qms22.checks.single import NumberCheck
 from qms22.checks.surprise import NumberReference
 from qms22.tables.columns.cells import Cells, Columns
 
@@ -259,23 +258,17 @@ class GroupCheck(NumberCheck):
         is_odd = np.abs(errors - shift) >= _LEAST_ERROR
         return np.where(is_odd, self.reference.surprise(errors, own=own), 0.0)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say what is usual for the groups."""
         name, *by = self.columns
-        groups = self.grouping.numbers(rows)[places]
-        begins = shown_cells(rows[name], places, show)
-        of_groups = zip(*(shown_cells(rows[each], places, show) for each in by), strict=True)
-        found = []
-        for begin, group, cells in zip(begins, groups.tolist(), of_groups, strict=True):
-            n, low, high = self.statistics.counts[group], self.lows[group], self.highs[group]
-            where = f"{begin}; {count_text(int(n))} normal rows with {listed(list(cells))}"
-            if n == 0:
-                found.append(begin)
-            elif low == high:
-                found.append(f"{where} have {show(name, low)}")
-            else:
-                found.append(f"{where} have {show(name, low)} to {show(name, high)}")
-        return found
+        of_groups = zip(*(shown_cells(rows[each], show) for each in by), strict=True)
+        for group, cells in zip(self.grouping.numbers(rows).tolist(), of_groups, strict=True):
+            if not (n := int(self.statistics.counts[group])):
+                yield ""
+                continue
+            ends = dict.fromkeys([self.lows[group], self.highs[group]])
+            usual = " to ".join(show(name, end) for end in ends)
+            yield f"; {count_text(n)} normal rows with {listed(list(cells))} have {usual}"
 
 
 def _scaled(values: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, listed, share_of_rows
-from qms22.checks.single import ColumnCheck
+from qms22.checks.check import Check, Shower, listed, share_of_rows
 from qms22.checks.surprise import LevelReference
 from qms22.tables.columns.cells import Columns
 
@@ -17,7 +16,7 @@ _MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
-class MissingTogetherCheck(ColumnCheck):
+class MissingTogetherCheck(Check):
     """Cells that are missing together, where normal rows lack only some of them.
 
     Parameters
@@ -51,16 +50,16 @@ class MissingTogetherCheck(ColumnCheck):
         codes, several = self._codes(rows)
         return np.where(several, self.reference.surprise(codes, own=own), 0.0)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
-        """Name the cells, and say how many normal rows lack the same."""
-        codes = self._codes(rows)[0][places].tolist()
+    def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Name the cells."""
+        for gaps in np.array([rows[name].missing for name in self.columns]).T:
+            yield listed([self.columns[at] for at in np.flatnonzero(gaps)], _MOST_NAMED)
+
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Say how many normal rows lack the same."""
         counts, n = np.append(self.reference.counts, 0), self.reference.n
-        missing = np.array([rows[name].missing[places] for name in self.columns])
-        return [
-            f"{listed([self.columns[at] for at in np.flatnonzero(gaps)], _MOST_NAMED)} are missing "
-            f"together, as in {share_of_rows(int(counts[code]), n)}"
-            for gaps, code in zip(missing.T, codes, strict=True)
-        ]
+        for code in self._codes(rows)[0].tolist():
+            yield f" are missing together, as in {share_of_rows(int(counts[code]), n)}"
 
 
 def _patterns(rows: Columns, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:

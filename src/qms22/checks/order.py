@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, share_of_rows, shown_cells
-from qms22.checks.single import ColumnCheck
+from qms22.checks.check import Check, Shower, share_of_rows, shown_cells
+from qms22.checks.surprise import surprise_of_few
 from qms22.tables.columns.cells import Columns
 
 # A rule needs so many normal rows with both numbers, and nearly all of them have to keep it.
@@ -24,7 +23,7 @@ _MOST_RULES = 20
 
 
 @dataclass(frozen=True)
-class OrderCheck(ColumnCheck):
+class OrderCheck(Check):
     """A number above another one of its row, where normal rows have it at or below.
 
     Parameters
@@ -41,21 +40,15 @@ class OrderCheck(ColumnCheck):
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that a row breaks the rule."""
         low, high = (rows[name].values for name in self.columns)
-        n_others = max(self.n_broken - own, 0)
-        surprise = math.log((self.n + 1.0) / (n_others + 1.0))
-        # As a level that no normal row has.
-        surprise += 0.0 if n_others > 0 else math.log(self.n)
+        surprise = surprise_of_few(max(self.n_broken - own, 0), self.n)
         with np.errstate(invalid="ignore"):
             return np.where(low > high, surprise, 0.0)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how many normal rows break the rule."""
-        low, high = (shown_cells(rows[name], places, show) for name in self.columns)
         how_many = share_of_rows(self.n_broken, self.n)
-        return [
-            f"{one} is above {other}, as in {how_many}"
-            for one, other in zip(low, high, strict=True)
-        ]
+        for other in shown_cells(rows[self.columns[1]], show):
+            yield f" is above {other}, as in {how_many}"
 
 
 def learn_orders(rows: Columns, numbers: Sequence[str], seed: int) -> list[OrderCheck]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells, Levels
+from qms22.tables.columns.kinds import level_counts
 
 # A sign belongs to a number if nothing stands before it.
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?!\.?\d)")
@@ -40,7 +41,7 @@ class TextParts:
     @classmethod
     def learn(cls, cells: Cells) -> TextParts | None:
         """Learn from known-normal rows; None if texts are not written alike, or are codes."""
-        rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+        rows = level_counts(cells)
         texts = [cells.levels[at] for at in np.flatnonzero(rows).tolist()]
         shapes = Counter(_shape(text) for text in texts[:_LEAST_TEXTS])
         shape, _ = shapes.most_common(1)[0] if shapes else ("", 0)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, count_text, shown_cells
+from qms22.checks.check import Check, NumberCheck, Shower, count_text, shown_cells
+from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, cell_hashes
-from qms22.checks.single import LEAST_ENTITIES, ColumnCheck, NumberCheck
+from qms22.checks.single import LEAST_ENTITIES
 from qms22.checks.surprise import NumberReference, TailReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 from qms22.tables.columns.date_parts import DAY
+from qms22.tables.columns.kinds import level_counts
 
 _HOUR = DAY / 24
 # Hours within which rows of an entity are counted.
@@ -121,7 +124,7 @@ class Sequences:
     @classmethod
     def learn(cls, rows: Columns, by: str | None = None, time: str | None = None) -> Sequences:
         """Learn from known-normal rows; `by` and `time` are what the user says of them."""
-        n_rows = len(next(iter(rows.values())).values)
+        n_rows = count_rows(rows)
         levels = {
             name: len(cells.levels)
             for name, cells in rows.items()
@@ -171,10 +174,10 @@ class Sequences:
                     )
         for entity, common in self.crowds.items():
             if entity in rows and self.date in rows:
-                is_common = np.append(rows[entity].level_places(common) >= 0, True)
+                is_counted = rows[entity].has_value & ~rows[entity].is_among(common)
                 for hours in _WINDOWS:
                     counts, usual = _count_within(rows, entity, self.date, hours)
-                    counts[is_common[rows[entity].values]] = 1.0
+                    counts[~is_counted] = 1.0
                     if not are_normal:
                         counts[counts <= _BURST * usual] = 1.0
                     found[count_name(entity, self.date, hours)] = counts
@@ -185,7 +188,7 @@ class Sequences:
 
     def order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return the rows in order, those of an entity together, and which are the first of one."""
-        n_rows = len(next(iter(rows.values())).values)
+        n_rows = count_rows(rows)
         keys = cell_hashes(rows[entity]) if entity else np.zeros(n_rows, dtype=np.uint64)
         if self.date in rows and entity:
             order = np.lexsort((np.arange(n_rows), rows[self.date].values, keys))
@@ -216,8 +219,7 @@ class Sequences:
 
 def _common_levels(cells: Cells) -> tuple[str, ...]:
     """Return the levels of which there are many rows at any time."""
-    rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
-    common = np.flatnonzero(rows > _COMMON * len(cells.values)).tolist()
+    common = np.flatnonzero(level_counts(cells) > _COMMON * len(cells.values)).tolist()
     return tuple(cells.levels[at] for at in common)
 
 
@@ -268,7 +270,7 @@ def _count_within(
 
 
 @dataclass(frozen=True)
-class RepetitionCheck(ColumnCheck):
+class RepetitionCheck(Check):
     """More equal values after each other, or more rows of one entity in an hour, than usual.
 
     Parameters
@@ -282,13 +284,9 @@ class RepetitionCheck(ColumnCheck):
     most, second : int
         The two largest counts of normal rows.
     rate : float
-        How much one more row says: −log of the share of normal rows that are not the first.
-    values, shares : ndarray
-        The values that recur most in normal rows, ascending, and how many of these have them.
-    levels : tuple of str
-        The entities.
-    rates : ndarray
-        The rate of each of them, and that of others.
+        How much one more row says at most: −log of the share of normal rows that are not the first.
+    rates : tuple of pair of Coding and ndarray
+        How much it says at most by codes of a column; of those that no normal row has, the last.
     """
 
     key: str
@@ -296,10 +294,7 @@ class RepetitionCheck(ColumnCheck):
     most: int
     second: int
     rate: float
-    values: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    levels: tuple[str, ...]
-    rates: NDArray[np.float64]
+    rates: tuple[tuple[Coding, NDArray[np.float64]], ...] = ()
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -315,47 +310,34 @@ class RepetitionCheck(ColumnCheck):
         share = 1.0 - len(cases) / max(int(n_rows.sum()), 1)
         rate = float(_rate_of(np.array(share)))
         reference = TailReference.learn(rate * (cases - 1.0))
-        values, shares, rates = np.empty(0), np.empty(0), np.array([rate])
-        levels: tuple[str, ...] = ()
-        if key.startswith("\0run"):
-            if len(columns) > 1:
-                # A room of the two that are dear is soon there again.
-                entities = rows[columns[1]]
-                levels = tuple(entities.levels)
-                again = 1.0 - 1.0 / rows[key].values
-                sums, n_own = (
-                    np.bincount(entities.values + 1, weights, minlength=len(levels) + 1)
-                    for weights in (again, None)
-                )
-                pooled = (sums + _POOLED * share) / (n_own + _POOLED)
-                rates = _rate_of(np.append(np.roll(pooled, -1), share))
-            present = rows[columns[0]].values
-            values, n_rows = np.unique(present[~np.isnan(present)], return_counts=True)
-            shares = n_rows / max(len(present), 1)
-            values, shares = values[shares >= _COMMON], shares[shares >= _COMMON]
         second, most = np.sort(np.append([1, 1], cases))[-2:].astype(int).tolist()
-        return cls(columns, key, reference, most, second, rate, values, shares, levels, rates)
-
-    def _rates(self, rows: Columns) -> NDArray[np.float64]:
-        """Return how much one more row says: less of a value that is common anyway."""
-        rates = np.full(len(rows[self.key].values), self.rate)
-        if self.levels:
-            entities = rows[self.columns[1]]
-            # Missing entities come after all known ones, and new ones last.
-            known = entities.level_places(self.levels)
-            known = np.append(np.where(known < 0, len(self.levels) + 1, known), len(self.levels))
-            rates = self.rates[known[entities.values]]
-        if len(self.values):
-            cells = rows[self.columns[0]].values
-            places = np.minimum(np.searchsorted(self.values, cells), len(self.values) - 1)
-            is_common = self.values[places] == cells
-            rates[is_common] = np.minimum(rates, -np.log(self.shares[places]))[is_common]
-        return rates
+        check = cls(columns, key, reference, most, second, rate)
+        if not check._is_run:
+            return check
+        # A value that is common anyway is soon there again.
+        cells = rows[columns[0]]
+        values, n_rows = np.unique(cells.values[cells.has_value], return_counts=True)
+        shares = n_rows / max(len(cells.values), 1)
+        common = Coding(columns[0], "level", (), values[shares >= _COMMON])
+        limits = -np.log(shares[shares >= _COMMON])
+        of_values = common, np.concatenate([[np.inf], limits, [np.inf]])
+        if len(columns) == 1:
+            return replace(check, rates=(of_values,))
+        # And a room of the two that are dear.
+        coding = Coding.of_levels(rows[columns[1]])
+        codes, again = coding.codes(rows), 1.0 - 1.0 / rows[key].values
+        sums, n_own = (np.bincount(codes, each, coding.n_codes) for each in (again, None))
+        pooled = (sums + _POOLED * share) / (n_own + _POOLED)
+        of_entities = coding, _rate_of(np.append(pooled, share))
+        return replace(check, rate=math.inf, rates=(of_entities, of_values))
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd counts are, at most as odd as chance makes so many."""
         counts = rows[self.key].values
-        evidence = self._rates(rows) * (counts - 1.0)
+        rates = np.full(len(counts), self.rate)
+        for coding, of_codes in self.rates:
+            rates = np.minimum(rates, of_codes[coding.codes(rows)])
+        evidence = rates * (counts - 1.0)
         surprise = np.minimum(self.reference.surprise(evidence, own=own), evidence)
         is_odd = counts >= _LEAST_COUNT
         if not self._is_run:
@@ -368,22 +350,18 @@ class RepetitionCheck(ColumnCheck):
     def _is_run(self) -> bool:
         return self.key.startswith("\0run")
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how many rows there are, and how many at most among normal ones."""
-        begins = shown_cells(rows[self.columns[0]], places, show)
-        counts = rows[self.key].values[places].tolist()
-        is_run = self._is_run
-        at_most = f"at most {count_text(self.most)} in normal rows"
-        within = "a day" if self.key.endswith("\0" + str(_WINDOWS[-1])) else "an hour"
-        of_entity = [""] * len(places)
-        if is_run and len(self.columns) > 1:
-            of_entity = [f" of {text}" for text in shown_cells(rows[self.columns[1]], places, show)]
-        return [
-            f"{begin} in {count_text(int(count))} rows{entity} after each other; {at_most}"
-            if is_run
-            else f"{begin} in {count_text(int(count))} rows within {within}; {at_most}"
-            for begin, count, entity in zip(begins, counts, of_entity, strict=True)
-        ]
+        counts = rows[self.key].values.tolist()
+        of = [""] * len(counts)
+        how = "within a day" if self.key.endswith(f"\0{_WINDOWS[-1]}") else "within an hour"
+        if self._is_run:
+            how = "after each other"
+            for name in self.columns[1:]:
+                of = [f" of {entity}" for entity in shown_cells(rows[name], show)]
+        for count, entity in zip(counts, of, strict=True):
+            found = f"{count_text(int(count))} rows{entity} {how}"
+            yield f" in {found}; at most {count_text(self.most)} in normal rows"
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,20 +394,17 @@ class StepCheck(NumberCheck):
         """Return the steps."""
         return rows[self.key].values
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how fast the counter has changed, and how fast it usually does."""
-        counters, entities = (shown_cells(rows[name], places, show) for name in self.columns)
-        name = self.columns[0]
+        name, entity = self.columns
         low, high = (show(name, float(self.reference.ascending[at])) for at in (0, -1))
-        return [
-            counter
-            if np.isnan(step)
-            else f"{counter} is {show(name, step)} a day away from the rows before and after of "
-            f"{of}; normal rows are {low} to {high}"
-            for counter, of, step in zip(
-                counters, entities, rows[self.key].values[places].tolist(), strict=True
-            )
-        ]
+        steps = rows[self.key].values.tolist()
+        for of, step in zip(shown_cells(rows[entity], show), steps, strict=True):
+            if math.isnan(step):
+                yield ""
+                continue
+            away = f"{show(name, step)} a day away from the rows before and after of {of}"
+            yield f" is {away}; normal rows are {low} to {high}"
 
 
 def _rate_of(shares: NDArray[np.float64]) -> NDArray[np.float64]:

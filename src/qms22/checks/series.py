@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -154,18 +155,16 @@ class SeriesCheck(GroupCheck):
         """Return how far numbers are off for their entities; NaN where too little is known."""
         return super().numbers({**rows, self.columns[0]: rows[self.series.key]}, own=own)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say what the numbers around are, and how far normal ones are off."""
-        name = self.columns[0]
-        around = (self.series.scaled(rows) - rows[self.series.key].values)[places]
-        begins, entities = (shown_cells(rows[each], places, show) for each in self.columns)
-        return [
-            begin
-            if np.isnan(near)
-            else f"{begin}; the rows before and after of {entity} have about "
-            + show(name, float(f"{self.series.plain(near):.4g}"))
-            for begin, entity, near in zip(begins, entities, around.tolist(), strict=True)
-        ]
+        name, entity = self.columns
+        around = self.series.scaled(rows) - rows[self.series.key].values
+        for of, near in zip(shown_cells(rows[entity], show), around.tolist(), strict=True):
+            if np.isnan(near):
+                yield ""
+                continue
+            usual = show(name, float(f"{self.series.plain(near):.4g}"))
+            yield f"; the rows before and after of {of} have about {usual}"
 
 
 def learn_series(rows: Columns, series: tuple[Series, ...]) -> list[SeriesCheck]:

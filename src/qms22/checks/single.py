@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import (
     MOST_LISTED,
+    Check,
+    NumberCheck,
     Shower,
     count_text,
     never_seen,
     share_of_rows,
-    shown_cells,
 )
+from qms22.checks.codings import Coding
 from qms22.checks.surprise import LevelReference, NumberReference
 from qms22.tables.columns.cells import Cells, Columns
-from qms22.tables.columns.typed import to_levels
-from qms22.tables.texts.words import number_text
+from qms22.tables.columns.kinds import level_counts
 
 # Numbers with at most so many values, each of them in so many rows on average, are looked at as
 # levels too: 65 between the set points 60 and 70 is none of them.
@@ -39,44 +40,6 @@ _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
 _RARE_VALUES = 0.01
 
 
-@dataclass(frozen=True)
-class ColumnCheck:
-    """A check of cells of the columns that it blames."""
-
-    columns: tuple[str, ...]
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The columns it looks at."""
-        return self.columns
-
-
-@dataclass(frozen=True, eq=False)
-class NumberCheck(ColumnCheck):
-    """A check of a number of each row, of which too high and too low ones are odd.
-
-    Parameters
-    ----------
-    columns : tuple of str
-    reference : NumberReference
-        The numbers of normal rows.
-    """
-
-    reference: NumberReference
-
-    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Return the number of each row; NaN stands for none."""
-        return rows[self.columns[0]].values
-
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how odd the numbers are."""
-        return self.reference.surprise(self.numbers(rows, own=own), own=own)
-
-    def aligned(self, batch: Columns) -> Self:
-        """Return the check for a batch that may have moved as a whole."""
-        return replace(self, reference=self.reference.aligned(self.numbers(batch)))
-
-
 @dataclass(frozen=True, eq=False)
 class ValueCheck(NumberCheck):
     """A number or a date far from the others, or beyond all of them."""
@@ -93,46 +56,48 @@ class ValueCheck(NumberCheck):
         shares = (*(1 - share for share in _SHARES), *_SHARES)
         return cls((cells.name,), reference, np.quantile(present, shares, method="nearest"))
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how many normal rows have as high or as low values."""
-        cells = rows[self.columns[0]]
-        begins = shown_cells(cells, places, show)
-        values = cells.values[places].tolist()
-        return [
+        for value in rows[self.columns[0]].values.tolist():
             # Of a row without odd cells, a missing one may be the first.
-            begin if math.isnan(value) else f"{begin}; {self._comparison(value, show)}"
-            for begin, value in zip(begins, values, strict=True)
-        ]
+            yield "" if math.isnan(value) else f"; {self._comparison(value, show)}"
 
     def _comparison(self, value: float, show: Shower) -> str:
-        name, ascending, n = self.columns[0], self.reference.ascending, self.reference.n
+        name, ascending = self.columns[0], self.reference.ascending
         is_high = value > ascending[len(ascending) // 2]
-        end = float(ascending[-1] if is_high else ascending[0])
-        most = "at most" if is_high else "at least"
-        if (value > end) if is_high else (value < end):
-            extreme = f"none is {'above' if is_high else 'below'} {show(name, end)}"
-            if n < 100:
-                return f"of {n} normal rows {extreme}"
-            limit = float(self.quantiles[len(_SHARES) + 1] if is_high else self.quantiles[1])
-            if show(name, limit) == show(name, end):
-                return f"of {count_text(n)} normal rows {extreme}"
-            return f"99 % of {count_text(n)} normal rows are {most} {show(name, limit)}, {extreme}"
-        for at, share in enumerate(_SHARES):
-            limit = float(self.quantiles[len(_SHARES) + at] if is_high else self.quantiles[at])
-            if (value > limit) if is_high else (value < limit):
+        sign, most, beyond = (1, "at most", "above") if is_high else (-1, "at least", "below")
+        end = float(ascending[-1 if is_high else 0])
+        limits = np.split(self.quantiles, 2)[int(is_high)].tolist()
+        if sign * value > sign * end:
+            of_rows = f"of {count_text(self.reference.n)} normal rows"
+            extreme = f"none is {beyond} {show(name, end)}"
+            if self.reference.n < 100 or show(name, limits[1]) == show(name, end):
+                return f"{of_rows} {extreme}"
+            return f"99 % {of_rows} are {most} {show(name, limits[1])}, {extreme}"
+        for share, limit in zip(_SHARES, limits, strict=True):
+            if sign * value > sign * limit:
                 return f"{100 * share:g} % of normal rows are {most} {show(name, limit)}"
         return f"half of the normal rows are {most} {show(name, value)}"
 
 
 @dataclass(frozen=True)
-class LevelCheck(ColumnCheck):
+class LevelCheck(Check):
     """A level of a category that is rare or was never seen; also a constant that is broken.
 
-    The first level is that of missing cells. Numbers with few values are levels, too.
+    Numbers with few values are levels, too.
+
+    Parameters
+    ----------
+    columns : tuple of str
+    coding : Coding
+        The levels or values of normal rows.
+    reference : LevelReference
+        How many normal rows have each, those with a missing cell first.
+    recurring : tuple of str
+        Levels with several rows of the batch.
     """
 
-    levels: tuple[str, ...]
-    values: NDArray[np.float64]
+    coding: Coding
     reference: LevelReference
     recurring: tuple[str, ...] = ()
 
@@ -146,37 +111,28 @@ class LevelCheck(ColumnCheck):
         order : ndarray of int
             The rows in order of time.
         """
-        if cells.is_text:
-            counts = np.bincount(cells.values + 1, minlength=len(cells.levels) + 1)
-            reference = LevelReference(counts, count_new(cells.values[order]))
-            return cls((cells.name,), tuple(cells.levels), np.empty(0), reference)
-        gaps = np.isnan(cells.values)
-        present = cells.values[~gaps]
         # Some rows tell that there are many values, which is quick.
-        if len(np.unique(present[:_ROWS_TRIED])) > _MOST_VALUES:
+        if not cells.is_text and len(np.unique(cells.values[:_ROWS_TRIED])) > _MOST_VALUES + 1:
             return None
-        values, counts = np.unique(present, return_counts=True)
-        if not len(values) or (
-            len(values) > 1
-            and (len(values) > _MOST_VALUES or len(values) * _ROWS_PER_VALUE > counts.sum())
-        ):
-            return None
-        n_missing = np.count_nonzero(gaps)
-        return cls((cells.name,), (), values, LevelReference(np.append(n_missing, counts)))
+        coding = Coding.of_levels(cells)
+        counts = np.bincount(coding.codes({cells.name: cells}), minlength=coding.n_codes)
+        if cells.is_text:
+            new = count_new(cells.values[order])
+            return cls((cells.name,), coding, LevelReference(counts, new))
+        most = min(_MOST_VALUES, counts[1:].sum() / _ROWS_PER_VALUE)
+        are_few = 0 < len(coding.values) <= max(most, 1)
+        return cls((cells.name,), coding, LevelReference(counts)) if are_few else None
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd levels are."""
-        cells = rows[self.columns[0]]
-        found = self.reference.surprise(self.codes(cells), own=own)
+        cells, values = rows[self.columns[0]], self.coding.values
+        found = self.reference.surprise(self.coding.codes(rows), own=own)
         if cells.is_text:
-            if not self.recurring or own:
-                return found
-            is_usual = np.append(cells.level_places(self.recurring) >= 0, False)
-            return np.where(is_usual[cells.values], 0.0, found)
-        if len(self.values) < 2:
+            return found if own else np.where(cells.is_among(self.recurring), 0.0, found)
+        if len(values) < 2:
             return np.where(np.isnan(cells.values), 0.0, found)
         # How far a number is beyond all others says more than that it was never seen.
-        is_inside = (cells.values >= self.values[0]) & (cells.values <= self.values[-1])
+        is_inside = (cells.values >= values[0]) & (cells.values <= values[-1])
         return np.where(is_inside, found, 0.0)
 
     def aligned(self, batch: Columns) -> LevelCheck:
@@ -185,56 +141,26 @@ class LevelCheck(ColumnCheck):
         Slips differ from each other. In a column of few levels a new one is odd all the same.
         """
         cells = batch[self.columns[0]]
-        if not cells.is_text or len(self.levels) < LEAST_ENTITIES:
+        if not cells.is_text or len(self.coding.levels) < LEAST_ENTITIES:
             return self
-        rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
-        several = np.flatnonzero(rows >= LEAST_RECURRING).tolist()
+        several = np.flatnonzero(level_counts(cells) >= LEAST_RECURRING).tolist()
         return replace(self, recurring=tuple(cells.levels[at] for at in several))
 
-    def codes(self, cells: Cells) -> NDArray[np.intp]:
-        """Return the numbers of levels; -1 for those that no normal row has."""
-        if self.levels and not cells.is_text:
-            cells = to_levels(cells)
-        if cells.is_text:
-            levels = self.levels or [number_text(value) for value in self.values.tolist()]
-            places = cells.level_places(levels)
-            numbers = np.append(np.where(places < 0, -1, places + 1), 0)
-            of_texts: NDArray[np.intp] = numbers[cells.values]
-            return of_texts
-        # One more value, which none is equal to: all cells of normal rows may be missing.
-        values = np.append(self.values, np.nan)
-        places = np.searchsorted(self.values, cells.values)
-        codes = np.where(values[places] == cells.values, places + 1, -1)
-        return np.where(np.isnan(cells.values), 0, codes)
-
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how many normal rows have the levels."""
-        cells = rows[self.columns[0]]
-        begins = shown_cells(cells, places, show)
-        codes = self.codes(cells)[places].tolist()
         counts, n = self.reference.counts, self.reference.n
-        there = np.flatnonzero(counts)
-        levels = [self._level(int(at), show) for at in there[: MOST_LISTED + 1]]
+        there = np.flatnonzero(counts)[: MOST_LISTED + 1].tolist()
+        levels = [self.coding.show_code(code, show) for code in there]
         unseen = never_seen(n, levels)
         if len(there) == 1:
             unseen = f"all {count_text(n)} normal rows have {levels[0]}"
-        return [
-            f"{begin}; {unseen}"
-            if code < 0 or counts[code] == 0
-            else f"{begin}, as in {share_of_rows(int(counts[code]), n)}"
-            for begin, code in zip(begins, codes, strict=True)
-        ]
-
-    def _level(self, code: int, show: Shower) -> str:
-        if code == 0:
-            return "no value"
-        if self.levels:
-            return self.levels[code - 1]
-        return show(self.columns[0], float(self.values[code - 1]))
+        for code in self.coding.codes(rows).tolist():
+            count = 0 if code < 0 else int(counts[code])
+            yield f", as in {share_of_rows(count, n)}" if count else f"; {unseen}"
 
 
 @dataclass(frozen=True)
-class PresenceCheck(ColumnCheck):
+class PresenceCheck(Check):
     """A cell that is empty, or a word in a column of numbers or dates, or a value where none is.
 
     The first two counts are those of values and of missing cells.
@@ -247,42 +173,34 @@ class PresenceCheck(ColumnCheck):
     def learn(cls, cells: Cells) -> PresenceCheck:
         """Learn from the known-normal rows."""
         words = tuple(cells.levels) if cells.words is not None else ()
-        check = cls((cells.name,), words, LevelReference(np.empty(0, dtype=np.intp)))
-        counts = np.bincount(check.codes(cells), minlength=2 + len(words))
+        counts = np.bincount(_presence(cells, words), minlength=2 + len(words))
         return cls((cells.name,), words, LevelReference(counts))
-
-    def codes(self, cells: Cells) -> NDArray[np.intp]:
-        """Return 0 for values, 1 for missing cells, numbers of words from 2, -1 for new words."""
-        codes: NDArray[np.intp] = (~cells.has_value).astype(np.intp)
-        if cells.words is None:
-            return codes
-        known = {word: at + 2 for at, word in enumerate(self.words)}
-        numbers = [known.get(word, -1) for word in cells.levels]
-        of_words = np.array([*numbers, -1], dtype=np.intp)[cells.words]
-        return np.where(cells.words >= 0, of_words, codes)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd missing cells and words are, and values if hardly any row has one."""
-        codes = self.codes(rows[self.columns[0]])
+        codes = _presence(rows[self.columns[0]], self.words)
         are_values_usual = self.reference.counts[0] > _RARE_VALUES * self.reference.n
         if are_values_usual and not codes.any():
             return np.zeros(len(codes))
         found = self.reference.surprise(codes, own=own)
         return np.where(codes == 0, 0.0, found) if are_values_usual else found
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how many normal rows are without a value, or have the words."""
-        cells = rows[self.columns[0]]
-        codes = self.codes(cells)[places].tolist()
-        counts, n = self.reference.counts, self.reference.n
+        cells, counts, n = rows[self.columns[0]], self.reference.counts, self.reference.n
         kind = {"date": "a date", "boolean": "true or false"}.get(cells.form, "a number")
-        kind = kind if counts[0] else "no value"
-        return [
-            f"{begin}; normal rows have {kind}"
-            if code < 0
-            else f"{begin}, as in {share_of_rows(int(counts[code]), n)}"
-            for begin, code in zip(shown_cells(cells, places, show), codes, strict=True)
-        ]
+        unseen = f"; normal rows have {kind if counts[0] else 'no value'}"
+        for code in _presence(cells, self.words).tolist():
+            yield unseen if code < 0 else f", as in {share_of_rows(int(counts[code]), n)}"
+
+
+def _presence(cells: Cells, words: tuple[str, ...]) -> NDArray[np.intp]:
+    """Return 0 for values, 1 for missing cells, numbers of words from 2, -1 for new words."""
+    codes: NDArray[np.intp] = (~cells.has_value).astype(np.intp)
+    if cells.words is None:
+        return codes
+    places = np.append(cells.level_places(words), -1)[cells.words]
+    return np.where(cells.words < 0, codes, np.where(places < 0, -1, places + 2))
 
 
 def count_new(codes: NDArray[np.intp]) -> int:

@@ -175,6 +175,11 @@ class NumberReference:
             return surprise + _bounded((values - end) / unit)
 
 
+def surprise_of_few(n_others: int, n: int) -> float:
+    """Compute how surprising is what so few of n reference rows do; of none, as a new level."""
+    return math.log((n + 1.0) / (n_others + 1.0)) + (0.0 if n_others else math.log(n))
+
+
 def kept_places(n: int) -> NDArray[np.intp]:
     """Return the places of the sorted values that are kept.
 

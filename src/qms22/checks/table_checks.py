@@ -22,7 +22,7 @@ from qms22.checks.cases import (
     staying_rises,
     staying_values,
 )
-from qms22.checks.check import Alignable, Check, Shower, listed
+from qms22.checks.check import Check, Shower, listed
 from qms22.checks.codings import Coding
 from qms22.checks.copies import (
     COPIES,
@@ -342,7 +342,9 @@ class TableChecks:
         self.checks += self._learn_related(some, numbers, moving, rng.randint(2**31 - 1))
         dates = [name for name in self.names if some[name].form == "date"][:_MOST_DATES]
         self.fitting = FittingChecks(
-            numbers, [level for level in levels if level.levels], list(combinations(dates, 2))
+            numbers,
+            [level for level in levels if level.coding.levels],
+            list(combinations(dates, 2)),
         )
         of_numbers = self.fitting.learn(some, self._counters, rng.randint(2**31 - 1))
         self._trust_rules(some, of_numbers)
@@ -438,9 +440,7 @@ class TableChecks:
         some = take_rows(batch, places)
         some = take_rows(some, time_order(some))
         self.checks = [
-            check.aligned(some)
-            if isinstance(check, Alignable) and some.keys() >= set(check.needs)
-            else check
+            check.aligned(some) if some.keys() >= set(check.needs) else check
             for check in self.checks
         ]
         self.fitting.align(some)
@@ -451,12 +451,12 @@ class TableChecks:
                 continue
             name = check.columns[0]
             if isinstance(check, LevelCheck) and some[name].is_text:
-                if LEAST_STAFF <= len(check.levels) < LEAST_ENTITIES:
-                    new_levels[name] = staying_levels(check.levels, some[name])
+                if LEAST_STAFF <= len(check.coding.levels) < LEAST_ENTITIES:
+                    new_levels[name] = staying_levels(check.coding.levels, some[name])
             elif some[name].form == "number":
                 values = some[name].values
                 if isinstance(check, LevelCheck):
-                    found = staying_values(check.values, values)
+                    found = staying_values(check.coding.values, values)
                 else:
                     ascending = check.reference.ascending
                     found = staying_rises(float(ascending[0]), float(ascending[-1]), values)
@@ -602,9 +602,10 @@ class TableChecks:
         self, rows: Columns, places: NDArray[np.intp], check: int, show: Shower
     ) -> list[str]:
         """Say in words what a check finds odd about some of the rows."""
+        some = take_rows(rows, places)
         if check < len(self.checks):
-            return self.checks[check].describe(rows, places, show)
-        return self.fitting.describe(rows, places, check - len(self.checks), show)
+            return self.checks[check].describe(some, show)
+        return self.fitting.describe(some, check - len(self.checks), show)
 
     def try_out(self, encoder: TabularEncoder) -> None:
         """Raise an error if the parts of loaded checks do not fit together, or to the encoder."""
@@ -625,8 +626,8 @@ class TableChecks:
         self, rows: Columns, places: NDArray[np.intp], check: int, category: str, show: Shower
     ) -> list[str]:
         """Say in words that a category does not fit the number that a check is about."""
-        column = check - len(self.checks)
-        return self.fitting.describe_contradiction(rows, places, column, category, show)
+        some, column = take_rows(rows, places), check - len(self.checks)
+        return self.fitting.describe_contradiction(some, column, category, show)
 
     def _of_checks(
         self, rows: Columns, *, own: bool = False, is_drawn: bool = True
@@ -658,13 +659,9 @@ class TableChecks:
 
     def _are_staying(self, cells: Cells) -> NDArray[np.bool_]:
         """Return which cells have a level or number that is new and stays in a later batch."""
-        found: NDArray[np.bool_]
         if cells.is_text:
-            places = cells.level_places(self._new_levels.get(cells.name, ()))
-            found = np.append(places >= 0, False)[cells.values]
-            return found
-        found = np.isin(cells.values, self._new_values.get(cells.name, ()))
-        return found
+            return cells.is_among(self._new_levels.get(cells.name, ()))
+        return np.isin(cells.values, self._new_values.get(cells.name, ()))
 
     def _of_fitting(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd numbers are next to the other columns."""

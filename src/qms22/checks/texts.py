@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, never_seen, share_of_rows, shown_cells
+from qms22.checks.check import Check, Shower, never_seen, share_of_rows
 from qms22.checks.check_digits import find_check_digit, has_check_digit
-from qms22.checks.single import ColumnCheck
-from qms22.checks.surprise import RarityReference
+from qms22.checks.surprise import RarityReference, surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns, Levels
+from qms22.tables.columns.kinds import level_counts
 
 # Texts that a check learns from; more would take long and teach little.
 _MOST_LEARNED = 20_000
@@ -93,7 +93,7 @@ _TRAITS: dict[str, Callable[[str], Iterable[str]]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class TextCheck(ColumnCheck):
+class TextCheck(Check):
     """A text with a form, a sign or a word that hardly any normal row has.
 
     Parameters
@@ -136,7 +136,7 @@ class TextCheck(ColumnCheck):
         by_text : bool
             Whether new texts come in the course of time, so that the rows of each are one case.
         """
-        rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+        rows = level_counts(cells)
         there = np.flatnonzero(rows)
         if len(there) > _MOST_LEARNED:
             there = there[:: -(-len(there) // _MOST_LEARNED)]
@@ -202,35 +202,27 @@ class TextCheck(ColumnCheck):
     def _known_counts(self, levels: Levels) -> NDArray[np.intp]:
         return np.array([self.known.get(text, 0) for text in levels], dtype=np.intp)
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Name the form, sign or word, and how many normal rows have it."""
-        cells = rows[self.columns[0]]
-        begins = shown_cells(cells, places, show)
-        if not cells.is_text:
-            return begins
-        return [
-            begin if code < 0 else self._describe(begin, cells.levels[code])
-            for begin, code in zip(begins, cells.values[places].tolist(), strict=True)
-        ]
+        for text in rows[self.columns[0]].to_array():
+            yield self._clause(text) if isinstance(text, str) else ""
 
-    def _describe(self, begin: str, text: str) -> str:
+    def _clause(self, text: str) -> str:
         count, part = _rarest(self.trait, text, self.counts, self.n)
         if count == 0 and self.levels:
-            return f"{begin}; {never_seen(self.n, self.levels)}"
+            return f"; {never_seen(self.n, self.levels)}"
         how_many = share_of_rows(count, self.n)
         if self.by_text:
             how_many = how_many.replace("normal rows", "texts of normal rows")
         if self.trait in ("rough form", "exact form"):
-            return (
-                f"{begin}, written like this in {how_many}; usual is “{self.example[:_MOST_SHOWN]}”"
-            )
+            return f", written like this in {how_many}; usual is “{self.example[:_MOST_SHOWN]}”"
         if self.trait == "signs":
-            return f"{begin} contains “{part}” (U+{ord(part):04X}), as {how_many} do"
+            return f" contains “{part}” (U+{ord(part):04X}), as {how_many} do"
         if self.trait == "case":
-            return f"{begin} has a word in {part}, as {how_many} do"
+            return f" has a word in {part}, as {how_many} do"
         if self.trait == "words":
-            return f"{begin} contains “{part}”, as {how_many} do"
-        return f"{begin} has a wrong check digit ({self.trait}), as {how_many} have"
+            return f" contains “{part}”, as {how_many} do"
+        return f" has a wrong check digit ({self.trait}), as {how_many} have"
 
 
 def _parts(trait: str, text: str) -> Iterable[str]:
@@ -245,7 +237,7 @@ def _rarest(trait: str, text: str, counts: dict[str, int], n: int) -> tuple[int,
 
 
 @dataclass(frozen=True, eq=False)
-class MisspellingCheck(ColumnCheck):
+class MisspellingCheck(Check):
     """A text, or a word of it, that no normal row has and that is one slip away from a usual one.
 
     Parameters
@@ -269,7 +261,7 @@ class MisspellingCheck(ColumnCheck):
 
         With `by_text` the rows of each text are one case.
         """
-        rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+        rows = level_counts(cells)
         several = np.flatnonzero(rows > 1)
         if not len(several) or len(several) > _MOST_LEARNED:
             return None
@@ -283,7 +275,7 @@ class MisspellingCheck(ColumnCheck):
     @classmethod
     def of_words(cls, cells: Cells) -> MisspellingCheck | None:
         """Learn from the words of known-normal texts; None if these have one each, or recur."""
-        rows = np.bincount(cells.values[cells.values >= 0], minlength=len(cells.levels))
+        rows = level_counts(cells)
         there = np.flatnonzero(rows)[:_MOST_LEARNED].tolist()
         words = [_long_words(cells.levels[at]) for at in there]
         counts = Counter(word for of_text in words for word in of_text)
@@ -331,25 +323,17 @@ class MisspellingCheck(ColumnCheck):
         if not cells.is_text:
             return np.zeros(len(cells.values))
         found = Levels.of(cells.levels).computed(self, self._are_similar)
-        # As a level that so many normal rows have, in a column of which the others are usual.
-        n_similar = max(self.n_similar - own, 0)
-        share = (1.0 + n_similar) / (self.n + 1.0)
-        bonus = 0.0 if n_similar > 0 else np.log(self.n)
-        return np.where(found[cells.values], -np.log(share) + bonus, 0.0)
+        surprise = surprise_of_few(max(self.n_similar - own, 0), self.n)
+        return np.where(found[cells.values], surprise, 0.0)
 
     def _are_similar(self, levels: Levels) -> NDArray[np.bool_]:
         return np.array([*(self.meant(text) is not None for text in levels), False])
 
-    def describe(self, rows: Columns, places: NDArray[np.intp], show: Shower) -> list[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Name the text that may be meant."""
-        cells = rows[self.columns[0]]
-        found = []
-        for begin, code in zip(
-            shown_cells(cells, places, show), cells.values[places].tolist(), strict=True
-        ):
-            similar = self.meant(cells.levels[code]) if cells.is_text and code >= 0 else None
-            found.append(begin if similar is None else f"{begin}; did you mean “{similar}”?")
-        return found
+        for text in rows[self.columns[0]].to_array():
+            meant = self.meant(text) if isinstance(text, str) else None
+            yield "" if meant is None else f"; did you mean “{meant}”?"
 
 
 def _long_words(text: str) -> list[str]:

@@ -115,7 +115,7 @@ def _share_of_normal(
     cells = rows[check.columns[0]]
     n_agreeing = int(np.ceil(_AGREEING * len(places)))
     if isinstance(check, LevelCheck):
-        codes, counts = np.unique(check.codes(cells)[places], return_counts=True)
+        codes, counts = np.unique(check.coding.codes(rows)[places], return_counts=True)
         code = codes[np.argmax(counts)]
         if counts.max() < n_agreeing or code < 0:
             return 1.0

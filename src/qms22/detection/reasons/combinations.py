@@ -52,7 +52,7 @@ def combination_reasons(
         if len(names) < 2 or is_one_alone or is_frequent:
             reasons.append(None)
             continue
-        texts = [shown_cells(rows[name], np.array([row]), show)[0] for name in names]
+        texts = [shown_cells(rows[name].take(np.array([row])), show)[0] for name in names]
         text = f"{listed(texts, _MOST_COLUMNS)} together"
         if is_alike:
             text += f", as in {share_of_rows(n_alike, len(is_alike[0]))}"

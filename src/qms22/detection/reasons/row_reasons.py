@@ -137,7 +137,7 @@ def _prefer_new_levels(checks: TableChecks, surprises: NDArray[np.float64]) -> N
     levels = {
         check.columns[0]: at
         for at, check in enumerate(checks.checks)
-        if isinstance(check, LevelCheck) and check.levels
+        if isinstance(check, LevelCheck) and check.coding.levels
     }
     for at, check in enumerate(checks.checks):
         if isinstance(check, TextCheck) and check.is_form and check.columns[0] in levels:

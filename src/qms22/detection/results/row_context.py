@@ -68,7 +68,9 @@ class _Tables:
         low, high, last = (
             self.show(name, float(each)) for each in (values.min(), values.max(), values[-1])
         )
-        of = listed([shown_cells(self.batch[each], np.array([row]), self.show)[0] for each in by])
+        of = listed(
+            [shown_cells(self.batch[each].take(np.array([row])), self.show)[0] for each in by]
+        )
         text = (
             f"{name} in {len(values):,} known-normal rows with {of}: {low} to {high}, "
             f"last {last}; here {self.show(name, here)}"
@@ -90,7 +92,7 @@ class _Tables:
         _, at, twin = best
         table = (self.normal, self.batch)[at]
         others = [
-            shown_cells(table[name], np.array([twin]), self.show)[0]
+            shown_cells(table[name].take(np.array([twin])), self.show)[0]
             for name, of_rows in self._hashes[at].items()
             if of_rows[twin] != self._hashes[1][name][row]
         ]

@@ -115,6 +115,13 @@ class Cells:
         """Return the position of each level among known texts, -1 for others."""
         return Levels.of(self.levels).places_in(known)
 
+    def is_among(self, known: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which cells have one of some texts; none has in a column of other values."""
+        if not self.is_text:
+            return np.zeros(len(self.values), dtype=bool)
+        found: NDArray[np.bool_] = np.append(self.level_places(known) >= 0, False)[self.values]
+        return found
+
     @property
     def level_hashes(self) -> NDArray[np.uint64]:
         """A number for each level, the same in every run, and one for missing cells at the end."""

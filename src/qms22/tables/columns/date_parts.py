@@ -7,7 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.tables.columns.cells import Cells
+
 DAY = 86_400e6  # microseconds
+
+
+def days_between(earlier: Cells, later: Cells) -> NDArray[np.float64]:
+    """Return the days from one date to another; NaN where one of them is missing."""
+    days: NDArray[np.float64] = (later.values - earlier.values) / DAY
+    return days
 
 
 def _angle(values: NDArray[np.float64], period: str) -> NDArray[np.float64]:
