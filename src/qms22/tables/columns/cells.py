@@ -31,6 +31,9 @@ _DAY = 86_400e6  # microseconds
 # Units of Arrow's times in microseconds; of nanoseconds a part.
 _MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 1}
 
+# Columns of frames, besides numbers and times, that Arrow has types for.
+_ARROW_TYPES = (nw.Boolean, nw.String, nw.Categorical, nw.Enum)
+
 # As Python writes booleans; and the longest text, with some blanks, that may be one of them.
 _TRUTHS = frozenset({"True", "False"})
 _LONGEST_TRUTH = 8
@@ -167,22 +170,13 @@ class Cells:
         codes = part.values if self.is_text else part.words
         if codes is None:
             return part
-        present = np.flatnonzero(codes >= 0)[::-1]
-        first = np.full(len(self.levels), -1, dtype=np.intp)
-        first[codes[present]] = present  # the last one stays, which is the first row
-        there = np.flatnonzero(first >= 0)
-        # In the order in which they occur.
-        order = there[np.argsort(first[there])]
-        if not (order == np.arange(len(order))).all():
-            renumbered = np.full(len(self.levels) + 1, -1, dtype=codes.dtype)
-            renumbered[order] = np.arange(len(order))
-            codes = renumbered[codes]
-            levels = Levels(self.levels[code] for code in order.tolist())
-        else:
-            levels = Levels(self.levels[: len(order)])
+        order = pd.unique(codes[codes >= 0])  # in the order in which they occur
+        renumbered = np.full(len(self.levels) + 1, -1, dtype=codes.dtype)
+        renumbered[order] = np.arange(len(order))
+        levels = Levels(self.levels[code] for code in order.tolist())
         if self.is_text:
-            return replace(part, values=codes, levels=levels)
-        return replace(part, words=codes, levels=levels)
+            return replace(part, values=renumbered[codes], levels=levels)
+        return replace(part, words=renumbered[codes], levels=levels)
 
     def number(self, row: int) -> int:
         """Return the number of a row in its table, or its position."""
@@ -285,9 +279,8 @@ def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
             form: Form = "boolean" if column.dtype.kind == "b" else "number"
             columns.append(Cells(name, form, column.astype(np.float64)))
         elif column.dtype.kind == "M":
-            stamps = column.astype("datetime64[us]")
-            values = np.where(np.isnat(stamps), np.nan, stamps.astype(np.int64))
-            columns.append(Cells(name, "date", values))
+            stamps = pa.array(column.astype("datetime64[us]"))
+            columns.append(arrow_cells(name, pa.chunked_array([stamps])))
         else:
             columns.append(column_of_values(name, column.tolist()))
     return columns
@@ -295,27 +288,12 @@ def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
 
 def _from_series(name: str, series: Any) -> Cells:
     dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        form: Form = "boolean" if dtype == nw.Boolean else "number"
-        return Cells(name, form, _floats(series))
-    if dtype == nw.Date:
-        return Cells(name, "date", _floats(series.dt.timestamp("us")))
-    if dtype == nw.Datetime:
-        zone = dtype.time_zone or ""
-        local = series.dt.replace_time_zone(None) if zone else series
-        return Cells(name, "date", _floats(local.dt.timestamp("us")), zone=zone)
-    if dtype == nw.Duration:
-        return Cells(name, "number", _floats(series.dt.total_microseconds()) / 1e6)
-    if dtype == nw.String:
-        return _from_texts(name, series)
-    if dtype in (nw.Categorical, nw.Enum):
-        return text_cells(name, series.to_list(), "category")
+    if dtype.is_numeric() or dtype.is_temporal() or dtype in _ARROW_TYPES:
+        try:
+            return arrow_cells(name, pa.chunked_array([series.to_arrow()]))
+        except (pa.ArrowException, TypeError, ValueError):
+            pass  # only the first rows decide on the type of a column of objects
     return column_of_values(name, series.to_list())
-
-
-def _floats(series: nw.Series[Any]) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = np.array(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-    return values
 
 
 def column_of_values(name: str, values: list[Any]) -> Cells:
@@ -361,38 +339,11 @@ def _stamp(value: Any) -> float:
     return float((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
 
 
-def text_cells(
-    name: str,
-    values: Iterable[Any],
-    form: Form = "text",
-    read: Callable[[Any], str | None] = _level,
-) -> Cells:
-    """Return a column of texts.
-
-    Parameters
-    ----------
-    name : str
-    values : iterable
-    form : {"text", "category"}
-    read : callable
-        Returns the text of a value, or None if it is missing; called once for each different value.
-    """
+def text_cells(name: str, values: Iterable[Any], form: Form = "text") -> Cells:
+    """Return a column of texts from values of any kind."""
     raw: dict[Any, int] = {}
     codes = np.fromiter((raw.setdefault(value, len(raw)) for value in values), np.intp)
-    return _from_codes(name, form, codes, [read(value) for value in raw])
-
-
-def _from_texts(name: str, series: nw.Series[Any]) -> Cells:
-    """Return a column of texts; the same as `text_cells`, but faster."""
-    native = series.to_native()
-    if not isinstance(native, pd.Series):
-        return text_cells(name, series.to_list())
-    codes, texts = pd.factorize(native)
-    if not all(isinstance(text, str) for text in texts.tolist()):
-        # Only the first rows decide on the type of a column of objects.
-        return column_of_values(name, series.to_list())
-    levels = [text if text and not text.isspace() else None for text in texts.tolist()]
-    return _from_codes(name, "text", codes.astype(np.intp), levels)
+    return _from_codes(name, form, codes, [_level(value) for value in raw])
 
 
 def _from_codes(
@@ -410,9 +361,9 @@ def _from_codes(
 
 
 def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
-    """Return an Arrow column: what `frame_cells` returns for it in a frame of pandas."""
+    """Return an Arrow column."""
     kind = column.type
-    if of.is_integer(kind) or of.is_floating(kind):
+    if of.is_integer(kind) or of.is_floating(kind) or of.is_decimal(kind):
         return Cells(name, "number", _arrow_floats(column))
     if of.is_boolean(kind):
         return Cells(name, "boolean", _arrow_floats(column.cast(pa.int8())))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from io import StringIO
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 from qms22.tables.sources.header import (
     HeaderPlace,
@@ -54,8 +54,8 @@ class Dialect:
         Number of characters before the first row below the header.
     n_lines : int
         Number of lines before that row.
-    header : str
-        The line of the header; empty if there is none.
+    header : tuple of str
+        The cells of the header as they are there; empty if there is none.
     are_values : tuple of bool
         Which columns seem to have numbers or dates.
     notes : tuple of str
@@ -67,23 +67,15 @@ class Dialect:
     names: tuple[str, ...]
     start: int = 0
     n_lines: int = 0
-    header: str = ""
+    header: tuple[str, ...] = ()
     are_values: tuple[bool, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def rows(self, text: str | TextIO) -> Iterator[tuple[int, list[str]]]:
-        """Read the rows that are not empty, each with the line it ends on.
+    def rows(self, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+        """Read the rows that are not empty of some lines, each with the line it ends on.
 
-        Parameters
-        ----------
-        text : str or text stream
-            A stream must not change line ends.
+        The lines have their ends, as they are in the file.
         """
-        lines: Iterable[str] = StringIO(text, newline="") if isinstance(text, str) else text
-        return self.read_lines(lines)
-
-    def read_lines(self, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-        """Read the rows that are not empty of some lines, each with the line it ends on."""
         csv.field_size_limit(max(csv.field_size_limit(), _MOST_CHARACTERS))
         if self.separator == " ":
             lines = (line.rstrip("\r\n").strip(" ") + "\n" for line in lines)
@@ -155,7 +147,7 @@ class _Attempt:
         stream.seek(start)
         rows: list[_Row] = []
         try:
-            for _, cells in layout.read_lines(iter(stream.readline, "")):
+            for _, cells in layout.rows(iter(stream.readline, "")):
                 if rows or any(cell.strip() for cell in cells):
                     rows.append(_Row(cells, stream.tell()))
                 if len(rows) >= _LEAST_ROWS and stream.tell() >= start + SAMPLE:
@@ -230,7 +222,7 @@ class _Attempt:
             names=tuple(names),
             start=start,
             n_lines=len(_LINE_ENDS.findall(self.text, 0, start)),
-            header="" if self.place.at is None else self.header_text,
+            header=() if self.place.at is None else tuple(self.rows[self.place.at].cells),
             are_values=tuple(value_columns(self.body[:_ROWS_TYPED], len(header))),
             notes=tuple(notes),
         )

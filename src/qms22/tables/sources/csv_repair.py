@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from io import StringIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from qms22.tables.sources.csv_dialect import Dialect
 from qms22.tables.sources.header import is_value
+from qms22.tables.sources.summary_rows import sum_rows, sums_note, without_rows
+from qms22.tables.texts.words import CSV_MISSING
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -41,7 +46,7 @@ def find_footer(tail: str, dialect: Dialect) -> str:
     first = len(rows)
     for at in range(len(rows) - 1, max(len(rows) - _MOST_FOOTER_LINES, 0) - 1, -1):
         row = rows[at]
-        if lines[at + 1].strip("\r\n") == dialect.header:
+        if row == [cell.strip() for cell in dialect.header]:
             continue  # it is left out anyway
         if row is None or not is_footer(row, rows[:at], len(dialect.names)):
             break
@@ -53,7 +58,7 @@ def _row_of(line: str, dialect: Dialect) -> list[str] | None:
     """Return the cells of a line; None if it may belong to a cell with several lines."""
     if line.count('"') % 2:
         return None
-    rows = list(dialect.rows(StringIO(line, newline="")))
+    rows = list(dialect.rows([line]))
     return [cell.strip() for cell in rows[0][1]] if rows else []
 
 
@@ -101,7 +106,7 @@ def footer_note(footer: str, path: str) -> str:
 
 
 class Repair:
-    """Leaves out repeated headers and remarks, and makes all rows as wide as the header.
+    """Leaves out repeated headers, sums and remarks, and makes all rows as wide as the header.
 
     Remarks between the rows are those of files put together; they are one cell with several words.
     Rows that are too short get missing cells at the end. In rows that are too long, cells are
@@ -121,19 +126,16 @@ class Repair:
         self._remarks: list[int] = []
         self._short: list[int] = []
         self._long: list[int] = []
+        self._sums: list[str] = []
 
-    def without_headers(self, texts: Iterable[str]) -> Iterator[str]:
-        """Return a text, given in pieces, without lines that are equal to the header."""
-        if not self._dialect.header:
-            yield from texts
-            return
-        held = ""
-        for text in texts:
-            held += text
-            end = max(held.rfind("\n"), held.rfind("\r")) + 1
-            yield self._without_headers(held[:end])
-            held = held[end:]
-        yield self._without_headers(held)
+    def plain_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows of a batch of texts without headers and sums."""
+        batch = self._without_headers(batch)
+        sums = sum_rows(batch)
+        for at in sums:
+            cells = (column[at].as_py() for column in batch.columns)
+            self._sums.append(next(cell for cell in cells if cell))
+        return without_rows(batch, sums)
 
     def equal_rows(self, rows: Iterable[tuple[int, list[str]]]) -> Iterator[list[str]]:
         """Return rows of equal width.
@@ -148,8 +150,11 @@ class Repair:
         ValueError
             At the end, if too many rows have another width than the header.
         """
-        width = len(self._dialect.names)
+        width, header = len(self._dialect.names), list(self._dialect.header)
         for line, row in rows:
+            if row == header:
+                self._n_headers += 1
+                continue
             self._n_rows += 1
             if len(row) == width:
                 yield row
@@ -182,16 +187,21 @@ class Repair:
                 f"{self._path}: {_lines(self._long)} more cells than the header; a separator "
                 "inside a cell is taken for the cause, and cells are joined"
             )
+        if self._sums:
+            notes.append(sums_note(self._sums, self._path))
         return notes
 
-    def _without_headers(self, text: str) -> str:
-        if self._dialect.header not in text:
-            return text
-        header = re.escape(self._dialect.header)
-        # An empty line remains, so that lines keep their numbers.
-        text, count = re.subn(rf"(?:^|(?<=[\r\n])){header}(\r\n|\r|\n|$)", r"\1", text)
-        self._n_headers += count
-        return text
+    def _without_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if len(self._dialect.header) != batch.num_columns:
+            return batch
+        found = pa.array(np.ones(batch.num_rows, dtype=bool))
+        for column, name in zip(batch.columns, self._dialect.header, strict=True):
+            is_name = column.is_null() if name in CSV_MISSING else pc.equal(column, name)
+            found = pc.and_(found, pc.fill_null(is_name, False))
+            if not pc.any(found).as_py():  # most often after the first column
+                return batch
+        self._n_headers += pc.sum(found).as_py()
+        return batch.filter(pc.invert(found))
 
     def _joined(self, row: list[str], line: int) -> list[str]:
         width, mark = len(self._dialect.names), self._dialect.separator

@@ -6,15 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 
-from qms22.tables.columns.cells import Cells, check_names, text_cells
-from qms22.tables.columns.typed import read_plain_numbers, to_numbers
+from qms22.tables.columns.cells import check_names
 from qms22.tables.sources.compressed import TableFile
 from qms22.tables.sources.stored_rows import Content, MemoryRows
 from qms22.tables.sources.text_encoding import decode_text
-from qms22.tables.texts.words import keel_text
+from qms22.tables.texts.words import keel_text, parse_number
 
 _KEYWORD = re.compile(r"@(\w+)\s*(.*)")
 # A name, quoted or not, and its type, with or without a blank before a set: "Class{a, b}".
@@ -110,18 +108,12 @@ def read_keel(file: TableFile) -> Content:
     used = header.used()
     check_names([header.names[at] for at in used], path)
     texts = list(zip(*rows, strict=True))
-    columns = [_convert(header, at, texts[at], places) for at in used]
-    arrays = {
-        cells.name: pa.array(
-            cells.to_array(), pa.string() if cells.is_text else pa.float64(), from_pandas=True
-        )
-        for cells in columns
-    }
+    columns = {header.names[at]: _column(header, at, texts[at], places) for at in used}
 
     def place(row: int) -> str:
         return f"{path}, line {places[row]}"
 
-    return Content(MemoryRows(pa.table(arrays)), label=label, place=place)
+    return Content(MemoryRows(pa.table(columns)), label=label, place=place)
 
 
 def _read_header(lines: Iterator[tuple[int, str]], path: str) -> _Header:
@@ -173,24 +165,22 @@ def _read_rows(
     return rows, places
 
 
-def _convert(header: _Header, at: int, texts: Sequence[str], places: Sequence[int]) -> Cells:
+def _column(header: _Header, at: int, texts: Sequence[str], places: Sequence[int]) -> pa.Array:
     """Return a column with the declared type."""
-    name = header.names[at]
+    cells = [keel_text(text) for text in texts]
     if not header.are_numbers[at]:
-        return text_cells(name, texts, read=keel_text)
-    cells = text_cells(name, texts, read=_number_text)
-    typed = to_numbers(cells, "number", read_plain_numbers)
-    if typed.words is not None:
-        row = int(np.argmax(typed.words >= 0))
-        raise ValueError(
-            f"{header.path}, line {places[row]}: column {name!r} is declared as numbers but holds "
-            f"{cells.show(row)}; correct the value or declare the column as a set of its values"
-        )
-    return typed
-
-
-def _number_text(text: str) -> str | None:
-    return None if text.strip().lower() == "nan" else keel_text(text)
+        return pa.array(cells, pa.string())
+    numbers: list[float | None] = []
+    for cell, line in zip(cells, places, strict=True):
+        try:
+            numbers.append(None if cell is None or cell.lower() == "nan" else parse_number(cell))
+        except ValueError as error:
+            raise ValueError(
+                f"{header.path}, line {line}: column {header.names[at]!r} is declared as numbers "
+                f"but holds {cell!r}; correct the value or declare the column as a set of its "
+                "values"
+            ) from error
+    return pa.array(numbers, pa.float64())
 
 
 def _split_quoted(text: str) -> list[str]:

@@ -54,6 +54,13 @@ def sum_rows(batch: pa.RecordBatch) -> list[int]:
     return [at for at, n in found if batch.column(n)[at].as_py() not in others[n]]
 
 
+def without_rows(batch: pa.RecordBatch, rows: Sequence[int]) -> pa.RecordBatch:
+    """Return a record batch without the rows at some positions."""
+    kept = np.ones(batch.num_rows, dtype=bool)
+    kept[rows] = False
+    return batch.filter(pa.array(kept)) if len(rows) else batch
+
+
 def few_cells(filled: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the rows that have at most half of the usual number of cells."""
     return np.flatnonzero(filled <= np.median(filled) / 2)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from qms22.tables.sources.compressed import Buffer
+from qms22.tables.sources.compressed import Buffer, TableFile
 
 # The part of a file that is searched for signs of its format.
 SAMPLE = 1 << 18
@@ -23,67 +23,44 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f]")
 _BYTE_CODECS = ["utf-8-sig", "cp1252", "latin-1"]
 # The share of letters whose first byte is zero in UTF-16; digits and separators are among them.
 _LEAST_ZEROS = 0.7
-# Bytes at the end of a file that are searched for a footer; an even number.
-TAIL = 1 << 16
 # Bytes to decode at once.
 _BLOCK = 1 << 23
-_UTF16_MARKS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
-class TextEncoding(NamedTuple):
-    """How to read a file as text.
+class Utf8Text(NamedTuple):
+    """The content of a text file in UTF-8.
 
     Parameters
     ----------
-    codec : str
-        Python's name of the encoding.
-    n_bytes : int
-        Number of bytes up to the end of the text; DOS put a mark behind it.
-    n_quotes : int
-        Number of quotation marks.
-    tail : str
-        The last part of the text, or all of it; the very first character may be damaged.
-    inner_codec : str
-        The encoding of what follows the mark at the start of the file.
+    content : bytes or mmap
+    start, end : int
+        Where the text is in it: marks may be around it.
     is_guessed : bool
         Whether the file is UTF-16 without the mark that says so.
     """
 
-    codec: str
-    n_bytes: int
-    n_quotes: int
-    tail: str
-    inner_codec: str
+    content: Buffer
+    start: int
+    end: int
     is_guessed: bool
 
 
-def detect_encoding(content: Buffer, path: str) -> TextEncoding:
-    """Return the encoding of a text file; raise ValueError if it is not text."""
-    start = content[:SAMPLE]
-    utf16 = _UTF16_MARKS.get(start[:2])
-    unmarked = None if utf16 else _utf16_without_mark(start)
-    inner = utf16 or unmarked
-    quote = '"'.encode(inner or "ascii")
-    n_bytes, n_quotes = len(content), 0
-    for block in _blocks(content):
-        n_quotes += block.count(quote)
-        if inner is None:
-            _check_text(block, path, start)
-            start = b""
-    names = ["utf-16"] if utf16 else [unmarked] if unmarked else _BYTE_CODECS
-    codec = next((name for name in names if _fits(content, name)), None)
-    if codec is None:
-        raise ValueError(f"{path} starts as UTF-16 text but is not; save it as UTF-8")
-    n_text = n_bytes if inner else _end_of_text(content)
-    inner = inner or codec.removesuffix("-sig")
-    tail = content[max(n_bytes - TAIL, 0) : n_text].decode(inner, "replace")
-    return TextEncoding(codec, n_text, n_quotes, tail, inner, unmarked is not None)
+def read_text(file: TableFile) -> Utf8Text:
+    """Read a text file in any encoding; raise ValueError if it is not text."""
+    content = file.buffer()
+    codec, is_guessed = _find_codec(content, str(file.path))
+    if codec != "utf-8-sig":
+        content = file.keep(text.encode() for text in _decoded(content, codec))
+    end = len(content)
+    while end and content[end - 1 : end] == b"\x1a":  # DOS puts marks behind a text
+        end -= 1
+    has_mark = content[:3] == codecs.BOM_UTF8
+    return Utf8Text(content, 3 if has_mark else 0, end, is_guessed)
 
 
 def decode_text(content: bytes, path: str) -> str:
     """Return the content of a text file as text; raise ValueError if it is not text."""
-    encoding = detect_encoding(content, path)
-    return content[: encoding.n_bytes].decode(encoding.codec)
+    return content.decode(_find_codec(content, path)[0]).rstrip("\x1a")
 
 
 def looks_binary(start: bytes) -> bool:
@@ -99,6 +76,25 @@ def looks_binary(start: bytes) -> bool:
     return not any(_fits(start, codec, is_whole=False) for codec in _BYTE_CODECS[:2])
 
 
+def _find_codec(content: Buffer, path: str) -> tuple[str, bool]:
+    """Return Python's name of the encoding, and whether it is UTF-16 without a mark."""
+    start = content[:SAMPLE]
+    is_marked = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    unmarked = None if is_marked else _utf16_without_mark(start)
+    if not is_marked and not unmarked:
+        foreign = next((what for magic, what in _FOREIGN.items() if start.startswith(magic)), None)
+        if foreign or content.find(b"\x00") >= 0 or looks_binary(start):
+            raise ValueError(
+                f"{path} is {foreign or 'binary, not text'}; give a CSV, Excel, Parquet, Arrow, "
+                "JSON, ARFF or KEEL file"
+            )
+    names = ["utf-16"] if is_marked else [unmarked] if unmarked else _BYTE_CODECS
+    codec = next((name for name in names if _fits(content, name)), None)
+    if codec is None:
+        raise ValueError(f"{path} starts as UTF-16 text but is not; save it as UTF-8")
+    return codec, unmarked is not None
+
+
 def _utf16_without_mark(start: bytes) -> str | None:
     """Return the kind of UTF-16 if every other byte is zero, as in texts of Latin letters."""
     for codec, first in (("utf-16-le", 1), ("utf-16-be", 0)):
@@ -109,35 +105,19 @@ def _utf16_without_mark(start: bytes) -> str | None:
     return None
 
 
-def _check_text(block: bytes, path: str, start: bytes) -> None:
-    """Raise ValueError if a block is not text; `start` is the start of the file, if it has that."""
-    foreign = next((what for magic, what in _FOREIGN.items() if start.startswith(magic)), None)
-    if foreign or b"\x00" in block or looks_binary(start):
-        raise ValueError(
-            f"{path} is {foreign or 'binary, not text'}; give a CSV, Excel, Parquet, Arrow, JSON, "
-            "ARFF or KEEL file"
-        )
-
-
-def _blocks(content: Buffer) -> Iterator[bytes]:
-    return (content[at : at + _BLOCK] for at in range(0, len(content), _BLOCK))
+def _decoded(content: Buffer, codec: str, *, is_whole: bool = True) -> Iterator[str]:
+    """Decode a content in blocks; one that is not whole may end in a character."""
+    decoder = codecs.getincrementaldecoder(codec)()
+    for start in range(0, len(content), _BLOCK):
+        yield decoder.decode(content[start : start + _BLOCK])
+    yield decoder.decode(b"", final=is_whole)
 
 
 def _fits(content: Buffer, codec: str, *, is_whole: bool = True) -> bool:
-    """Return whether a content can be decoded; one that is not whole may end in a character."""
-    decoder = codecs.getincrementaldecoder(codec)()
+    """Return whether a content can be decoded."""
     try:
-        for block in _blocks(content):
-            decoder.decode(block)
-        decoder.decode(b"", final=is_whole)
+        for _ in _decoded(content, codec, is_whole=is_whole):
+            pass
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _end_of_text(content: Buffer) -> int:
-    """Return where a text ends; DOS puts marks behind it."""
-    end = len(content)
-    while end and content[end - 1 : end] == b"\x1a":
-        end -= 1
-    return end
