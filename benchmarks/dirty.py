@@ -45,7 +45,7 @@ from sklearn.ensemble import IsolationForest
 
 from qms22 import QMS22Ensemble
 from qms22._cpm.solver_options import SolverOptions
-from qms22.estimators.marks import NO_MARKS, Marks
+from qms22.estimators.marks import Marks
 from qms22.estimators.suspicious_normal import score_known
 from qms22.estimators.views import KnownRows
 from qms22.metrics import roc
@@ -70,15 +70,14 @@ class Trimmed(QMS22Ensemble):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
         options: SolverOptions,
-        groups: Sequence[Sequence[int]] = (),
-        marks: Marks = NO_MARKS,
-        *,
-        is_later: bool = False,
+        groups: Sequence[Sequence[int]],
+        marks: Marks,
+        is_later: bool,
     ) -> None:
-        super()._learn(normal, batch, rng, options, groups)
+        super()._learn(normal, batch, rng, options, groups, marks, is_later)
         scores = score_known(self.views_, self.weights_, KnownRows(self._known, self._held_out))
         kept = np.sort(np.argsort(scores, kind="stable")[: len(scores) - count_looked_at(normal)])
-        super()._learn(normal[kept], batch, rng, options, groups)
+        super()._learn(normal[kept], batch, rng, options, groups, marks, is_later)
 
 
 def by_ensemble(

@@ -22,6 +22,7 @@ from qms22.estimators.learning import (
     learn_distances,
     learn_forest,
 )
+from qms22.estimators.marks import Marks
 from qms22.estimators.nearest import mean_log_distances
 from qms22.estimators.views import DistanceView, ForestView, ScoredRows, View
 from qms22_bench.rivals.scaling import range_scaler
@@ -126,7 +127,7 @@ class Pieces:
         )
         self._dtype, self._rng_of_distances = options.dtype, deepcopy(rng)
         near = distance_scaler(self._standard, known, problem.groups)
-        distances = learn_distances(near, known, options.dtype, rng, 1)
+        distances = learn_distances(near, known, options.dtype, rng, 1, Marks())
         covariance = learn_covariance(self._standard, rows[len(batch) :], rng)
         seeds = rng.randint(2**31 - 1, size=2).tolist()
         binned = BinnedRows.of(np.concatenate([known, batch]))

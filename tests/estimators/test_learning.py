@@ -21,6 +21,7 @@ from qms22.estimators.learning import (
     learn_distances,
     learn_forest,
 )
+from qms22.estimators.marks import Marks
 from qms22.estimators.views import ScoredRows
 
 
@@ -138,7 +139,7 @@ def test_a_row_is_no_reference_of_its_own(monkeypatch: pytest.MonkeyPatch) -> No
     normal = rng.normal(size=(60, 2))
     scaler = fit_distance_scaler(normal)
     monkeypatch.setattr(learning, "MOST_REFERENCES", 20)
-    view = learn_distances(scaler, normal, "float64", rng, n_threads=1)
+    view = learn_distances(scaler, normal, "float64", rng, 1, Marks())
     assert view.references.shape == (20, 2)
     assert view.n_compared == 60
     # No distance is 0.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,8 +17,6 @@ Decision = Literal["fine", "anomalies", "drift"]
 _OF_ROWS = 0.6
 _OF_LOST = 0.2
 _OF_MOVED = 0.2
-
-_NO_OUTLIERS = OutlierBound(0, 1.0)
 
 _ADVICE_OVER_TIME = (
     "if this is meant, accept the batch, or except the column for some time; if not, tag the batch "
@@ -71,7 +69,35 @@ class Verdict:
     excepted: tuple[MovedColumn, ...] = ()
 
     def __str__(self) -> str:
-        return _SENTENCES[self.decision](self)
+        rows = f"{self.n_rows:,} row{'s' * (self.n_rows != 1)}"
+        if self.decision == "drift":
+            told = f"has drifted as a whole: {self._moves}"
+        elif self.decision == "anomalies":
+            n_outliers = self.fewest_outliers or 0
+            are = "is" if n_outliers == 1 else "are"
+            told = (
+                f"contains anomalies: at least {n_outliers:,} of its {rows} {are} unlike the "
+                "known-normal rows"
+            )
+        elif self.n_past:
+            told = (
+                f"looks fine: it is as much like the {self.n_past:,} accepted batches of the "
+                "history as these are like each other"
+            )
+        else:
+            tested = "columns" if self.fewest_outliers is None else "rows and columns"
+            told = f"looks fine: its {tested} ({rows}) cannot be told from the known-normal ones"
+        chance = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
+        return f"The batch {told} ({chance})."
+
+    @property
+    def _moves(self) -> str:
+        shown = [f"{column.name} ({column.change})" for column in self.moved[:_MOST_NAMED]]
+        if n_more := len(self.unnamed):
+            shown.append(f"{n_more} more column{'s' * (n_more > 1)}")
+        if not shown:
+            return "too many rows are unlike the known-normal ones, but no single column moved"
+        return ", ".join(shown[:-1]) + " and " * (len(shown) > 1) + shown[-1]
 
     @property
     def short(self) -> str:
@@ -94,9 +120,16 @@ class Verdict:
             return ()
         if self.n_past:
             return (_ADVICE_OVER_TIME,)
-        periods = [column for column in self.moved if column.is_period]
-        advice = [_leave_out(column, column.name in self.left_out) for column in periods]
-        if len(periods) < len(self.moved) or not self.moved:
+        advice = []
+        for column in self.moved:
+            if column.is_period:
+                is_done = column.name in self.left_out
+                what = f"{column.name!r} was left out" if is_done else f"leave out {column.name!r}"
+                advice.append(
+                    f"{what} ({column.change}): it looks like a period or a counter, which says "
+                    "when or where a row was made, not whether it is normal"
+                )
+        if len(advice) < len(self.moved) or not self.moved:
             advice.append(
                 "add recent rows to the known-normal ones, or replace these by recent ones"
             )
@@ -151,11 +184,10 @@ def judge_batch(
     doubt = 1.0 - confidence
     columns = [column for column in columns if not column.is_ordinary]
     columns, allowed = part_excepted(columns, excepted, doubt)
-    by_rows = bound or _NO_OUTLIERS
-    fewest = by_rows.fewest
+    fewest, p_rows = bound or (0, 1.0)
     p_lost = min((column.p_lost for column in columns), default=1.0)
     p_moved = min((column.p_value for column in columns if column.is_large), default=1.0)
-    p_value = min(1.0, by_rows.p_value / _OF_ROWS, p_lost / _OF_LOST, p_moved / _OF_MOVED)
+    p_value = min(1.0, p_rows / _OF_ROWS, p_lost / _OF_LOST, p_moved / _OF_MOVED)
     decision: Decision = "fine"
     moved: tuple[MovedColumn, ...] = ()
     if p_value <= doubt:
@@ -191,59 +223,3 @@ def lost_columns(columns: Sequence[MovedColumn], level: float = 0.01) -> list[Mo
     with probability 1 − `level` or more.
     """
     return [column for column in columns if column.p_lost <= level]
-
-
-def _leave_out(column: MovedColumn, is_done: bool) -> str:
-    """Return the advice to leave out a column, or that it was left out."""
-    what = f"{column.name!r} was left out" if is_done else f"leave out {column.name!r}"
-    return (
-        f"{what} ({column.change}): it looks like a period or a counter, which says when or where "
-        "a row was made, not whether it is normal"
-    )
-
-
-def _show_fine(verdict: Verdict) -> str:
-    if verdict.n_past:
-        return (
-            f"The batch looks fine: it is as much like the {verdict.n_past:,} accepted batches of "
-            f"the history as these are like each other ({_chance(verdict.p_value)})."
-        )
-    tested = "rows and columns" if verdict.fewest_outliers is not None else "columns"
-    return (
-        f"The batch looks fine: its {tested} ({_rows(verdict.n_rows)}) cannot be told from the "
-        f"known-normal ones ({_chance(verdict.p_value)})."
-    )
-
-
-def _show_anomalies(verdict: Verdict) -> str:
-    n_outliers = verdict.fewest_outliers or 0
-    are = "is" if n_outliers == 1 else "are"
-    return (
-        f"The batch contains anomalies: at least {n_outliers:,} of its {_rows(verdict.n_rows)} "
-        f"{are} unlike the known-normal rows ({_chance(verdict.p_value)})."
-    )
-
-
-def _show_drift(verdict: Verdict) -> str:
-    shown = [f"{column.name} ({column.change})" for column in verdict.moved[:_MOST_NAMED]]
-    if n_more := len(verdict.unnamed):
-        shown.append(f"{n_more} more column{'s' * (n_more > 1)}")
-    if not shown:
-        shown = ["too many rows are unlike the known-normal ones, but no single column moved"]
-    where = ", ".join(shown[:-1]) + " and " * (len(shown) > 1) + shown[-1]
-    return f"The batch has drifted as a whole: {where} ({_chance(verdict.p_value)})."
-
-
-_SENTENCES: dict[Decision, Callable[[Verdict], str]] = {
-    "fine": _show_fine,
-    "anomalies": _show_anomalies,
-    "drift": _show_drift,
-}
-
-
-def _rows(n_rows: int) -> str:
-    return f"{n_rows:,} row{'s' * (n_rows != 1)}"
-
-
-def _chance(p_value: float) -> str:
-    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"

@@ -55,29 +55,21 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
         if table.is_distributed:
             light = for_workers(self)
             return np.concatenate(table.map(lambda rows: light._scores(LazyRows(rows))))
-        scores = self._scores_on(device or resolve_device(self.device), table)
+        backend = choose_backend(device or resolve_device(self.device))
+        scores: NDArray[np.float64] = self._score_chunks(self._scorer(backend), table, backend)
         return scores if table.is_on_gpu else as_host(scores)
 
-    def _scores_on(self, device: str, table: LazyRows) -> NDArray[np.float64]:
-        """Score all rows of a table; scores stay in the memory of the device."""
-        backend = choose_backend(device)
-        return self._score_chunks(self._scorer(backend), table, backend)
+    def _score_chunks(self, score: Callable[[Any], Any], table: LazyRows, backend: Backend) -> Any:
+        """Call a scorer with the rows of a table, chunk by chunk; scores stay on the device."""
 
-    def _score_chunks(
-        self, score: Callable[[Any], Any], table: LazyRows, backend: Backend
-    ) -> NDArray[np.float64]:
-        """Call a scorer with the rows of a table, chunk by chunk."""
-
-        def score_chunk(chunk: slice) -> NDArray[np.float64]:
-            scores: NDArray[np.float64] = score(table.read(chunk, backend.device))
-            return scores
+        def score_chunk(chunk: slice) -> Any:
+            return score(table.read(chunk, backend.device))
 
         chunks = backend.row_chunks(table.shape, table.is_on_gpu)
         if len(chunks) == 1:
             return score_chunk(chunks[0])
         parts = in_threads(score_chunk, chunks, self.n_jobs if backend.uses_threads else 1)
-        scores: NDArray[np.float64] = array_module(parts[0]).concatenate(parts)
-        return scores
+        return array_module(parts[0]).concatenate(parts)
 
 
 def for_workers(detector: EstimatorT) -> EstimatorT:

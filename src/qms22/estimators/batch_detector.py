@@ -31,7 +31,7 @@ from qms22.estimators.explain import (
     group_columns,
 )
 from qms22.estimators.flags import FlagsMixin
-from qms22.estimators.marks import NO_MARKS, Marks
+from qms22.estimators.marks import Marks
 from qms22.estimators.thresholds import count_flagged, threshold
 
 # contamination="auto" flags as many rows as this false discovery rate does. Where known-normal rows
@@ -128,7 +128,7 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         self._typical = TypicalValues.learn(known)
         self.typical_ = self._typical.medians
         self._groups = groups
-        self._learn(known, searched, rng, options, columns, marks, is_later=is_later)
+        self._learn(known, searched, rng, options, columns, marks, is_later)
         self.unlabeled_scores_ = self._scores(batch, options.device)
         self._normal = self._batch = None
         for computed in COMPUTED:
@@ -280,10 +280,9 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
         options: SolverOptions,
-        groups: Sequence[Sequence[int]] = (),
-        marks: Marks = NO_MARKS,
-        *,
-        is_later: bool = False,
+        groups: Sequence[Sequence[int]],
+        marks: Marks,
+        is_later: bool,
     ) -> None:
         """Learn from the rows; the order of the rows of the batch carries no meaning.
 

@@ -39,7 +39,7 @@ from qms22.estimators.learning import (
     learn_outlier_forest,
     learn_similarity,
 )
-from qms22.estimators.marks import NO_MARKS, Marks
+from qms22.estimators.marks import Marks
 from qms22.estimators.suspicious_normal import SuspiciousNormalsMixin
 from qms22.estimators.views import (
     DistanceView,
@@ -231,10 +231,9 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
         options: SolverOptions,
-        groups: Sequence[Sequence[int]] = (),
-        marks: Marks = NO_MARKS,
-        *,
-        is_later: bool = False,
+        groups: Sequence[Sequence[int]],
+        marks: Marks,
+        is_later: bool,
     ) -> None:
         n_threads = effective_n_jobs(self.n_jobs)
         # On the host: a GPU sweeps and scores, and would compile all the rest first.
@@ -247,7 +246,8 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         order = hash_rows(batch).argsort(kind="stable")
         batch, is_marked = batch[order], order >= n_unlabeled
         scaler, rows = fit_scaler_and_stack(known, batch, "standard", "cpu")
-        rows, n_marked = marks.add_normal(rows, scaler.transform), len(marks.normal)
+        if n_marked := len(marks.normal):
+            rows = np.concatenate([rows, scaler.transform(marks.normal)])
         self.views_: dict[str, View] = {}
         self.views_["members"], correlation = self._learn_members(
             scaler, rows, len(batch), rng, options, n_marked
@@ -378,23 +378,18 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             if weight > 0.0
         ]
 
-        add = add_weighted if backend.device == "cuda" else _add_weighted
-
         def score(rows: Any) -> Any:
             shared = ScoredRows(to_device(rows, backend.device))
             total = array_module(shared.rows).zeros(len(rows))
             for weight, score_view in weighted:
-                total = add(total, weight, score_view(shared))
+                scores = score_view(shared)
+                if backend.device == "cuda":
+                    add_weighted(total, weight, scores)
+                else:
+                    total += weight * scores
             return total
 
         return score
-
-
-def _add_weighted(
-    total: NDArray[np.float64], weight: float, scores: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    total += weight * scores
-    return total
 
 
 def _auto_sweeps(n_features: int) -> int:

@@ -11,11 +11,10 @@ from scipy.linalg import solve_triangular  # type: ignore[import-untyped, unused
 
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.scaling import DEVIATION, LARGEST, FeatureScaler
-from qms22._runtime.arrays import array_module, as_host
 from qms22.estimators.forest import BinnedRows, fit_forest
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
 from qms22.estimators.learned_rows import LearnedRows
-from qms22.estimators.marks import NO_MARKS, Marks
+from qms22.estimators.marks import Marks
 from qms22.estimators.nearest import mean_log_distances
 from qms22.estimators.views import (
     LEAST_SQUARE,
@@ -58,8 +57,7 @@ def distance_scaler(
     `standard` standardises the rows; groups with other values than 0 and 1 are ignored.
     """
     peak = standard.peak
-    low, high = (as_host(bound) for bound in (normal.min(axis=0), normal.max(axis=0)))
-    width = high / peak - low / peak
+    width = normal.max(axis=0) / peak - normal.min(axis=0) / peak
     deviation = DEVIATION / standard.factor
     unit = _DEVIATIONS * deviation
     unit = np.where(width > 0.0, np.minimum(unit, width), unit)
@@ -78,14 +76,14 @@ def learn_distances(
     dtype: str,
     rng: np.random.RandomState,
     n_threads: int,
-    marks: Marks = NO_MARKS,
+    marks: Marks,
 ) -> DistanceView:
     """Draw references from T, and compute the distances of rows of T to the others.
 
     The last rows marked as normal are references as well.
     """
     drawn = rng.permutation(len(normal))[: max(MOST_REFERENCES, MOST_COMPARED)]
-    rows = as_host(scaler.transform(normal[drawn])).astype(dtype)
+    rows = scaler.transform(normal[drawn]).astype(dtype)
     references, compared = rows[:MOST_REFERENCES].copy(), rows[:MOST_COMPARED]
     places = np.arange(len(compared))
     itself = np.where(places < len(references), places, -1)
@@ -119,23 +117,26 @@ def learn_similarity(
 
 
 def learn_covariance(
-    scaler: FeatureScaler, scaled: Any, rng: np.random.RandomState, n_marked: int = 0
+    scaler: FeatureScaler,
+    scaled: NDArray[np.float64],
+    rng: np.random.RandomState,
+    n_marked: int = 0,
 ) -> CovarianceView:
     """Learn mean and covariance of standardised rows of T, the last of them marked as normal.
 
     The distance of a row of T is computed as if the row had not been learned from.
     """
     n, n_features = scaled.shape
-    center = as_host(scaled.mean(axis=0))
-    away = scaled - array_module(scaled).asarray(center)
-    covariance = (1.0 - SHRINKAGE) * as_host(away.T @ away) / n
+    center = scaled.mean(axis=0)
+    away = scaled - center
+    covariance = (1.0 - SHRINKAGE) * (away.T @ away) / n
     mean_variance = np.trace(covariance) / n_features or DEVIATION**2
     covariance[np.diag_indices(n_features)] += SHRINKAGE * mean_variance
     root = np.linalg.cholesky(covariance)
     A = solve_triangular(root, np.eye(n_features), lower=True)
     members = MemberFunctions(A[None], (A @ center)[None], LEAST_SQUARE)
     compared = rng.permutation(n - n_marked)[:MOST_COMPARED]
-    squares = members.values(as_host(scaled[compared]))[:, 0]
+    squares = members.values(scaled[compared])[:, 0]
     return CovarianceView(scaler, members, HeldOutScores.of(np.log(leave_one_out(squares, n))))
 
 

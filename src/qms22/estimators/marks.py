@@ -13,8 +13,7 @@ suspicious rows leave X whatever they are 6 %: rows must not leave for their sco
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,8 +30,8 @@ _NO_ROWS = np.empty((0, 0))
 class Marks:
     """Marked rows, on the host."""
 
-    outliers: NDArray[np.float64]
-    normal: NDArray[np.float64]
+    outliers: NDArray[np.float64] = field(default_factory=lambda: _NO_ROWS)
+    normal: NDArray[np.float64] = field(default_factory=lambda: _NO_ROWS)
 
     @classmethod
     def of(
@@ -44,28 +43,23 @@ class Marks:
         has_batch: bool,
     ) -> Marks:
         """Check the marked rows that a user gave to `fit`, whose X has been checked."""
-        given = {"outliers": outliers, "marked_normal": normal}
-        checked = {name: _check(detector, rows, name) for name, rows in given.items()}
-        for name, rows in checked.items():
-            if len(rows) and not has_batch:
+        checked = []
+        for name, rows in (("outliers", outliers), ("marked_normal", normal)):
+            checked.append(_check(detector, rows, name))
+            if len(checked[-1]) and not has_batch:
                 raise ValueError(
                     f"{name} needs a batch to search; pass it as "
                     f"fit(X, unlabeled=batch, {name}=rows)"
                 )
-        return cls(*checked.values())
+        return cls(*checked)
 
     def add_outliers(self, batch: Any, n_copies: int = 1) -> Any:
         """Return rows of NumPy or CuPy, then each marked outlier `n_copies` times."""
         return _stack(batch, np.repeat(self.outliers, n_copies, axis=0))
 
-    def add_normal(self, normal: Any, scale: Callable[[Any], Any] | None = None) -> Any:
-        """Return rows of NumPy or CuPy, then those marked as normal, scaled if `normal` is."""
-        if scale is None or not len(self.normal):
-            return _stack(normal, self.normal)
-        return _stack(normal, scale(self.normal))
-
-
-NO_MARKS = Marks(_NO_ROWS, _NO_ROWS)
+    def add_normal(self, rows: Any) -> Any:
+        """Return rows of NumPy or CuPy, then those marked as normal."""
+        return _stack(rows, self.normal)
 
 
 def _check(detector: BaseEstimator, rows: Any, name: str) -> NDArray[np.float64]:

@@ -14,12 +14,11 @@ from qms22._cpm.backends import Backend
 from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.scaling import fit_scaler_and_stack
 from qms22._cpm.solver_options import SolverOptions
-from qms22._cpm.sweeps import Solution
 from qms22._runtime.arrays import array_module
 from qms22._runtime.devices import to_device
 from qms22._runtime.validation import check_count
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.marks import NO_MARKS, Marks
+from qms22.estimators.marks import Marks
 
 # Marked outliers weigh like this share of the batch in all. On half of ADBench's sets with 5 % of
 # outliers, 30 rows looked at had 0.63 of the outliers that they could have had where each mark
@@ -194,10 +193,9 @@ class QMS22(BatchDetector):
         batch: NDArray[np.float64],
         rng: np.random.RandomState,
         options: SolverOptions,
-        groups: Sequence[Sequence[int]] = (),  # features are columns here
-        marks: Marks = NO_MARKS,
-        *,
-        is_later: bool = False,
+        groups: Sequence[Sequence[int]],
+        marks: Marks,
+        is_later: bool,
     ) -> None:
         normal = marks.add_normal(normal)
         n_copies = round(_OUTLIER_SHARE * len(batch) / max(1, len(marks.outliers)))
@@ -212,10 +210,6 @@ class QMS22(BatchDetector):
             n_jobs=effective_n_jobs(self.n_jobs),
             reporting=self._reporting(),
         )
-        self._keep_solutions(solutions)
-
-    def _keep_solutions(self, solutions: Sequence[Solution]) -> None:
-        """Set the attributes of a fitted detector that the solved restarts determine."""
         self.restarts_ = tuple(solution.members for solution in solutions)
         self.members_ = self.restarts_[0]
         self.A_, self.b_ = self.members_.A, self.members_.b

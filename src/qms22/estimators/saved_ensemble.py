@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.forest import MOST_BINS, Forest
-from qms22.estimators.held_out import HeldOutScores
-from qms22.estimators.learned_rows import LearnedRows
 from qms22.estimators.views import (
     DistanceView,
     ForestView,
@@ -35,7 +33,10 @@ def check_views(detector: QMS22Ensemble) -> None:
     for view in detector.views_.values():
         _require(isinstance(view, View))
         for part in view.parts if isinstance(view, MembersView) else (view,):
-            _check_held_out(part.held_out)
+            ascending, deviation = part.held_out.ascending, part.held_out.deviation
+            _check_numbers(ascending, (None,))
+            _require(bool((ascending[1:] >= ascending[:-1]).all()))
+            _require(math.isfinite(deviation) and deviation > 0.0)
         if isinstance(view, DistanceView):
             _check_numbers(view.references, (None, n_features))
         elif isinstance(view, SimilarityView):
@@ -43,7 +44,10 @@ def check_views(detector: QMS22Ensemble) -> None:
             _check_numbers(view.outliers, (None, n_features))
         elif isinstance(view, ForestView):
             check_forest(view.forest, n_features)
-            _check_learned(view.learned)
+            keys = view.learned.keys
+            _check_array(keys, np.uint64, (None,))
+            _require(bool((keys[1:] > keys[:-1]).all()))
+            _check_numbers(view.learned.scores, keys.shape)
 
 
 def check_forest(forest: Forest, n_features: int) -> None:
@@ -65,18 +69,6 @@ def check_forest(forest: Forest, n_features: int) -> None:
     # Both children of a node come after it.
     has_children = (forest.child > number) & (forest.child < np.repeat(sizes, sizes) - 1)
     _require(bool((is_leaf | has_children).all()))
-
-
-def _check_learned(learned: LearnedRows) -> None:
-    _check_array(learned.keys, np.uint64, (None,))
-    _check_numbers(learned.scores, learned.keys.shape)
-    _require(bool((learned.keys[1:] > learned.keys[:-1]).all()))
-
-
-def _check_held_out(held_out: HeldOutScores) -> None:
-    _check_numbers(held_out.ascending, (None,))
-    _require(bool((held_out.ascending[1:] >= held_out.ascending[:-1]).all()))
-    _require(math.isfinite(held_out.deviation) and held_out.deviation > 0.0)
 
 
 def _check_numbers(array: NDArray[Any], shape: tuple[int | None, ...]) -> None:

@@ -101,10 +101,9 @@ def add_logarithms(totals: Any, terms: Any) -> Any:
     return totals
 
 
-def add_weighted(totals: Any, weight: float, terms: Any) -> Any:
-    """Add CuPy terms with a weight to totals, and return them."""
+def add_weighted(totals: Any, weight: float, terms: Any) -> None:
+    """Add CuPy terms with a weight to totals."""
     _launch("add_weighted", len(terms), (terms, np.float64(weight), np.int64(len(terms)), totals))
-    return totals
 
 
 def pack_references(references: Any) -> Any:
