@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from qms22._cpm.backends import ROWS_PER_THREAD, choose_backend, solve_all
 from qms22._cpm.checkpoint import parameters_of
-from qms22._cpm.fit_log import FitPlan, FitReporter, FitReporting
+from qms22._cpm.fit_log import FitPlan, FitReporting
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState, Solution, SweepListener
 from qms22._cpm.task import detection_task
@@ -30,7 +30,7 @@ def solve_restarts(
     options: SolverOptions,
     seeds: Sequence[int],
     *,
-    held_out: Sequence[NDArray[np.intp]] | None = None,
+    held_out: Sequence[NDArray[np.intp] | None] | None = None,
     n_jobs: int = 1,
     reporting: FitReporting | None = None,
 ) -> list[Solution]:
@@ -46,79 +46,38 @@ def solve_restarts(
         Cores to use: with many rows for the threads of one fit after the other, else for restarts
         side by side; or jobs of the joblib backend that the user has chosen.
     """
-    workers = _Workers.choose(len(rows), len(seeds), n_jobs, options)
-    restarts = _Restarts(
-        rows,
-        n_unlabeled,
-        n_members,
-        replace(options, n_threads=workers.n_threads),
-        seeds,
-        held_out or [None] * len(seeds),
-    )
-    with (reporting or FitReporting()).start(restarts.plan(workers.n_workers)) as reporter:
-        if workers.n_workers > 1:
-            return _solve_side_by_side(restarts, workers, reporter)
-        fits = (
-            restarts.fit(number, reporter.listener(number), reporter.states[number])
-            for number in range(len(seeds))
-        )
-        return solve_all(fits, restarts.options)
-
-
-@dataclass(frozen=True)
-class _Workers:
-    """Fits side by side, with some threads each.
-
-    Workers are threads of this process (`is_here`) or jobs of the joblib backend that the user has
-    chosen, such as Dask's or Ray's, which may return results one at a time (`is_lazy`).
-    """
-
-    n_workers: int
-    n_threads: int
-    is_here: bool
-    is_lazy: bool
-
-    @classmethod
-    def choose(cls, n_rows: int, n_fits: int, n_jobs: int, options: SolverOptions) -> _Workers:
-        """Choose the workers for fits of so many rows."""
-        backend, _ = get_active_backend(prefer="threads")
-        is_here = getattr(backend, "supports_sharedmem", False)
-        is_lazy = getattr(backend, "supports_return_generator", False)
-        # With enough rows for all cores, one fit after the other keeps every core busy to the end
-        # and needs the memory of one fit.
-        has_many_rows = is_here and n_rows >= ROWS_PER_THREAD * n_jobs
-        if has_many_rows or not choose_backend(options.device, options.solver).uses_threads:
-            n_workers = 1
-        else:
-            n_workers = min(n_jobs, n_fits)
-        return cls(n_workers, n_jobs // n_workers if is_here else 1, is_here, is_lazy)
-
-
-def _solve_side_by_side(
-    restarts: _Restarts, workers: _Workers, reporter: FitReporter
-) -> list[Solution]:
-    # The kernel releases the GIL: threads share the rows, processes would copy them.
-    parallel = Parallel(
-        n_jobs=workers.n_workers,
-        prefer="threads",
-        return_as="generator" if workers.is_lazy and not workers.is_here else "list",
-    )
-    jobs = (
-        delayed(restarts.run)(
-            number, reporter.listener(number) if workers.is_here else None, reporter.states[number]
-        )
-        for number in range(len(restarts.seeds))
-    )
-    solutions: list[Solution] = []
-    try:
-        for number, solution in enumerate(parallel(jobs)):
-            solutions.append(solution)
-            if not workers.is_here:
-                reporter.record_remote_fit(number, solution)
-    except BaseException:
-        restarts.halt()
-        raise
-    return solutions
+    backend, _ = get_active_backend(prefer="threads")
+    is_here = getattr(backend, "supports_sharedmem", False)  # in threads of this process
+    # With enough rows for all cores, one fit after the other keeps every core busy to the end and
+    # needs the memory of one fit.
+    has_many_rows = is_here and len(rows) >= ROWS_PER_THREAD * n_jobs
+    is_one_by_one = has_many_rows or not choose_backend(options.device, options.solver).uses_threads
+    n_workers = 1 if is_one_by_one else min(n_jobs, len(seeds))
+    options = replace(options, n_threads=n_jobs // n_workers if is_here else 1)
+    held_out = held_out or [None] * len(seeds)
+    restarts = _Restarts(rows, n_unlabeled, n_members, options, seeds, held_out)
+    with (reporting or FitReporting()).start(restarts.plan(n_workers)) as reporter:
+        todo = [
+            (number, reporter.listener(number) if is_here or n_workers == 1 else None, state)
+            for number, state in enumerate(reporter.states)
+        ]
+        if n_workers == 1:
+            return solve_all((restarts.fit(*fit) for fit in todo), options)
+        # The kernel releases the GIL: threads share the rows, processes would copy them. Jobs
+        # elsewhere, such as Ray's, may return results one at a time.
+        is_lazy = not is_here and getattr(backend, "supports_return_generator", False)
+        kind = "generator" if is_lazy else "list"
+        parallel = Parallel(n_jobs=n_workers, prefer="threads", return_as=kind)
+        solutions: list[Solution] = []
+        try:
+            for solution in parallel(delayed(restarts.run)(*fit) for fit in todo):
+                solutions.append(solution)
+                if not is_here:
+                    reporter.record_remote_fit(len(solutions) - 1, solution)
+        except BaseException:
+            restarts.halt()
+            raise
+        return solutions
 
 
 @dataclass

@@ -128,7 +128,7 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         self._typical = TypicalValues.learn(known)
         self.typical_ = self._typical.medians
         self._groups = groups
-        self._learn(known, searched, rng, options, columns, marks, is_later)
+        self._learn(known, searched, rng, options, columns, marks, is_later=is_later)
         self.unlabeled_scores_ = self._scores(batch, options.device)
         self._normal = self._batch = None
         for computed in COMPUTED:
@@ -282,6 +282,7 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         options: SolverOptions,
         groups: Sequence[Sequence[int]],
         marks: Marks,
+        *,
         is_later: bool,
     ) -> None:
         """Learn from the rows; the order of the rows of the batch carries no meaning.

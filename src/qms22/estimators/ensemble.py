@@ -233,6 +233,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         options: SolverOptions,
         groups: Sequence[Sequence[int]],
         marks: Marks,
+        *,
         is_later: bool,
     ) -> None:
         n_threads = effective_n_jobs(self.n_jobs)

@@ -195,6 +195,7 @@ class QMS22(BatchDetector):
         options: SolverOptions,
         groups: Sequence[Sequence[int]],
         marks: Marks,
+        *,
         is_later: bool,
     ) -> None:
         normal = marks.add_normal(normal)
