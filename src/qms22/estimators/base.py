@@ -9,6 +9,7 @@ from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 
@@ -17,7 +18,6 @@ from qms22._cpm.solver_options import SolverOptions
 from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.devices import resolve_device
 from qms22._runtime.lazy_rows import LazyRows
-from qms22._runtime.threads import in_threads
 from qms22._runtime.validation import check_choice
 
 # What a fitted detector computes from its rows on first use.
@@ -68,7 +68,9 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
         chunks = backend.row_chunks(table.shape, table.is_on_gpu)
         if len(chunks) == 1:
             return score_chunk(chunks[0])
-        parts = in_threads(score_chunk, chunks, self.n_jobs if backend.uses_threads else 1)
+        n_threads = effective_n_jobs(self.n_jobs) if backend.uses_threads else 1
+        parallel = Parallel(min(n_threads, len(chunks)), require="sharedmem")
+        parts = parallel(delayed(score_chunk)(chunk) for chunk in chunks)
         return array_module(parts[0]).concatenate(parts)
 
 
