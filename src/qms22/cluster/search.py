@@ -70,7 +70,7 @@ class ClusterDetection(Detection):
             self.scores if source.is_drawn_whole else None,
             None if self.comparison is None else self.comparison.ruler,
             np.flatnonzero(self.flagged),
-            self._marked,
+            np.empty(0, np.intp) if self.marks is None else self.marks.decided,
             source.reader(),
             source.starts,
         )

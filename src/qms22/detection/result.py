@@ -25,25 +25,18 @@ from qms22.detection.noticing import Noticed, notice
 from qms22.detection.policy import Rule, check_rules
 from qms22.detection.provenance import provenance_of
 from qms22.detection.reasons.row_reasons import RowReason
-from qms22.detection.result_columns import without_clashes
+from qms22.detection.results import result_files, result_table, result_text
 from qms22.detection.results.result_data import result_data
-from qms22.detection.results.result_files import write_tables
-from qms22.detection.results.result_table import in_file_order, parted_rows, results_of, summary_of
-from qms22.detection.results.result_text import facts_of, flags_text, notebook_text, remark_of
-from qms22.detection.results.result_workbook import Remarks
 from qms22.detection.search_options import preset_of
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.models import save_model
 from qms22.tables import Table, TabularEncoder
 from qms22.tables.columns.cells import Columns
-from qms22.tables.databases.database_place import DatabasePlace, find_database
+from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# As many rows as a terminal shows at least.
-_ROWS_IN_NOTEBOOK = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,15 +55,14 @@ class Detection:
         Higher is more suspicious; NaN where a row was dropped for missing values.
     flagged : ndarray of bool of shape (n_rows,)
     reasons : dict from int to list of RowReason
-        By position: why a row is suspicious, the strongest reason first. Flagged rows are
-        explained, but no more than 1,000 rows in all.
+        By position, the strongest reason first. Flagged rows are explained, 1,000 at most.
     normal_table : Table or None
         The known-normal table; None where a saved model was applied.
     normal_positions : ndarray of int or None
         Positions of the rows of it that were learned from.
     comparison : Comparison or None
-        Where the rows stand among the known-normal rows; `p_values` and `false_at_most` read it.
-        None where a saved model was applied, and for the preset "paper".
+        Where the rows stand among the known-normal rows. None where a saved model was applied, and
+        for the preset "paper".
     fdr : float or None
         The false discovery rate, if rows were flagged by one.
     id : str or None
@@ -157,12 +149,7 @@ class Detection:
     @property
     def n_marked(self) -> int:
         """Number of rows that were not searched, as they are marked as anomalies or as normal."""
-        return len(self._marked)
-
-    @property
-    def _marked(self) -> NDArray[np.intp]:
-        """Positions of the rows that were not searched: known anomalies, then normal rows."""
-        return np.empty(0, dtype=np.intp) if self.marks is None else self.marks.decided
+        return 0 if self.marks is None else len(self.marks.decided)
 
     @property
     def ranking(self) -> NDArray[np.intp]:
@@ -183,13 +170,12 @@ class Detection:
     @property
     def answer(self) -> str:
         """How many rows are flagged, and how many of these are normal at most: a sentence."""
-        n_false = None if self.comparison is None else self.false_at_most()
-        return flags_text(self.n_flagged, self.n_scored, self.fdr, n_false)
+        return result_text.answer_of(self)
 
     @property
     def remark(self) -> str:
         """What to know about the flagged rows, or why there are none; may be empty."""
-        return remark_of(self)
+        return result_text.remark_of(self)
 
     @property
     def p_values(self) -> NDArray[np.float64] | None:
@@ -329,12 +315,7 @@ class Detection:
             "_" appended. Rows marked as anomalies or as normal come last, without a rank. Dropped
             rows are not in the table. The index is that of the batch.
         """
-        import pandas as pd
-
-        rows = self.top if only_flagged else np.append(self.ranking, self._marked)
-        ranks = np.arange(1, len(rows) + 1)
-        ranks[self.n_scored :] = 0
-        return pd.concat(self.beside(self.source.take(rows), rows, ranks), axis=1)
+        return result_table.ranked_table(self, only_flagged=only_flagged)
 
     def tables(self) -> Iterator[pd.DataFrame]:
         """Iterate over what `table` returns, in parts if the batch is not in memory.
@@ -342,7 +323,7 @@ class Detection:
         The parts have the rows in the order of the file. They take about twenty bytes of memory
         per row, besides the scores.
         """
-        return iter([self.table()]) if self.source.is_loaded else in_file_order(self)
+        return iter([self.table()]) if self.source.is_loaded else result_table.in_file_order(self)
 
     def write(
         self, path: str | PathLike[str] | DatabasePlace, *, only_flagged: bool = False
@@ -359,12 +340,7 @@ class Detection:
         only_flagged : bool
             Whether to write the flagged rows alone, in order of rank.
         """
-        place = _place(path)
-        if isinstance(place, Path) and place.suffix.lower() == ".xlsx":
-            table = self.table(only_flagged=only_flagged)
-            write_tables([table], place, Remarks.of(self, result_data(self), table))
-        else:
-            write_tables([self.table(only_flagged=True)] if only_flagged else self.tables(), place)
+        result_files.write_result(self, path, only_flagged=only_flagged)
 
     def write_parted(
         self,
@@ -381,9 +357,7 @@ class Detection:
         good, bad : path, optional
             As in `write`.
         """
-        for path, is_bad in ((good, False), (bad, True)):
-            if path is not None:
-                write_tables(parted_rows(self, is_bad=is_bad), _place(path))
+        result_files.write_parted(self, good, bad)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save the encoder, the detector and the checks as a model file for `qms22.score`.
@@ -400,11 +374,11 @@ class Detection:
 
     def summary(self) -> pd.DataFrame:
         """Return the flagged rows without the columns of the batch, except `id`."""
-        return summary_of(self, self.top)
+        return result_table.summary_of(self, self.top)
 
     def facts(self) -> dict[str, str]:
         """Return how the result was made, in words."""
-        return facts_of(self)
+        return result_text.facts_of(self)
 
     def report(
         self,
@@ -437,45 +411,15 @@ class Detection:
         Path
             The file.
         """
-        if Path(path).suffix.lower() not in (".html", ".htm"):
-            # The path of a table, given by mistake, must not lose the table.
-            raise ValueError(f"a report is an .html file; got {str(path)!r}")
         # Imported here: jinja2 takes time, and not every run writes a page.
-        from qms22.detection.results.page_content import page_content
-        from qms22.report.page import write_page
+        from qms22.detection.results.page_content import write_report
 
         title = title or f"Suspicious rows of {self.source.title}"
-        content = page_content(self, title, truth, {**(facts or {}), **self.facts()})
-        return write_page(Path(path), content)
-
-    def beside(
-        self, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]
-    ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return the results of some rows, and their columns with names that do not clash.
-
-        The rows are given by their columns, positions and ranks; rank 0 stands for none.
-        """
-        return without_clashes(results_of(self, rows, ranks), table, self.source.names, self.id)
+        return write_report(self, Path(path), title, truth, {**(facts or {}), **self.facts()})
 
     def __repr__(self) -> str:
-        rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"
-        false = ""
-        if self.n_flagged and self.comparison is not None:
-            false = f", at most {self.false_at_most():,} of them normal"
-        verdict = "" if self.verdict is None else f"; {self.verdict.short}"
-        flagged = f"{self.n_flagged:,} of {self.n_scored:,} rows flagged"
-        return f"Detection: {flagged}{rate}{false}{verdict}"
+        return result_text.short_text(self)
 
     def _repr_html_(self) -> str:
         """Return the first flagged rows for a notebook, or the first rows if none is flagged."""
-        title = repr(self)
-        if not self.n_flagged:
-            title += ". These rows are the most suspicious, but not certain to be anomalies."
-        rows = (self.top if self.n_flagged else self.ranking)[:_ROWS_IN_NOTEBOOK]
-        return notebook_text(title, summary_of(self, rows).drop(columns="flagged"))
-
-
-def _place(path: str | PathLike[str] | DatabasePlace) -> Path | DatabasePlace:
-    """Return a file, or a new table of a database."""
-    place = path if isinstance(path, DatabasePlace) else find_database(path, new=True) or path
-    return place if isinstance(place, DatabasePlace) else Path(place)
+        return result_text.notebook_text(self)

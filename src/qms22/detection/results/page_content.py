@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +15,10 @@ from qms22.detection.findings.finding import Finding
 from qms22.detection.marks.mark_table import MARK
 from qms22.detection.reasons.explaining import reasons_of
 from qms22.detection.reasons.row_reasons import RowReason
+from qms22.detection.results.result_table import beside, ranks_of
 from qms22.detection.results.row_context import row_contexts
 from qms22.report.content import NAME, PageContent
+from qms22.report.page import write_page
 from qms22.tables.columns.cells import Columns, part_of_rows
 from qms22.tables.sources.notes import join_notes
 
@@ -31,16 +34,24 @@ MOST_ROWS_ON_PAGE = 100_000
 _MOST_NORMAL = 20_000
 
 
+def write_report(
+    found: Detection, path: Path, title: str, truth: ArrayLike | None, facts: Mapping[str, str]
+) -> Path:
+    """Write the page of a detection; see `Detection.report`."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        # The path of a table, given by mistake, must not lose the table.
+        raise ValueError(f"a report is an .html file; got {str(path)!r}")
+    return write_page(path, page_content(found, title, truth, facts))
+
+
 def page_content(
     found: Detection, title: str, truth: ArrayLike | None, facts: Mapping[str, str]
 ) -> PageContent:
     """Return what the page of a detection shows; see `Detection.report`."""
-    if truth is not None:
-        _check_truth(np.asarray(truth), found.scores.shape)
     ranking = found.ranking
     kept = ranking[: max(MOST_ROWS_ON_PAGE, found.n_flagged)]
     rows = found.source.take(kept)
-    results, columns = found.beside(rows, kept, np.arange(1, len(kept) + 1))
+    results, columns = beside(found, rows, kept, ranks_of(found)[kept])
     names = _shown_names(rows, columns, found.id)
     cells, normal_cells = _columns(found, kept)
     return PageContent(
@@ -55,7 +66,7 @@ def page_content(
         flagged_by=_rule(found),
         is_rate=found.fdr is not None,
         curve=None if found.comparison is None else found.comparison.curve,
-        truth=None if truth is None else np.asarray(truth, dtype=bool)[ranking],
+        truth=None if truth is None else _read_truth(truth, found.scores.shape)[ranking],
         columns=found.encoder.describe(),
         facts=facts,
         verdict=found.verdict,
@@ -74,8 +85,9 @@ def page_content(
     )
 
 
-def _check_truth(truth: NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Raise ValueError unless there is True or False, or 1 or 0, for each row of the batch."""
+def _read_truth(given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return labels; raise ValueError unless there is True or False, or 1 or 0, for each row."""
+    truth = np.asarray(given)
     if truth.shape != shape:
         raise ValueError(
             f"truth must be of shape {shape}, one value per row of the batch; got shape "
@@ -83,6 +95,7 @@ def _check_truth(truth: NDArray[Any], shape: tuple[int, ...]) -> None:
         )
     if not np.isin(truth, (0, 1)).all():
         raise ValueError("truth must hold True or 1 for outliers, and False or 0 for the rest")
+    return truth.astype(bool)
 
 
 def _columns(found: Detection, kept: NDArray[np.intp]) -> tuple[Columns, Columns]:
@@ -140,7 +153,7 @@ def _marked(found: Detection) -> pd.DataFrame | None:
     if found.marks is None:
         return None
     rows: NDArray[np.intp] = found.marks.decided
-    results, columns = found.beside(found.source.take(rows), rows, np.zeros_like(rows))
+    results, columns = beside(found, found.source.take(rows), rows, np.zeros_like(rows))
     return pd.concat([results.iloc[:, [NAME]], results[MARK], columns], axis=1)
 
 

@@ -12,6 +12,7 @@ from qms22.detection.noticing import dates_of
 from qms22.detection.policy import Rule, verdict_of_rules
 from qms22.detection.reasons.explaining import reasons_of
 from qms22.detection.results.plain_values import column_values, plain
+from qms22.detection.results.result_table import ranks_of
 from qms22.tables.sources.notes import join_notes
 
 if TYPE_CHECKING:
@@ -35,36 +36,22 @@ def result_data(found: Detection, rules: Sequence[Rule] = ()) -> dict[str, Any]:
         else {
             "decision": verdict.decision,
             "text": str(verdict),
-            "p_value": verdict.p_value,
-            "fewest_outliers": verdict.fewest_outliers,
-            "confidence": verdict.confidence,
-            "advice": verdict.advice,
+            **_named(verdict, "p_value", "fewest_outliers", "confidence", "advice"),
         },
         "moved": [
             {
                 "column": column.name,
-                "change": column.change,
-                "effect": column.effect,
-                "p_value": column.p_value,
-                "is_missing": column.is_missing,
-                "is_period": column.is_period,
+                **_named(column, "change", "effect", "p_value", "is_missing", "is_period"),
             }
             for column in (() if verdict is None else verdict.moved)
         ],
-        "noticed": [
-            {"kind": kind, "text": text, "columns": columns, "facts": facts}
-            for kind, text, columns, facts in found.noticed
-        ],
+        "noticed": [each._asdict() for each in found.noticed],
         "dates": None if dates is None else dates.facts(),
         "findings": [
-            {
-                "name": finding.name,
-                "columns": finding.columns,
-                "rows": finding.rows,
-                "normal_share": finding.normal_share,
-                "p_value": finding.p_value,
-                "fewest_outliers": finding.fewest_outliers,
-            }
+            _named(
+                *(finding, "name", "columns", "rows"),
+                *("normal_share", "p_value", "fewest_outliers"),
+            )
             for finding in found.findings
         ],
         "rows": row_data(found, found.top),
@@ -91,14 +78,17 @@ def result_data(found: Detection, rules: Sequence[Rule] = ()) -> dict[str, Any]:
     return dict(plain(data))
 
 
+def _named(thing: object, *names: str) -> dict[str, Any]:
+    """Return attributes by their names."""
+    return {name: getattr(thing, name) for name in names}
+
+
 def row_data(found: Detection, rows: NDArray[np.intp]) -> list[dict[str, Any]]:
     """Return rows of a batch, given by their positions; those that were not searched have no rank.
 
     Rows that were not explained have what is odd about their single cells.
     """
-    ranks = np.zeros(len(found.scores), dtype=np.intp)
-    ranks[found.ranking] = np.arange(1, found.n_scored + 1)
-    ranks = ranks[rows]
+    ranks = ranks_of(found)[rows]
     cells = found.source.take(rows)
     columns = {str(name): column_values(cells.iloc[:, at]) for at, name in enumerate(cells.columns)}
     most = None if found.comparison is None else found.comparison.curve.of_first(ranks).tolist()
@@ -124,13 +114,8 @@ def _reason(reason: RowReason, columns: dict[str, list[Any]], at: int) -> dict[s
     """Return a reason with the cell to blame; a saved model may know columns that are not there."""
     blamed = reason.columns[0] if reason.columns and reason.columns[0] in columns else None
     cell = None if blamed is None else {"column": blamed, "value": columns[blamed][at]}
-    return {
-        "kind": reason.kind,
-        "columns": reason.columns,
-        "cell": cell,
-        "text": reason.text,
-        "strength": reason.strength,
-    }
+    named = _named(reason, "kind", "columns")
+    return {**named, "cell": cell, **_named(reason, "text", "strength")}
 
 
 def _history(found: Detection) -> dict[str, Any] | None:

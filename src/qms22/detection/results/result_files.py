@@ -5,20 +5,44 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qms22.detection.results.csv_text import ROWS_AT_ONCE, csv_lines
 from qms22.detection.results.plain_values import column_values, plain
+from qms22.detection.results.result_data import result_data
+from qms22.detection.results.result_table import parted_rows
 from qms22.detection.results.result_workbook import Remarks, write_workbook
-from qms22.tables.databases.database_place import DatabasePlace
+from qms22.tables.databases.database_place import DatabasePlace, find_database
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from qms22.detection.result import Detection
+
+# A file, or a new table of a database.
+Target = str | PathLike[str] | DatabasePlace
+
+
+def write_result(found: Detection, path: Target, *, only_flagged: bool) -> None:
+    """Write the rows of a result in order of rank; see `Detection.write`."""
+    if str(path).lower().endswith(".xlsx"):
+        table = found.table(only_flagged=only_flagged)
+        write_tables([table], path, Remarks.of(found, result_data(found), table))
+    else:
+        write_tables([found.table(only_flagged=True)] if only_flagged else found.tables(), path)
+
+
+def write_parted(found: Detection, good: Target | None, bad: Target | None) -> None:
+    """Write the flagged rows to one file and all others to another one."""
+    for path, is_bad in ((good, False), (bad, True)):
+        if path is not None:
+            write_tables(parted_rows(found, is_bad=is_bad), path)
+
 
 def write_tables(
-    tables: Iterable[pd.DataFrame], path: Path | DatabasePlace, remarks: Remarks | None = None
+    tables: Iterable[pd.DataFrame], target: Target, remarks: Remarks | None = None
 ) -> None:
     """Write the parts of a table, at least one and all with the same columns, into one table.
 
@@ -26,10 +50,12 @@ def write_tables(
     """
     from qms22._runtime.files import atomic_path
 
-    if isinstance(path, DatabasePlace):
+    if not isinstance(target, DatabasePlace):
+        target = find_database(target, new=True) or Path(target)
+    if isinstance(target, DatabasePlace):
         from qms22.tables.databases.database_source import write_database
 
-        return write_database(path, tables)
+        return write_database(target, tables)
     writers: dict[str, Callable[[Iterable[pd.DataFrame], Path], None]] = {
         ".csv": _write_csv,
         ".parquet": _write_parquet,
@@ -37,10 +63,10 @@ def write_tables(
         ".jsonl": _write_json_lines,
         ".xlsx": partial(write_workbook, remarks=remarks),
     }
-    write = writers.get(path.suffix.lower())
+    write = writers.get(target.suffix.lower())
     if write is None:
-        raise ValueError(f"{path} must end in {', '.join(list(writers)[:-1])} or .xlsx")
-    with atomic_path(path) as temporary:
+        raise ValueError(f"{target} must end in {', '.join(list(writers)[:-1])} or .xlsx")
+    with atomic_path(target) as temporary:
         write(tables, temporary)
 
 

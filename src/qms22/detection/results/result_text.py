@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from qms22 import __version__
 from qms22._runtime.visible_text import visible
 from qms22.decisions.ruler import why_none
+from qms22.detection.results.result_table import summary_of
 from qms22.tables.texts.words import number_text
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from qms22.detection.result import Detection
+
+# As many rows as a terminal shows at least.
+_ROWS_IN_NOTEBOOK = 10
 
 
 def remark_of(found: Detection) -> str:
@@ -60,20 +62,16 @@ def facts_of(found: Detection) -> dict[str, str]:
     return {**facts, "seed": str(parameters["random_state"]), "qms22": __version__}
 
 
-def flags_text(n_flagged: int, n_rows: int, fdr: float | None, n_false: int | None) -> str:
-    """Return how many rows are flagged, and how many of them are normal at most.
-
-    >>> flags_text(22, 300, None, 2)
-    '22 of 300 rows are flagged; at most 2 of them are normal (90 % sure).'
-    >>> flags_text(0, 300, 0.1, 0)
-    'None of 300 rows is flagged (false discovery rate 0.1).'
-    """
-    rate = "" if fdr is None else f" (false discovery rate {fdr:g})"
+def answer_of(found: Detection) -> str:
+    """Return how many rows are flagged, and how many of them are normal at most."""
+    n_flagged, n_rows = found.n_flagged, found.n_scored
+    rate = "" if found.fdr is None else f" (false discovery rate {found.fdr:g})"
     are = "is" if n_flagged <= 1 else "are"
     rows = "row" if n_rows == 1 else "rows"
     words = f"{f'{n_flagged:,}' if n_flagged else 'None'} of {n_rows:,} {rows} {are} flagged{rate}"
-    if not n_flagged or n_false is None:
+    if not n_flagged or found.comparison is None:
         return f"{words}."
+    n_false = found.false_at_most()
     if n_false == n_flagged:
         return f"{words}; {'it' if n_flagged == 1 else 'all of them'} may be normal."
     false = f"at most {n_false:,} of them {'is' if n_false == 1 else 'are'}"
@@ -82,8 +80,24 @@ def flags_text(n_flagged: int, n_rows: int, fdr: float | None, n_false: int | No
     return f"{words}; {false} normal (90 % sure)."
 
 
-def notebook_text(title: str, shown: pd.DataFrame) -> str:
-    """Return a table for a notebook, results rounded; text of the table stays text."""
+def short_text(found: Detection) -> str:
+    """Return a result in one line."""
+    rate = "" if found.fdr is None else f" at fdr={found.fdr:g}"
+    false = ""
+    if found.n_flagged and found.comparison is not None:
+        false = f", at most {found.false_at_most():,} of them normal"
+    verdict = "" if found.verdict is None else f"; {found.verdict.short}"
+    flagged = f"{found.n_flagged:,} of {found.n_scored:,} rows flagged"
+    return f"Detection: {flagged}{rate}{false}{verdict}"
+
+
+def notebook_text(found: Detection) -> str:
+    """Return the first rows for a notebook, results rounded; text of the table stays text."""
+    title, rows = short_text(found), found.top
+    if not len(rows):
+        title += ". These rows are the most suspicious, but not certain to be anomalies."
+        rows = found.ranking
+    shown = summary_of(found, rows[:_ROWS_IN_NOTEBOOK]).drop(columns="flagged")
 
     def text_of(column: str, cell: object) -> str:
         if not isinstance(cell, float):
