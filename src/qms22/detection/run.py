@@ -169,9 +169,6 @@ def detect(
     options = SearchOptions(
         fdr=fdr,
         k=k,
-        id=None,
-        by=None,
-        time=None,
         ignore=ignore,
         missing=missing,
         kinds=kinds,
@@ -185,11 +182,10 @@ def detect(
         accept=accept,
     )
     tables = open_tables(normal, batch, max_samples)
+    given = marks if isinstance(marks, list | tuple) else [] if marks is None else [marks]
+    marked = [open_table(each) for each in given]
     inputs = [("normal", tables.normal), ("batch", tables.batch)]
-    if marks is not None:
-        given = marks if isinstance(marks, list | tuple) else [marks]
-        marks = [open_table(each) for each in given]
-        inputs += [("marks", open_table(each)) for each in marks]
+    inputs += [("marks", each) for each in marked]
     id_name = check_column(tables.batch, "id", id, "the names of rows")
     ignored = [*find_ignored(tables, ignore), *([] if id_name is None else [id_name])]
     tables, ignored = align_tables(tables, ignored, kinds)
@@ -198,28 +194,15 @@ def detect(
     unread = {*ignored, *(name for name, kind in (kinds or {}).items() if kind == "ignore")}
     check_roles(tables, id_name, {"by": by_name, "time": time_name}, unread)
     named = replace(options, id=id_name, by=by_name, time=time_name, ignore=tuple(ignored))
+    past = None if history is None else PastBatches(history, tables, ignored)
+    tables = tables if past is None else past.tables
+    if marked:
+        tables = tables._replace(marks=read_marks(marked, *tables[:2], id_name, ignored))
     settings = {**named.facts(), "ignore": list(options.ignored), "device": device}
-    return replace(_detect(tables, marks, named, settings), inputs=tuple(inputs))
-
-
-def _detect(
-    tables: InputTables,
-    marks: TableLike | Sequence[TableLike] | None,
-    options: SearchOptions,
-    settings: dict[str, object],
-) -> Detection:
-    """Search aligned tables, with marks and a history if there are any."""
-    past = None
-    if options.history is not None:
-        past = PastBatches(options.history, tables, options.ignored)
-        tables = past.tables
-    if marks is not None:
-        found_marks = read_marks(marks, *tables[:2], options.id, options.ignored)
-        tables = tables._replace(marks=found_marks)
-    found = replace(_search(tables, options, past), settings=settings)
-    if options.fdr is not None and found.is_drift_scored and found.n_flagged:
+    found = replace(_search(tables, named, past), settings=settings, inputs=tuple(inputs))
+    if fdr is not None and found.is_drift_scored and found.n_flagged:
         warn_user(found.remark)
-    return found if past is None else past.remember(found, options)
+    return found if past is None else past.remember(found, named)
 
 
 def _search(tables: InputTables, options: SearchOptions, past: PastBatches | None) -> Detection:

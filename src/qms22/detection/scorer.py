@@ -24,17 +24,7 @@ from qms22.tables.columns.cells import Columns, part_of_rows, take_rows
 
 
 class ScoredRows(NamedTuple):
-    """Scores of some rows of a table.
-
-    Parameters
-    ----------
-    positions : ndarray of int
-        The rows that are scored; the others are dropped.
-    scores : ndarray
-        Higher is more suspicious.
-    odd : OddCells
-        The checks in which they are the oddest.
-    """
+    """The rows of a table that are not dropped: scores, and the checks in which they are oddest."""
 
     positions: NDArray[np.intp]
     scores: NDArray[np.float64]
@@ -43,14 +33,7 @@ class ScoredRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TableScorer:
-    """An encoder, a detector and checks that belong together.
-
-    Parameters
-    ----------
-    encoder : TabularEncoder
-    detector : BatchDetector
-    checks : TableChecks
-    """
+    """An encoder, a detector and checks that belong together."""
 
     encoder: TabularEncoder
     detector: BatchDetector
@@ -110,16 +93,7 @@ def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: i
 
 
 class LearnedChecks(NamedTuple):
-    """Checks, and what they have learned from.
-
-    Parameters
-    ----------
-    checks : TableChecks
-    normal : Columns
-        The known-normal rows.
-    own : OwnOddness
-        How odd these are.
-    """
+    """Checks, and the known-normal rows that they have learned from, with their own oddness."""
 
     checks: TableChecks
     normal: Columns
@@ -135,18 +109,10 @@ def learn_checks(
     is_scored: bool = True,
     is_part: bool = False,
 ) -> LearnedChecks:
-    """Learn the checks of a table from its known-normal rows.
+    """Learn the checks of a table from its known-normal rows; `by` and `time` are as in `detect`.
 
-    Parameters
-    ----------
-    encoded : EncodedTables
-    seed : int
-    by, time : str, optional
-        As of `detect`.
-    is_scored : bool
-        Whether they raise scores.
-    is_part : bool
-        Whether rows of the batch will be read in parts; see `TableChecks.read`.
+    They raise scores if `is_scored`. With `is_part`, rows of the batch will be read in parts; see
+    `TableChecks.read`.
     """
     checks = TableChecks(encoded.encoder, by, time)
     normal, own = checks.learn(encoded.normal_cells, encoded.batch_cells, seed, is_part=is_part)
@@ -162,24 +128,11 @@ def measure_normal(
     n_batch: int,
     seed: int,
 ) -> Ruler | None:
-    """Score known-normal rows like rows of the batch; of many, rows drawn at random.
+    """Score known-normal rows like rows of the batch; of many, as many as `n_batch` rows need.
 
     Neither the detector nor the checks count what they have learned from the row itself. A row that
-    the batch has, too, gets the score that it has there. None stands for a detector that cannot do
-    this without another fit.
-
-    Parameters
-    ----------
-    scorer : TableScorer
-        Fitted, with the weight of its checks.
-    encoded : EncodedTables
-    learned : LearnedChecks
-    scores : ndarray
-        Of the rows of the batch that the detector was fitted with.
-    n_batch : int
-        Rows to compare.
-    seed : int
-        Of the draw.
+    the batch has, too, gets its score there; `scores` are those of the rows that the detector was
+    fitted with. None stands for a detector that cannot do this without another fit.
     """
     detector = scorer.detector
     if not isinstance(detector, QMS22Ensemble):

@@ -30,7 +30,7 @@ def preset_of(detector: BatchDetector) -> str:
     return next(name for name, kind in PRESETS.items() if type(detector) is kind)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SearchOptions:
     """Options of `detect`, which describes them; raises ValueError if one is not valid.
 
@@ -40,9 +40,9 @@ class SearchOptions:
 
     fdr: float | None
     k: int | None
-    id: str | None
-    by: str | None
-    time: str | None
+    id: str | None = None
+    by: str | None = None
+    time: str | None = None
     ignore: Sequence[str | int]
     missing: str
     kinds: Mapping[str, str] | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,45 +52,30 @@ def rows_per_chunk(n_columns: int) -> int:
     return int(np.clip(_CELLS_PER_CHUNK // max(n_columns, 1), 1, _MOST_ROWS_PER_CHUNK))
 
 
-@dataclass(frozen=True)
-class ChunkScorer:
-    """Scores chunks of the table with a name; errors say which rows, if it `is_long`.
-
-    With `is_part` it does not count how often a row is in its chunk; see `TableChecks.read`.
-    """
-
-    scorer: TableScorer
-    name: str
-    is_long: bool
-    is_part: bool
-
-    def __call__(self, first: int, chunk: Columns) -> tuple[int, ScoredRows]:
-        """Return where a chunk ends in the table, and the scores of rows of the table."""
-        end = first + count_rows(chunk)
-        try:
-            scored = self.scorer.score(chunk, is_part=self.is_part)
-        except ValueError as error:
-            part = f", rows {first:,} to {end - 1:,}" if self.is_long else ""
-            raise ValueError(f"{self.name}{part}: {error}") from error
-        return end, scored._replace(positions=first + scored.positions)
-
-
 def score_rows(
     source: Table, scorer: TableScorer, verbose: int
 ) -> tuple[NDArray[np.float64], OddCells]:
     """Score every row of a table, chunk by chunk; NaN where a row is dropped."""
-    scores = np.full(source.n_rows, np.nan)
-    odd = OddCells.empty(source.n_rows)
-    encoder = scorer.encoder
-    checks = scorer.checks
+    scores, odd = np.full(source.n_rows, np.nan), OddCells.empty(source.n_rows)
+    checks, name, is_part = scorer.checks, source.name, source.is_distributed
     # Both the matrix of a chunk and what each check says about it are in memory.
     n_checks = len(checks.checks) + len(checks.fitting.numbers)
-    n_rows = rows_per_chunk(max(len(encoder.typical_row_), n_checks))
-    began = time.perf_counter()
+    n_rows = rows_per_chunk(max(len(scorer.encoder.typical_row_), n_checks))
     is_long = source.n_rows > n_rows
+
+    def score(first: int, chunk: Columns) -> tuple[int, ScoredRows]:
+        # Workers of a cluster get what is used here, which must not be the table.
+        end = first + count_rows(chunk)
+        try:
+            scored = scorer.score(chunk, is_part=is_part)
+        except ValueError as error:
+            part = f", rows {first:,} to {end - 1:,}" if is_long else ""
+            raise ValueError(f"{name}{part}: {error}") from error
+        return end, scored._replace(positions=first + scored.positions)
+
+    began = time.perf_counter()
     with progress_bar("scoring", source.n_rows, enabled=verbose > 0 and is_long) as show:
         columns = [name for name in checks.read_names if name in source.names]
-        score = ChunkScorer(scorer, source.name, is_long, source.is_distributed)
         for end, (positions, found, of_chunk) in source.map(score, columns, n_rows):
             scores[positions] = found
             odd.put(positions, of_chunk)
