@@ -7,7 +7,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,11 @@ from scipy.special import logsumexp
 from scipy.stats import hypergeom
 
 from qms22._runtime.chunks import spread_rows
+from qms22.checks.copies import row_hashes
 from qms22.detection.findings.finding_attributes import Attribute, Show, join_some
 from qms22.detection.findings.finding_columns import attributes_of
 from qms22.detection.findings.subgroups import Subgroup, SubgroupSearch, likelihood_ratios
-from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.cells import Cells, count_rows
 
 # Two rows may be alike by chance, and nobody reads more findings than fit on a screen.
 _LEAST_MEMBERS = 3
@@ -85,16 +86,26 @@ class Finding:
         return f"{len(self.rows):,} rows: {self.name}"
 
 
-class _Rows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Rows:
     """The tables that findings are about."""
 
     normal: Mapping[str, Cells]
     batch: Mapping[str, Cells]
-    n_normal: int
-    n_batch: int
     flagged: NDArray[np.intp]
     reasons: Sequence[Sequence[tuple[str, ...]]]
     shows: Mapping[str, Show]
+
+    @cached_property
+    def hashes(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """Numbers of the known-normal rows and of those of the batch; equal rows have the same."""
+        names = [name for name in self.batch if name in self.normal]
+        return row_hashes(self.normal, names), row_hashes(self.batch, names)
+
+    @property
+    def n_normal(self) -> int:
+        """Number of known-normal rows."""
+        return count_rows(self.normal)
 
     def name_with_value(self, name: str, rows: NDArray[np.intp]) -> str:
         """Return the name of a column, and the value that all these rows of the batch have."""
@@ -125,10 +136,8 @@ def find_findings(
     """
     if len(rows) < _LEAST_MEMBERS or not normal:
         return ()
-    first = next(iter(normal))
-    n_rows = len(normal[first].values), len(batch[first].values)
     every_show = defaultdict(lambda: "{:g}".format, shows or {})
-    tables = _Rows(normal, batch, *n_rows, rows, reasons, every_show)
+    tables = _Rows(normal, batch, rows, reasons, every_show)
     found, left = _repeated_rows(tables)
     attributes = attributes_of(normal, batch, rows, shows or {})
     search = _build_search(attributes, tables) if attributes else None
@@ -159,10 +168,8 @@ def _add(finding: Finding, holds: NDArray[np.bool_], found: Sequence[Finding]) -
 
 
 def _build_search(attributes: Sequence[Attribute], tables: _Rows) -> SubgroupSearch:
-    others = np.setdiff1d(np.arange(tables.n_batch), tables.flagged)
-    named = Counter(
-        name for row in tables.reasons for name in {column for reason in row for column in reason}
-    )
+    others = np.setdiff1d(np.arange(count_rows(tables.batch)), tables.flagged)
+    named = Counter(name for row in tables.reasons for name in {*itertools.chain(*row)})
     # A column costs less to name if it is a reason of many rows.
     weights = np.array([1 + named[attribute.column] for attribute in attributes], dtype=float)
     return SubgroupSearch(
@@ -185,7 +192,7 @@ def _best_subgroup(
         # Rows that other findings explain do not count.
         n_like = np.count_nonzero(in_batch) - np.count_nonzero(in_batch[tables.flagged] & ~left)
         is_pure = n_members >= _LEAST_PRECISION * n_like
-        is_new = n_like / tables.n_batch >= _LEAST_LIFT * np.mean(holds[: tables.n_normal])
+        is_new = n_like / len(in_batch) >= _LEAST_LIFT * np.mean(holds[: tables.n_normal])
         if subgroup.score > 0 and n_members >= _LEAST_MEMBERS and (is_pure or is_new):
             return subgroup
     return None
@@ -197,8 +204,8 @@ def _finding(
     holds = search.holds(subgroup.conditions)
     members = holds[tables.n_normal :][tables.flagged] & left
     row = int(tables.flagged[np.argmax(members)])
-    copies = _copies(tables.batch, tables.batch, row)[tables.flagged]
-    if len(subgroup.conditions) > 1 and copies[members].all():
+    ours = tables.hashes[1]
+    if len(subgroup.conditions) > 1 and (ours[tables.flagged][members] == ours[row]).all():
         return _repeated_row(tables, row, members)
     whole = _whole_levels(search, subgroup, tables, members)
     name, columns = _name(search.attributes, subgroup, tables.n_normal, whole)
@@ -321,7 +328,7 @@ def _repeated_rows(tables: _Rows) -> tuple[list[Finding], NDArray[np.bool_]]:
     found: list[Finding] = []
     while is_repeated.any() and len(found) < _MOST_FINDINGS:
         row = int(tables.flagged[np.argmax(is_repeated)])
-        members = _copies(tables.batch, tables.batch, row)[tables.flagged]
+        members = tables.hashes[1][tables.flagged] == tables.hashes[1][row]
         is_repeated &= ~members
         if np.count_nonzero(members) >= _LEAST_MEMBERS:
             left &= ~members
@@ -330,27 +337,6 @@ def _repeated_rows(tables: _Rows) -> tuple[list[Finding], NDArray[np.bool_]]:
 
 
 def _repeated_row(tables: _Rows, row: int, members: NDArray[np.bool_]) -> Finding:
-    n_times = np.count_nonzero(_copies(tables.batch, tables.batch, row))
-    normal_share = float(np.mean(_copies(tables.normal, tables.batch, row)))
-    return Finding(
-        f"the same row {n_times:,} times", tables.flagged[members], (), normal_share, None
-    )
-
-
-def _copies(table: Mapping[str, Cells], batch: Mapping[str, Cells], row: int) -> NDArray[np.bool_]:
-    """Return which rows of a table are equal to a row of the batch."""
-    masks = []
-    for name in [name for name in batch if name in table]:
-        cells, given = table[name], batch[name]
-        texts = given.values if given.is_text else given.words
-        if given.missing[row]:
-            masks.append(cells.missing)
-        elif texts is None or texts[row] < 0:
-            masks.append(cells.values == given.values[row])
-        else:
-            text, others = given.levels[texts[row]], cells.values if cells.is_text else cells.words
-            place = cells.levels.index(text) if text in cells.levels else -2
-            none = np.zeros(len(cells.values), dtype=bool)
-            masks.append(none if others is None else others == place)
-    is_copy: NDArray[np.bool_] = np.all(masks, axis=0)
-    return is_copy
+    of_normal, of_batch = (hashes == tables.hashes[1][row] for hashes in tables.hashes)
+    name = f"the same row {np.count_nonzero(of_batch):,} times"
+    return Finding(name, tables.flagged[members], (), float(np.mean(of_normal)), None)

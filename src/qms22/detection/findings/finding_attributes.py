@@ -35,11 +35,14 @@ class Attribute:
 
     def holds(self, condition: int) -> NDArray[np.bool_]:
         """Return which rows meet a condition."""
-        first, last = self.spans[condition]
-        is_met: NDArray[np.bool_] = ((self.codes - first) % self.cycle <= last - first) & (
-            self.codes < self.cycle
-        )
-        return is_met
+        first, last = self.spans[condition].tolist()
+        return are_in_span(self.codes, first, last, self.cycle)
+
+
+def are_in_span(codes: NDArray[np.intp], first: int, last: int, cycle: int) -> NDArray[np.bool_]:
+    """Return which codes are in a span; after the `cycle` codes start again at 0."""
+    are_in: NDArray[np.bool_] = ((codes - first) % cycle <= last - first) & (codes < cycle)
+    return are_in
 
 
 def join_some(names: list[str], word: str = "and") -> str:

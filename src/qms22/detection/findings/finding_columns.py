@@ -8,7 +8,7 @@ never have; the costs account for that (see `Attribute.costs`), so that p-values
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import numpy as np
@@ -57,19 +57,16 @@ def _as_levels(cells: Cells, show: Show) -> Cells:
     return Cells(cells.name, "text", codes, (show(0.0), show(1.0), *cells.levels))
 
 
-def _pool_texts(
-    known: NDArray[np.intp],
-    known_levels: tuple[str, ...],
-    searched: NDArray[np.intp],
-    searched_levels: tuple[str, ...],
-) -> tuple[NDArray[np.intp], list[str]]:
-    """Return positions in common levels, which are sorted; -1 stays."""
-    levels = sorted({*known_levels, *searched_levels})
+def _pool_texts(*tables: Cells) -> tuple[NDArray[np.intp], list[str]]:
+    """Return texts as positions in common levels, which are sorted; -1 stays."""
+    levels = sorted({level for cells in tables for level in cells.levels})
     place = {level: at for at, level in enumerate(levels)}
-    parts = [
-        np.array([*(place[level] for level in own), -1], dtype=np.intp)[codes]
-        for codes, own in ((known, known_levels), (searched, searched_levels))
-    ]
+    parts = []
+    for cells in tables:
+        codes = cells.values if cells.is_text else cells.words
+        if codes is None:
+            codes = np.full(len(cells.values), -1)
+        parts.append(np.array([*(place[each] for each in cells.levels), -1], dtype=np.intp)[codes])
     return np.concatenate(parts), levels
 
 
@@ -78,7 +75,7 @@ def _level_attributes(
 ) -> Iterator[Attribute]:
     """Yield: which level, missing or not, and levels that no known-normal row has."""
     name, n_known = known.name, len(known.values)
-    codes, levels = _pool_texts(known.values, known.levels, searched.values, searched.levels)
+    codes, levels = _pool_texts(known, searched)
     yield from _missing_attribute(name, codes < 0)
     yield from _text_attribute(name, "value", codes, levels, n_known)
     yield from _new_texts(name, codes, levels, n_known, flagged, "never seen")
@@ -150,15 +147,8 @@ def _number_attributes(
     name, n_known = known.name, len(known.values)
     values = np.concatenate([known.values, searched.values])
     gaps = np.isnan(values)
-    words = [cells.words for cells in (known, searched)]
-    if any(part is not None for part in words):
-        none = [np.full(len(cells.values), -1) for cells in (known, searched)]
-        codes, levels = _pool_texts(
-            none[0] if words[0] is None else words[0],
-            known.levels,
-            none[1] if words[1] is None else words[1],
-            searched.levels,
-        )
+    if known.words is not None or searched.words is not None:
+        codes, levels = _pool_texts(known, searched)
         yield from _text_attribute(name, "word", codes, levels, n_known)
         kind = "not a date" if known.form == "date" else "not a number"
         yield from _new_texts(name, codes, levels, n_known, flagged, kind)
@@ -167,16 +157,11 @@ def _number_attributes(
     if known.form == "date":
         yield from _cyclic_attributes(name, values, is_only_date=is_only_date)
         values = values // DAY
-        show = partial(_show_day, show)
     if np.isnan(values[:n_known]).all() or np.isnan(values[n_known:]).all():
         return
     scale = Scale(name, values, n_known, show, is_date=known.form == "date")
     yield from outside_attribute(scale, flagged)
     yield from range_attribute(scale)
-
-
-def _show_day(show: Show, day: float) -> str:
-    return show(day * DAY)
 
 
 def _cyclic_attributes(
@@ -186,10 +171,17 @@ def _cyclic_attributes(
     prefix = "" if is_only_date else f"{name} "
     # 1970 began on a Thursday.
     hours, weekdays = values % DAY // (DAY / 24), (values // DAY + 3) % 7
-    for part, times, n_times in (("hour", hours, 24), ("weekday", weekdays, 7)):
+    for part, times, n_times, show in (
+        ("hour", hours, 24, _hour_range),
+        ("weekday", weekdays, 7, _weekday_range),
+    ):
         known = np.unique(times[~np.isnan(times)])
         if len(known) < 2:
             continue
+
+        def label(first: int, last: int, show: Callable[[int, int], str] = show) -> tuple[str, str]:
+            return prefix + show(first, last), ""
+
         first, length = (x.ravel() for x in np.indices((n_times, n_times // 2)))
         spans = np.stack([first, first + length], axis=1)
         yield Attribute(
@@ -198,14 +190,9 @@ def _cyclic_attributes(
             np.where(np.isnan(times), n_times, times).astype(np.intp),
             spans,
             np.full(len(spans), math.log(len(spans))),
-            partial(_time_label, prefix, part),
+            label,
             n_times,
         )
-
-
-def _time_label(prefix: str, part: str, first: int, last: int) -> tuple[str, str]:
-    show = _hour_range if part == "hour" else _weekday_range
-    return prefix + show(first, last), ""
 
 
 def _hour_range(first: int, last: int) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.detection.findings.finding_attributes import MOST_LISTED, Attribute, Show, join_some
+from qms22.tables.columns.date_parts import DAY
 
 # Numbers with more different values are put into about as many bins, each of 1.6 % of the rows.
 _MOST_BINS = 64
@@ -36,11 +37,15 @@ class Scale:
     def __init__(
         self, name: str, values: NDArray[np.float64], n_known: int, show: Show, *, is_date: bool
     ) -> None:
-        self.name, self.values, self.n_known, self.show = name, values, n_known, show
+        self.name, self.values, self.n_known, self._show = name, values, n_known, show
         self.is_date = is_date
         self.known = _distinct(values[:n_known])
         self.distinct = np.union1d(self.known, _distinct(values[n_known:]))
         self.is_whole = bool((self.distinct == np.rint(self.distinct)).all())
+
+    def show(self, value: float) -> str:
+        """Return a number, or a day, as the table writes it."""
+        return self._show(value * DAY if self.is_date else value)
 
     def limit(self, low: float, high: float, *, is_above: bool) -> float:
         """Return the limit of values outside the normal ones: a round number if they have decimals.

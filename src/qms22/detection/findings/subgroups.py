@@ -7,6 +7,7 @@ among other rows, and have no condition that says little.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.detection.findings.finding_attributes import Attribute
+from qms22.detection.findings.finding_attributes import Attribute, are_in_span
 
 # A name with more conditions is hard to read. As many first conditions, of different attributes,
 # are tried.
@@ -106,10 +107,7 @@ class SubgroupSearch:
         return is_met
 
     def _best_by_attribute(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        best = [
-            first + int(np.argmax(scores[first:stop]))
-            for first, stop in zip(self._first_of[:-1], self._first_of[1:], strict=True)
-        ]
+        best = [a + int(np.argmax(scores[a:b])) for a, b in itertools.pairwise(self._first_of)]
         order = np.argsort(-scores[best], kind="stable")[:_N_STARTS]
         return np.array(best)[order][scores[best][order] > 0]
 
@@ -202,10 +200,7 @@ class SubgroupSearch:
 
     def _meets(self, codes: NDArray[np.intp], at: int) -> NDArray[np.bool_]:
         own = codes[:, self._attribute[at]] - self._start[at]
-        cycle = self._cycle[at]
-        first, last = self._first[at], self._last[at]
-        is_met: NDArray[np.bool_] = ((own - first) % cycle <= last - first) & (own < cycle)
-        return is_met
+        return are_in_span(own, self._first[at], self._last[at], self._cycle[at])
 
     def _count(self, codes: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return how many rows meet each condition."""
