@@ -14,7 +14,7 @@ from histories import ENTRY, FAST, ROWS, accepted, filled, readings
 from qms22 import BatchHistory, Detection, detect
 from qms22.detection import past_batches
 from qms22.detection.history import history_file as history
-from qms22.detection.history import history_rows, said
+from qms22.detection.history import history_rows
 from qms22.detection.history.history_rows import digest, from_parquet, to_parquet
 from qms22.tables import open_table
 
@@ -329,11 +329,11 @@ def test_an_excepted_column_may_move(n_batches: int, tmp_path: Path) -> None:
 
 def test_an_exception_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     batches = accepted(tmp_path / "h.sqlite", 1)
-    monkeypatch.setattr(said, "today", lambda: "2026-11-18")
+    monkeypatch.setattr(history, "today", lambda: "2026-11-18")
     batches.add_exception("x", "a", "2026-11-30")
     kept = batches.add_exception("x", "b", "2026-11-18")
     assert batches.exceptions() == (kept,)
-    monkeypatch.setattr(said, "today", lambda: "2026-11-19")
+    monkeypatch.setattr(history, "today", lambda: "2026-11-19")
     assert batches.exceptions() == ()
     for arguments, sentence in (
         (("x", "c", "2026-11-18"), "until must be today or later; got 2026-11-18, and today is"),

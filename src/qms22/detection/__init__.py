@@ -24,9 +24,8 @@ from qms22._runtime.lazy import lazy_names
 if TYPE_CHECKING:
     from qms22.detection.comparison import Comparison
     from qms22.detection.findings.finding import Finding
-    from qms22.detection.history.history_entry import HistoryEntry
+    from qms22.detection.history.history_entry import ColumnException, HistoryEntry
     from qms22.detection.history.history_file import BatchHistory
-    from qms22.detection.history.said import ColumnException
     from qms22.detection.marks.table_marks import TableMarks
     from qms22.detection.noticing import Noticed
     from qms22.detection.policy import Rule
@@ -52,7 +51,7 @@ __all__ = [
 
 _HOMES = {
     "BatchHistory": "qms22.detection.history.history_file",
-    "ColumnException": "qms22.detection.history.said",
+    "ColumnException": "qms22.detection.history.history_entry",
     "Comparison": "qms22.detection.comparison",
     "Detection": "qms22.detection.result",
     "Finding": "qms22.detection.findings.finding",

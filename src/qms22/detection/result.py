@@ -17,8 +17,7 @@ from qms22.checks import OddCells, TableChecks
 from qms22.decisions.verdict import Verdict
 from qms22.detection.comparison import Comparison
 from qms22.detection.findings.finding import Finding
-from qms22.detection.history.history_entry import HistoryEntry
-from qms22.detection.history.said import ColumnException
+from qms22.detection.history.history_entry import ColumnException, HistoryEntry
 from qms22.detection.marks.normal_rows import rows_to_check
 from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.noticing import Noticed, notice

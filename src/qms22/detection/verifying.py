@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from qms22.detection.history.history_entry import ColumnException
 from qms22.detection.history.history_file import BatchHistory
-from qms22.detection.history.said import ColumnException
 from qms22.detection.provenance import input_facts, provenance_of
 from qms22.detection.result import Detection
 from qms22.detection.results.job_files import json_text

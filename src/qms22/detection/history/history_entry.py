@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from dataclasses import dataclass, field, fields
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from qms22.decisions.verdict import Decision
 
@@ -85,6 +85,28 @@ class HistoryEntry:
         """Whether it is an incident, or an alarm over time that nobody has accepted."""
         is_alarm = self.over_time is not None and self.decision != "fine"
         return self.incident is not None or (is_alarm and self.accepted is None)
+
+
+class ColumnException(NamedTuple):
+    """A column whose movement is no alarm for some time.
+
+    Parameters
+    ----------
+    column : str
+    because : str
+        The reason.
+    until : str
+        The last day, in UTC: "2026-12-31".
+    """
+
+    column: str
+    because: str
+    until: str
+
+    @property
+    def note(self) -> str:
+        """Why the column is not learned from."""
+        return f"may move until {self.until}: {self.because}"
 
 
 _FIELDS = [entry.name for entry in fields(HistoryEntry)]

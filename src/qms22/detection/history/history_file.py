@@ -21,19 +21,18 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from qms22.detection.history import said
 from qms22.detection.history.history_entry import (
     SELECT_ENTRIES,
     STORED,
+    ColumnException,
     HistoryEntry,
     read_entry,
 )
 from qms22.detection.history.history_rows import from_parquet
-from qms22.detection.history.said import ColumnException
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +75,12 @@ create table kept_rows (
 pragma application_id = {_APPLICATION};
 pragma user_version = {_VERSION};
 """
+# What a person has said. Files of earlier versions get these tables when they are next written to.
+_SAID = {
+    "incidents": "number integer primary key, time text not null, because text not null",
+    "exceptions": 'column text primary key, because text not null, "until" text not null',
+}
+_ADD_EXCEPTION = "insert or replace into exceptions values (?, ?, ?)"
 
 
 class BatchHistory:
@@ -123,7 +128,7 @@ class BatchHistory:
     def exceptions(self) -> tuple[ColumnException, ...]:
         """Return the columns that may move today or later."""
         query = 'select * from exceptions where "until" >= ? order by column'
-        return tuple(self._read(query, (said.today(),), lambda row: ColumnException(*row)))
+        return tuple(self._read(query, (today(),), lambda row: ColumnException(*row)))
 
     def number_of(self, digest: str) -> int | None:
         """Return the number of the batch with a digest; None if it is not remembered."""
@@ -211,7 +216,7 @@ class BatchHistory:
 
         Raise ValueError if there is no such batch, or no reason.
         """
-        because = said.check_because(because)
+        because = _check_because(because)
         with self._writing() as database:
             entry = _find(database, number, self.path)
             values = number, now(), because
@@ -226,19 +231,22 @@ class BatchHistory:
         Meanwhile it is not learned from. An earlier exception of the column is replaced. Raise
         ValueError if the last batch has no such column, the reason is empty or the day has passed.
         """
-        exception = ColumnException(column, said.check_because(because), said.check_until(until))
+        exception = ColumnException(column, _check_because(because), _check_until(until))
         known = [entry.profile["columns"] for entry in self.entries() if entry.profile is not None]
         if known and column not in known[-1]:
             names = ", ".join(known[-1])
             raise ValueError(f"the last batch has no compared column {column!r}; it has {names}")
         with self._writing() as database:
-            said.add_exception(database, exception)
+            database.execute(_ADD_EXCEPTION, exception)
         return exception
 
     def end_exception(self, column: str) -> None:
         """End the exception of a column; raise ValueError if there is none."""
         with self._writing() as database:
-            said.end_exception(database, column)
+            if not database.execute("delete from exceptions where column = ?", (column,)).rowcount:
+                names = [name for (name,) in database.execute("select column from exceptions")]
+                known = f"are exceptions of {', '.join(names)}" if names else "is no exception"
+                raise ValueError(f"column {column!r} has no exception; there {known}")
 
     def go_back(
         self, time: str, learned_from: Sequence[int], exceptions: Sequence[ColumnException]
@@ -254,8 +262,8 @@ class BatchHistory:
             database.execute(query, (time,))
             database.execute("update batches set accepted = null")
             database.execute("delete from exceptions")
-            for exception in exceptions:
-                said.add_exception(database, exception._replace(until="9999-12-31"))
+            forever = [each._replace(until="9999-12-31") for each in exceptions]
+            database.executemany(_ADD_EXCEPTION, forever)
         for number in learned_from:
             self.accept(number)
 
@@ -277,7 +285,7 @@ class BatchHistory:
             return []
         with self._open("rw") as database:
             _check_kind(database, self.path)
-            said.add_tables(database, for_now=True)
+            _add_tables(database, "temp table")
             return [read(row) for row in database.execute(query, values)]
 
     @contextmanager
@@ -291,7 +299,7 @@ class BatchHistory:
                     for statement in _SCHEMA.split(";")[:-1]:
                         database.execute(statement)
                 _check_kind(database, self.path)
-                said.add_tables(database)
+                _add_tables(database, "table")
                 yield database
             except BaseException:
                 database.execute("rollback")
@@ -329,6 +337,36 @@ class BatchHistory:
 def now() -> str:
     """Return the time in UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def today() -> str:
+    """Return the day in UTC."""
+    return now()[:10]
+
+
+def _check_because(because: str) -> str:
+    """Return a reason without blanks around it; raise ValueError if nothing is left."""
+    if not because.strip():
+        raise ValueError("a reason is needed; say in a few words what has happened")
+    return because.strip()
+
+
+def _check_until(until: str) -> str:
+    """Return a day as ISO 8601 has it; raise ValueError unless it is one that has not passed."""
+    try:
+        day = date.fromisoformat(until).isoformat()
+    except ValueError as error:
+        raise ValueError(f"until must be a day such as 2026-12-31; got {until!r}") from error
+    if day < today():
+        raise ValueError(f"until must be today or later; got {until}, and today is {today()}")
+    return day
+
+
+def _add_tables(database: sqlite3.Connection, kind: str) -> None:
+    """Create the tables that a file lacks; temporary ones if nothing may be written."""
+    there = {name for (name,) in database.execute("select name from sqlite_master")}
+    for name in _SAID.keys() - there:
+        database.execute(f"create {kind} {name} ({_SAID[name]})")
 
 
 def _check_kind(database: sqlite3.Connection, path: Path) -> None:
