@@ -64,6 +64,7 @@ def last_line(result: Result) -> str:
         (["--max-share", "1%"], 1, "the limit is 1 %."),
         (["--max-share", "0.5"], 0, "policy met: max-share"),
         (["--fail-on", "drift", "--max-flagged", "0"], 1, "policy violated by max-flagged: "),
+        (["--fail-on", "flagged", "--max-flagged", "0"], 1, "(90 % sure). 8 of 150 rows are "),
     ],
 )
 def test_the_policy_decides_the_exit_code(
@@ -245,7 +246,8 @@ def test_known_anomalies_are_bad(files: Path) -> None:
     bad = pd.read_csv(files / "b.csv").set_index("visit")["reasons"]
     assert bad[f"V1-{SICK[0]:05d}"] == "marked as anomaly"
     assert "V1-00001" in {*pd.read_csv(files / "g.csv")["visit"]}
-    assert run("verify", "r.json", "normal.csv", "batch.csv", cwd=files).exit_code == 2
+    refused = run("verify", "r.json", "normal.csv", "batch.csv", cwd=files)
+    assert_refused(refused, "the search used 1 table of marks, not 0; give the same marks")
     again = run("verify", "r.json", "normal.csv", "batch.csv", "--marks", "marks.csv", cwd=files)
     assert again.exit_code == 0, again.stderr
 
@@ -339,6 +341,8 @@ def test_verify(files: Path) -> None:
     for text in ("[]", "no JSON", '{"schema_version": 1}'):
         (files / "r.json").write_text(text)
         assert_refused(run(*verify, cwd=files), "r.json is not a result that qms22 has written")
+    (files / "r.json").unlink()
+    assert_refused(run(*verify, cwd=files), "there is no file 'r.json'; correct the path")
 
 
 @pytest.mark.slow

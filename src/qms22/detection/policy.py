@@ -61,8 +61,8 @@ def check_rules(
 
 
 def verdict_of_rules(rules: Sequence[Rule]) -> str:
-    """Return in one line which rule decided."""
+    """Return in one line which rules decided."""
     if broken := [rule for rule in rules if not rule.is_met]:
-        names = ", ".join(rule.name for rule in broken)
-        return f"policy violated by {names}: {broken[0].text}"
+        names, texts = zip(*[(rule.name, rule.text) for rule in broken], strict=True)
+        return f"policy violated by {', '.join(names)}: {' '.join(texts)}"
     return f"policy met: {', '.join(rule.name for rule in rules)}"

@@ -37,6 +37,8 @@ _CONCLUSIONS = ("counts", "rows", "findings", "verdict", "moved")
 
 def read_result(path: Path) -> dict[str, Any]:
     """Read a file that `--json` has written; raise ValueError if it is something else."""
+    if not path.exists():
+        raise ValueError(f"there is no file {str(path)!r}; correct the path")
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         inputs = [each["role"] for each in data["provenance"]["inputs"]]
@@ -79,10 +81,10 @@ def repeat(
         As in `detect`.
     """
     roles = [each["role"] for each in recorded["provenance"]["inputs"]]
-    if roles.count("marks") != len(marks):
+    if (n_used := roles.count("marks")) != len(marks):
+        tables = "1 table" if n_used == 1 else f"{n_used} tables"
         raise ValueError(
-            f"the search used {roles.count('marks')} tables of marks, and {len(marks)} are given; "
-            "give the same marks"
+            f"the search used {tables} of marks, not {len(marks)}; give the same marks"
         )
     is_model = "model" in roles
     given: list[Any] = [Path(str(normal)) if is_model else open_table(normal), open_table(batch)]
