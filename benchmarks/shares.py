@@ -21,9 +21,8 @@ import pandas as pd
 from fdr_sets import Found, Labeled, adbench_sets, draw_known, n_jobs_option, search_all, write
 from reporting import console, output_option
 from rich.table import Table
-from sklearn.metrics import average_precision_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 
-from qms22.metrics import area_under_curve
 from qms22_bench.registry import get_detector, outlier_scores
 
 SHARES = (0.005, 0.01, 0.05, 0.1)
@@ -62,7 +61,7 @@ def measure(name: str, labeled: Labeled, seed: int) -> list[Found]:
                     "dataset": name,
                     "share": share,
                     "detector": detector,
-                    "auc": area_under_curve(is_outlier, scores),
+                    "auc": roc_auc_score(is_outlier, scores),
                     "average_precision": float(average_precision_score(is_outlier, scores)),
                 }
             )

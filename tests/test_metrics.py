@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qms22.metrics import area_under_curve, roc, true_positive_rate_at
+from qms22.metrics import roc, true_positive_rate_at
 from qms22.plotting import plot_roc
 
 # Labels and scores with many ties.
@@ -114,10 +114,3 @@ def test_plot_leaves_pyplot_alone() -> None:
     code = "import sys; from qms22.plotting import plot_roc; plot_roc([0, 1], [0.0, 1.0]); "
     code += "sys.exit('matplotlib.pyplot' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_auc_needs_no_curve() -> None:
-    rng = np.random.RandomState(0)
-    truth = rng.rand(700) < 0.2
-    scores = rng.randint(0, 20, 700) + 2.0 * truth  # many are tied
-    assert area_under_curve(truth, scores) == pytest.approx(roc(truth, scores).auc, abs=1e-12)

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_auc_score, roc_curve
-from sklearn.utils import gen_batches
 
 from qms22._runtime.validation import check_count
-
-# Rows of which copies are in memory at once: a few megabytes.
-_ROWS_PER_BATCH = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -87,21 +83,6 @@ def roc(is_outlier: ArrayLike, scores: ArrayLike) -> RocCurve:
         raise ValueError(f"is_outlier holds no {kind}; a ROC curve needs both kinds")
     false_rate, true_rate, thresholds = roc_curve(truth, values, drop_intermediate=False)
     return RocCurve(false_rate, true_rate, thresholds, float(roc_auc_score(truth, values)))
-
-
-def area_under_curve(is_outlier: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
-    """Return the area under the ROC curve without the curve, which has a point for every row.
-
-    Both kinds of rows must occur.
-    """
-    outliers = np.sort(scores[is_outlier])
-    n_normal = len(scores) - len(outliers)
-    n_lost = 0  # pairs in which the normal row scores higher count two, ties one
-    for part in gen_batches(len(scores), _ROWS_PER_BATCH):
-        normal = scores[part][~is_outlier[part]]
-        n_lost += int(np.searchsorted(outliers, normal, "left").sum())
-        n_lost += int(np.searchsorted(outliers, normal, "right").sum())
-    return 1 - n_lost / (2 * len(outliers) * n_normal)
 
 
 def true_positive_rate_at(is_outlier: ArrayLike, scores: ArrayLike, k: int) -> float:

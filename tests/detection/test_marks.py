@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import roc_auc_score
 from visits import FAST, LEFT_OUT, N_BATCH, SICK, visits
 
 from qms22 import Detection, detect
 from qms22.detection import score, streaming
 from qms22.detection.marks.table_marks import TableMarks, read_marks
-from qms22.metrics import area_under_curve
 from qms22.models import load_model, save_model
 from qms22.tables import open_table
 
@@ -286,7 +286,7 @@ def test_marks_improve_the_ranking_of_the_rest(tables: tuple[pd.DataFrame, pd.Da
 
     def area(marks: pd.DataFrame | None) -> float:
         found = detect(*tables, marks=marks, k=8, n_jobs=1, **LEFT_OUT)
-        return area_under_curve(np.isin(rest, SICK), found.scores[rest])
+        return float(roc_auc_score(np.isin(rest, SICK), found.scores[rest]))
 
     assert area(marks_for(tables[1])) > area(None) + 0.01
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qms22._runtime.arrays import as_host, is_on_gpu
-from qms22._runtime.lazy_rows import LazyRows, SelectedRows
+from qms22._runtime.lazy_rows import LazyRows
 
 ROWS = np.arange(60, dtype=np.float32).reshape(20, 3)
 POSITIONS = np.random.RandomState(0).permutation(20)[:7]
@@ -22,7 +22,7 @@ PARTS = [
 @pytest.mark.parametrize("which", PARTS, ids=str)
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_selected_rows(which: Any, device: str, fake_cupy: Any) -> None:
-    table = SelectedRows(LazyRows(ROWS), POSITIONS)
+    table = LazyRows(ROWS).select(POSITIONS)
     assert table.shape == (7, 3)
     assert not table.is_on_gpu
     found = table.read(which, device)

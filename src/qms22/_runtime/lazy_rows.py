@@ -19,15 +19,18 @@ from qms22._runtime.validation import all_finite, check_finite, check_rows
 class LazyRows:
     """Rows of numbers that need not be in memory, such as a memory-mapped file; or CuPy's.
 
-    Error messages call them by `name`.
+    Error messages call them by `name`. With `positions` they are those of the rows, in this order.
     """
 
     # Whether the rows are on other machines, which work on them by `map`.
     is_distributed = False
 
-    def __init__(self, rows: Any, name: str = "X") -> None:
+    def __init__(
+        self, rows: Any, name: str = "X", positions: NDArray[np.intp] | None = None
+    ) -> None:
         self._rows = rows
         self._name = name
+        self._positions = positions
 
     @classmethod
     def of(cls, estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False) -> Self:
@@ -45,13 +48,12 @@ class LazyRows:
         return cls(X, name)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows if self._positions is None else self._positions)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and of features."""
-        n_rows, n_features = self._rows.shape
-        return n_rows, n_features
+        return len(self), self._rows.shape[1]
 
     @property
     def is_on_gpu(self) -> bool:
@@ -65,7 +67,7 @@ class LazyRows:
 
         With device "cuda" rows of the host are copied as they are, and converted and checked there.
         """
-        part = self._rows[which]
+        part = self._rows[which if self._positions is None else self._positions[which]]
         if device == "cuda":
             # CuPy has no numbers in a foreign byte order.
             part = to_device(part.astype(part.dtype.newbyteorder("="), copy=False), device)
@@ -86,33 +88,13 @@ class LazyRows:
 
     def select(self, positions: NDArray[np.intp]) -> LazyRows:
         """Return some rows, to be read when they are needed."""
-        return SelectedRows(self, positions)
+        if self._positions is not None:
+            positions = self._positions[positions]
+        return LazyRows(self._rows, self._name, positions)
 
     def map(self, function: Callable[[NDArray[np.float64]], Any]) -> list[Any]:
         """Apply a function to all rows, chunk by chunk, in the memory of the host."""
         return [function(as_host(self.read(part))) for part in row_chunks(self.shape)]
-
-
-class SelectedRows(LazyRows):
-    """Some rows of a table."""
-
-    def __init__(self, table: LazyRows, positions: NDArray[np.intp]) -> None:
-        self._table = table
-        self._positions = positions
-
-    def __len__(self) -> int:
-        return len(self._positions)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Numbers of rows and of features."""
-        return len(self), self._table.shape[1]
-
-    def read(
-        self, which: slice | NDArray[np.integer[Any]], device: str = "cpu"
-    ) -> NDArray[np.float64]:
-        """Return some rows as finite float64 values; see `LazyRows.read`."""
-        return self._table.read(self._positions[which], device)
 
 
 def _is_array_of_numbers(X: Any) -> bool:

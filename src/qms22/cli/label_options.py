@@ -50,8 +50,9 @@ def read_truth(source: Table, label: str | None, outlier: str | None) -> NDArray
 def print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
     """Print how many of the flagged rows are outliers, the true positive rate and the AUC."""
     import numpy as np
+    from sklearn.metrics import roc_auc_score
 
-    from qms22.metrics import area_under_curve, true_positive_rate_at
+    from qms22.metrics import true_positive_rate_at
 
     is_scored = ~np.isnan(found.scores)
     scores, labels = found.scores[is_scored], truth[is_scored]
@@ -66,5 +67,5 @@ def print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
     say(
         f"by the labels: {n_hits:,} of the {n_flagged:,} flagged "
         f"{'row is an outlier' if n_flagged == 1 else 'rows are outliers'}, "
-        f"TPR {rate:.4f}, AUC {area_under_curve(labels, scores):.4f}",
+        f"TPR {rate:.4f}, AUC {roc_auc_score(labels, scores):.4f}",
     )
