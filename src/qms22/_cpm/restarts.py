@@ -36,15 +36,10 @@ def solve_restarts(
 ) -> list[Solution]:
     """Solve the task of QMS22 once per seed; each shuffles T differently.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        The scaled rows of S, of which there are `n_unlabeled`, then those of T.
-    held_out : sequence of ndarray of int, optional
-        For each seed the positions of the rows of T to treat as unlabeled.
-    n_jobs : int
-        Cores to use: with many rows for the threads of one fit after the other, else for restarts
-        side by side; or jobs of the joblib backend that the user has chosen.
+    `rows` are the scaled rows of S, then those of T. `held_out` has for each seed the positions of
+    the rows of T to treat as unlabeled. `n_jobs` cores are used with many rows for the threads of
+    one fit after the other, else for restarts side by side; or jobs of the joblib backend that the
+    user has chosen.
     """
     backend, _ = get_active_backend(prefer="threads")
     is_here = getattr(backend, "supports_sharedmem", False)  # in threads of this process

@@ -85,18 +85,11 @@ class FeatureScaler:
         scaling: str | None,
         weights: NDArray[np.float64] | None = None,
     ) -> FeatureScaler:
-        """Learn the scaling of the columns.
+        """Learn the scaling of the columns of known-normal rows, with positive weights or none.
 
-        Parameters
-        ----------
-        normal : ndarray of shape (n, p)
-            Known-normal rows.
-        scaling : {"maxabs", "standard", None}
-            "maxabs": the largest absolute value becomes 255 (the paper's). "standard": mean 0,
-            standard deviation 85. If a column is 0 ("maxabs") or constant ("standard") in all
-            normal rows, a difference of 1 becomes 255, so that an unseen level counts.
-        weights : ndarray of shape (n,), optional
-            Positive weights of the rows in mean and deviation.
+        "maxabs": the largest absolute value becomes 255 (the paper's). "standard": mean 0, standard
+        deviation 85. If a column is 0 ("maxabs") or constant ("standard") in all normal rows, a
+        difference of 1 becomes 255, so that an unseen level counts.
         """
         low, high = as_host(normal.min(axis=0)), as_host(normal.max(axis=0))
         shares = None if weights is None else weights / weights.max()

@@ -67,7 +67,7 @@ def row_evidence(counts: NDArray[np.int64]) -> float:
 
 def _facts(pair: ColumnPair) -> dict[str, Any]:
     """Return what is remembered of a column."""
-    present = pair.batch[pair.batch >= 0 if pair.levels else ~np.isnan(pair.batch)]
+    present = pair.present()[1]
     facts: dict[str, Any] = {
         "is_numbers": not pair.levels,
         "rows": len(present),

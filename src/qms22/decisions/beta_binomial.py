@@ -15,14 +15,8 @@ def beta_binomial_cdf(k: int, n: int, a: float, b: float) -> float:
     """Return the probability of at most k successes among n.
 
     SciPy adds the probabilities of all numbers up to k, which takes seconds for millions. This adds
-    the tail that does not hold the mean, from k outwards, until its terms no longer count.
-
-    Parameters
-    ----------
-    k : int
-    n : int
-    a, b : float
-        Parameters of the beta distribution that the probability of a success follows.
+    the tail that does not hold the mean, from k outwards, until its terms no longer count. The
+    probability of a success follows a beta distribution with parameters a and b.
     """
     if k < 0:
         return 0.0

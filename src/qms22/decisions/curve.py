@@ -43,46 +43,22 @@ _N_SIMULATED = 2000
 
 
 class OutlierBound(NamedTuple):
-    """How many rows of a batch are outliers at least.
+    """How many rows of a batch are outliers at least."""
 
-    Parameters
-    ----------
-    fewest : int
-        There are at least this many, with the given confidence.
-    p_value : float
-        Of the hypothesis that there are none.
-    """
-
-    fewest: int
-    p_value: float
+    fewest: int  # there are at least this many, with the given confidence
+    p_value: float  # of the hypothesis that there are none
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Bounds on the number of normal rows in sets of rows of a batch, all of them at once.
+    """Bounds on the number of normal rows in sets of rows of a batch, all of them at once."""
 
-    Parameters
-    ----------
-    ranks : ndarray of int
-        Ascending ranks with a limit.
-    limits : ndarray of int
-        At most this many normal rows have at most this rank.
-    n_within : ndarray of int
-        So many rows have at most this rank.
-    most_normal : int
-        At most this many rows of the batch are normal.
-    n_rows : int
-        Rows of the batch.
-    confidence : float
-        All bounds hold with this probability.
-    """
-
-    ranks: NDArray[np.intp]
-    limits: NDArray[np.int64]
-    n_within: NDArray[np.int64]
-    most_normal: int
-    n_rows: int
-    confidence: float
+    ranks: NDArray[np.intp]  # ascending
+    limits: NDArray[np.int64]  # at most so many normal rows have at most this rank
+    n_within: NDArray[np.int64]  # so many rows have at most this rank
+    most_normal: int  # at most so many rows of the batch are normal
+    n_rows: int  # of the batch
+    confidence: float  # all bounds hold with this probability
 
     @property
     def fewest_outliers(self) -> int:
@@ -106,12 +82,7 @@ class Curve:
 def bound_false(counts: NDArray[np.int64], confidence: float = 0.9) -> Curve:
     """Bound the number of normal rows in all sets of rows at once.
 
-    Parameters
-    ----------
-    counts : ndarray of int of shape (n_known + 1,)
-        How many rows of the batch have each rank; see `Ruler.count`.
-    confidence : float, default=0.9
-        In (0, 1).
+    `counts` has the number of rows of the batch with each rank; see `Ruler.count`.
     """
     check_share("confidence", confidence)
     n_known, n_rows = len(counts) - 1, int(counts.sum())

@@ -65,20 +65,18 @@ _OUTSIDE = 0.9
 class ColumnPair:
     """One column of the known-normal rows and of the batch.
 
-    Parameters
-    ----------
-    name : str
-    normal, batch : ndarray of shape (n_normal,) and (n_batch,)
-        Numbers, with NaN for missing ones. If there are levels, positions in `levels`, with -1 for
-        missing ones.
-    levels : tuple of str
-        The levels of a category, of both tables; empty for numbers.
+    Cells are numbers, with NaN for missing ones, or positions among levels, with -1.
     """
 
     name: str
     normal: NDArray[Any]
     batch: NDArray[Any]
-    levels: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()  # of a category, in both tables; empty for numbers
+
+    def present(self) -> list[NDArray[Any]]:
+        """Return the cells of both tables that are not missing."""
+        cells = (self.normal, self.batch)
+        return [each[each >= 0 if self.levels else ~np.isnan(each)] for each in cells]
 
 
 @dataclass(frozen=True)
@@ -160,16 +158,9 @@ def compare_columns(columns: Sequence[ColumnPair]) -> tuple[MovedColumn, ...]:
     If the batch is drawn as the normal rows were, the lowest `p_value` of all columns is at most u
     with probability at most u, and so is the lowest `p_lost`.
 
-    Parameters
-    ----------
-    columns : sequence of ColumnPair
-        Of two tables with at most `MOST_COMPARED` rows each; draw rows of larger ones at random.
-
-    Returns
-    -------
-    tuple of MovedColumn
-        All columns, whether they moved or not, strongest effect first. A column with missing cells
-        has two entries, one of its values and one of its missing cells.
+    The tables have at most `MOST_COMPARED` rows each; draw rows of larger ones at random. All
+    columns are returned, whether they moved or not, strongest effect first. A column with missing
+    cells has two entries, one of its values and one of its missing cells.
     """
     found = [aspect for pair in columns for aspect in _compare(pair)]
     adjusted = _holm([aspect.p_value for aspect in found])
@@ -189,18 +180,10 @@ def with_ordinary(
 ) -> tuple[MovedColumn, ...]:
     """Learn from the normal rows by how much columns move in the course of time.
 
-    Parameters
-    ----------
-    moved : sequence of MovedColumn
-        From `compare_columns`.
-    columns : sequence of ColumnPair
-    order : ndarray of int
-        The normal rows in the order of time.
-    distance : float
-        From the middle of the normal rows to that of the batch in time, in units of half of the
-        time of the normal rows. From one quarter of them to the others it is about 1.
-    level : float
-        Only columns that moved with this certainty are looked at.
+    `order` has the normal rows in the order of time. `distance` is that from their middle to the
+    middle of the batch in time, in units of half of their time: from one quarter of them to the
+    others it is about 1. Only columns of `compare_columns` that moved with certainty `level` are
+    looked at.
     """
     pairs = {pair.name: pair for pair in columns}
     parts = np.array_split(order, _N_PARTS)
@@ -229,14 +212,11 @@ def with_ordinary(
 
 def _effect_beyond(pair: ColumnPair) -> float:
     """Return the effect of a move but for what is small next to the spread: new prices."""
-    normal, batch = (
-        np.sort(values[~_is_missing(values, pair.levels)]) for values in (pair.normal, pair.batch)
-    )
+    normal, batch = map(np.sort, pair.present())
     if pair.levels or not min(len(normal), len(batch)):
         return 1.0
-    small = np.full(
-        len(normal), _SMALL_MOVE * float(np.subtract(*np.quantile(normal, [0.75, 0.25])))
-    )
+    width = float(np.subtract(*np.quantile(normal, [0.75, 0.25])))
+    small = np.full(len(normal), _SMALL_MOVE * width)
     if len(np.unique(normal)) <= max(1, _FEW_VALUES * len(normal)):
         small = np.maximum(small, _SMALL_RISE * np.abs(normal))
     up, down = normal + small, normal - small
@@ -254,14 +234,14 @@ def _effect_beyond(pair: ColumnPair) -> float:
 def _compare(pair: ColumnPair) -> Iterator[MovedColumn]:
     """Compare the values of a column, and its missing cells if there are any; not adjusted."""
     sizes = _Sizes(len(pair.normal), len(pair.batch))
-    present = [~_is_missing(values, pair.levels) for values in (pair.normal, pair.batch)]
-    n_present = _Sizes(*(int(np.count_nonzero(rows)) for rows in present))
+    normal, batch = pair.present()
+    n_present = _Sizes(len(normal), len(batch))
     if n_present != sizes:
         yield _compare_missing(pair.name, sizes, n_present)
     if not min(n_present):
         return
     if pair.levels:
-        yield _compare_levels(pair, pair.normal[present[0]], pair.batch[present[1]], sizes)
+        yield _compare_levels(pair, normal, batch, sizes)
     else:
         yield _compare_numbers(pair, sizes, n_present)
 
@@ -271,10 +251,6 @@ class _Sizes(NamedTuple):
 
     normal: int
     batch: int
-
-
-def _is_missing(values: NDArray[Any], levels: tuple[str, ...]) -> NDArray[np.bool_]:
-    return values < 0 if levels else np.isnan(values)
 
 
 def _compare_missing(name: str, sizes: _Sizes, n_present: _Sizes) -> MovedColumn:
@@ -354,14 +330,8 @@ def _compare_numbers(pair: ColumnPair, sizes: _Sizes, n_present: _Sizes) -> Move
 def _counts_in_ranges(is_normal: NDArray[np.bool_], sizes: _Sizes) -> NDArray[np.int64]:
     """Count the rows of both tables in each of the `_RANGES`, in an array of shape (2, n_ranges).
 
-    The edges are normal rows of fixed ranks.
-
-    Parameters
-    ----------
-    is_normal : ndarray of bool
-        Which rows are normal, in ascending order of their values. As equal ones are in random
-        order, the counts have the same distribution as those of different values.
-    sizes : _Sizes
+    The edges are normal rows of fixed ranks. Rows are in ascending order of their values. As equal
+    ones are in random order, the counts have the same distribution as those of different values.
     """
     n_lower = np.cumsum(is_normal)[~is_normal]
     edges = np.rint(np.arange(1, _N_BINS) * sizes.normal / _N_BINS)
@@ -380,16 +350,7 @@ def _chance_of_lost(counts: NDArray[np.int64], sizes: _Sizes) -> NDArray[np.floa
     the batch is binomial given that probability. For fixed sets, such as levels, a share of 1
     gives Fisher's exact test, so that lower shares are on the safe side of it.
 
-    Parameters
-    ----------
-    counts : ndarray of int of shape (2, n_sets)
-        Normal rows and rows of the batch in each set.
-    sizes : _Sizes
-        All rows.
-
-    Returns
-    -------
-    ndarray of shape (n_sets,)
+    `counts` has the normal rows and the rows of the batch in each set, `sizes` all rows.
     """
     n_normal, n_batch = counts
     chances = np.ones(len(n_normal))

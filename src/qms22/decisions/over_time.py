@@ -52,32 +52,18 @@ _LEAST_TAIL = 10
 
 
 class Budget(NamedTuple):
-    """What the next batch of a history may cost.
+    """What the next batch of a history may cost."""
 
-    Parameters
-    ----------
-    level : float
-        The batch is an alarm if its p-value is at most this.
-    spent : float
-        What it takes from the budget of the history, which is `RATE` at the beginning.
-    left : float
-        What is left after that.
-    """
-
-    level: float
-    spent: float
-    left: float
+    level: float  # the batch is an alarm if its p-value is at most this
+    spent: float  # what it takes from the budget of the history, at first `RATE`
+    left: float  # what is left after that
 
 
 def next_budget(spent: Sequence[float], n_bad: int) -> Budget:
     """Return the budget of the next batch.
 
-    Parameters
-    ----------
-    spent : sequence of float
-        What each earlier batch has cost, except those that a person has called bad.
-    n_bad : int
-        Earlier batches that are called bad: by an alarm that nobody has taken back, or by a person.
+    `spent` has what each earlier batch has cost, except those that a person has called bad. `n_bad`
+    earlier batches are called bad: by an alarm that nobody has taken back, or by a person.
     """
     left = max(0.0, RATE - sum(spent))
     level = min(_MOST_LEVEL, left / (_PACE + len(spent) + 1) * (n_bad + 1))
@@ -87,20 +73,11 @@ def next_budget(spent: Sequence[float], n_bad: int) -> Budget:
 
 @dataclass(frozen=True)
 class Past:
-    """What a history knows when a batch comes.
+    """What a history knows when a batch comes."""
 
-    Parameters
-    ----------
-    profiles : tuple of dict
-        Of the accepted batches, oldest first.
-    budget : Budget
-    excepted : frozenset of str
-        Columns whose movement is no alarm.
-    """
-
-    profiles: tuple[Profile, ...]
+    profiles: tuple[Profile, ...]  # of the accepted batches, oldest first
     budget: Budget
-    excepted: frozenset[str] = frozenset()
+    excepted: frozenset[str] = frozenset()  # columns whose movement is no alarm
 
     def compare(self, new: Profile) -> OverTime | None:
         """Compare a batch with those of the past; return None if they are too few."""
@@ -120,23 +97,13 @@ class Past:
 
 
 class OverTime(NamedTuple):
-    """A batch among those of the past.
+    """A batch among those of the past."""
 
-    Parameters
-    ----------
-    n_past : int
-        Batches that it was compared with.
-    budget : Budget
-    p_rows : float
-        Of so much evidence that its rows are outliers.
-    p_columns : dict
-        Of so odd a column, adjusted for the number of columns: by name, and whether it is about
-        missing cells.
-    """
-
-    n_past: int
+    n_past: int  # batches that it was compared with
     budget: Budget
-    p_rows: float
+    p_rows: float  # of so much evidence that its rows are outliers
+    # Of so odd a column, adjusted for the number of columns: by name, and whether it is about
+    # missing cells.
     p_columns: dict[tuple[str, bool], float]
 
     def judge(
@@ -208,16 +175,7 @@ def oddness(values: NDArray[np.float64], errors: NDArray[np.float64]) -> NDArray
     Every summary is forecast in the way whose errors were smallest in the past: by the median of
     the other batches, by the batch before (a random walk has steps that are alike), or by a mean
     that forgets. The error of a batch is divided by the usual error of the others, and by what
-    the chance of drawing its rows adds.
-
-    Parameters
-    ----------
-    values, errors : ndarray of shape (n_batches, n_summaries)
-        The last batch is the new one.
-
-    Returns
-    -------
-    ndarray of shape (n_batches - 1, n_summaries)
+    the chance of drawing its rows adds. The last batch is the new one. See `Summaries`.
     """
     smooth, mean = [], values[0]
     for row in values[1:]:

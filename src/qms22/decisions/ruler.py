@@ -42,15 +42,9 @@ _SEARCHED_AT_ONCE = 2**18
 
 @dataclass(frozen=True, eq=False)
 class Ruler:
-    """The scores of known-normal rows, to compare the rows of a batch with.
+    """The scores of known-normal rows, to compare the rows of a batch with."""
 
-    Parameters
-    ----------
-    ascending : ndarray of shape (n,)
-        Sorted; higher is more suspicious.
-    """
-
-    ascending: NDArray[np.float64]
+    ascending: NDArray[np.float64]  # higher is more suspicious
 
     @classmethod
     def of(cls, scores: Any) -> Ruler:
@@ -62,12 +56,7 @@ class Ruler:
 
         If even the middle of a batch scores like the highest known-normal rows, its rows are not
         anomalies, one by one: they are compared without what all of them do. Up to a fifth of the
-        batch may be anomalies without any change.
-
-        Parameters
-        ----------
-        scores : ndarray
-            Of the batch; NaN stands for none.
+        batch may be anomalies without any change. NaN stands for no score.
         """
         scores = scores[~np.isnan(scores)]
         if min(len(scores), self.n_known) < _LEAST_ALIGNED:
@@ -79,7 +68,6 @@ class Ruler:
             return self
         own_low, own_middle = np.quantile(self.ascending, [0.1, 0.5])
         # Below the middle there are no anomalies that widen the batch.
-
         stretch = max(1.0, float((middle - low) / max(own_middle - own_low, _LEAST_SPREAD)))
         return Ruler((self.ascending - own_middle) * stretch + middle)
 
@@ -138,14 +126,8 @@ def highest_flagged_rank(counts: NDArray[np.int64], fdr: float) -> int:
 
     This is the procedure of Benjamini and Hochberg at the level divided by the estimated share of
     normal rows (Marandon et al. 2024), on the p-values (1 + rank) / (n + 1). Only ranks below those
-    that the estimate counts are flagged.
-
-    Parameters
-    ----------
-    counts : ndarray of int of shape (n_known + 1,)
-        How many rows of the batch have each rank.
-    fdr : float
-        The false discovery rate, in (0, 1).
+    that the estimate counts are flagged. `counts` has the number of rows of the batch with each
+    rank, `fdr` is the false discovery rate, in (0, 1).
     """
     check_share("fdr", fdr)
     n_known, n_rows = len(counts) - 1, int(counts.sum())

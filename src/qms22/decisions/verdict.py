@@ -162,23 +162,9 @@ def judge_batch(
     fifths of it are drawn as the known-normal rows were, it is found to have lost normal rows with
     probability 1 − `confidence` at most.
 
-    Parameters
-    ----------
-    columns : sequence of MovedColumn
-        From `compare_columns`.
-    n_rows : int
-        Rows of the batch.
-    bound : OutlierBound, optional
-        From `bound_outliers`, with `outlier_confidence`; without it only columns are compared.
-    confidence : float, default=0.95
-    left_out : sequence of str
-        Columns that the detector has not used.
-    excepted : collection of str
-        Columns that may move.
-
-    Returns
-    -------
-    Verdict
+    `columns` are those of `compare_columns`, `bound` is that of `bound_outliers` with
+    `outlier_confidence`; without it only columns are compared. The detector has not used the
+    columns that are `left_out`, and those `excepted` may move.
     """
     check_share("confidence", confidence)
     doubt = 1.0 - confidence

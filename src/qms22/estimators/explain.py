@@ -21,22 +21,12 @@ _ROWS_PER_BATCH = 16_384
 
 
 class Reason(NamedTuple):
-    """How much one feature makes one row suspicious.
+    """How much one feature makes one row suspicious."""
 
-    Parameters
-    ----------
-    name : str
-        The feature.
-    drop : float
-        How much lower η would be with the typical value.
-    value, typical : float or tuple of float
-        Values of the row and of a typical normal row; one number per column of a group.
-    """
-
-    name: str
-    drop: float
-    value: float | tuple[float, ...]
-    typical: float | tuple[float, ...]
+    name: str  # of the feature
+    drop: float  # how much lower η would be with the typical value
+    value: float | tuple[float, ...]  # of the row; one number per column of a group
+    typical: float | tuple[float, ...]  # of a typical normal row
 
 
 @dataclass(frozen=True)

@@ -30,43 +30,25 @@ def mean_log_distances(
     is a weighted mean over a few neighbors. It replaces the random bags of rows of `BRM`. For rows
     on a grid, such as categories, the second and third neighbor show how dense a place is.
 
-    A row's result does not depend on the other rows, and up to the last bit of the logarithm it is
-    the same on every CPU and on a GPU.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, p)
-        Of NumPy or CuPy, as is the result.
-    references : ndarray of shape (n_references, p)
-        Known-normal rows with the same scaling. Float32 references are compared in single
-        precision, which takes half the time.
-    skip : ndarray of shape (n,) or None
-        For every row the position of one reference that does not count, such as the row itself;
-        -1 for none.
-    n_threads : int
-        Does not change the result.
-
-    Returns
-    -------
-    ndarray of shape (n,)
+    A row's result does not depend on the other rows or on threads, and up to the last bit of the
+    logarithm it is the same on every CPU and on a GPU. Rows are of NumPy or CuPy, as is the result.
+    Float32 references are compared in single precision, which takes half the time. `skip` has for
+    every row the position of a reference that does not count, such as the row itself; -1 for none.
     """
     dtype = np.float32 if references.dtype == np.float32 else np.float64
     # The typical distance between two references, or 1 if they are all equal.
     typical = np.sqrt(2.0 * references.var(axis=0, dtype=np.float64).sum()) or 1.0
     skipped = None if skip is None else to_device_of(np.ascontiguousarray(skip, np.int64), rows)
+    floor = _FLOOR * typical
     if is_on_gpu(rows):
-        products = views.nearest_products(
-            rows.astype(dtype, copy=False),
-            references.astype(dtype, copy=False),
-            skip=skipped,
-            floor=_FLOOR * typical,
-        )
+        compared = (each.astype(dtype, copy=False) for each in (rows, references))
+        products = views.nearest_products(*compared, skip=skipped, floor=floor)
     else:
         products = _core.nearest_products(
             np.ascontiguousarray(rows, dtype),
             np.ascontiguousarray(references, dtype),
             skip=skipped,
-            floor=_FLOOR * typical,
+            floor=floor,
             n_threads=n_threads,
             isa=forced_instruction_set(),
         )
