@@ -22,8 +22,9 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import qms22
 from qms22 import QMS22, QMS22Ensemble
+from qms22.checks import learn_checks
 from qms22.detection import detect, score
-from qms22.detection.scorer import TableScorer, learn_checks
+from qms22.detection.scorer import TableScorer
 from qms22.estimators.learning import MOST_REFERENCES
 from qms22.models import FORMAT, load_model, save_model
 
@@ -225,7 +226,7 @@ def write_model() -> None:
     # Without an encoder of scikit-learn: that one warns when scikit-learn's version changes.
     detector = QMS22Ensemble(n_splits=2, contamination=20, random_state=0)
     detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
-    checks = learn_checks(encoded, 0).checks
+    checks = learn_checks(encoded.encoder, encoded.normal_cells, encoded.batch_cells, 0).checks
     raised = TableScorer(encoded.encoder, detector, checks).score_batch(encoded).scores
     checks.threshold = float(np.sort(raised)[-20])
     path = MODELS / f"format{FORMAT}.skops"

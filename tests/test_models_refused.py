@@ -257,7 +257,7 @@ CHECKED = Path(__file__).parent / "models" / "format1.skops"
         ("checks", "3"),
         ("fitting", "null"),
         ("scale", "null"),
-        ("names", '["other"]'),
+        ("roles", '["other"]'),
         ("weight", "NaN"),
         ("weight", '"high"'),
         ("threshold", "NaN"),

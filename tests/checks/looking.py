@@ -10,10 +10,9 @@ import pandas as pd
 from frames import encode_frames
 from numpy.typing import NDArray
 
-from qms22.checks import TableChecks
+from qms22.checks import TableChecks, learn_checks
 from qms22.checks.check import Check
 from qms22.detection.reasons.explaining import shower
-from qms22.detection.scorer import learn_checks
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Columns
 
@@ -65,6 +64,6 @@ class Looked:
 def look(normal: pd.DataFrame, batch: pd.DataFrame, **options: Any) -> Looked:
     """Learn the checks of two tables, and look at the batch."""
     encoded = encode_frames(normal, batch, **options)
-    checks = learn_checks(encoded, 0).checks
+    checks = learn_checks(encoded.encoder, encoded.normal_cells, encoded.batch_cells, 0).checks
     rows = checks.read(encoded.batch_cells)
     return Looked(encoded.encoder, checks, rows, checks.surprises(rows))

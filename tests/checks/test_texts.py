@@ -11,9 +11,9 @@ from frames import encode_frames
 from looking import Looked, look
 from numpy.random import Generator
 
+from qms22.checks import learn_checks
 from qms22.checks.check_digits import has_check_digit
 from qms22.checks.texts import MisspellingCheck, TextCheck
-from qms22.detection.scorer import learn_checks
 
 N_NORMAL, N_BATCH, ODD = 600, 150, 7
 WORDS = ["steel", "pipe", "valve", "pump", "flange", "gasket", "bolt", "washer", "seal"]
@@ -153,8 +153,8 @@ def test_own_texts_are_compared_with_the_others() -> None:
     for table in tables:
         table["x"] = np.random.default_rng(2).normal(size=N_NORMAL)
     encoded = encode_frames(*tables)
-    checks, _, own = learn_checks(encoded, 0)
-    oddness = checks.surprises(checks.read(encoded.batch_cells)).max(axis=1)
+    own = learn_checks(encoded.encoder, encoded.normal_cells, encoded.batch_cells, 0)
+    oddness = own.checks.surprises(own.checks.read(encoded.batch_cells)).max(axis=1)
     assert np.argmax(own.oddness) == np.argmax(oddness) == ODD
     assert own.oddness[ODD] == pytest.approx(oddness[ODD], abs=0.7)
 

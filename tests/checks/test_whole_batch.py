@@ -12,9 +12,9 @@ from looking import look
 from numpy.random import Generator
 
 from qms22 import detect
+from qms22.checks import learn_checks
 from qms22.checks.single import LevelCheck
 from qms22.checks.surprise import NumberReference
-from qms22.detection.scorer import learn_checks
 
 ODD = 7
 
@@ -47,7 +47,8 @@ def sales(n_rows: int, rng: Generator, *, first_customer: int = 0) -> pd.DataFra
 def oddness(normal: pd.DataFrame, batch: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return how odd known-normal rows are, each compared with the others, and the batch."""
     encoded = encode_frames(normal, batch, missing="impute")
-    checks, _, own = learn_checks(encoded, 0)
+    own = learn_checks(encoded.encoder, encoded.normal_cells, encoded.batch_cells, 0)
+    checks = own.checks
     return own.oddness, checks.surprises(checks.read(encoded.batch_cells)).max(axis=1)
 
 
@@ -155,22 +156,23 @@ def test_parts_of_a_table_and_the_order_of_its_rows_do_not_matter(
     rng = np.random.default_rng(0)
     normal, batch = sales(700, rng), sales(300, rng)
     encoded = encode_frames(normal, batch, missing="impute")
-    checks, _, own = learn_checks(encoded, 0)
+    own = learn_checks(encoded.encoder, encoded.normal_cells, encoded.batch_cells, 0)
+    checks = own.checks
     rows = checks.read(encoded.batch_cells)
     expected = checks.look(rows)
-    monkeypatch.setattr("qms22.checks.table_checks._ROWS_AT_ONCE", 64)
+    monkeypatch.setattr("qms22.checks.table_checks.ROWS_AT_ONCE", 64)
     scores, odd = checks.look(rows)
     np.testing.assert_array_equal(scores, expected[0])
     np.testing.assert_array_equal(odd.surprises, expected[1].surprises)
     monkeypatch.undo()
     order = np.random.default_rng(1).permutation(300)
     turned = encode_frames(normal, batch.iloc[order].reset_index(drop=True), missing="impute")
-    again, _, turned_own = learn_checks(turned, 0)
-    scores, _ = again.look(again.read(turned.batch_cells))
+    again = learn_checks(turned.encoder, turned.normal_cells, turned.batch_cells, 0)
+    scores, _ = again.checks.look(again.checks.read(turned.batch_cells))
     np.testing.assert_array_equal(scores, expected[0][order])
-    np.testing.assert_array_equal(turned_own.oddness, own.oddness)
+    np.testing.assert_array_equal(again.oddness, own.oddness)
     # The normal rows in another order teach the same.
     order = np.random.default_rng(2).permutation(700)
     turned = encode_frames(normal.iloc[order].reset_index(drop=True), batch, missing="impute")
-    again, _, turned_own = learn_checks(turned, 0)
-    np.testing.assert_allclose(turned_own.oddness, own.oddness[order], atol=0.5)
+    again = learn_checks(turned.encoder, turned.normal_cells, turned.batch_cells, 0)
+    np.testing.assert_allclose(again.oddness, own.oddness[order], atol=0.5)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from qms22 import TabularEncoder
-from qms22.checks import TableChecks
+from qms22.checks import learn_checks
 from qms22.checks.relations import RelationInputs, Relations
 from qms22.detection.reasons.explaining import shower
 from qms22.detection.reasons.row_reasons import RowReason, blamed_reasons
@@ -31,10 +31,9 @@ def normal() -> pd.DataFrame:
 
 def explain(normal: pd.DataFrame, rows: pd.DataFrame) -> list[list[RowReason]]:
     encoder = TabularEncoder().fit(normal)
-    checks = TableChecks(encoder)
     known = encoder._typed_cells(normal)
     # The batch is like the normal rows: what odd rows have in common is not what all of it does.
-    checks.learn(known, known, 0)
+    checks = learn_checks(encoder, known, known, 0).checks
     return blamed_reasons(checks, checks.read(encoder._typed_cells(rows)), shower(encoder))
 
 

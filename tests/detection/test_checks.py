@@ -13,12 +13,11 @@ from fuzzing import examples
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from qms22.checks import TableChecks
+from qms22.checks import TableChecks, learn_checks
 from qms22.checks.copies import CopyCheck
 from qms22.checks.dates import IntervalCheck
 from qms22.detection import detect
 from qms22.detection.reasons.explaining import shower
-from qms22.detection.scorer import learn_checks
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, Columns, show_value
 
@@ -60,7 +59,7 @@ def odd_batch(**cells: Any) -> pd.DataFrame:
 
 def read(normal: pd.DataFrame, batch: pd.DataFrame) -> tuple[TabularEncoder, TableChecks, Columns]:
     encoded = encode_frames(normal, batch)
-    checks = learn_checks(encoded, 0).checks
+    checks = learn_checks(encoded.encoder, encoded.normal_cells, encoded.batch_cells, 0).checks
     return encoded.encoder, checks, checks.read(encoded.batch_cells)
 
 
@@ -286,7 +285,8 @@ def test_anything_goes(both: tuple[pd.DataFrame, pd.DataFrame]) -> None:
         encoded = encode_frames(*both)
     except ValueError:
         return  # there is nothing to use
-    checks, normal, own = learn_checks(encoded, 0)
+    own = learn_checks(encoded.encoder, encoded.normal_cells, encoded.batch_cells, 0)
+    checks = own.checks
     rows = checks.read(encoded.batch_cells)
     surprises = checks.surprises(rows)
     assert np.isfinite(surprises).all()
@@ -298,7 +298,7 @@ def test_anything_goes(both: tuple[pd.DataFrame, pd.DataFrame]) -> None:
         for text in checks.describe(rows, places, check, show):
             assert "nan" not in text.replace("“nan”", "").replace(" nan", "").replace("(nan", "")
     assert np.isfinite(own.oddness).all()
-    assert np.isfinite(checks.score_own(normal, own, own.places)).all()
+    assert np.isfinite(own.score(own.places)).all()
 
 
 def test_a_missing_cell_is_compared_with_nothing() -> None:

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from promise import CASES, Case
 
 from qms22 import QMS22, QMS22Ensemble, TabularEncoder
+from qms22.checks import learn_checks
 from qms22.checks.single import LevelCheck, ValueCheck
 from qms22.decisions.ruler import Ruler
 from qms22.detection.comparison import Comparison
-from qms22.detection.scorer import TableScorer, learn_checks, measure_normal
+from qms22.detection.scorer import TableScorer, measure_normal
 from qms22.tables.columns.cells import Cells, text_cells
 
 QUICK = {"n_splits": 2, "n_members": 3, "n_components": 2, "max_iter": 2}
@@ -30,7 +31,7 @@ def compare(normal: pd.DataFrame, batch: pd.DataFrame, seed: int = 0) -> Compari
     encoded = encode_frames(normal, batch)
     detector = QMS22Ensemble(**QUICK, random_state=seed, contamination=1)  # type: ignore[arg-type]
     detector.fit(encoded.known, unlabeled=encoded.rows, groups=encoded.encoder.groups_)
-    learned = learn_checks(encoded, seed)
+    learned = learn_checks(encoded.encoder, encoded.normal_cells, encoded.batch_cells, seed)
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
     scores = scorer.score_batch(encoded).scores
     ruler = measure_normal(scorer, encoded, learned, scores, len(scores), seed)
@@ -161,7 +162,9 @@ def test_rows_of_one_case_count_once() -> None:
 def test_qms22_cannot_score_its_known_normal_rows() -> None:
     encoded = encode_frames(*odd_tables(0, 0))
     detector = QMS22(max_iter=2, random_state=0).fit(encoded.known, unlabeled=encoded.rows)
-    learned = learn_checks(encoded, 0, is_scored=False)
+    learned = learn_checks(
+        encoded.encoder, encoded.normal_cells, encoded.batch_cells, 0, is_scored=False
+    )
     scorer = TableScorer(encoded.encoder, detector, learned.checks)
     assert measure_normal(scorer, encoded, learned, np.zeros(100), 100, 0) is None
 
@@ -204,7 +207,7 @@ def test_a_known_normal_row_is_checked_as_if_it_were_new(
 def test_of_many_rows_some_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Relations learn from some known-normal rows; the others are new to them."""
     expected = compare(*odd_tables(0, 0)).ruler
-    monkeypatch.setattr("qms22.checks.table_checks._MOST_LEARNED", 150)
+    monkeypatch.setattr("qms22.checks.learning._MOST_LEARNED", 150)
     found = compare(*odd_tables(0, 0)).ruler
     assert found.n_known == expected.n_known == 200
     assert np.corrcoef(found.ascending, expected.ascending)[0, 1] > 0.9

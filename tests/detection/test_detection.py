@@ -16,7 +16,7 @@ from visits import N_BATCH, PLAIN, SICK, visits, write_visits
 
 import qms22
 from qms22 import Detection, QMS22Ensemble, TabularEncoder, detect
-from qms22.checks import TableChecks
+from qms22.checks import learn_checks
 from qms22.cli.terminal import print_found
 from qms22.detection import score
 from qms22.detection.results import page_content as page
@@ -204,9 +204,8 @@ def test_it_is_what_the_steps_one_by_one_give(tables: tuple[pd.DataFrame, pd.Dat
     detector.fit(encoder.transform(normal), unlabeled=rows, groups=encoder.groups_)
     found = detect(normal, batch, k=8, id="visit", n_jobs=1)
     assert found.detector.offset_ == detector.offset_
-    checks = TableChecks(encoder)
     cells = encoder._typed_cells(batch)
-    checks.learn(encoder._typed_cells(normal), cells, 0)
+    checks = learn_checks(encoder, encoder._typed_cells(normal), cells, 0).checks
     of_checks = checks.scores(checks.surprises(checks.read(cells)))
     checks.weigh(of_checks, sum(detector.weights_.values()))
     scores = detector.unlabeled_scores_ + checks.weight * of_checks

@@ -18,7 +18,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 import qms22
-from qms22.checks import TableChecks
+from qms22.checks import learn_checks
 from qms22.detection.inputs import align_tables, draw, open_tables
 
 N_LINES = 240
@@ -123,8 +123,7 @@ def pooled(folder: Path, header: str, lines: list[str], is_normal: NDArray[np.bo
     frames = [tables.normal.take(normal_rows), tables.batch.take(batch_rows)]
     everything = pd.concat(frames).iloc[np.argsort(order)]
     both = encode_frames(everything, everything, ignore=ignored)
-    checks = TableChecks(both.encoder)
-    _, own = checks.learn(both.normal_cells, both.batch_cells, 0)
+    own = learn_checks(both.encoder, both.normal_cells, both.batch_cells, 0)
     return Pooled(both.known.read(slice(None)), own.oddness)
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.checks.check import Check
 from qms22.checks.copies import row_hashes
+from qms22.checks.single import LEAST_ENTITIES, LevelCheck, ValueCheck
 from qms22.tables.columns.cells import Cells, Columns
 
 # Rows of a batch, in order of time, are looked at in so many parts. A level that is new, and in
@@ -20,7 +23,7 @@ _LEAST_SHARE = 0.01
 _SMALL_RISE = 0.1
 # A column with fewer levels, such as a state, has all that there are; one with more, such as the
 # doctors of a clinic, may get another.
-LEAST_STAFF = 8
+_LEAST_STAFF = 8
 
 
 def repeated_cases(
@@ -63,6 +66,47 @@ def _count_before(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[n
     nth = np.empty(len(keys), dtype=np.intp)
     nth[order] = np.arange(len(keys)) - np.repeat(np.cumsum(counts) - counts, counts)
     return nth, counts[numbers]
+
+
+@dataclass(frozen=True, eq=False)
+class Staying:
+    """Levels and numbers that no known-normal row has, and a batch in order of time has all along.
+
+    Parameters
+    ----------
+    levels : dict from str to tuple of str
+        By column, of those with few levels.
+    values : dict from str to ndarray
+    """
+
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @classmethod
+    def learn(cls, checks: Sequence[Check], batch: Columns) -> Staying:
+        """Learn what is new in a later batch, in order of time, next to what checks have seen."""
+        found = cls()
+        for check in checks:
+            if not isinstance(check, LevelCheck | ValueCheck) or check.columns[0] not in batch:
+                continue
+            name, cells = check.columns[0], batch[check.columns[0]]
+            if isinstance(check, LevelCheck) and cells.is_text:
+                if _LEAST_STAFF <= len(check.coding.levels) < LEAST_ENTITIES:
+                    found.levels[name] = staying_levels(check.coding.levels, cells)
+            elif cells.form == "number":
+                if isinstance(check, LevelCheck):
+                    new = staying_values(check.coding.values, cells.values)
+                else:
+                    low, high = check.reference.ascending[[0, -1]].tolist()
+                    new = staying_rises(low, high, cells.values)
+                found.values[name] = np.union1d(found.values.get(name, []), new)
+        return found
+
+    def among(self, cells: Cells) -> NDArray[np.bool_]:
+        """Return which cells have one of them."""
+        if cells.is_text:
+            return cells.is_among(self.levels.get(cells.name, ()))
+        return np.isin(cells.values, self.values.get(cells.name, ()))
 
 
 def staying_levels(known: Sequence[str], batch: Cells) -> tuple[str, ...]:

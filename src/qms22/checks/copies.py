@@ -186,14 +186,12 @@ class KeyCheck(Check):
             yield f" is there {count_text(int(count))} times; that of {often} is there again"
 
 
-def count_keys(rows: Columns, names: Sequence[str], *, is_part: bool) -> dict[str, Cells]:
+def count_keys(keys: Columns, *, is_part: bool) -> dict[str, Cells]:
     """Return how often the key of each row is there, 0 without one; 1 in a part of a table."""
     found = {}
-    for name in names:
-        counts = (
-            np.ones(len(rows[name].values)) if is_part else _count_equal(cell_hashes(rows[name]))
-        )
-        values = np.where(rows[name].has_value, counts, 0.0)
+    for name, cells in keys.items():
+        counts = np.ones(len(cells.values)) if is_part else _count_equal(cell_hashes(cells))
+        values = np.where(cells.has_value, counts, 0.0)
         found[key_name(name)] = Cells(key_name(name), "number", values)
     return found
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.warn import warn_user
-from qms22.checks import OddCells
+from qms22.checks import OddCells, learn_checks
 from qms22.decisions.batch_profile import row_evidence
 from qms22.decisions.verdict import outlier_confidence
 from qms22.detection.column_notes import column_notes, note_dropped
@@ -52,7 +52,7 @@ from qms22.detection.rows import (
     note_repeated,
     placed,
 )
-from qms22.detection.scorer import TableScorer, fit_detector, learn_checks, measure_normal
+from qms22.detection.scorer import TableScorer, fit_detector, measure_normal
 from qms22.detection.search_options import SearchOptions
 from qms22.detection.streaming import score_rows
 from qms22.estimators.thresholds import threshold
@@ -221,7 +221,9 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
     fit_detector(detector, encoded, options.max_samples)
     begin_stage("checking")
     learned = learn_checks(
-        encoded,
+        encoded.encoder,
+        encoded.normal_cells,
+        encoded.batch_cells,
         seed,
         by=options.by,
         time=options.time,

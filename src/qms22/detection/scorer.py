@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import draw_rows
-from qms22.checks import OddCells, OwnOddness, TableChecks
+from qms22.checks import LearnedChecks, OddCells, TableChecks
 from qms22.checks.copies import row_hashes
 from qms22.checks.sequences import time_distance
 from qms22.decisions.ruler import Ruler
@@ -92,34 +92,6 @@ def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: i
     )
 
 
-class LearnedChecks(NamedTuple):
-    """Checks, and the known-normal rows that they have learned from, with their own oddness."""
-
-    checks: TableChecks
-    normal: Columns
-    own: OwnOddness
-
-
-def learn_checks(
-    encoded: EncodedTables,
-    seed: int,
-    *,
-    by: str | None = None,
-    time: str | None = None,
-    is_scored: bool = True,
-    is_part: bool = False,
-) -> LearnedChecks:
-    """Learn the checks of a table from its known-normal rows; `by` and `time` are as in `detect`.
-
-    They raise scores if `is_scored`. With `is_part`, rows of the batch will be read in parts; see
-    `TableChecks.read`.
-    """
-    checks = TableChecks(encoded.encoder, by, time)
-    normal, own = checks.learn(encoded.normal_cells, encoded.batch_cells, seed, is_part=is_part)
-    checks.is_scored = is_scored
-    return LearnedChecks(checks, normal, own)
-
-
 def measure_normal(
     scorer: TableScorer,
     encoded: EncodedTables,
@@ -140,8 +112,8 @@ def measure_normal(
     n_compared = rows_to_compare(n_batch)
     places = draw_rows(len(encoded.known), n_compared, np.random.RandomState(seed))
     own = detector.score_normal(encoded.known.select(places))
-    own += learned.checks.weight * learned.checks.score_own(learned.normal, learned.own, places)
     checks = learned.checks
+    own += checks.weight * learned.score(places)
     keys = row_hashes(take_rows(learned.normal, places), checks.read_names)
     batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.read_names)
     return Ruler.of(LearnedRows.of_equal(batch, scores).replace(own, keys))

@@ -1,0 +1,337 @@
+"""Which checks a table has: all are learned here."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from copy import copy
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from qms22._runtime.chunks import draw_rows
+from qms22.checks.arithmetic import learn_arithmetic
+from qms22.checks.cases import Staying
+from qms22.checks.check import Check
+from qms22.checks.codings import Coding
+from qms22.checks.copies import COPIES, CopyCheck, KeyCheck, row_hashes
+from qms22.checks.dates import AbsurdDateCheck, IntervalCheck, TimeOfDayCheck, WeekdayCheck
+from qms22.checks.dependence import learn_dependences
+from qms22.checks.fitting import FittingChecks
+from qms22.checks.groups import learn_groups
+from qms22.checks.missing import MissingTogetherCheck
+from qms22.checks.order import learn_orders
+from qms22.checks.parts import TextParts
+from qms22.checks.roles import Roles
+from qms22.checks.sequences import (
+    MOST_ROWS,
+    Sequences,
+    learn_sequences,
+    time_distance,
+    time_order,
+)
+from qms22.checks.series import find_series, learn_series
+from qms22.checks.single import LEAST_ENTITIES, LevelCheck, PresenceCheck, ValueCheck, count_new
+from qms22.checks.surprise import OddnessScale
+from qms22.checks.table_checks import DECIMALS, ROWS_AT_ONCE, USUAL, TableChecks
+from qms22.checks.texts import MisspellingCheck, TextCheck
+from qms22.tables import TabularEncoder
+from qms22.tables.columns.cells import Cells, Columns, count_rows, take_rows
+
+# Known-normal rows that relations are learned from, and that others are compared with.
+_MOST_LEARNED = 7000
+
+# A check says nothing about single rows of a batch if more of them than this share are odder than
+# 99 % of the normal rows: that is what the whole batch does.
+_MOST_ODD = 0.2
+_LEAST_MOVED = 20
+
+# Dates whose intervals are looked at; more have too many pairs.
+_MOST_DATES = 5
+
+# Columns with more levels than this share of the rows have no groups.
+_MOST_GROUPS = 1 / 3
+
+# Whole numbers with at most so many values are levels as well.
+_MOST_VALUES = 50
+
+
+class LearnedChecks(NamedTuple):
+    """Checks, and how odd the known-normal rows are that they have learned from.
+
+    Parameters
+    ----------
+    checks : TableChecks
+    plain : TableChecks
+        As they were before a batch was compared without what all of it does.
+    normal : Columns
+        The known-normal rows, as they are read.
+    places : ndarray of int
+        Those that relations were learned from, ascending.
+    oddness : ndarray
+        Their largest surprise, each compared with the others.
+    """
+
+    checks: TableChecks
+    plain: TableChecks
+    normal: Columns
+    places: NDArray[np.intp]
+    oddness: NDArray[np.float64]
+
+    def score(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Compute −log p of known-normal rows as if the checks had not learned from them."""
+        at = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
+        is_held_out = self.places[at] == places
+        scores = np.empty(len(places))
+        scores[is_held_out] = self.checks.scale.scores(self.oddness[at[is_held_out]])
+        others = np.flatnonzero(~is_held_out)
+        for first in range(0, len(others), ROWS_AT_ONCE):
+            part = others[first : first + ROWS_AT_ONCE]
+            rows = take_rows(self.normal, places[part])
+            of_checks = self.plain.of_checks(rows, own=True, is_drawn=False)
+            found = np.hstack([of_checks, self.plain.of_fitting(rows)])
+            scores[part] = self.checks.scores(found.round(DECIMALS))
+        return scores
+
+
+def learn_checks(
+    encoder: TabularEncoder,
+    normal: Columns,
+    batch: Columns,
+    seed: int,
+    *,
+    by: str | None = None,
+    time: str | None = None,
+    is_scored: bool = True,
+    is_part: bool = False,
+) -> LearnedChecks:
+    """Learn from known-normal rows, relations from up to 7,000 of them.
+
+    Parameters
+    ----------
+    encoder : TabularEncoder
+        Says what columns are, and which are left out.
+    normal, batch : Columns
+        Rows as the encoder understands them. Checks in which many rows of the batch are odd are
+        left out.
+    seed : int
+        Of the rows that are drawn.
+    by, time : str, optional
+        The columns that say which rows belong together, and in what order.
+    is_scored : bool
+        Whether they raise scores; else they only give reasons.
+    is_part : bool
+        Whether rows of the batch will be read in parts; see `TableChecks.read`.
+    """
+    checks = TableChecks(encoder)
+    checks.is_scored = is_scored
+    texts = (normal[name] for name in checks.read_names if normal[name].is_text)
+    checks.parts = tuple(filter(None, map(TextParts.learn, texts)))
+    rows = dict(checks.read(normal, is_part=is_part))
+    checks.roles = roles = checks.roles.among(rows)
+    cells = {name: rows[name] for name in roles.read}
+    checks.entities = tuple(
+        name for name, column in cells.items() if column.is_text and are_entities(column)
+    )
+    if not is_part and count_rows(cells) <= MOST_ROWS:
+        checks.sequences = Sequences.learn(cells, by, time)
+        checks.series = find_series(cells, checks.sequences)
+        rows |= checks.sequences.columns(rows, are_normal=True) | checks.differences(rows)
+        checks.checks += learn_sequences(rows, checks.sequences)
+        checks.checks += learn_series(rows, checks.series)
+    checks.is_later = time_distance(normal, batch) > 1.0
+    # What counters are says when a row was made.
+    counters = {name for _, name in checks.sequences.counters}
+    parts = [name for name in checks.owners if name in rows]
+    filled = [name for name in roles.names if cells[name].has_value.any()]
+    found = [
+        *learn_cells(cells, roles, counters, is_later=checks.is_later),
+        *(ValueCheck.learn(rows[name]) for name in parts),
+        MissingTogetherCheck.learn(cells, filled or roles.names),
+    ]
+    if not is_part:
+        # Nobody knows how usual copies are among normal rows that are not all there.
+        found += [CopyCheck.learn(rows, roles.compared)]
+        found += [KeyCheck.learn(rows, name) for name in roles.keys]
+    checks.checks += filter(None, found)
+    checks.n_of_all = len(checks.checks)
+    rng = np.random.RandomState(seed)
+    # In an order that depends on values alone, not on the order in which rows are given.
+    drawn = row_hashes(rows, [*cells, COPIES]).argsort(kind="stable")
+    if len(drawn) > _MOST_LEARNED:
+        drawn = drawn[np.sort(rng.permutation(len(drawn))[:_MOST_LEARNED])]
+    some = take_rows(rows, drawn)
+    numbers = [name for name in (*roles.names, *parts) if has_numbers(some[name])]
+    # What changes from row to row of an entity has no usual level at another time.
+    moving = counters | {each.number for each in checks.series if checks.is_later}
+    largest = 2**31 - 1
+    checks.checks += learn_related(some, roles, numbers, moving, by, rng.randint(largest))
+    categories = [
+        check
+        for check in checks.checks
+        if isinstance(check, LevelCheck) and check.coding.levels and len(check.reference.counts) > 2
+    ]
+    checks.fitting = FittingChecks(numbers, categories, date_pairs(some, roles))
+    of_numbers = checks.fitting.learn(some, counters, rng.randint(largest))
+    checks.trust_rules(some, of_numbers)
+    own = np.hstack([checks.of_checks(some, own=True), of_numbers])
+    plain = copy(checks)
+    plain.fitting = copy(checks.fitting)
+    is_moved = _align(checks, own, checks.read(batch, is_part=is_part), rng)
+    for each in (checks, plain):
+        _leave_out(each, is_moved)
+    own[:, is_moved] = 0.0
+    oddness: NDArray[np.float64] = own.max(axis=1).round(DECIMALS)
+    checks.scale = plain.scale = OddnessScale.of(oddness)
+    ascending = drawn.argsort()
+    return LearnedChecks(checks, plain, rows, drawn[ascending], oddness[ascending])
+
+
+def _align(
+    checks: TableChecks,
+    own: NDArray[np.float64],
+    batch: Columns,
+    rng: np.random.RandomState,
+) -> NDArray[np.bool_]:
+    """Compare the batch without what all of it does; return which checks are no use then."""
+    places = draw_rows(len(batch[COPIES].values), ROWS_AT_ONCE, rng)
+    some = take_rows(batch, places)
+    some = take_rows(some, time_order(some))
+    checks.checks = [
+        check.aligned(some) if some.keys() >= set(check.needs) else check for check in checks.checks
+    ]
+    checks.fitting.align(some)
+    checks.staying = Staying.learn(checks.checks if checks.is_later else (), some)
+    is_odd = checks.surprises(some) > np.quantile(own, USUAL, axis=0)
+    # Copies of a row are one case: a row that is there again and again is not the batch.
+    n_odd = np.sum(is_odd / some[COPIES].values[:, np.newaxis], axis=0)
+    is_moved: NDArray[np.bool_] = n_odd >= max(_LEAST_MOVED, _MOST_ODD * len(places))
+    return is_moved
+
+
+def _leave_out(checks: TableChecks, out: NDArray[np.bool_]) -> None:
+    """Leave out some of the checks."""
+    n_checks = len(checks.checks)
+    checks.n_of_all -= int(np.count_nonzero(out[: checks.n_of_all]))
+    checks.checks = [checks.checks[at] for at in np.flatnonzero(~out[:n_checks]).tolist()]
+    checks.fitting.leave_out(np.flatnonzero(out[n_checks:]).tolist())
+
+
+def learn_cells(
+    rows: Columns, roles: Roles, counters: Collection[str], *, is_later: bool
+) -> Iterator[Check | None]:
+    """Learn the checks of single columns, and of the days between two dates.
+
+    Parameters
+    ----------
+    rows : Columns
+        The known-normal ones.
+    roles : Roles
+    counters : collection of str
+        Columns whose numbers rise from row to row.
+    is_later : bool
+        Whether the batch is of another time: there are new customers then, whose names were not
+        seen before.
+    """
+    order = time_order(rows)
+    for name, cells in rows.items():
+        if name in roles.texts:
+            pass
+        elif cells.form == "date":
+            yield ValueCheck.learn(cells) if name in roles.days else AbsurdDateCheck.learn(cells)
+            if name in roles.moments:
+                yield TimeOfDayCheck.learn(cells)
+                yield WeekdayCheck.learn(cells)
+        else:
+            level = LevelCheck.learn(cells, order)
+            yield level
+            is_constant = level is not None and np.count_nonzero(level.reference.counts) == 1
+            if cells.form == "number" and name not in counters and not is_constant:
+                yield ValueCheck.learn(cells)
+        if name not in roles.texts and not (cells.is_text and cells.has_value.any()):
+            yield PresenceCheck.learn(cells)
+        if cells.is_text:
+            has_new = is_later and are_entities(cells)
+            by_text = has_new or count_new(cells.values[order]) > 0
+            yield from TextCheck.learn(cells, by_text=by_text)
+            yield MisspellingCheck.learn(cells, by_text=by_text)
+            yield MisspellingCheck.of_words(cells)
+    # Intervals do not depend on when the rows were made.
+    for earlier, later in date_pairs(rows, roles):
+        yield IntervalCheck.learn(rows[earlier], rows[later])
+
+
+def learn_related(
+    rows: Columns,
+    roles: Roles,
+    numbers: Sequence[str],
+    moving: Collection[str],
+    by: str | None,
+    seed: int,
+) -> list[Check]:
+    """Learn the checks of cells that belong together.
+
+    Parameters
+    ----------
+    rows : Columns
+        Known-normal ones.
+    roles : Roles
+    numbers : sequence of str
+        Columns of numbers.
+    moving : collection of str
+        Those that have no usual level in a group.
+    by : str, optional
+        The column of which the user says that its rows belong together.
+    seed : int
+    """
+    by_level = []
+    most = _MOST_GROUPS * count_rows(rows) + 1
+    for name in roles.read:
+        cells = rows[name]
+        if cells.is_text or (cells.form in ("number", "boolean") and _has_few_values(cells)):
+            coding = Coding.of_levels(cells)
+            if coding.n_codes > most and cells.is_text and name != by:
+                coding = Coding.of_begins(cells)
+            if coding.n_codes > 2 and (coding.n_codes <= most or name == by):
+                by_level.append(coding)
+    coded = {coding.name for coding in by_level if coding.how == "level"}
+    presence = [Coding(name, "presence") for name in roles.read if name not in coded]
+    pairs = [(rows[earlier], rows[later]) for earlier, later in date_pairs(rows, roles)]
+    others = [
+        *(Coding.of_range(rows[name]) for name in numbers),
+        *(Coding(name, "hour") for name in roles.names if rows[name].form == "date"),
+        *(Coding.of_interval(earlier, later) for earlier, later in pairs),
+    ]
+    targets = [*by_level, *presence]
+    plain = [name for name in roles.names if rows[name].form == "number"]
+    texts = [name for name in roles.names if rows[name].is_text]
+    return [
+        *learn_groups(rows, [name for name in numbers if name not in moving], by_level, by),
+        *learn_dependences(rows, targets, [*targets, *others]),
+        *learn_orders(rows, numbers, seed),
+        *learn_arithmetic(rows, plain, texts),
+    ]
+
+
+def date_pairs(rows: Columns, roles: Roles) -> list[tuple[str, str]]:
+    """Return the pairs of dates whose days between them are looked at."""
+    dates = [name for name in roles.names if rows[name].form == "date"]
+    return list(combinations(dates[:_MOST_DATES], 2))
+
+
+def has_numbers(cells: Cells) -> bool:
+    """Whether a column has numbers that others may say something about."""
+    return cells.form == "number" and len(np.unique(cells.values[~np.isnan(cells.values)])) > 2
+
+
+def are_entities(cells: Cells) -> bool:
+    """Whether texts are of many entities with several rows each."""
+    return LEAST_ENTITIES <= len(cells.levels) <= _MOST_GROUPS * len(cells.values)
+
+
+def _has_few_values(cells: Cells) -> bool:
+    """Whether the values of a column recur, as those of a code do."""
+    present = cells.values[~np.isnan(cells.values)]
+    values = np.unique(present)
+    return bool(len(values) <= _MOST_VALUES and (values == np.rint(values)).all())
