@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,26 +25,18 @@ from qms22.tables.columns.cells import (
     Cells,
     Columns,
     count_rows,
+    join_cells,
     part_of_rows,
-    show_value,
     take_rows,
 )
 from qms22.tables.columns.date_parts import DAY
 from qms22.tables.columns.kinds import Kind
-from qms22.tables.texts.words import number_text
 
 # That verdicts are right, as usual in statistics.
 CONFIDENCE = 0.95
 
 # What else a column can be says nothing about the rows: a later date, another name, other words.
 _COMPARED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "constant"})
-
-
-class Judged(NamedTuple):
-    """The verdict on a batch, and with a history what to remember of the batch."""
-
-    verdict: Verdict
-    profile: Profile | None
 
 
 def judge_tables(
@@ -57,8 +48,8 @@ def judge_tables(
     bound: OutlierBound | None,
     past: Past | None = None,
     evidence: float = 0.0,
-) -> Judged:
-    """Judge a batch of a table, by all drawn rows, also those with missing cells.
+) -> tuple[Verdict, Profile | None]:
+    """Judge a batch of a table, by all drawn rows; with a history also return what to remember.
 
     `bound` is on the outliers among the `n_scored` rows with a score, with `outlier_confidence`.
     Without it only columns are compared. Columns to `ignore` are those that the user has named.
@@ -77,7 +68,7 @@ def judge_tables(
                 left_out=encoder.ignored_,
                 excepted=excepted,
             )
-            return Judged(verdict, {**profile, "over_time": over_time.facts(verdict)})
+            return verdict, {**profile, "over_time": over_time.facts(verdict)}
     order, distance = time_order(take_rows(normal, drawn)), time_distance(normal, batch)
     verdict = judge_batch(
         with_ordinary(compare_columns(pairs), pairs, order, distance, 1.0 - CONFIDENCE),
@@ -87,7 +78,7 @@ def judge_tables(
         left_out=encoder.ignored_,
         excepted=excepted,
     )
-    return Judged(verdict, profile)
+    return verdict, profile
 
 
 def _weekday(encoder: TabularEncoder, batch: Columns) -> int | None:
@@ -135,28 +126,11 @@ def _is_about_time(normal: Cells, batch: Cells, left_out: Collection[str]) -> bo
 
 def _pair(normal: Cells, batch: Cells) -> ColumnPair | None:
     """Return a column of two tables as numbers or as levels; None if it has dates."""
-    forms = {normal.form, batch.form}
-    if forms & {"date", "other"}:
+    if {normal.form, batch.form} & {"date", "other"}:
         return None
-    if forms == {"number"}:
-        return ColumnPair(normal.name, normal.values, batch.values)
-    codes: dict[str, int] = {}
-    of_normal, of_batch = _codes(normal, codes), _codes(batch, codes)
-    return ColumnPair(normal.name, of_normal, of_batch, tuple(codes))
-
-
-def _codes(cells: Cells, codes: dict[str, int]) -> NDArray[np.intp]:
-    """Return the levels of a column as positions in `codes`, to which new levels are added."""
-    present = cells.has_value
-    different, places = np.unique(cells.values[present], return_inverse=True)
-    found = [codes.setdefault(_level(cells, value), len(codes)) for value in different.tolist()]
-    result = np.full(len(cells.values), -1)
-    result[present] = np.array(found, dtype=np.intp)[places]
-    return result
-
-
-def _level(cells: Cells, value: float) -> str:
-    """Return a value of a column as text."""
-    if cells.is_text:
-        return cells.levels[int(value)]
-    return show_value("boolean", value) if cells.form == "boolean" else number_text(value)
+    joined, n_normal = join_cells(normal.name, normal, batch), len(normal.values)
+    codes, levels = joined.values, joined.levels
+    if joined.form == "boolean":
+        codes = np.where(joined.has_value, np.nan_to_num(codes), -1).astype(np.intp)
+        levels = ("false", "true")
+    return ColumnPair(joined.name, codes[:n_normal], codes[n_normal:], levels)

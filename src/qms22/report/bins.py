@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns.cells import Cells, show_value
+from qms22.tables.columns.cells import Cells, join_cells, show_value, text_cells
 
 # The largest byte stands for a missing value: all numbers of bins are less.
 MISSING = 255
@@ -54,7 +54,8 @@ def bin_feature(normal: Cells, rows: Cells, flagged: NDArray[np.bool_]) -> Bins 
         return _bin_numbers("date", normal.values / 1e6, rows.values / 1e6)
     if "other" in forms:
         return None
-    return _bin_levels(_levels(normal), _levels(rows), flagged)
+    joined, n_rows = join_cells(rows.name, _as_texts(rows), _as_texts(normal)), len(rows.values)
+    return _bin_levels(joined.values[n_rows:], joined.values[:n_rows], joined.levels, flagged)
 
 
 def bin_scores(
@@ -123,15 +124,14 @@ def _codes(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.uint8
 
 
 def _bin_levels(
-    normal: tuple[NDArray[np.intp], Sequence[str]],
-    rows: tuple[NDArray[np.intp], Sequence[str]],
+    ours: NDArray[np.intp],
+    theirs: NDArray[np.intp],
+    names: Sequence[str],
     flagged: NDArray[np.bool_],
 ) -> Bins | None:
-    names = list(dict.fromkeys([*rows[1], *normal[1]]))
-    n_values = len(normal[0]) + len(rows[0])
-    if not names or (len(names) > _FEW_LEVELS and len(names) > n_values / 2):
+    """Return the bins of normal rows and others, given by positions in the names of levels."""
+    if not names or (len(names) > _FEW_LEVELS and len(names) > (len(ours) + len(theirs)) / 2):
         return None
-    ours, theirs = _renumber(normal, names), _renumber(rows, names)
     counts = [np.bincount(codes + 1, minlength=len(names) + 1) for codes in (ours, theirs)]
     of_flagged = np.bincount(theirs[flagged] + 1, minlength=len(names) + 1)
     # Show the levels that are frequent somewhere, if only among the flagged rows.
@@ -152,17 +152,10 @@ def _bin_levels(
     return Bins("level", [], labels, totals.tolist(), 0, bins[theirs + 1])
 
 
-def _levels(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
-    """Return a column as texts: their numbers, -1 where a value is missing, and the texts."""
+def _as_texts(cells: Cells) -> Cells:
+    """Return a column as texts."""
     if cells.is_text:
-        return cells.values, cells.levels
-    values, codes = np.unique(cells.values, return_inverse=True)
-    codes[~cells.has_value] = -1
-    return codes, [show_value(cells.form, value) for value in values if not np.isnan(value)]
-
-
-def _renumber(column: tuple[NDArray[np.intp], Sequence[str]], names: list[str]) -> NDArray[np.intp]:
-    """Return the texts of a column as their places in `names`; -1 stays."""
-    place = {name: number for number, name in enumerate(names)}
-    numbers = np.array([*(place[text] for text in column[1]), -1], dtype=np.intp)
-    return numbers[column[0]]
+        return cells
+    values = zip(cells.values.tolist(), cells.has_value.tolist(), strict=True)
+    texts = [show_value(cells.form, value) if is_there else None for value, is_there in values]
+    return text_cells(cells.name, texts)
