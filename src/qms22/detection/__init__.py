@@ -22,32 +22,18 @@ from typing import TYPE_CHECKING
 from qms22._runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from qms22.detection.comparison import Comparison
-    from qms22.detection.findings.finding import Finding
-    from qms22.detection.history.history_entry import ColumnException, HistoryEntry
-    from qms22.detection.history.history_file import BatchHistory
-    from qms22.detection.marks.table_marks import TableMarks
-    from qms22.detection.noticing import Noticed
-    from qms22.detection.policy import Rule
-    from qms22.detection.reasons.row_reasons import RowReason
-    from qms22.detection.result import Detection
-    from qms22.detection.run import detect
-    from qms22.detection.scoring import score
-
-__all__ = [
-    "BatchHistory",
-    "ColumnException",
-    "Comparison",
-    "Detection",
-    "Finding",
-    "HistoryEntry",
-    "Noticed",
-    "RowReason",
-    "Rule",
-    "TableMarks",
-    "detect",
-    "score",
-]
+    from qms22.detection.comparison import Comparison as Comparison
+    from qms22.detection.findings.finding import Finding as Finding
+    from qms22.detection.history.history_entry import ColumnException as ColumnException
+    from qms22.detection.history.history_entry import HistoryEntry as HistoryEntry
+    from qms22.detection.history.history_file import BatchHistory as BatchHistory
+    from qms22.detection.marks.table_marks import TableMarks as TableMarks
+    from qms22.detection.noticing import Noticed as Noticed
+    from qms22.detection.policy import Rule as Rule
+    from qms22.detection.reasons.row_reasons import RowReason as RowReason
+    from qms22.detection.result import Detection as Detection
+    from qms22.detection.run import detect as detect
+    from qms22.detection.scoring import score as score
 
 _HOMES = {
     "BatchHistory": "qms22.detection.history.history_file",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,17 +22,10 @@ if TYPE_CHECKING:
 RANK, NAME, SCORE, FLAGGED, _, P_VALUE = range(6)
 
 
-@dataclass(frozen=True)
-class RowContext:
-    """What a row is seen beside.
+class RowContext(NamedTuple):
+    """What a row is seen beside: a sentence, and the same number of earlier rows of its entity.
 
-    Parameters
-    ----------
-    text : str
-    past : tuple of float
-        The same number of earlier rows of its entity, in order; empty for other contexts.
-    here : float, optional
-        The number of the row itself.
+    The `past` numbers are in order; other contexts have none. `here` is the number of the row.
     """
 
     text: str
@@ -44,44 +37,22 @@ class RowContext:
 class PageContent:
     """What a page shows; rows come in order of rank.
 
-    Parameters
-    ----------
-    title : str
-    results, rows : DataFrame of n_kept rows
-        Rank, name, score, flag, reasons and, where there is one, p-value of the first rows, and
-        their columns in the batch. The flagged ones come first, all of them.
-    scores : ndarray of shape (n_rows,)
-        Of all rows, the highest first.
-    reasons : sequence of n_kept sequences of RowReason
-        The strongest reason of a row first; None where they are not known.
-    cells, normal : mapping of str to Cells
-        Columns of `rows` and of known-normal rows, as the encoder understands them. A column
-        without the latter gets no histogram.
-    n_normal : int
-        How many known-normal rows there are.
-    flagged_by : str
-        What flagged the rows, such as "a false discovery rate of 0.1".
-    is_rate : bool
-        Whether a false discovery rate did: the other rows are not certain.
-    truth : ndarray of bool of shape (n_rows,), optional
-        Which of all rows are outliers.
-    columns : sequence of mappings
-        How each column was treated: "column", "kind" and "note".
-    findings : sequence of Finding
-        Largest first; their rows are places in `rows`.
-    marks : sequence of n_kept str
-        What was known about `rows`: "unsure" or empty. May be empty as a whole.
-    contexts : mapping of int to RowContext
-        By places in `rows`; not all rows have one.
-    marked : DataFrame, optional
-        Rows of the batch that were not searched because they are marked: a name, "anomaly" or
-        "normal", and the columns of `rows`.
-    normal_scores : ndarray, optional
-        Scores of known-normal rows that were not learned from, on the scale of `scores`.
-    noticed : sequence of str
-        What is unusual about the batch as a whole, one sentence each.
-    curve, facts, verdict, answer, remark, history, exceptions, notes, id
-        As in `Detection`; `curve` is that of its comparison.
+    - `results`, `rows`: rank, name, score, flag, reasons and, where there is one, p-value of the
+      first rows, and their columns in the batch. The flagged ones come first, all of them.
+    - `scores`, `truth`: of all rows, the highest score first; which of them are outliers.
+    - `reasons`, `marks`, `contexts`: of the first rows. The strongest reason of a row comes first,
+      and None stands for unknown ones; a mark is "unsure" or empty; not all rows have a context.
+    - `cells`, `normal`: columns of `rows` and of the `n_normal` known-normal rows, as the encoder
+      understands them. A column without the latter gets no histogram.
+    - `flagged_by`, `is_rate`: what flagged the rows, such as "a false discovery rate of 0.1", and
+      whether it was such a rate, so that the other rows are not certain.
+    - `columns`: how each column was treated ("column", "kind" and "note").
+    - `findings`: largest first; their rows are places in `rows`.
+    - `marked`: rows that were not searched because they are marked: a name, a mark, and columns.
+    - `normal_scores`: of known-normal rows, on the scale of `scores`.
+    - `noticed`: what is unusual about the batch as a whole, one sentence each.
+
+    The others are as in `Detection`; `curve` is that of its comparison.
     """
 
     title: str
