@@ -115,10 +115,10 @@ def test_only_a_clean_batch_is_accepted(tmp_path: Path) -> None:
 def test_flagged_rows_keep_a_batch_from_being_accepted(tmp_path: Path) -> None:
     found, _ = searched(tmp_path / "h.sqlite", readings(200, 2))
     flagged = np.zeros(200, dtype=bool)
-    assert past_batches.reason_to_refuse(found) == ""
+    assert past_batches.is_acceptable(found)
     flagged[7] = True
-    refused = past_batches.reason_to_refuse(replace(found, flagged=flagged))
-    assert refused == "1 of its rows is flagged"
+    with pytest.warns(UserWarning, match="known-normal: 1 of its rows is flagged"):
+        assert not past_batches.is_acceptable(replace(found, flagged=flagged))
 
 
 def test_rows_marked_as_anomalies_are_not_kept(tmp_path: Path) -> None:

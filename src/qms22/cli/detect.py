@@ -23,7 +23,6 @@ from qms22.cli.arguments import (
 from qms22.cli.job_options import Job, end_job, job_options
 from qms22.cli.label_options import print_evaluation, read_truth
 from qms22.cli.output import (
-    Acceptance,
     print_acceptance,
     print_answer,
     print_ending,
@@ -255,6 +254,7 @@ def detect(
     began = time.perf_counter()
     with explained() as warnings, stages_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
+        from qms22.detection import past_batches
 
         normal, batch, titles = read_tables(tables, marker, normal_value)
         if len(tables) > 2 and not quiet:
@@ -270,8 +270,10 @@ def detect(
             kept = {"marker": marker, "normal_value": normal_value}
             found = replace(found, settings={**found.settings, **kept})
         rules = job.check(found)
-        acceptance = Acceptance.of(found, rules) if is_to_accept else None
-        found = found if acceptance is None else acceptance.found
+        is_met = all(rule.is_met for rule in rules)
+        is_accepted = is_to_accept and past_batches.is_acceptable(found, is_policy_met=is_met)
+        if is_accepted:
+            found = past_batches.with_acceptance(found)
         _write_output(found, output, only_flagged, normal_to_check)
         if report is not None:
             begin_stage(f"writing {report}")
@@ -292,9 +294,9 @@ def detect(
     print_written(outputs.values(), quiet=quiet)
     sys.stdout.flush()
     # Last of all: a command that fails accepts nothing.
-    if acceptance is not None:
+    if is_accepted:
         with explained():
-            acceptance.carry_out(options["history"])
+            detection.BatchHistory(options["history"]).accept(found.history[-1].number)
     print_acceptance(found)
     end_job(rules)
 

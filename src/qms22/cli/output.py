@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from qms22.cli.shared import in_options, print_notes, say
 from qms22.cli.terminal import print_found
@@ -14,7 +14,6 @@ from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
     from qms22.detection import Detection
-    from qms22.detection.policy import Rule
 
 # What kinds of columns are called, in the order in which they are shown.
 _KINDS = {
@@ -29,35 +28,6 @@ _MOST_COLUMNS = 20
 # Columns that moved, of which there may be many, and rows that are named: half a screen, one line.
 _MOST_MOVED = 10
 _MOST_NAMED = 10
-
-
-class Acceptance(NamedTuple):
-    """Whether a batch is to be accepted as known-normal, and its result once it is."""
-
-    found: Detection
-    is_due: bool
-
-    @classmethod
-    def of(cls, found: Detection, rules: Sequence[Rule]) -> Acceptance:
-        """Decide by the result and the rules of the job; a note says why not."""
-        from qms22._runtime.warn import warn_user
-        from qms22.detection.past_batches import reason_to_refuse, with_acceptance
-
-        incident = found.history[-1].incident if found.history else None
-        why_not = reason_to_refuse(found, incident)
-        if not why_not and not all(rule.is_met for rule in rules):
-            why_not = "it does not meet the policy"
-        if why_not:
-            warn_user(f"the batch was not accepted as known-normal: {why_not}")
-        is_due = not why_not and bool(found.history)
-        return cls(with_acceptance(found) if is_due else found, is_due)
-
-    def carry_out(self, history: Path) -> None:
-        """Accept the batch, if it is due."""
-        if self.is_due:
-            from qms22.detection import BatchHistory
-
-            BatchHistory(history).accept(self.found.history[-1].number)
 
 
 def print_acceptance(found: Detection) -> None:

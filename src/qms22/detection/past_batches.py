@@ -49,7 +49,6 @@ class PastBatches:
             if each.column in names
         )
         number, entries = self._history.number_of(self._digest), self._history.entries()
-        self._incident = next((each.incident for each in entries if each.number == number), None)
         self.known = self._known([each for each in entries if each.number != number])
         self.tables = self._with_accepted(tables, ignore)
 
@@ -97,9 +96,6 @@ class PastBatches:
         """
         assert found.verdict is not None
         dates = dates_of(found)
-        why_not = reason_to_refuse(found, self._incident) if options.accept else ""
-        if why_not:
-            warn_user(f"the batch was not accepted as known-normal: {why_not}")
         entry = HistoryEntry(
             time=now(),
             # Names of files need not be UTF-8, and the file of a history takes no others.
@@ -120,7 +116,6 @@ class PastBatches:
                 "profile": found.profile,
             },
             version=__version__,
-            accepted=now() if options.accept and not why_not else None,
         )
         rows = rows_to_keep(
             found.source, self._columns, [] if found.marks is None else found.marks.anomalies
@@ -134,7 +129,11 @@ class PastBatches:
         if before is not None:
             warn_user(f"the batch was in the history already; entry {before} was replaced")
         notes = (*found.notes, *_note_over_time(entries[-1]))
-        return replace(found, history=entries, notes=notes)
+        found = replace(found, history=entries, notes=notes)
+        if options.accept and is_acceptable(found):
+            accepted = self._history.accept(entries[-1].number)
+            found = replace(found, history=(*entries[:-1], accepted))
+        return found
 
 
 def _note_over_time(entry: HistoryEntry) -> Iterator[str]:
@@ -147,16 +146,22 @@ def _note_over_time(entry: HistoryEntry) -> Iterator[str]:
         )
 
 
-def reason_to_refuse(found: Detection, incident: str | None = None) -> str:
-    """Return why a batch cannot be accepted as known-normal without a person; empty if it can."""
+def is_acceptable(found: Detection, *, is_policy_met: bool = True) -> bool:
+    """Return whether a batch can be accepted as known-normal without a person; warn why not."""
+    incident = found.history[-1].incident if found.history else None
+    why_not = ""
     if incident is not None:
-        return f"it is tagged as an incident: {incident}"
-    if found.verdict is None or found.verdict.decision != "fine":
-        return "its verdict is not fine"
-    if found.n_flagged:
+        why_not = f"it is tagged as an incident: {incident}"
+    elif found.verdict is None or found.verdict.decision != "fine":
+        why_not = "its verdict is not fine"
+    elif found.n_flagged:
         are = "is" if found.n_flagged == 1 else "are"
-        return f"{found.n_flagged:,} of its rows {are} flagged"
-    return ""
+        why_not = f"{found.n_flagged:,} of its rows {are} flagged"
+    elif not is_policy_met:
+        why_not = "it does not meet the policy"
+    if why_not:
+        warn_user(f"the batch was not accepted as known-normal: {why_not}")
+    return bool(found.history) and not why_not
 
 
 def with_acceptance(found: Detection) -> Detection:

@@ -143,19 +143,14 @@ class BatchHistory:
         An earlier entry of the same batch is replaced; its number is kept, and whether it is
         accepted. The `n_kept` rows to learn from in that case are as `to_parquet` writes them.
         """
-        values = {name: getattr(entry, name) for name in STORED if name != "number"} | {
+        written = [name for name in STORED if name not in ("number", "accepted")]
+        values = {name: getattr(entry, name) for name in written} | {
             "digest": digest,
             "moved": json.dumps(entry.moved),
             "settings": json.dumps(entry.settings, default=str),
         }
         names = ", ".join(values)
-        # A batch that was accepted stays so, and an incident is never accepted.
-        updates = ", ".join(
-            "accepted = coalesce(excluded.accepted, accepted)"
-            if name == "accepted"
-            else f"{name} = excluded.{name}"
-            for name in values
-        )
+        updates = ", ".join(f"{name} = excluded.{name}" for name in values)
         with self._writing() as database:
             database.execute(
                 f"insert into batches ({names}) values ({', '.join('?' * len(values))}) "
