@@ -34,19 +34,12 @@ _KINDS: dict[type, str] = {
 def value_kinds(values: Sequence[Any]) -> frozenset[str]:
     """Return the kinds of the values that are not missing; those of parts of a column add up."""
     kinds = {_KINDS.get(kind, "other") for kind in set(map(type, values)) - {type(None)}}
-    if "text" in kinds and _all_missing(values):
-        kinds.remove("text")
-    if "integer" in kinds:
-        whole = [value for value in values if type(value) is int]
-        if max(whole) > _LARGEST or min(whole) < -_LARGEST:
-            kinds.add("huge")
+    texts = {value for value in values if type(value) is str} if "text" in kinds else {""}
+    if all(text.strip() in CSV_MISSING for text in texts):
+        kinds.discard("text")
+    if "integer" in kinds and any(type(each) is int and abs(each) > _LARGEST for each in values):
+        kinds.add("huge")
     return frozenset(kinds)
-
-
-def _all_missing(values: Sequence[Any]) -> bool:
-    return all(
-        text.strip() in CSV_MISSING for text in {each for each in values if type(each) is str}
-    )
 
 
 def arrow_type(kinds: frozenset[str]) -> pa.DataType:
@@ -69,27 +62,20 @@ def arrow_type(kinds: frozenset[str]) -> pa.DataType:
 
 def arrow_column(values: Sequence[Any], to: pa.DataType) -> pa.Array:
     """Return values as an Arrow array of the type `to`, which `arrow_type` has found for them."""
-    types = set(map(type, values)) - {type(None)}
-    if types <= {str} and of.is_string(to):
-        texts = {value: text_of(value) for value in set(values) if value is not None}
-        return pa.array(list(map(texts.get, values)), to)
-    are_numbers = types <= {int, float, bool} and not of.is_string(to)
-    if are_numbers and not (int in types and of.is_floating(to)):
-        return pa.array(values, to, from_pandas=True)
-    read: Callable[[Any], Any]
     if of.is_string(to):
-        read = text_of
-    elif of.is_floating(to):
-        read = _number
+        return pa.array([None if value is None else text_of(value) for value in values], to)
+    read: Callable[[Any], Any] | None = None
+    if of.is_floating(to):
+        read = to_float  # Arrow refuses whole numbers that a float cannot hold to the last digit
     elif of.is_timestamp(to):
         read = _moment
     elif of.is_list(to):
         read = _texts
-    else:
-        read = _unless_text
-    return pa.array(
-        [None if value is None else read(value) for value in values], to, None, None, True
-    )
+    # Columns of these types have texts only where they mean missing.
+    present = [None if type(value) is str else value for value in values]
+    if read is not None:
+        present = [None if value is None else read(value) for value in present]
+    return pa.array(present, to, from_pandas=True)
 
 
 def text_of(value: Any) -> str | None:
@@ -105,26 +91,12 @@ def text_of(value: Any) -> str | None:
     return str(value)
 
 
-def _texts(value: Any) -> list[str | None] | None:
-    if type(value) is str:
-        return None
-    return [None if each is None else text_of(each) for each in value]
+def _texts(values: list[Any]) -> list[str | None]:
+    return [None if each is None else text_of(each) for each in values]
 
 
-def _moment(value: Any) -> datetime | None:
-    if type(value) is date:
-        return datetime.combine(value, time())
-    return None if type(value) is str else value
-
-
-def _number(value: Any) -> float | None:
-    # Arrow refuses whole numbers that a float cannot hold to the last digit.
-    return None if type(value) is str else to_float(value)
-
-
-def _unless_text(value: Any) -> Any:
-    # A column of numbers has texts only where they mean missing.
-    return None if type(value) is str else value
+def _moment(value: date) -> datetime:
+    return value if isinstance(value, datetime) else datetime.combine(value, time())
 
 
 def common_type(types: list[pa.DataType]) -> pa.DataType:
@@ -138,30 +110,21 @@ def common_type(types: list[pa.DataType]) -> pa.DataType:
 
 
 def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    types = (first, second)
     if first == second or of.is_null(second):
         return first
     if of.is_null(first):
         return second
-    if of.is_dictionary(first) and of.is_dictionary(second):
-        value_type = _common(first.value_type, second.value_type)
-        return pa.dictionary(pa.int32(), value_type)
-    if {first, second} == {pa.bool_(), pa.int64()}:
+    if all(map(of.is_dictionary, types)):
+        return pa.dictionary(pa.int32(), _common(first.value_type, second.value_type))
+    if {*types} == {pa.bool_(), pa.int64()} or all(map(of.is_signed_integer, types)):
         return pa.int64()
-    if _is_number(first) and _is_number(second):
-        are_whole = of.is_signed_integer(first) and of.is_signed_integer(second)
-        return pa.int64() if are_whole else pa.float64()
-    if of.is_temporal(first) and of.is_temporal(second) and _is_moment(first, second):
-        zones = {getattr(each, "tz", None) for each in (first, second)}
+    if all(of.is_integer(each) or of.is_floating(each) or of.is_decimal(each) for each in types):
+        return pa.float64()
+    if all(of.is_timestamp(each) or of.is_date(each) for each in types):
+        zones = {getattr(each, "tz", None) for each in types}
         return pa.timestamp("us", zones.pop() if len(zones) == 1 else None)
     return pa.string()
-
-
-def _is_number(type_: pa.DataType) -> bool:
-    return bool(of.is_integer(type_) or of.is_floating(type_) or of.is_decimal(type_))
-
-
-def _is_moment(*types: pa.DataType) -> bool:
-    return all(of.is_timestamp(each) or of.is_date(each) for each in types)
 
 
 def is_text(type_: pa.DataType | None) -> bool:
@@ -180,8 +143,7 @@ def cast_column(column: pa.Array | pa.ChunkedArray, to: pa.DataType) -> pa.Array
     if of.is_timestamp(column.type) and column.type.tz and getattr(to, "tz", None) is None:
         column = pc.local_timestamp(column)
     if of.is_string(to) and not is_text(column.type) and not of.is_null(column.type):
-        texts = [None if value is None else text_of(value) for value in column.to_pylist()]
-        array = pa.array(texts, to)
+        array = arrow_column(column.to_pylist(), to)
         return pa.chunked_array([array]) if isinstance(column, pa.ChunkedArray) else array
     return column.cast(to, safe=False)
 

@@ -17,7 +17,7 @@ from qms22.tables.sources.compressed import TableFile
 from qms22.tables.sources.csv_dialect import detect_dialect
 from qms22.tables.sources.csv_repair import Repair, find_footer, footer_note
 from qms22.tables.sources.spool import SpooledRows
-from qms22.tables.sources.storage_types import CellTraits, name_columns, resolve_types
+from qms22.tables.sources.storage_types import CellTraits, fill_names, resolve_types
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.text_encoding import read_text
 from qms22.tables.texts.words import CSV_MISSING
@@ -86,18 +86,14 @@ class _Text:
                 f"{self.name} has a header but no rows; give a file with at least one row below "
                 "the names"
             )
-        names, notes = name_columns(self._dialect.names, traits, self.name)
-        types = dict(zip(names, resolve_types(names, traits), strict=True))
+        types, notes = resolve_types(self._dialect.names, traits, self.name)
         guessed = f"{self.name} is read as UTF-16, though it has no mark that says so"
         layout = [guessed] * self._text.is_guessed + list(self._dialect.notes)
         layout += filter(None, [footer_note(self._footer, self.name)])
-        own = {name: str(at) for at, name in enumerate(names) if name}
         found = (*layout, *notes, *repair.notes())
         if rows is not None:
-            return Content(rows.with_texts(own, types), found)
-        table = pa.Table.from_batches(kept)
-        named = pa.table({name: table.column(number) for name, number in own.items()})
-        return Content(MemoryRows(named, types), found)
+            return Content(rows.with_types(types), found)
+        return Content(MemoryRows(pa.Table.from_batches(kept).select(list(types)), types), found)
 
     def _learned(
         self, batches: Iterable[pa.RecordBatch], traits: list[CellTraits]
@@ -112,8 +108,8 @@ class _Text:
             raise ValueError(self._never_closed())
 
     def _parse(self, repair: Repair, *, is_ragged: bool) -> Iterator[pa.RecordBatch]:
-        """Read record batches of texts, with None for missing cells; columns go by numbers."""
-        names = [str(at) for at in range(len(self._dialect.names))]
+        """Read record batches of texts, with None for missing cells."""
+        names = fill_names(self._dialect.names)
         is_rewritten = self._dialect.skips_blanks or is_ragged
         reader, body = None, memoryview(b"")
         try:

@@ -37,17 +37,12 @@ class SpooledRows(ArrowRows):
         # Not mapped: batches are compressed, and pages of the file would count as memory.
         return pa.OSFile(str(self._file.path))
 
-    def with_texts(self, names: Mapping[str, str], types: Mapping[str, StorageType]) -> SpooledRows:
-        """Return the rows, whose columns are texts of a file.
+    def with_types(self, types: Mapping[str, StorageType]) -> SpooledRows:
+        """Return the rows, whose columns are texts of a file, with the storage types of some.
 
-        Parameters
-        ----------
-        names : mapping of str to str
-            What columns are called here, by their names.
-        types : mapping of str to str
-            Their storage types.
+        The other columns are left out.
         """
-        self._own, self._types = dict(names), types
+        self._types = types
         return self
 
 

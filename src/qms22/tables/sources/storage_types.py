@@ -96,53 +96,55 @@ class CellTraits:
         return "comma float" if with_commas else "float"
 
 
-def name_columns(
-    names: Sequence[str], traits: Sequence[CellTraits], path: str
-) -> tuple[list[str], list[str]]:
-    """Return names for columns without one, and notes about them.
+def fill_names(names: Sequence[str]) -> list[str]:
+    """Return names, each only once, with others such as "column 3" in the place of empty ones."""
+    found = []
+    for at, name in enumerate(names, start=1):
+        title = name or f"column {at}"
+        while not name and title in names:
+            title += "_"
+        found.append(title)
+    return found
 
-    An empty column, as trailing separators make it, stays without a name and is left out. So does a
-    first one with whole numbers, in which pandas and R write row numbers.
+
+def resolve_types(
+    names: Sequence[str], traits: Sequence[CellTraits], path: str
+) -> tuple[dict[str, StorageType], list[str]]:
+    """Return the storage types of the columns that are used, and notes about those without a name.
+
+    An empty column, as trailing separators make it, is left out if it has no name. So is a first
+    one with whole numbers, in which pandas and R write row numbers.
     """
-    found, notes = [], []
+    notes = []
+    used: dict[str, CellTraits] = {}
     called: dict[str, str] = {}
-    for at, (name, cells) in enumerate(zip(names, traits, strict=True)):
-        is_empty = cells.n_missing == cells.n_cells
-        if name or is_empty:
-            found.append(name)
-        elif at == 0 and "integer" in cells.every and not cells.n_missing:
-            found.append("")
+    for at, (name, title, cells) in enumerate(zip(names, fill_names(names), traits, strict=True)):
+        if not name and cells.n_missing == cells.n_cells:
+            continue
+        if not name and at == 0 and "integer" in cells.every and not cells.n_missing:
             notes.append(f"{path}: column 1 has no name and whole numbers, taken for row numbers")
-        else:
-            title = f"column {at + 1}"
-            while title in names:
-                title += "_"
-            found.append(title)
+            continue
+        used[title] = cells
+        if not name:
             called[str(at + 1)] = repr(title)
     if called:
         places, titles = list_some(list(called)), list_some(list(called.values()))
         is_one = len(called) == 1
         have = f"column {places} has" if is_one else f"columns {places} have"
         notes.append(f"{path}: {have} no name, and {'is' if is_one else 'are'} called {titles}")
-    return found, notes
-
-
-def resolve_types(names: Sequence[str], traits: Sequence[CellTraits]) -> list[StorageType]:
-    """Return the storage type of each column; those without a name are left out."""
-    named = [found for name, found in zip(names, traits, strict=True) if name]
     # Some column has numbers such as 1,5 and none has numbers such as 1.5.
-    with_commas = any(
-        {"comma"} <= found.some and {"comma number"} <= found.every for found in named
-    )
-    with_points = any({"point"} <= found.some and {"number"} <= found.every for found in named)
-    return [found.storage_type(with_commas and not with_points) for found in traits]
+    has = [
+        any(sign in each.some and kind in each.every for each in used.values())
+        for sign, kind in (("comma", "comma number"), ("point", "number"))
+    ]
+    return {name: each.storage_type(has == [True, False]) for name, each in used.items()}, notes
 
 
 def convert(
-    column: pa.Array | pa.ChunkedArray, storage_type: StorageType
+    column: pa.Array | pa.ChunkedArray, storage_type: StorageType | None
 ) -> pa.Array | pa.ChunkedArray:
-    """Convert an Arrow column of texts to its storage type."""
-    if storage_type == "text":
+    """Convert an Arrow column of texts to its storage type, if it has one."""
+    if storage_type in (None, "text"):
         return column
     types = {"boolean": pa.bool_(), "integer": pa.int64()}
     if storage_type == "comma float":

@@ -77,9 +77,8 @@ class Rows(ABC):
     def load(self, name: str) -> MemoryRows:
         """Read all rows into memory; `name` is that of the table in messages."""
         with in_memory(name):
-            batches = read_all(self.batches(Wanted(self.names)), name)
-            check_count(sum(batch.num_rows for batch in batches), self.n_rows, self.n_rows, name)
-            return MemoryRows(pa.Table.from_batches(batches), original=self)
+            batches = self.batches(Wanted(self.names))
+            return MemoryRows(read_all(batches, self.n_rows, name), original=self)
 
 
 @contextmanager
@@ -94,14 +93,15 @@ def in_memory(name: str) -> Iterator[None]:
         ) from error
 
 
-def read_all(batches: Iterable[tuple[int, pa.RecordBatch]], name: str) -> list[pa.RecordBatch]:
-    """Return batches; raise ValueError if memory has no room for them."""
+def read_all(batches: Iterable[tuple[int, pa.RecordBatch]], n_rows: int, name: str) -> pa.Table:
+    """Return batches as a table; raise ValueError if memory has no room or rows are missing."""
     budget, n_bytes, found = MemoryBudget(name), 0, []
     for _, batch in batches:
         n_bytes += batch.nbytes
         budget.check(n_bytes)
         found.append(batch)
-    return found
+    check_count(sum(batch.num_rows for batch in found), n_rows, n_rows, name)
+    return pa.Table.from_batches(found)
 
 
 def check_count(n_found: int, n_expected: int, n_claimed: int, name: str) -> None:
@@ -160,14 +160,12 @@ class MemoryRows(Rows):
     @property
     def names(self) -> list[str]:
         """The columns."""
-        names: list[str] = self.table.column_names
-        return names
+        return list(self.table.column_names)
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        n_rows: int = self.table.num_rows
-        return n_rows
+        return int(self.table.num_rows)
 
     def load(self, name: str) -> MemoryRows:
         """Return the rows."""
@@ -193,11 +191,7 @@ class MemoryRows(Rows):
             table = pa.Table.from_batches(parts)
         if positions is not None:
             table = table.take(pa.array(positions))
-        typed = {
-            name: _typed(table.column(name), self._types.get(name), as_text=name in texts)
-            for name in columns
-        }
-        return pa.table(typed)
+        return _typed(table, self._types, texts)
 
 
 class _FileRows(Rows):
@@ -264,7 +258,7 @@ class StreamRows(_FileRows):
         with self._reader() as reader:
             first = 0
             for batch in reader:
-                yield first, _typed_batch(_validated(batch, wanted.columns), {}, wanted.texts)
+                yield first, _typed(_validated(batch, wanted.columns), {}, wanted.texts)
                 first += batch.num_rows
 
 
@@ -273,15 +267,14 @@ class ArrowRows(_FileRows):
 
     def __init__(self, file: TableFile) -> None:
         super().__init__(file)
+        # Of all columns that are used, if these are texts of a file.
         self._types: Mapping[str, StorageType] = {}
-        # What columns are called in the file, where that differs.
-        self._own: dict[str, str] = {}
 
     @cached_property
     def names(self) -> list[str]:
         """The columns."""
-        if self._own:
-            return list(self._own)
+        if self._types:
+            return list(self._types)
         with self._reader() as reader:
             return _column_names(reader.schema, self._file)
 
@@ -309,21 +302,18 @@ class ArrowRows(_FileRows):
             self._check_sizes(data)
             fields = None
             if columns:
-                own = {self._own.get(name, name) for name in columns}
                 schema = pa.ipc.open_file(data).schema
-                fields = [at for at, each in enumerate(schema) if own & set(_leaves(each))]
+                fields = [at for at, each in enumerate(schema) if {*columns} & {*_leaves(each)}]
             yield pa.ipc.open_file(data, options=pa.ipc.IpcReadOptions(included_fields=fields))
 
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches."""
-        columns = wanted.columns
-        with self._reader(columns) as reader:
+        with self._reader(wanted.columns) as reader:
             first = 0
             for at, n_rows in enumerate(self._sizes):
                 if has_any(wanted.positions, first, n_rows):
-                    own = [self._own.get(name, name) for name in columns]
-                    batch = _validated(reader.get_batch(at), own).rename_columns(columns)
-                    yield first, _typed_batch(batch, self._types, wanted.texts)
+                    batch = _validated(reader.get_batch(at), wanted.columns)
+                    yield first, _typed(batch, self._types, wanted.texts)
                 first += n_rows
 
 
@@ -380,7 +370,7 @@ class ParquetRows(_FileRows):
                     at, size = first, max(min(most, _TEXTS // self._longest(group, columns)), 1)
                     for batch in file.iter_batches(size, row_groups=[group], columns=columns):
                         flat = _flat(batch).select(columns)
-                        yield at, _typed_batch(flat, {}, wanted.texts)
+                        yield at, _typed(flat, {}, wanted.texts)
                         at += batch.num_rows
                 first += n_rows
 
@@ -453,23 +443,14 @@ def _validated(batch: pa.RecordBatch, columns: list[str]) -> pa.RecordBatch:
     return batch
 
 
-def _typed_batch(
-    batch: pa.RecordBatch, types: Mapping[str, StorageType], texts: Collection[str]
-) -> pa.RecordBatch:
-    if not types and not texts:
-        return batch
-    names = batch.schema.names
-    columns = [
-        _typed(column, types.get(name), as_text=name in texts)
-        for name, column in zip(names, batch.columns, strict=True)
-    ]
-    return pa.record_batch(columns, names=names)
-
-
 def _typed(
-    column: pa.Array | pa.ChunkedArray, storage_type: StorageType | None, *, as_text: bool
-) -> pa.Array | pa.ChunkedArray:
-    """Return a column as values, or as texts."""
-    if as_text:
-        return cast_column(column, pa.string())
-    return column if storage_type is None else convert(column, storage_type)
+    rows: pa.RecordBatch | pa.Table, types: Mapping[str, StorageType], texts: Collection[str]
+) -> pa.RecordBatch | pa.Table:
+    """Return rows with columns as values of their storage types, or as texts."""
+    if not types and not texts:
+        return rows
+    columns = [
+        cast_column(column, pa.string()) if name in texts else convert(column, types.get(name))
+        for name, column in zip(rows.column_names, rows.columns, strict=True)
+    ]
+    return type(rows).from_arrays(columns, names=rows.column_names)

@@ -296,11 +296,8 @@ class Table:
     def _parse(self, name: str) -> Cells:
         """Return a whole column."""
         if name not in self._parsed:
-            batches = read_all(self._batches([name]), self.name)
-            check_count(
-                sum(batch.num_rows for batch in batches), self.n_rows, self.n_rows, self.name
-            )
-            self._parsed |= self._cells(pa.Table.from_batches(batches), None)
+            whole = read_all(self._batches([name]), self.n_rows, self.name)
+            self._parsed |= self._cells(whole, None)
         return self._parsed[name]
 
     def _cells(self, table: pa.Table, rows: NDArray[np.intp] | None) -> dict[str, Cells]:

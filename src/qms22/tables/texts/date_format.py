@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22.tables.texts.date_style import find_date_style
 from qms22.tables.texts.date_text import DAY, DateParts, date_stamps, iso_stamps, split_date
-from qms22.tables.texts.text_columns import fits_column, most_frequent, sample_levels
+from qms22.tables.texts.text_columns import fits_column, most_frequent, row_weights
 
 Precision = Literal["month", "week", "day", "minute", "second"]
 
@@ -162,7 +162,7 @@ def find_date_format(
     >>> found.precision, found.show(found.read(["2024-03-01 02:10"])[0])
     ('minute', '3/1/2024 2:10 AM')
     """
-    texts, weights = sample_levels(texts, counts)
+    weights = row_weights(texts, counts)
     found = [split_date(text) for text in texts]
     if not is_asked and not _has_months(found):
         found = [None if parts and parts.layout == _SHORT else parts for parts in found]

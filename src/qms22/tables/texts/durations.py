@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qms22.tables.texts.text_columns import fits_column, most_frequent, sample_levels
+from qms22.tables.texts.text_columns import fits_column, most_frequent, row_weights
 
 _SECONDS = (86400.0, 3600.0, 60.0, 1.0)
 _NUMBER = r"(\d+(?:[.,]\d+)?)"
@@ -54,7 +54,7 @@ def find_duration_style(
         minutes and seconds with their blanks, such as "|h| m|", and one more blank before a bar if
         blanks are between them.
     """
-    texts, weights = sample_levels([text.strip() for text in texts], counts)
+    texts, weights = [text.strip() for text in texts], row_weights(texts, counts)
     fits = ~np.isnan(read_durations(texts))
     if not fits_column(fits, weights, is_asked):
         return None

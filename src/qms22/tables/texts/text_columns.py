@@ -19,24 +19,11 @@ MOST_WORDS_PER_ROW = 0.02
 # Where many different numbers go with so few words, more rows may have one: "pending", "< 5".
 LEAST_SHARE_WITH_FEW_WORDS = 0.6
 LEAST_DIFFERENT = 10
-# So many different texts are enough to decide.
-MOST_TEXTS = 20_000
 
 
-def sample_levels(
-    texts: Sequence[str], counts: ArrayLike | None
-) -> tuple[list[str], NDArray[np.float64]]:
-    """Return enough of the different texts to decide, and in how many rows each occurs.
-
-    Parameters
-    ----------
-    texts : sequence of str
-    counts : array-like of shape (n_texts,), optional
-        Once each if it is not known.
-    """
-    weights = np.ones(len(texts)) if counts is None else np.asarray(counts, dtype=np.float64)
-    step = -(-len(texts) // MOST_TEXTS) or 1
-    return list(texts[::step]), weights[::step]
+def row_weights(texts: Sequence[str], counts: ArrayLike | None) -> NDArray[np.float64]:
+    """Return in how many rows each text occurs: once each if that is not known."""
+    return np.ones(len(texts)) if counts is None else np.asarray(counts, dtype=np.float64)
 
 
 def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64], is_asked: bool) -> bool:
