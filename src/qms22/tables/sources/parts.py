@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -60,16 +59,19 @@ def join_tables(
         title = ", ".join(titles[:_MOST_NAMED]) + more
 
     def read() -> Content:
-        rows = _PartRows(parts, called, keys or [{} for _ in parts])
-        labels = rows.labels
+        used, without_rows = _with_rows(parts, called, keys or [{} for _ in parts])
+        rows = _PartRows(used)
+        notes_of_parts = [note for part in used for note in part.table.notes]
+        if without_rows:
+            notes_of_parts.append(f"without rows and left out: {list_some(without_rows)}")
+        labels = {part.table.label for part in used}
         label = labels.pop() if len(labels) == 1 else None
-        return Content(rows, (*notes, *rows.notes), label, rows.place)
+        return Content(rows, (*notes, *notes_of_parts, *rows.notes()), label, rows.place)
 
     return Table(called, read, lambda: sum(part.n_bytes for part in parts), title)
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
+class _Part(NamedTuple):
     """A table with rows.
 
     Parameters
@@ -85,166 +87,130 @@ class _Part:
     keys: Mapping[str, str]
     own: dict[str, str]
 
-    @property
-    def rows(self) -> Rows:
-        """The rows."""
-        return self.table.rows
 
-    @property
-    def names(self) -> list[str]:
-        """The columns, as the whole table calls them."""
-        return [*self.own, *(key for key in self.keys if key not in self.own)]
+def _with_rows(
+    tables: Sequence[Table], name: str, keys: Sequence[Mapping[str, str]]
+) -> tuple[list[_Part], list[str]]:
+    """Return the parts that have rows, and the names of the others."""
+    used: list[_Part] = []
+    without_rows = []
+    names: dict[str, None] = {}
+    for table, of_table in zip(tables, keys, strict=True):
+        try:
+            has_rows = table.n_rows > 0
+        except EmptyTableError:
+            has_rows = False
+        if not has_rows:
+            without_rows.append(table.name)
+            continue
+        known = match_names(table.names, names)
+        if names and not known and not names.keys() & of_table:
+            raise ValueError(
+                f"{table.name} has no column in common with {used[0].table.name} (it has "
+                f"{list_some([repr(name) for name in table.names])}); give only files that are "
+                "parts of one table"
+            )
+        own = {known.get(name, name): name for name in table.names}
+        used.append(_Part(table, of_table, own))
+        names |= dict.fromkeys([*own, *of_table])
+    if not used:
+        raise EmptyTableError(f"{name} has no rows; give a table with at least one row")
+    return used, without_rows
 
 
 class _PartRows(Rows):
-    """The rows of several tables, one after the other.
+    """The rows of several tables, one after the other."""
 
-    Parameters
-    ----------
-    parts : sequence of Table
-    name : str
-        The name of the whole table in messages.
-    keys : sequence of mapping of str to str
-        As in `join_tables`.
-    """
-
-    def __init__(
-        self, parts: Sequence[Table], name: str, keys: Sequence[Mapping[str, str]]
-    ) -> None:
-        self._used: list[_Part] = []
-        self._without_rows: list[str] = []
-        names: dict[str, None] = {}
-        for part, of_part in zip(parts, keys, strict=True):
-            try:
-                is_used = part.n_rows > 0
-            except EmptyTableError:
-                is_used = False
-            if not is_used:
-                self._without_rows.append(part.name)
-                continue
-            known = match_names(part.names, names)
-            if names and not known and not names.keys() & of_part:
-                raise ValueError(
-                    f"{part.name} has no column in common with {self._used[0].table.name} (it has "
-                    f"{list_some([repr(name) for name in part.names])}); give only files that are "
-                    "parts of one table"
-                )
-            own = {known.get(name, name): name for name in part.names}
-            self._used.append(_Part(part, of_part, own))
-            names |= dict.fromkeys(self._used[-1].names)
-        if not self._used:
-            raise EmptyTableError(f"{name} has no rows; give a table with at least one row")
-        self._names = list(names)
-        self._ends = list(accumulate(part.rows.n_rows for part in self._used))
+    def __init__(self, parts: list[_Part]) -> None:
+        self._parts = parts
+        self._ends = list(accumulate(part.table.n_rows for part in parts))
+        # For each key, its value in each part.
+        self._values: dict[str, pa.Array] = {}
+        for key in dict.fromkeys(key for part in parts for key in part.keys):
+            values = [part.keys.get(key) for part in parts]
+            texts = pa.array([None if value == _NO_VALUE else value for value in values])
+            self._values[key] = convert(texts, CellTraits.of(texts, ",").storage_type(False))
+        # For each part, the types of its columns, which are the same in all of its batches.
+        self._own_types: list[dict[str, pa.DataType]] = []
+        for part in parts:
+            types = {key: self._values[key].type for key in part.keys}
+            _, batch = next(iter(part.table.rows.batches(Wanted(list(part.own.values())))))
+            types |= {name: batch.column(own).type for name, own in part.own.items()}
+            self._own_types.append(types)
+        names = dict.fromkeys(name for part in parts for name in (*part.own, *part.keys))
+        self._types = {
+            name: common_type([types[name] for types in self._own_types if name in types])
+            for name in names
+        }
 
     @property
     def names(self) -> list[str]:
         """The columns of all parts."""
-        return self._names
+        return list(self._types)
 
     @property
     def n_rows(self) -> int:
         """Number of rows of all parts."""
         return self._ends[-1]
 
-    @property
-    def labels(self) -> set[str | None]:
-        """The class columns that the parts declare."""
-        return {part.table.label for part in self._used}
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Notes of the parts, and about columns in which they differ."""
-        notes = [note for part in self._used for note in part.table.notes]
-        if self._without_rows:
-            notes.append(f"without rows and left out: {list_some(self._without_rows)}")
-        for part in self._used:
+    def notes(self) -> list[str]:
+        """Return sentences about columns in which parts differ."""
+        notes = []
+        for part in self._parts:
             pairs = [f"{own!r} for {name!r}" for name, own in part.own.items() if own != name]
             if pairs:
                 notes.append(f"{part.table.name}: columns are called {list_some(pairs)}")
         differing: dict[str, list[str]] = {}
-        for name in self.names:
-            lacking = [part.table.title for part in self._used if name not in part.names]
+        titles = [part.table.title for part in self._parts]
+        schemas = list(zip(titles, self._own_types, strict=True))
+        for name, kind in self._types.items():
+            lacking = [title for title, types in schemas if name not in types]
             if lacking:
                 what = f"not in {list_some(lacking)}, and missing there"
                 differing.setdefault(what, []).append(name)
-            texts = [title for title, schema in self._schemas if is_text(schema.get(name))]
-            others = [title for title, schema in self._schemas if name in schema]
-            if is_text(self._types[name]) and len(texts) < len(others):
+            texts = [title for title, types in schemas if is_text(types.get(name))]
+            if is_text(kind) and len(texts) + len(lacking) < len(schemas):
                 where = f"in {list_some(texts)}" if texts else "in no part alike"
                 what = f"text {where}, and read as text everywhere"
                 differing.setdefault(what, []).append(name)
         for what, names in differing.items():
             columns, are = ("column", "is") if len(names) == 1 else ("columns", "are")
             notes.append(f"{columns} {list_some([repr(name) for name in names])} {are} {what}")
-        return tuple(notes)
+        return notes
 
     def place(self, row: int) -> str:
         """Return where a row is, for messages."""
         at = int(np.searchsorted(self._ends, row, side="right"))
-        part = self._used[at].table
+        part = self._parts[at].table
         return part.place(row - self._ends[at] + part.n_rows)
-
-    @cached_property
-    def _key_values(self) -> dict[str, pa.Array]:
-        """For each key, its value in each part."""
-        columns = {}
-        for key in dict.fromkeys(key for part in self._used for key in part.keys):
-            values = [part.keys.get(key) for part in self._used]
-            texts = pa.array([None if value == _NO_VALUE else value for value in values])
-            columns[key] = convert(texts, CellTraits.of(texts, ",").storage_type(False))
-        return columns
-
-    @cached_property
-    def _schemas(self) -> list[tuple[str, dict[str, pa.DataType]]]:
-        """The title of each part, and the types of its columns."""
-        schemas = []
-        for part in self._used:
-            types = {key: self._key_values[key].type for key in part.keys}
-            # All batches of a part have the same types.
-            _, batch = next(iter(part.rows.batches(Wanted(list(part.own.values())))))
-            types |= {name: batch.column(own).type for name, own in part.own.items()}
-            schemas.append((part.table.title, types))
-        return schemas
-
-    @cached_property
-    def _types(self) -> dict[str, pa.DataType]:
-        return {
-            name: common_type([types[name] for _, types in self._schemas if name in types])
-            for name in self.names
-        }
 
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches, in the common types of all parts."""
         columns, positions, texts = wanted
         types = {name: pa.string() if name in texts else self._types[name] for name in columns}
         first = 0
-        for at, part in enumerate(self._used):
-            n_rows = part.rows.n_rows
+        for at, part in enumerate(self._parts):
+            n_rows = part.table.n_rows
             if has_any(positions, first, n_rows):
                 rows = None if positions is None else positions[positions >= first] - first
-                own = [part.own[name] for name in columns if name in part.own]
+                own = {name: part.own[name] for name in columns if name in part.own}
                 # Texts of the files themselves, and not of the values that were read from them.
-                in_words = [
-                    part.own[name]
-                    for name in columns
-                    if name in part.own and types[name] == pa.string()
-                ]
-                read = part.rows.batches(Wanted(own or part.rows.names[:1], rows, in_words))
-                for start, batch in read:
-                    arrays = [self._column(name, part, at, batch, types[name]) for name in columns]
+                in_words = [each for name, each in own.items() if types[name] == pa.string()]
+                source = part.table.rows
+                needed = Wanted(list(own.values()) or source.names[:1], rows, in_words)
+                for start, batch in source.batches(needed):
+                    arrays = [
+                        cast_column(
+                            batch.column(own[name])
+                            if name in own
+                            else pa.repeat(self._value(name, at), batch.num_rows),
+                            kind,
+                        )
+                        for name, kind in types.items()
+                    ]
                     yield first + start, pa.record_batch(arrays, names=columns)
             first += n_rows
 
-    def _column(
-        self, name: str, part: _Part, at: int, batch: pa.RecordBatch, to: pa.DataType
-    ) -> pa.Array:
-        """Return a column of a batch, which is a key, or missing, if the part lacks it."""
-        if name in part.own:
-            return cast_column(batch.column(part.own[name]), to)
-        if name not in part.keys:
-            return pa.nulls(batch.num_rows, to)
-        value = self._key_values[name][at]
-        if not value.is_valid:
-            return pa.nulls(batch.num_rows, to)
-        return cast_column(pa.repeat(value, batch.num_rows), to)
+    def _value(self, name: str, part: int) -> pa.Scalar:
+        """Return the value of a key in a part; missing for columns that the part lacks."""
+        return self._values[name][part] if name in self._values else pa.scalar(None)
