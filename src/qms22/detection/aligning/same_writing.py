@@ -96,8 +96,11 @@ def _compare(known: Cells, new: Cells) -> Rewriting | None:
     """Return how to write a known-normal column as the batch does; None if it can stay."""
     if known.form == new.form and not known.is_text:
         return None
-    old, other = find_writing(known), find_writing(new)
-    if old is None or other is None or not old.has_unit_of(other) or old.fits(new):
+    old = find_writing(known)
+    if old is None or old.fits(new):
+        return None
+    other = find_writing(new)
+    if other is None or not old.has_unit_of(other):
         return None
     change = Rewriting(old, other)
     return change if _is_clear(change, known, new) else None
