@@ -60,8 +60,7 @@ class Detection:
     normal_positions : ndarray of int or None
         Positions of the rows of it that were learned from.
     comparison : Comparison or None
-        Where the rows stand among the known-normal rows. None where a saved model was applied, and
-        for the preset "paper".
+        Where rows stand among the known-normal ones; None for a saved model and for "paper".
     fdr : float or None
         The false discovery rate, if rows were flagged by one.
     id : str or None
@@ -73,8 +72,7 @@ class Detection:
         not searched: they have no score, no p-value and no flag.
     verdict : Verdict or None
         Whether the batch is fine, contains anomalies or has drifted, and which columns moved; None
-        where a saved model was applied. For the preset "paper" only columns and their extreme
-        values are compared.
+        for a saved model. For the preset "paper" only columns are compared.
     checks : TableChecks or None
         What was learned about single cells. It says more about rows than `reasons` does.
     odd : OddCells or None
@@ -86,8 +84,7 @@ class Detection:
     history : tuple of HistoryEntry
         What was found in the batches of the history, if there is one: this batch is the last.
     columns : tuple of dict from str to Cells, or None
-        The columns of all known-normal rows and of all rows of the batch, as the encoder
-        understands them, if all were learned from.
+        The columns of both tables as the encoder understands them, if all rows were learned from.
     settings : dict from str to object
         The options of the search, as they were given.
     inputs : tuple of (str, Table or Path)
@@ -233,7 +230,7 @@ class Detection:
         max_flagged: int | None = None,
         max_share: float | None = None,
     ) -> tuple[Rule, ...]:
-        """Compare the result with the rules of a policy, as `--fail-on` of the command does.
+        """Compare the result with each rule of a policy, as `--fail-on` of the command does.
 
         Parameters
         ----------
@@ -244,28 +241,20 @@ class Detection:
             How many rows may be flagged.
         max_share : float, optional
             Which share of the searched rows may be flagged.
-
-        Returns
-        -------
-        tuple of Rule
-            One for each rule: its `name`, whether it `is_met`, and a `text`.
         """
         return tuple(check_rules(self, fail_on, max_flagged, max_share))
 
     def to_dict(self, rules: Sequence[Rule] = ()) -> dict[str, Any]:
         """Return the result as data of plain types, as `--json` of the command writes it.
 
+        It has the verdict, moved columns, what was noticed, findings, flagged rows with their
+        reasons, notes, counts, settings and provenance; ``docs/schema/result-1.json`` describes it.
+        The digests of files are made now.
+
         Parameters
         ----------
         rules : sequence of Rule
             What `check` has returned, to have it in the data.
-
-        Returns
-        -------
-        dict
-            Verdict, moved columns, what was noticed, findings, flagged rows with their reasons,
-            notes, counts, settings and provenance; ``docs/schema/result-1.json`` describes it. The
-            digests of files are made now.
         """
         return {**result_data(self, rules), "provenance": provenance_of(self)}
 
@@ -348,25 +337,16 @@ class Detection:
     ) -> None:
         """Part the batch: write the flagged rows with their reasons to `bad`, others to `good`.
 
-        Rows keep their columns and their order. Known anomalies are bad rows; rows without a score,
-        which were dropped or marked as normal, are good ones.
-
-        Parameters
-        ----------
-        good, bad : path, optional
-            As in `write`.
+        The files are as in `write`. Rows keep their columns and their order. Known anomalies are
+        bad rows; rows without a score, which were dropped or marked as normal, are good ones.
         """
         result_files.write_parted(self, good, bad)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save the encoder, the detector and the checks as a model file for `qms22.score`.
 
-        The file contains data; see `qms22.models.save_model`.
-
-        Parameters
-        ----------
-        path : path
-            The file, usually ``….skops``. It is written completely or not at all.
+        The file, usually ``….skops``, contains data; see `qms22.models.save_model`. It is written
+        completely or not at all.
         """
         facts = {"preset": preset_of(self.detector), "id": self.id}
         save_model(path, self.detector, encoder=self.encoder, checks=self.checks, **facts)
@@ -404,11 +384,6 @@ class Detection:
             Which rows are outliers, to show how well they were found.
         facts : mapping of str to str, optional
             More about how the result was made.
-
-        Returns
-        -------
-        Path
-            The file.
         """
         # Imported here: jinja2 takes time, and not every run writes a page.
         from qms22.detection.results.page_content import write_report

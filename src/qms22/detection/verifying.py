@@ -68,17 +68,9 @@ def repeat(
 ) -> tuple[bool, str]:
     """Repeat a search with its recorded settings; return whether it is the same, and a sentence.
 
-    Parameters
-    ----------
-    recorded : mapping
-        What `read_result` returns.
-    normal, batch : table or path
-        The tables; in the place of `normal` the model file if the result is one of `score`.
-    marks : sequence of tables
-    history : path, optional
-        Needed if the search has learned from accepted batches. It is not changed.
-    n_jobs, verbose : int
-        As in `detect`.
+    What was `recorded` comes from `read_result`. If it is a result of `score`, `normal` is the
+    model file. The history is needed if the search has learned from accepted batches; it is not
+    changed.
     """
     roles = [each["role"] for each in recorded["provenance"]["inputs"]]
     if (n_used := roles.count("marks")) != len(marks):

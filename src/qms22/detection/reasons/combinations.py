@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, listed, share_of_rows, shown_cells
+from qms22.checks.copies import cell_hashes
 from qms22.detection.reasons.row_reasons import RowReason
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.tables import TabularEncoder
@@ -39,12 +39,15 @@ def combination_reasons(
     usual value of a column. The known-normal rows are to count those alike.
     """
     explanation = detector.explain(matrix, groups=encoder.groups_, typical=encoder.typical_row_)
-    alike = {name: _Alike(cells) for name, cells in normal.items()}
+    ascending = {name: np.sort(cells.values[cells.has_value]) for name, cells in normal.items()}
     reasons: list[RowReason | None] = []
     for row in range(len(matrix)):
         top = [reason for reason in explanation.top(row, _MOST_COLUMNS) if reason.name in rows]
         names = [each.name for each in top if each.drop >= _LEAST_PART * top[0].drop]
-        is_alike = [alike[name].rows(rows[name], row) for name in names] if alike else []
+        is_alike = [
+            _are_alike(rows[name], row, normal[name], ascending[name])
+            for name in (names if normal else [])
+        ]
         n_alike = int(np.logical_and.reduce(is_alike).sum()) if is_alike else 0
         # What no normal row has is odd without the other columns.
         is_one_alone = not all(each.any() for each in is_alike)
@@ -61,33 +64,17 @@ def combination_reasons(
     return reasons
 
 
-class _Alike:
-    """Finds the normal rows that have about the same value in a column."""
-
-    def __init__(self, cells: Cells) -> None:
-        self._cells = cells
-        self._levels: Mapping[str, int] = {level: at for at, level in enumerate(cells.levels)}
-        if not cells.is_text:
-            self._ascending = np.sort(cells.values[~np.isnan(cells.values)])
-
-    def rows(self, cells: Cells, row: int) -> NDArray[np.bool_]:
-        """Return which normal rows are like a row."""
-        ours, value = self._cells, cells.values[row]
-        if ours.is_text:
-            code = self._levels.get(cells.levels[value], -2) if value >= 0 else -1
-            same: NDArray[np.bool_] = ours.values == code
-            return same
-        if cells.words is not None and cells.words[row] >= 0:
-            code = self._levels.get(cells.levels[cells.words[row]], -2)
-            return np.zeros(len(ours.values), bool) if ours.words is None else ours.words == code
-        if np.isnan(value):
-            return ours.missing
-        n = len(self._ascending)
-        reach = int(_NEAR * n)
-        first = np.searchsorted(self._ascending, value, side="left") - reach
-        last = np.searchsorted(self._ascending, value, side="right") + reach
-        if n == 0:
-            return np.zeros(len(ours.values), dtype=bool)
-        low, high = self._ascending[np.clip([first, last], 0, n - 1)]
-        near: NDArray[np.bool_] = (ours.values >= low) & (ours.values <= high)
-        return near
+def _are_alike(
+    cells: Cells, row: int, normal: Cells, ascending: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return which normal rows have about the value of a row; their numbers are `ascending`."""
+    value, n = cells.values[row], len(ascending)
+    if normal.is_text or np.isnan(value):  # a text, a word, or a missing cell
+        same: NDArray[np.bool_] = cell_hashes(normal) == cell_hashes(cells)[row]
+        return same
+    reach = int(_NEAR * n)
+    first = np.searchsorted(ascending, value, side="left") - reach
+    last = np.searchsorted(ascending, value, side="right") + reach
+    low, high = ascending[np.clip([first, last], 0, n - 1)] if n else (np.nan, np.nan)
+    near: NDArray[np.bool_] = (normal.values >= low) & (normal.values <= high)
+    return near

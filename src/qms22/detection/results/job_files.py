@@ -8,6 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from qms22._runtime.visible_text import one_line, visible
+from qms22.detection.results.result_data import data_in_words
 
 # More rows and longer cells do not help a reader of a job page; the page of --report has all.
 _MOST_ROWS = 20
@@ -39,15 +40,13 @@ def junit_text(data: Mapping[str, Any]) -> str:
 
 def markdown_text(data: Mapping[str, Any]) -> str:
     """Return a result as Markdown, for the summary of a job."""
-    verdict = data["verdict"]
+    words = data_in_words(data)
     lines = [f"## {_cell(data['batch'])}", ""]
     if data["policy"] is not None:
         lines += [f"**{_cell(data['policy']['text'])}**", ""]
-    lines += [_cell(text) for text in (verdict and verdict["text"], data["answer"]) if text]
-    noticed = [each["text"] for each in data["noticed"]]
-    moved = [f"moved: {each['column']}: {each['change']}" for each in data["moved"]]
-    advice = [] if verdict is None else [f"advice: {each}" for each in verdict["advice"]]
-    if points := [*noticed, *moved, *advice]:
+    lines += map(_cell, words["verdict"])
+    before = {"noticed": "", "moved": "moved: ", "advice": "advice: "}
+    if points := [f"{before[what]}{text}" for what in before for text in words[what]]:
         lines += ["", *(f"- {_cell(point)}" for point in points)]
     if data["findings"]:
         lines += ["", "| rows | what they have in common |", "|---:|---|"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,6 +76,19 @@ def result_data(found: Detection, rules: Sequence[Rule] = ()) -> dict[str, Any]:
         else None,
     }
     return dict(plain(data))
+
+
+def data_in_words(data: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the sentences of a result's data about the batch, by what they are."""
+    verdict, advice = [], []
+    if data["verdict"] is not None:
+        verdict, advice = [data["verdict"]["text"]], data["verdict"]["advice"]
+    return {
+        "verdict": [text for text in (*verdict, data["answer"], data["remark"]) if text],
+        "noticed": [each["text"] for each in data["noticed"]],
+        "moved": [f"{each['column']}: {each['change']}" for each in data["moved"]],
+        "advice": advice,
+    }
 
 
 def _named(thing: object, *names: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from qms22.detection.results.plain_values import column_values, plain
+from qms22.detection.results.result_data import data_in_words
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
@@ -34,15 +35,10 @@ _COMMENT = {"x_scale": 2, "author": "qms22"}
 
 
 class Remarks(NamedTuple):
-    """What a workbook has beside its rows.
+    """What a workbook has beside its rows: cells to blame, and the lines of the second sheet.
 
-    Parameters
-    ----------
-    blamed : mapping
-        By row and column of the sheet below its header, from 0: the reason if the cell is the first
-        to blame, or else an empty text.
-    overview : list of pairs of texts
-        Lines of the second sheet: what kind of thing, and the sentence.
+    `blamed` has, by row and column of the sheet below its header, from 0, the reason if the cell is
+    the first to blame, or else an empty text.
     """
 
     blamed: Mapping[tuple[int, int], str]
@@ -61,23 +57,10 @@ class Remarks(NamedTuple):
                         place = row["rank"] - 1, columns[name]
                         text = reason["text"] if at == 0 else ""
                         blamed[place] = "\n".join(filter(None, [blamed.get(place, ""), text]))
-        return cls(blamed, _overview(data))
-
-
-def _overview(data: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return verdict, what was noticed, moved columns, findings and notes as rows of a sheet."""
-    verdict = [] if data["verdict"] is None else [data["verdict"]["text"]]
-    moved = [f"{each['column']}: {each['change']}" for each in data["moved"]]
-    findings = [f"{len(each['rows']):,} rows: {each['name']}" for each in data["findings"]]
-    lines = {
-        "result of": [data["batch"]],
-        "verdict": [*verdict, data["answer"], data["remark"]],
-        "noticed": [each["text"] for each in data["noticed"]],
-        "moved": moved,
-        "finding": findings,
-        "note": data["notes"],
-    }
-    return [(heading, text) for heading, texts in lines.items() for text in texts if text]
+        findings = [f"{len(each['rows']):,} rows: {each['name']}" for each in data["findings"]]
+        lines = {"result of": [data["batch"]], **data_in_words(data)}
+        lines |= {"finding": findings, "note": data["notes"]}
+        return cls(blamed, [(what, text) for what, texts in lines.items() for text in texts])
 
 
 def check_sheet_size(path: Path | DatabasePlace | None, source: Table) -> None:
@@ -111,29 +94,23 @@ def write_workbook(
         raise OSError(str(error)) from error
 
 
-class _Formats(NamedTuple):
-    """How cells look: usual ones, days and moments."""
+# How usual cells, days and moments look.
+_Formats = tuple[Any, Any, Any]
 
-    usual: Any
-    day: Any
-    moment: Any
 
-    @classmethod
-    def of(cls, book: Any, look: dict[str, str]) -> _Formats:
-        """Return formats of a workbook with a look of their own."""
-        return cls(
-            book.add_format(look) if look else None,
-            book.add_format({**look, "num_format": "yyyy-mm-dd"}),
-            book.add_format({**look, "num_format": "yyyy-mm-dd hh:mm:ss"}),
-        )
+def _add_formats(book: Any, look: dict[str, str]) -> _Formats:
+    return (
+        book.add_format(look) if look else None,
+        book.add_format({**look, "num_format": "yyyy-mm-dd"}),
+        book.add_format({**look, "num_format": "yyyy-mm-dd hh:mm:ss"}),
+    )
 
 
 def _fill_sheet(
     book: Any, tables: Iterable[pd.DataFrame], blamed: Mapping[tuple[int, int], str]
 ) -> None:
     bold = book.add_format({"bold": True})
-    usual = _Formats.of(book, {})
-    marked = _Formats.of(book, {"bg_color": _BLAMED})
+    usual, marked = _add_formats(book, {}), _add_formats(book, {"bg_color": _BLAMED})
     sheet = book.add_worksheet("rows")
     sheet.freeze_panes(1, 0)
     n_rows, n_columns = 0, 0
@@ -187,20 +164,21 @@ def _shown_width(value: Any) -> int:
 
 
 def _write_cell(sheet: Any, row: int, column: int, value: Any, formats: _Formats) -> None:
+    usual, day, moment = formats
     if type(value) is float and math.isfinite(value):  # most cells are such numbers
-        sheet.write_number(row, column, value, formats.usual)
+        sheet.write_number(row, column, value, usual)
         return
     # The missing date of pandas does not equal itself.
     found = value if isinstance(value, date) and value == value else plain(value)
     if found is None:
-        sheet.write_blank(row, column, None, formats.usual)
+        sheet.write_blank(row, column, None, usual)
     elif isinstance(found, bool):
-        sheet.write_boolean(row, column, found, formats.usual)
+        sheet.write_boolean(row, column, found, usual)
     elif isinstance(found, int | float) and abs(found) <= _EXACT:
-        sheet.write_number(row, column, found, formats.usual)
+        sheet.write_number(row, column, found, usual)
     elif isinstance(found, date) and found.year >= _FIRST_YEAR:
         local = found.replace(tzinfo=None) if isinstance(found, datetime) else found
         has_time = isinstance(local, datetime) and local.time() != time()
-        sheet.write_datetime(row, column, local, formats.moment if has_time else formats.day)
+        sheet.write_datetime(row, column, local, moment if has_time else day)
     else:
-        sheet.write_string(row, column, str(found)[:_MOST_CHARACTERS], formats.usual)
+        sheet.write_string(row, column, str(found)[:_MOST_CHARACTERS], usual)
