@@ -187,49 +187,46 @@ def opened(place: DatabasePlace, *, new: bool = False) -> Iterator[Database]:
     """Open a database; errors of the driver become a ValueError of one sentence."""
     try:
         database = _CLASSES.get(place.scheme, OtherDatabase)(place, new=new)
-    except MemoryError:
-        raise
     except ModuleNotFoundError as error:
         raise ImportError(
             f"{place.database} needs a driver that is not installed ({error}); install it with pip"
         ) from error
-    except ImportError:
+    except (ImportError, MemoryError):
         raise
     except Exception as error:  # every driver has its own
         remedy = "check the address, the user and the password, and whether the server runs"
         if place.path is not None:
             remedy = "the file is in use or damaged, or you may not read it"
-        raise ValueError(
-            f"cannot connect to {place.database} ({reason(error, place)}); {remedy}"
-        ) from shown(error, place)
+        fault, cause = _fault(f"cannot connect to {place.database}", error, place, remedy)
+        raise fault from cause
     with closing(database):
         try:
             yield database
         except (ImportError, MemoryError):
             raise
         except Exception as error:
-            is_ours = isinstance(error, ValueError) and not isinstance(error, pa.ArrowException)
-            if is_ours:
-                raise
-            what, remedy = ("read", "correct the table or the query")
+            if isinstance(error, ValueError) and not isinstance(error, pa.ArrowException):
+                raise  # ours
+            what, remedy = "read", "correct the table or the query"
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                 remedy = "free space for temporary files"
             if new:
-                what, remedy = ("written", "name a new table of a database that you may write")
-            raise ValueError(
-                f"{place.name} cannot be {what} ({reason(error, place)}); {remedy}"
-            ) from shown(error, place)
+                what, remedy = "written", "name a new table of a database that you may write"
+            fault, cause = _fault(f"{place.name} cannot be {what}", error, place, remedy)
+            raise fault from cause
 
 
-def shown(error: Exception, place: DatabasePlace) -> Exception | None:
-    """Return an error to show as the cause of another one: None if a password is in its text."""
-    return error if place.hide(str(error)) == str(error) else None
+def _fault(
+    what: str, error: Exception, place: DatabasePlace, remedy: str
+) -> tuple[ValueError, Exception | None]:
+    """Return what a driver says about an error, in a few words and without passwords.
 
-
-def reason(error: Exception, place: DatabasePlace) -> str:
-    """Return what a driver says about an error, in a few words and without passwords."""
+    With it goes the error as its cause, unless a password is in that.
+    """
     text = str(error)
+    cause = error if place.hide(text) == text else None
     if match := re.search(r"(?:Failed to connect|ERROR|FATAL): +(.*)", text):
         text = match[1]
     first = text.strip().partition("\n")[0]
-    return shorten_error(ValueError(place.hide(first)))
+    reason = shorten_error(ValueError(place.hide(first)))
+    return ValueError(f"{what} ({reason}); {remedy}"), cause

@@ -91,23 +91,17 @@ def _arrow_tables(parts: Iterable[pd.DataFrame]) -> Iterator[pa.Table]:
     schema = None
     for part in parts:
         table = pa.Table.from_pandas(part, preserve_index=False)
-        if schema is None:
-            fields = [(field.name, _column_type(field.type)) for field in table.schema]
-            schema = pa.schema(fields)
+        schema = schema or pa.schema(
+            [(each.name, _column_type(each.type)) for each in table.schema]
+        )
         columns = [force_cast(*pair) for pair in zip(table.columns, schema.types, strict=True)]
         yield pa.table(columns, schema=schema)
 
 
 def _column_type(kind: pa.DataType) -> pa.DataType:
-    if types.is_unsigned_integer(kind):
-        return pa.float64() if kind == pa.uint64() else pa.int64()
-    if types.is_decimal(kind):
+    if types.is_decimal(kind) or kind == pa.uint64():
         return pa.float64()
-    known = (
-        types.is_boolean,
-        types.is_integer,
-        types.is_floating,
-        types.is_date,
-        types.is_timestamp,
-    )
-    return kind if any(is_kind(kind) for is_kind in known) else pa.string()
+    if types.is_unsigned_integer(kind):
+        return pa.int64()
+    known = (types.is_boolean, types.is_integer, types.is_floating, types.is_date)
+    return kind if any(is_of(kind) for is_of in (*known, types.is_timestamp)) else pa.string()

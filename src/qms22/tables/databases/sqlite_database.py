@@ -24,6 +24,14 @@ _ALLOWED = {
 }
 _FORBIDDEN_FUNCTIONS = {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
 _ALLOWED_PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "data_version"}
+# The types of columns, by Arrow's; others are texts.
+_TYPES = (
+    (types.is_integer, "INTEGER"),
+    (types.is_floating, "REAL"),
+    (types.is_boolean, "BOOLEAN"),
+    (types.is_date, "DATE"),
+    (types.is_timestamp, "TIMESTAMP"),
+)
 _TEMPORARY_SCHEMA = {"sqlite_temp_master", "sqlite_temp_schema"}
 
 
@@ -65,14 +73,10 @@ class Sqlite(Database):
     def write(self, table: str, parts: Iterable[pa.Table]) -> None:
         """Write a new table."""
         self.connection.execute("BEGIN IMMEDIATE")
-        is_first = True
-        for part in parts:
-            if is_first:
-                columns = [
-                    f"{quoted(field.name)} {_sqlite_type(field.type)}" for field in part.schema
-                ]
+        for at, part in enumerate(parts):
+            if not at:
+                columns = [f"{quoted(each.name)} {_sqlite_type(each.type)}" for each in part.schema]
                 self.connection.execute(f"CREATE TABLE {quoted(table)} ({', '.join(columns)})")
-                is_first = False
             marks = ", ".join("?" * part.num_columns)
             rows = zip(*map(_sqlite_values, part.columns), strict=True)
             self.connection.executemany(f"INSERT INTO {quoted(table)} VALUES ({marks})", rows)
@@ -106,16 +110,7 @@ def _with_booleans(batch: pa.RecordBatch, columns: list[int]) -> pa.RecordBatch:
 
 
 def _sqlite_type(kind: pa.DataType) -> str:
-    if types.is_integer(kind):
-        return "INTEGER"
-    if types.is_floating(kind):
-        return "REAL"
-    names = (
-        (types.is_boolean, "BOOLEAN"),
-        (types.is_date, "DATE"),
-        (types.is_timestamp, "TIMESTAMP"),
-    )
-    return next((name for is_kind, name in names if is_kind(kind)), "TEXT")
+    return next((name for is_kind, name in _TYPES if is_kind(kind)), "TEXT")
 
 
 def _sqlite_values(column: pa.ChunkedArray) -> list[Any]:

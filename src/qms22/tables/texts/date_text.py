@@ -105,23 +105,27 @@ def split_date(text: str) -> DateParts | None:
     seconds = _seconds(groups) if groups.get("H") else 0.0
     if seconds is None or (layout == "clock" and not (groups["M"] or groups["p"])):
         return None
-    has_half = bool(groups.get("p"))
-    if family == "time":
-        return DateParts(family, layout, "", 1970, 1, 1, seconds, has_half)
+    year, month, day, separator = 1970, 1, 1, ""
     if family == "week":
-        return _week(groups, layout)
-    year = int(groups["Y"])
-    if len(groups["Y"]) == 2:
-        year += 1900 if year > 68 else 2000
-    if layout == "year last":
-        first, second = int(groups["x"]), int(groups["z"])
-        return DateParts(family, layout, groups["s"], year, first, second, seconds, has_half)
-    month = month_number(groups["b"]) if "b" in groups else int(groups.get("m") or 0)
-    if "Q" in groups:
-        month = 3 * int(groups["Q"]) - 2
-    if month is None:
-        return None
-    return DateParts(family, layout, "", year, month, int(groups.get("d", 1)), seconds, has_half)
+        try:
+            week = int(groups["G"]), int(groups["V"]), int(groups["u"] or 1)
+            year, month, day = date.fromisocalendar(*week).timetuple()[:3]
+        except ValueError:
+            return None
+    elif family != "time":
+        year = int(groups["Y"])
+        if len(groups["Y"]) == 2:
+            year += 1900 if year > 68 else 2000
+        if layout == "year last":
+            month, day, separator = int(groups["x"]), int(groups["z"]), groups["s"]
+        else:
+            named = month_number(groups["b"]) if "b" in groups else int(groups.get("m") or 0)
+            if named is None:
+                return None
+            month = 3 * int(groups["Q"]) - 2 if "Q" in groups else named
+            day = int(groups.get("d", 1))
+    has_half = bool(groups.get("p"))
+    return DateParts(family, layout, separator, year, month, day, seconds, has_half)
 
 
 def match_date(text: str) -> tuple[str, re.Match[str]] | None:
@@ -187,11 +191,3 @@ def _seconds(groups: dict[str, str]) -> float | None:
     seconds = 3600 * hour + 60 * minute + second + fraction
     # 24:00 is midnight at the end of a day.
     return seconds if minute < 60 and second < 60 and seconds <= 86_400 else None
-
-
-def _week(groups: dict[str, str], layout: str) -> DateParts | None:
-    try:
-        day = date.fromisocalendar(int(groups["G"]), int(groups["V"]), int(groups["u"] or 1))
-    except ValueError:
-        return None
-    return DateParts("week", layout, "", day.year, day.month, day.day, 0.0, False)

@@ -18,7 +18,7 @@ from qms22.tables.texts.text_columns import (
     most_frequent,
     row_weights,
 )
-from qms22.tables.texts.units import conversion, magnitude, without_magnitude
+from qms22.tables.texts.units import MAGNITUDES, conversion, without_magnitude
 from qms22.tables.texts.words import number_text
 
 # A unit that so large a share of the numbers has is that of the others without a unit too.
@@ -109,9 +109,9 @@ class NumberFormat:
         """Return a number as the column writes numbers."""
         if self.duration:
             return show_duration(value, self.duration)
-        letters = [name for name in self.magnitudes if magnitude(name) <= abs(value)]
+        letters = [name for name in self.magnitudes if MAGNITUDES[name] <= abs(value)]
         letter = letters[-1] if letters else ""
-        return self.write(value / magnitude(letter), letter)
+        return self.write(value / MAGNITUDES[letter], letter)
 
     def write(self, value: float, letter: str = "") -> str:
         """Return a number as text, with a magnitude letter."""
@@ -164,7 +164,7 @@ class NumberFormat:
             is_plain = not parts.unit and (self.unit != "%" or values[at] == 0)
             factor = 1.0 if is_plain else conversion(parts.unit, self.unit)
             has_magnitude = not parts.magnitude or bool(self.magnitudes)
-            values[at] *= factor * magnitude(parts.magnitude) if has_magnitude else np.nan
+            values[at] *= factor * MAGNITUDES[parts.magnitude] if has_magnitude else np.nan
         return values
 
 
@@ -327,7 +327,7 @@ def _clear_magnitudes(parts: list[Parts]) -> tuple[str, ...]:
         each.is_money or not each.digits.isdecimal() for each in have
     )
     letters = {each.magnitude for each in have}
-    return tuple(sorted(letters, key=magnitude)) if is_clear else ()
+    return tuple(sorted(letters, key=MAGNITUDES.__getitem__)) if is_clear else ()
 
 
 def _has_bands(texts: Sequence[str], fits: NDArray[np.bool_]) -> bool:

@@ -28,6 +28,7 @@ _PADDED = re.compile("0[0-9]")
 _PHONE_DIGITS = 8
 # More digits in a row are an identifier: floats would round them.
 MOST_DIGITS = 15
+_LONG = re.compile(rf"-?\d{{{MOST_DIGITS + 1},}}")
 
 
 def _digits_pattern(decimal: str, other: str) -> re.Pattern[str]:
@@ -109,11 +110,7 @@ def split_number(text: str) -> Parts | None:
 
 
 def _is_long(digits: str) -> bool:
-    return (
-        len(digits) > MOST_DIGITS
-        and len(digits.lstrip("-")) > MOST_DIGITS
-        and (digits.lstrip("-").isdecimal())
-    )
+    return len(digits) > MOST_DIGITS and _LONG.fullmatch(digits) is not None
 
 
 def usual_value(text: str, decimal: str, before: str, after: str) -> float:

@@ -18,18 +18,8 @@ _CURRENCIES = frozenset(f"{_CURRENCY_CODES} {_LOCAL_CURRENCIES}".split())
 _CURRENCY_SIGN = re.compile(rf"[A-Za-z]{{0,3}}[{re.escape(SIGNS)}]")
 # Two ways to write one currency.
 _SAME = {"€": "EUR", "euro": "EUR", "Euro": "EUR", "£": "GBP", "US$": "$", "USD": "$", "₹": "INR"}
-_SAME |= {
-    "Kr": "kr",
-    "kr.": "kr",
-    "Kr.": "kr",
-    "руб.": "руб",
-    "Rs": "INR",
-    "Rs.": "INR",
-    "SFr.": "CHF",
-    "Fr.": "CHF",
-    "Fr": "CHF",
-    "zł": "PLN",
-}
+_SAME |= {"Kr": "kr", "kr.": "kr", "Kr.": "kr", "руб.": "руб", "Rs": "INR", "Rs.": "INR"}
+_SAME |= {"SFr.": "CHF", "Fr.": "CHF", "Fr": "CHF", "zł": "PLN"}
 
 _PREFIXES = {"": 1.0, "n": 1e-9, "µ": 1e-6, "μ": 1e-6, "u": 1e-6, "m": 1e-3, "c": 1e-2, "d": 1e-1}
 _PREFIXES |= {"h": 1e2, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -49,7 +39,8 @@ _POWER = re.compile(r"(?:²|³|\^?[23])$")
 # AM and PM make times of numbers.
 _WORD = re.compile(r"(?!(?i:[ap]\.?m)$)[^\W\d_]{2,}")
 
-_MAGNITUDES = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
+# Factors by magnitude letter.
+MAGNITUDES = {"": 1.0, "k": 1e3, "M": 1e6, "B": 1e9, "G": 1e9, "T": 1e12}
 _MAGNITUDE_WORDS = {
     **{"k": "k", "K": "k", "tsd": "k", "Tsd": "k", "thousand": "k"},
     **{"M": "M", "mn": "M", "Mn": "M", "Mio": "M", "mio": "M", "million": "M", "mln": "M"},
@@ -57,11 +48,6 @@ _MAGNITUDE_WORDS = {
     **{"G": "G", "T": "T"},
 }
 _MAGNITUDE = re.compile(rf"({'|'.join(sorted(_MAGNITUDE_WORDS, key=len, reverse=True))})\.? ?(.*)")
-
-
-def magnitude(letter: str) -> float:
-    """Return the factor that a magnitude letter stands for: k, M, B, G, T or none."""
-    return _MAGNITUDES[letter]
 
 
 @lru_cache(maxsize=4096)
