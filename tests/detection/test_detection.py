@@ -22,7 +22,7 @@ from qms22.detection import score
 from qms22.detection.results import page_content as page
 from qms22.models import SavedModel, load_model
 from qms22.tables import read_table
-from qms22.tables.sources.table import FrameTable
+from qms22.tables.sources.frame_table import FrameTable
 
 
 @pytest.fixture(scope="module")

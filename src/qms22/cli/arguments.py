@@ -91,7 +91,7 @@ def read_tables(
     With a marker, both are parts of one table.
     """
     from qms22.tables import open_table, read_mixed
-    from qms22.tables.sources.table import FrameTable
+    from qms22.tables.sources.frame_table import FrameTable
 
     source = open_table(tables[-1])
     if marker is None:

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22.tables import Table
 from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.sources.frame_table import FrameTable
 from qms22.tables.sources.stored_rows import BATCH, Content
-from qms22.tables.sources.table import FrameTable
 
 # What a worker does with a part of a table: from its number and its rows, in one or more chunks, to
 # results.

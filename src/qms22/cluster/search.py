@@ -26,7 +26,7 @@ from qms22.detection.scorer import TableScorer
 from qms22.detection.streaming import DEFAULT_DRAW, rows_per_chunk
 from qms22.estimators.base import for_workers
 from qms22.estimators.batch_detector import BatchDetector
-from qms22.tables.sources.table import FrameTable
+from qms22.tables.sources.frame_table import FrameTable
 
 # The columns that `scored_batch` adds.
 _RESULTS = {"score": float, "p_value": float, "flagged": bool}

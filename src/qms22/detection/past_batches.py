@@ -21,7 +21,7 @@ from qms22.detection.result import Detection
 from qms22.detection.search_options import SearchOptions
 from qms22.detection.streaming import is_large
 from qms22.tables.columns.column_names import match_names
-from qms22.tables.sources.table import FrameTable
+from qms22.tables.sources.frame_table import FrameTable
 from qms22.tables.texts.words import list_some, number_text
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from qms22.tables.sources.found_files import (
     find_files,
     split_suffix,
 )
+from qms22.tables.sources.frame_table import FrameTable
 from qms22.tables.sources.json_file import read_json, read_json_lines
 from qms22.tables.sources.keel_file import read_keel
 from qms22.tables.sources.parts import join_tables
@@ -40,7 +41,7 @@ from qms22.tables.sources.stored_rows import (
     Rows,
     StreamRows,
 )
-from qms22.tables.sources.table import FrameTable, Table
+from qms22.tables.sources.table import Table
 from qms22.tables.sources.text_encoding import SAMPLE, looks_binary
 from qms22.tables.sources.workbook import RATIO, read_sheet, visible_sheets
 from qms22.tables.texts.words import list_some

@@ -35,7 +35,7 @@ from qms22.detection.marks.mark_table import (
 )
 from qms22.detection.rows import TableLike
 from qms22.tables import Table, open_table
-from qms22.tables.sources.table import FrameTable
+from qms22.tables.sources.frame_table import FrameTable
 from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:

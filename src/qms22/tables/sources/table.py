@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
@@ -19,8 +19,6 @@ from qms22.tables.columns.cells import (
     Cells,
     Columns,
     arrow_cells,
-    as_narwhals,
-    frame_cells,
     part_of_rows,
 )
 from qms22.tables.sources.compressed import shorten_error
@@ -399,102 +397,3 @@ class Table:
             frame[name] = self._changes[name](arrow_cells(name, table.column(name))).to_series()
         frame.index = index
         return frame
-
-
-class FrameTable(Table):
-    """A data frame.
-
-    Parts keep the frame's own column names and types, so that `exact` makes no difference.
-
-    Parameters
-    ----------
-    frame : pandas, polars or other data frame that narwhals supports
-    name : str
-        The name of the frame in messages.
-    notes : sequence of str
-        What was guessed or left out when the frame was read.
-    """
-
-    is_loaded = True
-
-    def __init__(self, frame: Any, name: str = "the frame", notes: Sequence[str] = ()) -> None:
-        supported = as_narwhals(frame, name)
-        if supported is None:
-            remedy = "make one with pandas.DataFrame" if isinstance(frame, Iterable) else "give one"
-            raise ValueError(
-                f"a table must be a path or a data frame; got {type(frame).__name__}, so {remedy}"
-            )
-        self._whole: pd.DataFrame = (
-            frame if isinstance(frame, pd.DataFrame) else supported.to_pandas()
-        )
-        size = int(self._whole.memory_usage(index=False).sum())
-        super().__init__(name, lambda: Content(None, tuple(notes)), lambda: size)
-
-    @property
-    def names(self) -> list[str]:
-        """The columns; names that are numbers as text."""
-        return [str(name) for name in self._whole.columns]
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self._whole)
-
-    def renamed(self, names: Mapping[str, str]) -> Table:
-        """Return the table with other names for some columns: new names by old ones."""
-        called = [names.get(name, name) for name in self.names]
-        return self._with_frame(self._whole.set_axis(called, axis=1)) if names else self
-
-    def with_texts(self, columns: Collection[str]) -> Table:
-        """Return the table, which has no texts but its values."""
-        return self
-
-    def in_zones(self, zones: Mapping[str, str]) -> Table:
-        """Return the table with moments of some columns in other time zones."""
-        frame = self._whole.copy(deep=False)
-        for name in frame:
-            if str(name) in zones:
-                frame[name] = frame[name].dt.tz_convert(zones[str(name)])
-        return self._with_frame(frame)
-
-    def with_changes(self, changes: Mapping[str, Change]) -> Table:
-        """Return the table with other values in some columns."""
-        frame = self._whole.copy(deep=False)
-        for name in frame:
-            if str(name) in changes:
-                cells = changes[str(name)](self._parse(str(name)))
-                frame[name] = cells.to_series().set_axis(frame.index)
-        return self._with_frame(frame)
-
-    def chunks(
-        self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
-    ) -> Iterator[pd.DataFrame]:
-        """Return the table in chunks."""
-        selected = self._select(columns)
-        for first in range(0, self.n_rows, n_rows):
-            chunk = selected.iloc[first : first + n_rows]
-            yield chunk.set_axis(pd.RangeIndex(first, first + len(chunk)), axis=0)
-
-    def take(self, positions: ArrayLike, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return some rows."""
-        return self._select(columns).iloc[np.asarray(positions, dtype=np.intp)]
-
-    def read(self) -> pd.DataFrame:
-        """Return the frame itself, or a pandas frame with its values."""
-        self.check()
-        return self._whole
-
-    def _parse(self, name: str) -> Cells:
-        if name not in self._parsed:
-            columns = frame_cells(self._select([name])) or []
-            self._parsed[name] = columns[0]
-        return self._parsed[name]
-
-    def _with_frame(self, frame: pd.DataFrame) -> FrameTable:
-        return FrameTable(frame, self.name, self.notes)
-
-    def _select(self, columns: Sequence[str] | None) -> pd.DataFrame:
-        if columns is None:
-            return self._whole
-        names = self.names
-        return self._whole.iloc[:, [names.index(str(column)) for column in columns]]
