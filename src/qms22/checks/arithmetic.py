@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -107,8 +107,7 @@ class ArithmeticCheck(Check):
     def is_kept(self, rows: Columns) -> NDArray[np.bool_]:
         """Return which rows keep the rule; of others nothing is known, or they break it."""
         excess = self._excess(rows)
-        kept: NDArray[np.bool_] = ~np.isnan(excess) & (excess <= 1.0)
-        return kept
+        return excess <= 1.0
 
     def _excess(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how far off rows are, as a multiple of what rounding explains."""
@@ -157,16 +156,10 @@ class ArithmeticCheck(Check):
 def learn_arithmetic(
     rows: Columns, numbers: Sequence[str], categories: Sequence[str] = ()
 ) -> list[ArithmeticCheck]:
-    """Learn which numbers are sums, differences, products or shares of others.
+    """Learn which numbers of known-normal rows are sums, differences, products or shares of others.
 
-    Parameters
-    ----------
-    rows : Columns
-        Known-normal rows.
-    numbers : sequence of str
-        Columns of numbers, in the order of the table: most often what is computed comes last.
-    categories : sequence of str
-        Columns of texts with few levels. A rule may be about some of them.
+    Numbers are in the order of the table: most often what is computed comes last. A rule may be
+    about some levels of a category, if it has few.
     """
     names = list(numbers)[:_MOST_OF_PAIRS]
     if len(names) < 2 or len(rows[names[0]].values) < _LEAST_ROWS:
@@ -180,14 +173,7 @@ def learn_arithmetic(
     found: dict[frozenset[int], ArithmeticCheck] = {}
     # Numbers that are shares of each other.
     tied, of_products = list(range(len(names))), set[frozenset[int]]()
-    for guesses, most_digits in (
-        (_equals, 0),
-        (_pairs, _FEW_DIGITS),
-        (_shares, _FEW_DIGITS),
-        (_shares, _MOST_DIGITS),
-        (_ranges, 0),
-        (_threes, 0),
-    ):
+    for guesses, most_digits in _STEPS:
         for target in reversed(range(len(names))):
             telling = order[_is_telling(table[target, order])][:_N_TRIED]
             # Long sums are looked for where nothing simpler makes a number.
@@ -216,19 +202,18 @@ def learn_arithmetic(
 
 def _equals(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
     """Find what is equal to a number."""
-    yield from _sums(some, units, target, _sets_of(1, len(some), target))
+    return _sums(some, units, target, _sets_of(1, len(some), target))
 
 
 def _shares(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
     """Find what a number is a share of."""
-    yield from _products(some, units, target, _sets_of(1, len(some), target))
+    return _products(some, units, target, _sets_of(1, len(some), target))
 
 
 def _pairs(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
     """Find sums and products of two."""
     pairs = _sets_of(2, len(some), target)
-    yield from _sums(some, units, target, pairs)
-    yield from _products(some, units, target, pairs)
+    return chain(_sums(some, units, target, pairs), _products(some, units, target, pairs))
 
 
 def _ranges(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
@@ -254,6 +239,17 @@ def _threes(some: NDArray[np.float64], units: NDArray[np.float64], target: int) 
             differences = left[rest] - sign * some[third]
             for pair in pairs[rest][_holds(differences, limits[rest] + units[third])].tolist():
                 yield _Guess((*pair, third), (1, 1, sign))
+
+
+# From what is simple to what takes long; with the digits of factors.
+_STEPS = (
+    (_equals, 0),
+    (_pairs, _FEW_DIGITS),
+    (_shares, _FEW_DIGITS),
+    (_shares, _MOST_DIGITS),
+    (_ranges, 0),
+    (_threes, 0),
+)
 
 
 def _sets_of(size: int, n_columns: int, target: int) -> NDArray[np.intp]:

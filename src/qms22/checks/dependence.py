@@ -15,7 +15,7 @@ from qms22.checks.surprise import TailReference
 from qms22.tables.columns.cells import Columns
 
 # Rows that the shares of all rows count as, next to those with the same other level.
-_STRENGTHS = 10.0 ** np.arange(5)
+_STRENGTHS = (1.0, 10.0, 100.0, 1e3, 1e4)
 # Another column must make the levels so much likelier, in all normal rows together and on average.
 _LEAST_GAIN = 20.0
 _LEAST_MEAN_GAIN = 0.01
@@ -79,45 +79,23 @@ class DependenceCheck(Check):
         coding, other = codings
         counts = np.bincount(codes[0] + 1, minlength=coding.n_codes + 1)
         other_counts = np.bincount(codes[1] + 1, minlength=other.n_codes + 1)
-        keys, places, key_counts = np.unique(
-            _pair_keys(coding, *codes), return_inverse=True, return_counts=True
-        )
-        n = len(codes[0])
-        with_both = key_counts[places.ravel()] - 1
-        # With the row itself: next to rows of the batch, which all normal rows are compared with,
-        # it must not look less odd for being one of a few.
-        with_other = other_counts[codes[1] + 1]
-        is_known = _are_known(other, counts[codes[0] + 1], with_other, n, own=True)
-        shares = np.maximum(counts[codes[0] + 1] - 1, 0.5) / n
-        likelihoods = [
-            np.where(
-                is_known, np.log((with_both / shares + strength) / (with_other + strength)), 0.0
-            )
-            for strength in _STRENGTHS.tolist()
-        ]
+        keys, key_counts = np.unique(_pair_keys(coding, *codes), return_counts=True)
+        nothing = TailReference(np.empty(0), 0), np.empty(0, dtype=np.int64)
+        names = coding.name, *other.columns
+        check = cls(names, coding, other, 0.0, counts, other_counts, keys, key_counts, *nothing)
+        lifts = check._lifts(codes, _STRENGTHS, own=True)
         # A pair that should not be there must not hide the dependence.
-        gains = [float(np.maximum(each, -_LEAST_GAIN / 2).sum()) for each in likelihoods]
+        gains = [-float(np.minimum(each, _LEAST_GAIN / 2).sum()) for each in lifts]
         best = int(np.argmax(gains))
-        if gains[best] < max(_LEAST_GAIN, _LEAST_MEAN_GAIN * n):
+        if gains[best] < max(_LEAST_GAIN, _LEAST_MEAN_GAIN * len(codes[0])):
             return None
-        check = cls(
-            (coding.name, *other.columns),
-            coding,
-            other,
-            float(_STRENGTHS[best]),
-            counts,
-            other_counts,
-            keys,
-            key_counts,
-            TailReference.learn(-likelihoods[best]),
-            np.empty(0, dtype=np.int64),
-        )
-        return gains[best], check
+        reference = TailReference.learn(lifts[best])
+        return gains[best], replace(check, strength=_STRENGTHS[best], reference=reference)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how much rarer levels are than they would be without the other column."""
         codes = self._codes(rows)
-        lifts = self._lifts(*codes, own=own)
+        (lifts,) = self._lifts(codes, [self.strength], own=own)
         if len(self.moved) and not own:
             lifts[np.isin(_pair_keys(self.coding, *codes), self.moved)] = 0.0
         return np.where(lifts >= _LEAST_LIFT, self.reference.surprise(lifts, own=own), 0.0)
@@ -136,17 +114,30 @@ class DependenceCheck(Check):
         return self.coding.codes(rows), self.other.codes(rows)
 
     def _lifts(
-        self, codes: NDArray[np.intp], others: NDArray[np.intp], *, own: bool
-    ) -> NDArray[np.float64]:
+        self,
+        codes: tuple[NDArray[np.intp], NDArray[np.intp]],
+        strengths: Sequence[float],
+        *,
+        own: bool,
+    ) -> list[NDArray[np.float64]]:
+        """Return how much rarer levels are next to the others, for each strength.
+
+        An own row is among those with the other level, too: next to rows of the batch, which all
+        normal rows are compared with, it must not look less odd for being one of a few.
+        """
         n = max(int(self.counts.sum()), 1)
-        with_both, with_other = self._count(codes, others)
-        shares = np.maximum(self.counts[codes + 1] - own, 0.5) / n
-        likelier = (np.maximum(with_both - own, 0) / shares + self.strength) / (
-            with_other + self.strength
-        )
-        # A level that no other row has is new, whatever it is with.
-        is_known = _are_known(self.other, self.counts[codes + 1], with_other, n, own=own)
-        return np.where(is_known, -np.log(likelier), 0.0)
+        with_both, with_other = self._count(*codes)
+        counts = self.counts[codes[0] + 1] - own
+        expected = np.maximum(with_both - own, 0) / (np.maximum(counts, 0.5) / n)
+        # A level that no other row has is new, whatever it is with; in a range or an hour of the
+        # other column, a level may be missing by chance.
+        is_known = counts > 0
+        if self.other.how not in ("level", "begin"):
+            is_known = counts * with_other >= _LEAST_EXPECTED * n
+        return [
+            np.where(is_known, -np.log((expected + each) / (with_other + each)), 0.0)
+            for each in strengths
+        ]
 
     def _count(
         self, codes: NDArray[np.intp], others: NDArray[np.intp]
@@ -184,15 +175,6 @@ class DependenceCheck(Check):
         return f"; {count_text(int(self.key_counts[most]))} have {usual}"
 
 
-def _are_known(
-    other: Coding, counts: NDArray[np.intp], with_other: NDArray[np.intp], n: int, *, own: bool
-) -> NDArray[np.bool_]:
-    """Return which levels can be odd next to another column; see `DependenceCheck._lifts`."""
-    if other.how in ("level", "begin"):
-        return counts - own > 0
-    return (counts - own) * with_other >= _LEAST_EXPECTED * n
-
-
 def _pair_keys(
     coding: Coding, codes: NDArray[np.intp], others: NDArray[np.intp]
 ) -> NDArray[np.int64]:
@@ -202,17 +184,7 @@ def _pair_keys(
 def learn_dependences(
     rows: Columns, targets: Sequence[Coding], sources: Sequence[Coding]
 ) -> list[DependenceCheck]:
-    """Learn for each column which others say most about it.
-
-    Parameters
-    ----------
-    rows : Columns
-        Known-normal rows.
-    targets : sequence of Coding
-        Columns that may depend on others.
-    sources : sequence of Coding
-        Columns that they may depend on.
-    """
+    """Learn for each of the targets which sources say most about it, from known-normal rows."""
     codes = {coding: coding.codes(rows) for coding in (*targets, *sources)}
     # What is alike in all rows, such as the presence of a full column, says nothing.
     varies = {coding for coding, found in codes.items() if (found != found[0]).any()}

@@ -3,6 +3,7 @@
 A surprise is about −log p, with p the share of reference rows that are at least as odd. Beyond all
 of them it goes on rising, so that an absurd value counts for more than one just beyond. That no
 reference row is as odd counts as half a row: what was never seen is odder than what was seen once.
+With `own`, values are reference values themselves: each is compared with the others.
 """
 
 from __future__ import annotations
@@ -70,10 +71,7 @@ class NumberReference:
     def learn(
         cls, values: NDArray[np.float64], *, least_unit: float = 0.0
     ) -> NumberReference | None:
-        """Learn from values; NaN stands for none. Return None if there are too few.
-
-        Units are not smaller than `least_unit`.
-        """
+        """Learn from values, with units of at least `least_unit`; None if there are too few."""
         present = np.sort(values[np.isfinite(values)])
         n = len(present)
         if n < 3:
@@ -91,14 +89,7 @@ class NumberReference:
         return cls(present[kept_places(n)], n, low_unit, high_unit)
 
     def surprise(self, values: NDArray[np.float64], *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how surprising values are; 0 for NaN.
-
-        Parameters
-        ----------
-        values : ndarray
-        own : bool
-            Whether the values are reference values, each of which is compared with the others.
-        """
+        """Compute how surprising values are; 0 for NaN."""
         found = self._both_sides(values, own)
         if not own and self.move != (1.0, 0.0):
             # What is usual for normal rows is not odd because the batch has moved.
@@ -106,8 +97,9 @@ class NumberReference:
         return found
 
     def _both_sides(self, values: NDArray[np.float64], own: bool) -> NDArray[np.float64]:
-        high = self._one_side(values, self.ascending, self.high_unit, own)
-        low = self._one_side(-values, -self.ascending[::-1], self.low_unit, own)
+        ascending, n = self.ascending, self.n
+        high = _beyond(values, ascending, n, own, sides=2.0, unit=self.high_unit)
+        low = _beyond(-values, -ascending[::-1], n, own, sides=2.0, unit=self.low_unit)
         return np.where(np.isnan(values), 0.0, np.maximum(high, low))
 
     def without_move(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -123,15 +115,10 @@ class NumberReference:
         return slope, middle * (1.0 - slope) - slope * self.shift
 
     def aligned(self, values: NDArray[np.float64]) -> NumberReference:
-        """Return a reference for a batch that may have moved as a whole.
+        """Return a reference for the values of a batch, which may have moved as a whole.
 
         It has if its median is where few reference values are in the middle, which single rows
         cannot bring about.
-
-        Parameters
-        ----------
-        values : ndarray
-            Of the batch.
         """
         values = values[np.isfinite(values)]
         if len(values) < _LEAST_ALIGNED or self.n < _LEAST_ALIGNED:
@@ -157,22 +144,27 @@ class NumberReference:
         stretch = max(1.0, min(whole, _MOST_UNEVEN * float(ratios.min(initial=np.inf))))
         return replace(self, shift=middle - float(quarters[1]), stretch=stretch)
 
-    def _one_side(
-        self, values: NDArray[np.float64], ascending: NDArray[np.float64], unit: float, own: bool
-    ) -> NDArray[np.float64]:
-        # Kept places are the same from both ends.
-        places = np.append(kept_places(self.n), self.n)
-        n_as_high = self.n - places[np.searchsorted(ascending, values, side="left")]
-        n_others = self.n - own
-        n_counted = 1.0 + n_as_high - own
-        shares = np.where(n_counted <= 1.0, 0.5, n_counted) / (n_others + 1.0)
-        end = ascending[-1]
-        # For one of the last values the end is that of the others.
-        is_beyond_own = own & (values >= end)
-        end = np.where(is_beyond_own, ascending[-2], end)
-        surprise: NDArray[np.float64] = -np.log(np.minimum(1.0, 2.0 * shares))
-        with np.errstate(over="ignore"):
-            return surprise + _bounded((values - end) / unit)
+
+def _beyond(
+    values: NDArray[np.float64],
+    ascending: NDArray[np.float64],
+    n: int,
+    own: bool,
+    *,
+    sides: float = 1.0,
+    unit: float = 1.0,
+) -> NDArray[np.float64]:
+    """Compute how surprising high values are, of which `kept_places` are given."""
+    # Kept places are the same from both ends.
+    places = np.append(kept_places(n), n)
+    n_as_high = n - places[np.searchsorted(ascending, values, side="left")] - own
+    shares = np.where(n_as_high <= 0, 0.5, 1.0 + n_as_high) / (n + 1.0 - own)
+    last = ascending[-1] if len(ascending) else 0.0
+    # For one of the last values the end is that of the others.
+    ends = np.where(own & (values >= last), ascending[-2:][:1], last)
+    surprise: NDArray[np.float64] = -np.log(np.minimum(1.0, sides * shares))
+    with np.errstate(over="ignore"):
+        return surprise + _bounded((values - ends) / unit)
 
 
 def surprise_of_few(n_others: int, n: int) -> float:
@@ -214,16 +206,7 @@ class LevelReference:
         return int(self.counts.sum())
 
     def surprise(self, codes: NDArray[np.intp], *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how surprising levels are.
-
-        Parameters
-        ----------
-        codes : ndarray of int
-            Numbers of levels; negative ones, and those above all that were counted, are levels
-            that no reference row has.
-        own : bool
-            Whether these are reference rows, each of which is compared with the others.
-        """
+        """Compute how surprising levels are, by number; of negative and larger ones as new."""
         numbers = np.where((codes < 0) | (codes >= len(self.counts)), len(self.counts), codes)
         return self._by_level(np.append(self.counts, 0), own)[numbers]
 
@@ -253,15 +236,7 @@ class LevelReference:
 
 @dataclass(frozen=True)
 class TailReference:
-    """Reference values of which only high ones are odd, in units of a surprise.
-
-    Parameters
-    ----------
-    ascending : ndarray
-        The values, or some of many: those at `kept_places`.
-    n : int
-        How many values there were.
-    """
+    """Reference values, as in `NumberReference`, of which only high ones are odd, as surprises."""
 
     ascending: NDArray[np.float64]
     n: int
@@ -272,21 +247,8 @@ class TailReference:
         return cls(np.sort(values)[kept_places(len(values))], len(values))
 
     def surprise(self, values: NDArray[np.float64], *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how surprising values are; beyond all others the more, the further they are.
-
-        Parameters
-        ----------
-        values : ndarray
-        own : bool
-            Whether the values are reference values, each of which is compared with the others.
-        """
-        places = np.append(kept_places(self.n), self.n)
-        n_as_high = self.n - places[np.searchsorted(self.ascending, values, side="left")] - own
-        shares = np.where(n_as_high <= 0, 0.5, 1.0 + n_as_high) / (self.n + 1.0 - own)
-        last = self.ascending[-1] if len(self.ascending) else 0.0
-        ends = np.where(own & (values >= last), self.ascending[-2:][:1], last)
-        surprise: NDArray[np.float64] = -np.log(np.minimum(shares, 1.0))
-        return surprise + _bounded(values - ends)
+        """Compute how surprising values are; beyond all others the more, the further they are."""
+        return _beyond(values, self.ascending, self.n, own)
 
 
 @dataclass(frozen=True)
@@ -339,15 +301,7 @@ class RarityReference:
     ascending: NDArray[np.intp]
 
     def surprise(self, counts: NDArray[np.intp], *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how surprising it is that so few reference rows have something.
-
-        Parameters
-        ----------
-        counts : ndarray of int
-            Of reference rows; of an own row, without itself.
-        own : bool
-            Whether these are reference rows, each of which is compared with the others.
-        """
+        """Compute how surprising it is that so few other reference rows have something."""
         n = len(self.ascending)
         n_not_more = np.searchsorted(self.ascending, counts, side="right")
         # What the next rows share: the more it is, the more surprising.
@@ -361,16 +315,7 @@ class RarityReference:
 def gaps_on_circle(
     values: NDArray[np.float64], reference: NDArray[np.float64], period: float, *, own: bool = False
 ) -> NDArray[np.float64]:
-    """Compute how far values are from the third nearest reference value on a circle.
-
-    Parameters
-    ----------
-    values, reference : ndarray
-        Places on the circle, from 0 to `period`; reference values ascend. NaN stays NaN.
-    period : float
-    own : bool
-        Whether the values are among the reference values.
-    """
+    """Compute how far values are from the third nearest of ascending ones on a circle from 0."""
     n_near = min(3, len(reference) - own)
     if n_near < 1:
         return np.zeros(len(values))

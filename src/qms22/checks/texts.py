@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -61,22 +61,6 @@ def form_of(text: str) -> str:
     return text[:_MOST_CHARACTERS].translate(_CLASSES)
 
 
-def _rough_form(text: str) -> Iterable[str]:
-    return (_RUNS.sub(r"\1", form_of(text)),)
-
-
-def _exact_form(text: str) -> Iterable[str]:
-    return (form_of(text),)
-
-
-def _signs(text: str) -> Iterable[str]:
-    return {"9" if sign.isdigit() else sign for sign in text[:_MOST_CHARACTERS]}
-
-
-def _words(text: str) -> Iterable[str]:
-    return set(_WORDS.findall(text[:_MOST_CHARACTERS].casefold()))
-
-
 def _cases(text: str) -> Iterable[str]:
     words = {_RUNS.sub(r"\1", form_of(word)) for word in _WORDS.findall(text) if len(word) > 1}
     return {_CASES.get(form, "mixed case") for form in words}
@@ -84,10 +68,10 @@ def _cases(text: str) -> Iterable[str]:
 
 # What texts have in common, from what a reader sees at once to what takes a look.
 _TRAITS: dict[str, Callable[[str], Iterable[str]]] = {
-    "rough form": _rough_form,
-    "exact form": _exact_form,
-    "signs": _signs,
-    "words": _words,
+    "rough form": lambda text: [_RUNS.sub(r"\1", form_of(text))],
+    "exact form": lambda text: [form_of(text)],
+    "signs": lambda text: {"9" if sign.isdigit() else sign for sign in text[:_MOST_CHARACTERS]},
+    "words": lambda text: set(_WORDS.findall(text[:_MOST_CHARACTERS].casefold())),
     "case": _cases,
 }
 
@@ -98,9 +82,8 @@ class TextCheck(Check):
 
     Parameters
     ----------
-    columns : tuple of str
     trait : str
-        What is compared: a key of `_TRAITS`, "misspelt" or the name of a check digit.
+        What is compared: a key of `_TRAITS`, or the name of a check digit.
     counts : dict from str to int
         In how many normal rows, or texts, each form, sign or word is.
     example : str
@@ -130,11 +113,7 @@ class TextCheck(Check):
     def learn(cls, cells: Cells, *, by_text: bool = False) -> list[TextCheck]:
         """Learn all that normal texts have in common.
 
-        Parameters
-        ----------
-        cells : Cells
-        by_text : bool
-            Whether new texts come in the course of time, so that the rows of each are one case.
+        With `by_text` new ones come in the course of time, and the rows of each are one case.
         """
         rows = level_counts(cells)
         there = np.flatnonzero(rows)
@@ -144,35 +123,21 @@ class TextCheck(Check):
         sizes = np.ones(len(there), dtype=np.intp) if by_text else rows[there]
         recurs = len(texts) * _LEAST_RECURRING <= rows[there].sum()
         known = dict(zip(texts, rows[there].tolist(), strict=True)) if recurs else {}
-        traits = [*_TRAITS, *filter(None, [find_check_digit(texts)])]
-        found = [cls._of(cells.name, trait, texts, sizes, by_text, known) for trait in traits]
-        return [check for check in found if check is not None]
-
-    @classmethod
-    def _of(
-        cls,
-        name: str,
-        trait: str,
-        texts: Sequence[str],
-        sizes: NDArray[np.intp],
-        by_text: bool,
-        known: dict[str, int],
-    ) -> TextCheck | None:
-        counts: Counter[str] = Counter()
-        for text, size in zip(texts, sizes.tolist(), strict=True):
-            counts.update(dict.fromkeys(_parts(trait, text), size))
-        if not counts:
-            return None
-        n = int(sizes.sum())
-        rarest = np.array([_rarest(trait, text, counts, n)[0] for text in texts]) - 1
-        ascending = np.sort(np.repeat(rarest, sizes))
-        if np.count_nonzero(ascending <= 0) > _MOST_NEW * n:
-            return None
-        usual = max(counts, key=lambda part: (counts[part], part))
-        example = min(text for text in texts if usual in _parts(trait, text))
         levels = tuple(texts) if len(texts) <= _MOST_LEVELS and not by_text else ()
-        reference = RarityReference(ascending)
-        return cls((name,), trait, dict(counts), example, n, by_text, reference, levels, known)
+        n, found = int(sizes.sum()), []
+        for trait in [*_TRAITS, *filter(None, [find_check_digit(texts)])]:
+            counts: Counter[str] = Counter()
+            for text, size in zip(texts, sizes.tolist(), strict=True):
+                counts.update(dict.fromkeys(_parts(trait, text), size))
+            rarest = np.array([_rarest(trait, text, counts, n)[0] for text in texts]) - 1
+            ascending = np.sort(np.repeat(rarest, sizes))
+            if not counts or np.count_nonzero(ascending <= 0) > _MOST_NEW * n:
+                continue
+            _, usual = max((count, part) for part, count in counts.items())
+            example = min(text for text in texts if usual in _parts(trait, text))
+            rest = n, by_text, RarityReference(ascending), levels, known
+            found.append(cls((cells.name,), trait, dict(counts), example, *rest))
+        return found
 
     @property
     def is_form(self) -> bool:
@@ -188,7 +153,7 @@ class TextCheck(Check):
         # Of texts that recur, one is known without the row itself.
         own = own and not self.by_text
         surprises = self.reference.surprise(np.maximum(counts - own, 0), own=own)
-        if self.known and not (own and self.by_text):
+        if self.known:
             of_text = Levels.of(cells.levels).computed(self.known, self._known_counts)
             surprises[:-1][of_text > own] = 0.0
         surprises[-1] = 0.0  # of missing cells
@@ -216,13 +181,12 @@ class TextCheck(Check):
             how_many = how_many.replace("normal rows", "texts of normal rows")
         if self.trait in ("rough form", "exact form"):
             return f", written like this in {how_many}; usual is “{self.example[:_MOST_SHOWN]}”"
-        if self.trait == "signs":
-            return f" contains “{part}” (U+{ord(part):04X}), as {how_many} do"
+        if self.trait not in _TRAITS:
+            return f" has a wrong check digit ({self.trait}), as {how_many} have"
         if self.trait == "case":
             return f" has a word in {part}, as {how_many} do"
-        if self.trait == "words":
-            return f" contains “{part}”, as {how_many} do"
-        return f" has a wrong check digit ({self.trait}), as {how_many} have"
+        sign = f" (U+{ord(part):04X})" if self.trait == "signs" else ""
+        return f" contains “{part}”{sign}, as {how_many} do"
 
 
 def _parts(trait: str, text: str) -> Iterable[str]:
