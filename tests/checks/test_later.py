@@ -58,6 +58,19 @@ def test_a_new_doctor_is_not_odd_and_a_slip_is() -> None:
     assert (look(normal, batch).by(LevelCheck, "doctor")[::9] > 5).all()
 
 
+def test_rows_of_a_new_doctor_are_not_flagged_and_slips_are() -> None:
+    normal, batch = two_times()
+    batch.loc[::6, "doctor"] = "Marchetti"
+    found = detect(normal, batch, n_jobs=1)
+    assert found.n_flagged == 0
+    assert found.verdict is not None
+    assert found.verdict.decision == "fine"
+    batch.loc[[12, 41, 42], "weight"] = 612.0
+    batch.loc[[50, 51, 52], "doctor"] = "Conti"
+    found = detect(normal, batch, n_jobs=1)
+    assert {12, 41, 42, 50, 51, 52} <= set(found.top[:8].tolist())
+
+
 def test_levels_stay_if_they_are_there_all_along() -> None:
     texts = ["a"] * 200
     texts[::20] = ["new"] * 10

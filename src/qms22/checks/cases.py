@@ -23,7 +23,7 @@ _LEAST_SHARE = 0.01
 _SMALL_RISE = 0.1
 # A column with fewer levels, such as a state, has all that there are; one with more, such as the
 # doctors of a clinic, may get another.
-_LEAST_STAFF = 8
+LEAST_STAFF = 8
 
 
 def repeated_cases(
@@ -91,7 +91,7 @@ class Staying:
                 continue
             name, cells = check.columns[0], batch[check.columns[0]]
             if isinstance(check, LevelCheck) and cells.is_text:
-                if _LEAST_STAFF <= len(check.coding.levels) < LEAST_ENTITIES:
+                if LEAST_STAFF <= len(check.coding.levels) < LEAST_ENTITIES:
                     found.levels[name] = staying_levels(check.coding.levels, cells)
             elif cells.form == "number":
                 if isinstance(check, LevelCheck):

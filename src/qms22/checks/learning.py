@@ -27,8 +27,8 @@ from qms22.checks.roles import Roles
 from qms22.checks.sequences import (
     MOST_ROWS,
     Sequences,
+    is_of_another_time,
     learn_sequences,
-    time_distance,
     time_order,
 )
 from qms22.checks.series import find_series, learn_series
@@ -140,7 +140,7 @@ def learn_checks(
         rows |= checks.sequences.columns(rows, are_normal=True) | checks.differences(rows)
         checks.checks += learn_sequences(rows, checks.sequences)
         checks.checks += learn_series(rows, checks.series)
-    checks.is_later = time_distance(normal, batch) > 1.0
+    checks.is_later = is_of_another_time(normal, batch)
     # What counters are says when a row was made.
     counters = {name for _, name in checks.sequences.counters}
     parts = [name for name in checks.owners if name in rows]

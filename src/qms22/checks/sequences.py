@@ -82,6 +82,11 @@ def time_distance(normal: Columns, batch: Columns) -> float:
     return float(abs(np.median(later) - middle) / max((last - first) / 2, 1.0))
 
 
+def is_of_another_time(normal: Columns, batch: Columns) -> bool:
+    """Return whether the middle of a batch is outside the time of the normal rows."""
+    return time_distance(normal, batch) > 1.0
+
+
 def run_name(entity: str, number: str) -> str:
     """Return the name of a column of run lengths; no column of a table has such a name."""
     return f"\0run\0{entity}\0{number}"

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.warn import warn_user
+from qms22.checks.cases import LEAST_STAFF, staying_levels
+from qms22.checks.sequences import is_of_another_time, time_order
 from qms22.checks.surprise import NumberReference
 from qms22.detection.aligning.periods import find_periods
 from qms22.detection.marks.table_marks import MarkedRows
@@ -82,6 +84,7 @@ def encode_tables(
         encoder._leave_out(left_out)
         known = encoder._lazy_matrix(normal_cells)
     encoder._set_moves(_moves(encoder, normal_cells, batch_cells))
+    encoder._set_neutral(_staying_levels(encoder, normal_cells, batch_cells))
     _, rows = encoder._transform_part(batch_cells)
     return EncodedTables(
         encoder,
@@ -108,6 +111,27 @@ def _moves(
                 aligned = reference.aligned(batch[column.name].values)
                 moves |= {} if aligned is reference else {column.name: aligned.move}
     return moves
+
+
+def _staying_levels(
+    encoder: TabularEncoder, normal: Columns, batch: Columns
+) -> dict[str, tuple[str, ...]]:
+    """Return the levels of categories that are new in a later batch and there all along.
+
+    What the whole batch does makes none of its rows suspicious. Columns of few levels, such as a
+    status, are not expected to get others.
+    """
+    if not is_of_another_time(normal, batch):
+        return {}
+    in_order = take_rows(batch, time_order(batch))
+    found = {}
+    for column in encoder.columns_:
+        if column.kind == "categorical" and column.outputs:
+            cells = normal[column.name]
+            known = [cells.levels[code] for code in np.unique(cells.values[cells.has_value])]
+            if len(known) >= LEAST_STAFF:
+                found[column.name] = staying_levels(known, in_order[column.name])
+    return found
 
 
 def _fit_both(

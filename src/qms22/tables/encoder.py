@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -170,6 +170,12 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         `_transform_part` uses them; `transform` does not.
         """
         self._moves = dict(moves)
+
+    def _set_neutral(self, levels: Mapping[str, tuple[str, ...]]) -> None:
+        """Let some levels of categories, by column, say nothing about a row."""
+        self._plans = tuple(
+            asdict(replace(plan, neutral=levels.get(plan.name, ()))) for plan in self._all_plans()
+        )
 
     def _pool_unseen(self) -> None:
         """Count unseen levels of a category among the rare ones, if it has such."""

@@ -72,6 +72,8 @@ class ColumnPlan:
         category without missing cells in the normal rows, an unseen level.
     is_open : bool
         Whether unseen levels of a category are usual; they are then among the pooled ones.
+    neutral : tuple of str
+        Levels of a category that say nothing: all of its columns are 0 for them.
     """
 
     name: str
@@ -86,6 +88,7 @@ class ColumnPlan:
     gaps: Literal["typical", "own", "unseen"] = "typical"
     number_format: NumberFormat | None = None
     is_open: bool = False
+    neutral: tuple[str, ...] = ()
 
     @classmethod
     def load(cls, saved: Mapping[str, Any]) -> ColumnPlan:
@@ -232,6 +235,7 @@ class ColumnPlan:
     ) -> NDArray[np.float64]:
         places = {level: float(at) for at, level in enumerate(self.levels)}
         places.update(dict.fromkeys(self.pooled, float(len(self.levels))))
+        places.update(dict.fromkeys(self.neutral, -1.0))
         found = [places.get(level, unseen) for level in cells.levels]
         result: NDArray[np.float64] = np.array([*found, gap])[codes]
         return result
