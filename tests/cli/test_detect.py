@@ -248,7 +248,7 @@ def test_columns_are_read_as_asked(files: Path) -> None:
     for option, words in {
         "area": "--as area: give a column and a kind, such as zip=category",
         "mean area=acres": "column 'mean area' cannot be read as 'acres'; give one of the kinds",
-        "area=number": "--as area: batch.csv has no such column; its columns are 'mean radius'",
+        "area=number": "there is no column 'area' to read as number; the columns are 'mean radius'",
         "mean area=date": "column 'mean area' cannot be read as asked (date)",
     }.items():
         assert_refused(run(*EVERYDAY, "--as", option, cwd=files), words)
@@ -322,11 +322,11 @@ def test_wrong_files(files: Path, content: bytes, words: str) -> None:
         ([*EVERYDAY, "--save-model", "m.pkl"], "--save-model m.pkl must end in .skops"),
         (
             [*EVERYDAY[:3], "--id", "name"],
-            "--id name: batch.csv has no such column; its columns are",
+            "batch.csv has no column 'name' for the names of rows; its columns are",
         ),
-        ([*EVERYDAY[:3], "--ignore", "x"], "--ignore x: batch.csv has no such column"),
+        ([*EVERYDAY[:3], "--ignore", "x"], "there is no column 'x' to ignore; the columns are"),
         ([*EVERYDAY[:3], "--label", "mean area"], "none is surely the outlier"),
-        ([*EVERYDAY[:3], "--label", "truth"], "--label truth: batch.csv has no such"),
+        ([*EVERYDAY[:3], "--label", "truth"], "batch.csv has no column 'truth' for true labels"),
         ([*EVERYDAY, "--marker", "x"], "--marker and --normal-value are for one file"),
         ([*EVERYDAY[:3], "--outlier", "1"], "--outlier needs --label"),
         ([*EVERYDAY, "--only-flagged"], "--only-flagged needs --output"),

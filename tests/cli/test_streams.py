@@ -98,4 +98,4 @@ def test_no_name_in_an_error_controls_a_terminal(files: Path) -> None:
     name = "b\x1b[2J\u202e\n.parquet"
     (files / "b.parquet").rename(files / name)
     result = run("detect", "n.parquet", name, "--id", "none", cwd=files)
-    assert_refused(result, r"b\u001b[2J\u202e .parquet has no such column")
+    assert_refused(result, r"b\u001b[2J\u202e .parquet has no column 'none'")

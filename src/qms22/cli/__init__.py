@@ -24,9 +24,5 @@ def main() -> None:
     """
 
 
-main.add_command(demo)
-main.add_command(detect)
-main.add_command(history)
-main.add_command(mcp)
-main.add_command(score)
-main.add_command(verify)
+for command in (demo, detect, history, mcp, score, verify):
+    main.add_command(command)

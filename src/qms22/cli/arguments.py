@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from qms22.cli.shared import REDIRECTED, explained
-from qms22.tables.columns.column_names import find_column
 from qms22.tables.databases.database_place import DatabasePlace
-from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from qms22.tables import Table
 
 STANDARD_INPUT = "-"
@@ -117,23 +118,21 @@ def parse_kinds(
     return {column: kind for column, _sign, kind in pairs} or None
 
 
-def match_columns(batch: Table, label: str | None, options: dict[str, Any]) -> str | None:
-    """Write names in the options as the batch does; return the label."""
+def read_truth(source: Table, label: str, outlier: str | None) -> tuple[NDArray[np.bool_], str]:
+    """Return which rows of a table are outliers by their labels, and the name of the column."""
+    import numpy as np
 
-    def find(option: str, name: str) -> str:
-        found = find_column(name, batch.names)
-        if found is None:
-            there = list_some([repr(each) for each in batch.names])
-            raise click.UsageError(
-                f"{option} {name}: {batch.name} has no such column; its columns are {there}"
-            )
-        return found
+    from qms22.detection.rows import check_column
+    from qms22.tables.columns.typed import to_levels
+    from qms22.tables.labels import outlier_labels
 
-    for name in ("id", "by", "time"):
-        if options[name] is not None:
-            options[name] = find(f"--{name}", options[name])
-    options["ignore"] = tuple(find("--ignore", name) for name in options["ignore"])
-    options["kinds"] = {
-        find("--as", name): kind for name, kind in (options["kinds"] or {}).items()
-    } or None
-    return None if label is None else find("--label", label)
+    label = check_column(source, "label", label, "true labels") or label
+    cells = to_levels(source.columns([label])[label])
+    if n_missing := int(np.count_nonzero(cells.missing)):
+        lack = "1 row has" if n_missing == 1 else f"{n_missing:,} rows have"
+        raise click.UsageError(f"--label {label}: {lack} no label; fill in every row")
+    codes, places = np.unique(cells.values, return_inverse=True)
+    remedy = "name another column, or give the value of outliers with --outlier"
+    where = f"--label {label}: the column"
+    is_outlier = outlier_labels(np.array(cells.levels)[codes], outlier, where, remedy)
+    return is_outlier[places], label

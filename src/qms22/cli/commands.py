@@ -32,13 +32,6 @@ class Commands(click.Group):
         with _failures_in_words():
             return super().make_context(*args, **options)
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the arguments; without any, print the help."""
-        if not args:
-            click.echo(ctx.get_help(), err=True)
-            ctx.exit(_FAILED)
-        return super().parse_args(ctx, args)
-
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         with _failures_in_words():
@@ -60,6 +53,8 @@ def _failures_in_words() -> Iterator[None]:
     """Report what cannot be printed; names in errors cannot control a terminal."""
     try:
         yield
+    except click.exceptions.NoArgsIsHelpError:  # the help has many lines
+        raise
     except click.ClickException as error:
         vars(error)["message"] = one_line(error.message)
         raise

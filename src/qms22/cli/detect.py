@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,42 +14,24 @@ from qms22.cli.arguments import (
     check_folders,
     check_roles,
     input_files,
-    match_columns,
     parse_kinds,
     read_tables,
+    read_truth,
 )
 from qms22.cli.job_options import Job, end_job, job_options
-from qms22.cli.label_options import print_evaluation, read_truth
-from qms22.cli.output import (
-    print_acceptance,
-    print_answer,
-    print_ending,
-    print_flagged,
-    print_suspicious_normal,
-    print_written,
-)
+from qms22.cli.output import print_acceptance, print_result
 from qms22.cli.shared import (
     FILE,
     SHARE,
     TABLE,
     check_goes_with,
-    check_overwriting,
-    check_table_outputs,
+    check_outputs,
     explained,
     id_option,
-    memory_limit_option,
-    only_flagged_option,
-    output_option,
-    quiet_option,
     say,
     seed_option,
 )
-from qms22.detection.results.result_files import write_tables
-from qms22.detection.results.result_workbook import check_sheet_size
 from qms22.tables.databases.database_place import DatabasePlace
-
-if TYPE_CHECKING:
-    from qms22.detection import Detection
 
 
 @click.command(short_help="Find the most suspicious rows of a table.")
@@ -135,8 +115,6 @@ if TYPE_CHECKING:
     "part, so that they may be larger than memory. By default the preset recommended learns from "
     "6,000 rows and paper from all, or from 100,000 if a file is larger than memory.",
 )
-@output_option
-@only_flagged_option
 @click.option(
     "--normal-to-check",
     type=FILE,
@@ -174,8 +152,6 @@ if TYPE_CHECKING:
     show_default=True,
     help="Where to learn and score; auto means a GPU if there is one.",
 )
-@memory_limit_option
-@quiet_option
 @job_options(has_verdict=True)
 def detect(
     tables: tuple[str | DatabasePlace, ...],
@@ -183,8 +159,6 @@ def detect(
     normal_value: str | None,
     label: str | None,
     outlier: str | None,
-    output: Path | DatabasePlace | None,
-    only_flagged: bool,
     normal_to_check: Path | None,
     report: Path | None,
     save_model: Path | None,
@@ -199,19 +173,12 @@ def detect(
     directory, a quoted pattern such as 'data/2024-??.csv', a sheet such as 'book.xlsx#March', all
     sheets ('book.xlsx#*'), '-' for standard input, or a table or a SELECT of a database:
     'shop.db#orders' for a file of SQLite or DuckDB, 'postgresql://user@host/shop#orders' for a
-    server. Columns are matched by name; case, blanks and underscores are ignored. Columns of only
-    one table, titles and footers are left out, with a note on standard error. If one file holds
-    both kinds of rows, name the column that marks the known-normal ones (--marker). Numbers,
-    booleans, categories and dates are used; of identifiers and free text it is compared how they
-    are written. Numbers are compared with those of the same customer, meter or article where such
-    a column is found, or named (--by).
+    server. Columns are matched by name; case, blanks and underscores are ignored. If one file
+    holds both kinds of rows, name the column that marks the known-normal ones (--marker).
 
-    The answer comes first, on standard error: whether the batch is fine, contains anomalies or has
-    drifted as a whole; how many rows are flagged, and how many of these may be normal; which
-    columns moved, and what to do. Then come the flagged rows with their reasons: tables on a
-    terminal, CSV in a pipe. If fewer than ten rows are flagged, a terminal also shows the next
-    ones, as not certain. Last come known-normal rows that look like the anomalies, if there are
-    any, and how the tables were read.
+    The answer comes first, on standard error: the verdict on the batch, how many rows are flagged,
+    and how many of these may be normal. Then come the flagged rows with their reasons: tables on a
+    terminal, CSV in a pipe. Last comes how the tables were read.
 
     The exit code is 0; 1 if a rule of --fail-on, --max-flagged or --max-share is broken; 2 if
     input or options are wrong; 130 if the command was interrupted.
@@ -228,43 +195,40 @@ def detect(
         qms22 detect last-year.parquet this-year.parquet --max-samples 50000 -o scores.parquet
         qms22 detect "shop.db#orders" "shop.db#SELECT * FROM new WHERE day = '2024-03-05'"
     """
-    _check_files(tables, marker, normal_value, options)
-    if normal_to_check is not None and options["preset"] != "recommended":
-        raise click.UsageError(
-            "--normal-to-check needs the preset recommended, which ranks known-normal rows; got "
-            f"{options['preset']}"
-        )
+    _check_options(tables, marker, normal_value, options)
+    _refuse(
+        normal_to_check is not None and options["preset"] != "recommended",
+        "--normal-to-check needs the preset recommended, which ranks known-normal rows; got "
+        f"{options['preset']}",
+    )
     check_goes_with("--outlier", outlier, "--label", label)
-    check_goes_with("--only-flagged", only_flagged, "--output", output)
     outputs: dict[str, Path | DatabasePlace | None] = {
-        "--output": output,
+        **job.outputs(),
         "--normal-to-check": normal_to_check,
         "--report": report,
         "--save-model": save_model,
-        **job.outputs(),
     }
     files = input_files([*tables, *options["marks"]])
     options["marks"] = options["marks"] or None
     check_roles(tables)
-    check_table_outputs(files, outputs)
+    check_outputs(files, outputs, options["history"])
     check_folders(tables, outputs)
-    _check_history(options, files, outputs)
     # The library would accept the batch at once.
     is_to_accept = options.pop("accept")
     began = time.perf_counter()
     with explained() as warnings, stages_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
         from qms22.detection import past_batches
+        from qms22.detection.results.result_files import write_tables
 
         normal, batch, titles = read_tables(tables, marker, normal_value)
         if len(tables) > 2 and not quiet:
             say(f"known-normal: {titles[0]}; searched: {titles[1]}")
-        for path in (None if only_flagged else output, job.good):
-            check_sheet_size(path, batch)
-        label = match_columns(batch, label, options)
-        truth = read_truth(batch, label, outlier)
+        job.check_sizes(batch)
+        truth = None
         if label is not None:
-            options["ignore"] = (*options["ignore"], label)
+            truth, name = read_truth(batch, label, outlier)
+            options["ignore"] = (*options["ignore"], name)
         found = detection.detect(normal, batch, **options, verbose=int(is_shown))
         if marker is not None:
             kept = {"marker": marker, "normal_value": normal_value}
@@ -274,7 +238,8 @@ def detect(
         is_accepted = is_to_accept and past_batches.is_acceptable(found, is_policy_met=is_met)
         if is_accepted:
             found = past_batches.with_acceptance(found)
-        _write_output(found, output, only_flagged, normal_to_check)
+        if normal_to_check is not None:
+            write_tables([found.normal_to_check()], normal_to_check)
         if report is not None:
             begin_stage(f"writing {report}")
             facts = {"files": ", ".join(titles), "preset": options["preset"]}
@@ -284,15 +249,7 @@ def detect(
         if save_model is not None:
             found.save(save_model)
         in_json = job.write(found, rules)
-    print_answer(found, quiet=quiet)
-    print_flagged(found, in_json)
-    if truth is not None:
-        print_evaluation(found, truth)
-    if not quiet:
-        print_suspicious_normal(found)
-    print_ending(found, warnings, quiet=quiet)
-    print_written(outputs.values(), quiet=quiet)
-    sys.stdout.flush()
+    print_result(found, in_json, warnings, outputs, quiet=quiet, truth=truth)
     # Last of all: a command that fails accepts nothing.
     if is_accepted:
         with explained():
@@ -312,16 +269,10 @@ def detect(
     help="Flag this many rows; by default those beyond the threshold of the model.",
 )
 @id_option
-@output_option
-@only_flagged_option
-@memory_limit_option
-@quiet_option
 @job_options(has_verdict=False)
 def score(
     model: Path,
     new: tuple[str | DatabasePlace, ...],
-    output: Path | DatabasePlace | None,
-    only_flagged: bool,
     quiet: bool,
     job: Job,
     **options: Any,
@@ -337,78 +288,58 @@ def score(
     Example:
         qms22 score model.skops tomorrow.csv --top 20
     """
-    check_goes_with("--only-flagged", only_flagged, "--output", output)
-    outputs = {"--output": output, **job.outputs()}
-    check_table_outputs([model, *input_files(new)], outputs)
+    outputs = job.outputs()
+    check_outputs([model, *input_files(new)], outputs)
     check_folders(new, outputs)
     with explained() as warnings, stages_shown(enabled=not quiet) as is_shown:
         from qms22 import detection
         from qms22.tables import open_table
 
         batch = open_table(new)
-        for path in (None if only_flagged else output, job.good):
-            check_sheet_size(path, batch)
+        job.check_sizes(batch)
         found = detection.score(model, batch, **options, verbose=int(is_shown))
-        _write_output(found, output, only_flagged)
         rules = job.check(found)
         in_json = job.write(found, rules)
-    print_answer(found, quiet=quiet)
-    print_flagged(found, in_json)
-    print_ending(found, warnings, quiet=True)
-    print_written(outputs.values(), quiet=quiet)
+    print_result(found, in_json, warnings, outputs, quiet=quiet)
     end_job(rules)
 
 
-def _check_files(
+def _check_options(
     tables: tuple[str | DatabasePlace, ...],
     marker: str | None,
     normal_value: str | None,
     options: dict[str, Any],
 ) -> None:
-    if options["k"] is not None and options["fdr"] is not None:
-        raise click.UsageError("--top and --fdr both set how many rows to flag; give one of them")
-    is_single = len(tables) == 1
-    if is_single and marker is None:
-        raise click.UsageError(
-            "give a second file with the rows to search, or use --marker to name the column that "
-            f"marks the known-normal rows of {tables[0]}"
-        )
-    if is_single and options["max_samples"] is not None:
-        raise click.UsageError(
-            "--max-samples needs two files; write the known-normal rows into a file of their own"
-        )
-    if not is_single and (marker is not None or normal_value is not None):
-        raise click.UsageError(
-            "--marker and --normal-value are for one file; leave them out, or give one file"
-        )
-
-
-def _check_history(
-    options: dict[str, Any],
-    files: Sequence[Path | DatabasePlace | None],
-    outputs: dict[str, Path | DatabasePlace | None],
-) -> None:
-    """Check --history and --accept."""
+    """Raise UsageError if options contradict each other, or need another one."""
+    is_single, has_k = len(tables) == 1, options["k"] is not None
+    _refuse(
+        has_k and options["fdr"] is not None,
+        "--top and --fdr both set how many rows to flag; give one of them",
+    )
+    _refuse(
+        is_single and marker is None,
+        "give a second file with the rows to search, or use --marker to name the column that marks "
+        f"the known-normal rows of {tables[0]}",
+    )
+    _refuse(
+        is_single and options["max_samples"] is not None,
+        "--max-samples needs two files; write the known-normal rows into a file of their own",
+    )
+    _refuse(
+        not is_single and (marker is not None or normal_value is not None),
+        "--marker and --normal-value are for one file; leave them out, or give one file",
+    )
     check_goes_with("--accept", options["accept"], "--history", options["history"])
-    check_overwriting(files, {**outputs, "--history": options["history"]})
-    if options["accept"] and options["k"] is not None:
-        raise click.UsageError(
-            "--accept cannot be used with --top, which flags rows in any batch; leave one out"
-        )
-    if options["accept"] and options["preset"] == "paper":
-        raise click.UsageError(
-            "--accept needs a false discovery rate, which the preset paper has not; leave one out"
-        )
+    _refuse(
+        options["accept"] and has_k,
+        "--accept cannot be used with --top, which flags rows in any batch; leave one out",
+    )
+    _refuse(
+        options["accept"] and options["preset"] == "paper",
+        "--accept needs a false discovery rate, which the preset paper has not; leave one out",
+    )
 
 
-def _write_output(
-    found: Detection,
-    path: Path | DatabasePlace | None,
-    only_flagged: bool,
-    normal_to_check: Path | None = None,
-) -> None:
-    if path is not None:
-        begin_stage(f"writing {path}")
-        found.write(path, only_flagged=only_flagged)
-    if normal_to_check is not None:
-        write_tables([found.normal_to_check()], normal_to_check)
+def _refuse(is_wrong: bool, words: str) -> None:
+    if is_wrong:
+        raise click.UsageError(words)

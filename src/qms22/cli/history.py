@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,62 +17,65 @@ from qms22.detection.results.csv_text import csv_lines
 if TYPE_CHECKING:
     from qms22.detection import HistoryEntry
 
+# The columns in a pipe, and what each has of an entry.
+_COLUMNS = {
+    "batch": "number",
+    "time": "time",
+    "table": "batch",
+    "rows": "n_rows",
+    "verdict": "decision",
+    "flagged": "n_flagged",
+    "marked": "n_marked",
+    "fewest_outliers": "fewest_outliers",
+    "moved": "moved",
+    "accepted": "accepted",
+    "incident": "incident",
+    "sentence": "sentence",
+    "p_value": "p_value",
+    "known_normal": "normal",
+    "known_normal_rows": "n_normal",
+    "version": "version",
+    "over_time": "over_time",
+    "settings": "settings",
+}
+
+
+def _changes(option: str, metavar: str, words: str) -> Callable[[Callable[..., None]], Any]:
+    """Return an option that changes entries or exceptions, and may be repeated."""
+    kind = int if metavar == "NUMBER" else str
+    words += " May be repeated."
+    return click.option(option, multiple=True, type=kind, metavar=metavar, help=words)
+
 
 @click.command(short_help="List what was found in earlier batches.")
 @click.argument("file", type=FILE)
-@click.option(
+@_changes(
     "--accept",
-    "accepted",
-    type=int,
-    multiple=True,
-    metavar="NUMBER",
-    help="Accept a batch as known-normal: later runs of 'qms22 detect --history' learn from its "
-    "rows, except those marked as anomalies. May be repeated.",
+    "NUMBER",
+    "Accept a batch as known-normal: later runs of 'qms22 detect --history' learn from its rows, "
+    "except those marked as anomalies.",
 )
-@click.option(
+@_changes(
     "--take-back",
-    "taken_back",
-    type=int,
-    multiple=True,
-    metavar="NUMBER",
-    help="Withdraw the acceptance of a batch, or that it is an incident. May be repeated.",
+    "NUMBER",
+    "Withdraw the acceptance of a batch, or that it is an incident.",
 )
-@click.option(
+@_changes(
     "--incident",
-    "incidents",
-    type=int,
-    multiple=True,
-    metavar="NUMBER",
-    help="Tag a batch as bad, with --because: its rows are dropped, it is never known-normal, and "
-    "it counts as a true alarm. May be repeated.",
+    "NUMBER",
+    "Tag a batch as bad, with --because: its rows are dropped, it is never known-normal, and it "
+    "counts as a true alarm.",
 )
-@click.option(
+@_changes(
     "--except",
-    "excepted",
-    multiple=True,
-    metavar="COLUMN",
-    help="Let a column move, with --because and --until: its movement is reported, but is no "
-    "alarm, and it is not learned from. May be repeated.",
+    "COLUMN",
+    "Let a column move, with --because and --until: its movement is reported, but is no alarm, and "
+    "it is not learned from.",
 )
 @click.option("--because", metavar="TEXT", help="With --incident and --except: the reason.")
 @click.option("--until", metavar="DATE", help="With --except: the last day, such as 2026-12-31.")
-@click.option(
-    "--end-exception",
-    "ended",
-    multiple=True,
-    metavar="COLUMN",
-    help="End an exception. May be repeated.",
-)
-def history(
-    file: Path,
-    accepted: tuple[int, ...],
-    taken_back: tuple[int, ...],
-    incidents: tuple[int, ...],
-    excepted: tuple[str, ...],
-    because: str | None,
-    until: str | None,
-    ended: tuple[str, ...],
-) -> None:
+@_changes("--end-exception", "COLUMN", "End an exception.")
+def history(file: Path, because: str | None, until: str | None, **changes: Any) -> None:
     """List what 'qms22 detect --history FILE' has found in each batch, the newest last.
 
     On a terminal this is a table; in a pipe it is CSV, with more columns. The number of flagged
@@ -85,72 +89,58 @@ def history(
         qms22 history orders.sqlite --incident 7 --because "half of the shops are missing"
         qms22 history orders.sqlite --except price --because "new price list" --until 2026-12-31
     """
-    _check_reasons(incidents, excepted, because, until)
+    tagged, excepted = changes["incident"], changes["except"]
+    _check_reasons(tagged, excepted, because, until)
     with explained():
         from qms22.detection import BatchHistory
 
         batches = BatchHistory(file, must_exist=True)
-        for number in incidents:
+        for number in tagged:
             entry = batches.tag_incident(number, because or "")
             say(f"batch {number} ({entry.batch}) is an incident: {entry.incident}")
         for column in excepted:
             exception = batches.add_exception(column, because or "", until or "")
             say(f"column {exception.column!r} {exception.note}")
-        for column in ended:
+        for column in changes["end_exception"]:
             batches.end_exception(column)
             say(f"column {column!r} may no longer move")
-        for number in accepted:
+        for number in changes["accept"]:
             entry = batches.accept(number)
             say(f"batch {number} ({entry.batch}) is known-normal from now on")
-        for number in taken_back:
+        for number in changes["take_back"]:
             entry = batches.take_back(number)
             say(f"batch {number} ({entry.batch}) is neither known-normal nor an incident")
         entries, exceptions = batches.entries(), batches.exceptions()
-    _print_entries(entries, file)
+    if sys.stdout.isatty():
+        _print_on_terminal(entries, file)
+    else:
+        _print_csv(entries)
     for exception in exceptions:
         say(f"exception: column {exception.column!r} {exception.note}")
 
 
 def _check_reasons(
-    incidents: tuple[int, ...], excepted: tuple[str, ...], because: str | None, until: str | None
+    tagged: Sequence[int], excepted: Sequence[str], because: str | None, until: str | None
 ) -> None:
     """Raise UsageError unless everything that needs a reason or a day has one."""
-    for option, given in (("--incident", incidents), ("--except", excepted)):
+    for option, given in (("--incident", tagged), ("--except", excepted)):
         if given and not because:
             raise click.UsageError(f'{option} needs a reason: --because "what has happened"')
     if excepted and not until:
         raise click.UsageError("--except needs its last day, such as --until 2026-12-31")
-    if because and not (incidents or excepted):
+    if because and not (tagged or excepted):
         raise click.UsageError("--because needs --incident or --except")
     if until and not excepted:
         raise click.UsageError("--until needs --except")
 
 
-def _print_entries(entries: tuple[HistoryEntry, ...], file: Path) -> None:
-    """Print a table on a terminal, CSV in a pipe."""
-    if sys.stdout.isatty():
-        _print_on_terminal(entries, file)
-        return
+def _print_csv(entries: tuple[HistoryEntry, ...]) -> None:
     import pandas as pd
 
     rows = [
-        {
-            "batch": entry.number,
-            "time": entry.time,
-            "table": entry.batch,
-            "rows": entry.n_rows,
-            "verdict": entry.decision,
-            "flagged": entry.n_flagged,
-            "marked": entry.n_marked,
-            "fewest_outliers": entry.fewest_outliers,
+        {name: getattr(entry, field) for name, field in _COLUMNS.items()}
+        | {
             "moved": _moved(entry),
-            "accepted": entry.accepted,
-            "incident": entry.incident,
-            "sentence": entry.sentence,
-            "p_value": entry.p_value,
-            "known_normal": entry.normal,
-            "known_normal_rows": entry.n_normal,
-            "version": entry.version,
             "over_time": json.dumps(entry.over_time),
             "settings": json.dumps(
                 {name: value for name, value in entry.settings.items() if name != "profile"}
@@ -168,25 +158,15 @@ def _print_on_terminal(entries: tuple[HistoryEntry, ...], file: Path) -> None:
     count = "1 batch" if len(entries) == 1 else f"{len(entries):,} batches"
     shown = plain_table(f"{count} in {file}, times in UTC")
     for heading in ("#", "time", "table", "rows", "flagged", "verdict"):
-        is_number = heading in ("#", "rows", "flagged")
+        justify: Any = "right" if heading in ("#", "rows", "flagged") else "left"
         is_long = heading in ("table", "verdict")
-        shown.add_column(
-            heading,
-            justify="right" if is_number else "left",
-            no_wrap=not is_long,
-            overflow="fold",
-        )
-    is_narrow = console.width < NARROW
+        shown.add_column(heading, justify=justify, no_wrap=not is_long, overflow="fold")
+    start = len("2026-") if console.width < NARROW else 0
     for entry in entries:
-        cells = [
-            str(entry.number),
-            entry.time[len("2026-") if is_narrow else 0 : len("2026-03-05 14:02")],
-            Path(entry.batch).name,
-            f"{entry.n_rows:,}",
-            # Without a false discovery rate the user has said how many rows to flag.
-            f"{entry.n_flagged:,}" if entry.settings.get("fdr") else "",
-            _verdict(entry),
-        ]
+        # Without a false discovery rate the user has said how many rows to flag.
+        flagged = f"{entry.n_flagged:,}" if entry.settings.get("fdr") else ""
+        when, name = entry.time[start : len("2026-03-05 14:02")], Path(entry.batch).name
+        cells = str(entry.number), when, name, f"{entry.n_rows:,}", flagged, _verdict(entry)
         shown.add_row(*map(safe, cells))
     console.print(shown)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,9 @@ from qms22.detection.results.csv_text import csv_lines
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from qms22.detection import Detection
 
 # What kinds of columns are called, in the order in which they are shown.
@@ -37,6 +40,38 @@ def print_acceptance(found: Detection) -> None:
         say(f"batch {entry.number:,} of the history is known-normal, accepted {entry.accepted}")
 
 
+def print_result(
+    found: Detection,
+    in_json: str,
+    warnings: Iterable[str],
+    outputs: Mapping[str, Path | DatabasePlace | None],
+    *,
+    quiet: bool,
+    truth: NDArray[np.bool_] | None = None,
+) -> None:
+    """Print the answer, the flagged rows, how they were found, and the files that were written.
+
+    The rows are tables on a terminal and CSV in a pipe, or the whole result in JSON.
+    """
+    print_answer(found, quiet=quiet)
+    if in_json:
+        sys.stdout.write(in_json)
+    elif sys.stdout.isatty():
+        print_found(found)
+    else:
+        # Not by click, which would leave out what controls a terminal.
+        sys.stdout.writelines(csv_lines(found.summary()))
+    if truth is not None:
+        _print_evaluation(found, truth)
+    if not quiet:
+        _print_suspicious_normal(found)
+    print_ending(found, warnings, quiet=quiet)
+    for path in outputs.values():
+        if path is not None and not quiet:
+            say(f"written: {path}")
+    sys.stdout.flush()
+
+
 def print_answer(found: Detection, *, quiet: bool = False) -> None:
     """Print what was found to standard error: the verdict, what is flagged, what moved, what to do.
 
@@ -58,17 +93,6 @@ def print_answer(found: Detection, *, quiet: bool = False) -> None:
         lines += [f"  advice: {advice}" for advice in verdict.advice]
     for line in filter(None, lines):
         say(line)
-
-
-def print_flagged(found: Detection, in_json: str = "") -> None:
-    """Print the flagged rows, tables on a terminal, CSV in a pipe; or the result in JSON."""
-    if in_json:
-        sys.stdout.write(in_json)
-    elif sys.stdout.isatty():
-        print_found(found)
-    else:
-        # Not by click, which would leave out what controls a terminal.
-        sys.stdout.writelines(csv_lines(found.summary()))
 
 
 def _print_columns(found: Detection) -> None:
@@ -108,11 +132,11 @@ def print_ending(found: Detection, warnings: Iterable[str], *, quiet: bool = Fal
     for note in join_notes(found.notes):
         say(f"note: {note}")
     print_notes(text for text in warnings if quiet or text != found.remark)
-    if not quiet:
+    if not quiet and found.normal_table is not None:
         _print_columns(found)
 
 
-def print_suspicious_normal(found: Detection) -> None:
+def _print_suspicious_normal(found: Detection) -> None:
     """Print which known-normal rows look like anomalies, if some clearly do."""
     rows = found.suspicious_normal
     if rows is None or rows.empty:
@@ -131,8 +155,25 @@ def print_suspicious_normal(found: Detection) -> None:
     say(f"known-normal {rows_look} (--normal-to-check), and mark {those_that_are} not normal")
 
 
-def print_written(paths: Iterable[Path | DatabasePlace | None], *, quiet: bool) -> None:
-    """Print the files that were written to standard error."""
-    for path in paths:
-        if path is not None and not quiet:
-            say(f"written: {path}")
+def _print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
+    """Print how many of the flagged rows are outliers, the true positive rate and the AUC."""
+    import numpy as np
+    from sklearn.metrics import roc_auc_score
+
+    from qms22.metrics import true_positive_rate_at
+
+    is_scored = ~np.isnan(found.scores)
+    scores, labels = found.scores[is_scored], truth[is_scored]
+    if not labels.any() or labels.all():
+        say("no evaluation: all labels are the same")
+        return
+    n_flagged, n_hits = int(found.flagged.sum()), int(truth[found.flagged].sum())
+    if found.fdr is None:
+        rate = true_positive_rate_at(labels, scores, n_flagged)
+    else:  # the flagged rows need not be the first ones
+        rate = n_hits / int(labels.sum())
+    say(
+        f"by the labels: {n_hits:,} of the {n_flagged:,} flagged "
+        f"{'row is an outlier' if n_flagged == 1 else 'rows are outliers'}, "
+        f"TPR {rate:.4f}, AUC {roc_auc_score(labels, scores):.4f}",
+    )

@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,25 +34,15 @@ _SUFFIXES = {
 FILE = click.Path(path_type=Path)
 # The file from which standard input comes, if it is one.
 REDIRECTED = Path("/dev/stdin")
+_NAMES = {REDIRECTED: "on standard input"}
 
 # Parameters of the library that messages name, and the options of the command.
-_OPTIONS = {
-    "k": "--top",
-    "fdr": "--fdr",
-    "missing": "--missing",
-    "max_samples": "--max-samples",
-    "n_jobs": "--n-jobs",
-    "preset": "--preset",
-    "device": "--device",
-    "ignore": "--ignore",
-    "id": "--id",
-    "by": "--by",
-    "time": "--time",
-    "marks": "--marks",
-    "history": "--history",
-    "kinds": "--as",
-    "memory_limit": "--memory-limit",
-}
+_PARAMETERS = (
+    "k fdr missing max_samples n_jobs preset device ignore id by time marks history kinds "
+    "memory_limit"
+)
+_OPTIONS = {name: f"--{name.replace('_', '-')}" for name in _PARAMETERS.split()}
+_OPTIONS |= {"k": "--top", "kinds": "--as"}
 # How messages name them: k=5, missing="drop", (max_samples). Paths and quoted names stay.
 _GIVEN = re.compile(
     rf"""(?<![\w'"=/\\.])({"|".join(_OPTIONS)})=(?:["'](\w+)["']|(\w[\w.]*\b))(?![\w/\\])"""
@@ -115,17 +105,6 @@ TABLE = TableType()
 SHARE = ShareType()
 
 id_option = click.option("--id", metavar="COLUMN", help="The column with the names of the rows.")
-output_option = click.option(
-    "-o",
-    "--output",
-    type=TableType(new=True),
-    help="Write all rows with rank, score, flag, reasons and p-value to a .csv, .xlsx, .parquet, "
-    ".json or .jsonl file, or to a new table of a database, such as results.db#scores. The most "
-    "suspicious rows come first; a file that is read part by part keeps its order.",
-)
-only_flagged_option = click.option(
-    "--only-flagged", is_flag=True, help="With --output: write only the flagged rows."
-)
 memory_limit_option = click.option(
     "--memory-limit",
     type=SizeType(),
@@ -204,18 +183,45 @@ def check_goes_with(option: str, value: object, other: str, other_value: object)
         raise click.UsageError(f"{option} needs {other}; give both or neither")
 
 
-def check_output(path: Path | DatabasePlace | None, suffixes: tuple[str, ...], option: str) -> None:
-    """Raise UsageError if an output could not be written."""
-    if path is None:
-        return
-    if isinstance(path, DatabasePlace):
-        with explained():
-            from qms22.tables.databases.database_source import check_new_table
+def check_outputs(
+    inputs: Iterable[Path | DatabasePlace | None],
+    outputs: Mapping[str, Path | DatabasePlace | None],
+    history: Path | None = None,
+) -> None:
+    """Raise UsageError if an output, by its option, cannot be written.
 
-            check_new_table(path)
-        return
-    if path.suffix.lower() not in suffixes:
-        *others, last = suffixes
+    Neither may it be one of the inputs, another output or the history.
+    """
+    for option, path in outputs.items():
+        if isinstance(path, DatabasePlace):
+            with explained():
+                from qms22.tables.databases.database_source import check_new_table
+
+                check_new_table(path)
+        elif path is not None:
+            _check_path(path, option)
+    taken = [
+        (path.expanduser(), "", f"would overwrite the input {_NAMES.get(path, path)}")
+        for path in inputs
+        if isinstance(path, Path)
+    ]
+    written: list[tuple[Path, str, str]] = []
+    for option, place in {**outputs, "--history": history}.items():
+        # The tables of a database share its file; a new one may be in the database that is read.
+        path, table = (place.path, place.what) if isinstance(place, DatabasePlace) else (place, "")
+        if path is None:
+            continue
+        for other, other_table, trouble in written if table else taken + written:
+            is_beside = table and other_table and table != other_table
+            if not is_beside and _is_same_file(path, other):
+                raise click.UsageError(f"{option} {path} {trouble}; name another file")
+        written.append((path, table, f"is also the file of {option}"))
+
+
+def _check_path(path: Path, option: str) -> None:
+    """Raise UsageError if a file could not be written."""
+    *others, last = _SUFFIXES[option]
+    if path.suffix.lower() not in (*others, last):
         wanted = f"{', '.join(others)} or {last}" if others else last
         raise click.UsageError(f"{option} {path} must end in {wanted}")
     # Of a link, the file that it names is written.
@@ -228,54 +234,13 @@ def check_output(path: Path | DatabasePlace | None, suffixes: tuple[str, ...], o
         raise click.UsageError(f"{option} {path} is a directory; name a file")
 
 
-def check_overwriting(
-    inputs: Iterable[Path | DatabasePlace | None],
-    outputs: Mapping[str, Path | DatabasePlace | None],
-) -> None:
-    """Raise UsageError if an output file, by its option, is one of the inputs or another output."""
-    read = [path.expanduser() for path in inputs if isinstance(path, Path)]
-    names = ["on standard input" if path == REDIRECTED else path for path in read]
-    # The tables of a database share its file; a file has none.
-    taken = [
-        (path, "", f"would overwrite the input {name}")
-        for path, name in zip(read, names, strict=True)
-    ]
-    written: list[tuple[Path, str, str]] = []
-    for option, place in outputs.items():
-        # A new table may be in the database that is read.
-        path, table = place, ""
-        if isinstance(place, DatabasePlace):
-            path, table = place.path, place.what
-        if isinstance(path, Path):
-            for other, other_table, trouble in written if table else taken + written:
-                is_beside = table and other_table and table != other_table
-                if not is_beside and _is_same_file(path, other):
-                    raise click.UsageError(f"{option} {path} {trouble}; name another file")
-            written.append((path, table, f"is also the file of {option}"))
-
-
-def check_table_outputs(
-    inputs: Sequence[Path | DatabasePlace | None],
-    outputs: Mapping[str, Path | DatabasePlace | None],
-) -> None:
-    """Raise UsageError if outputs cannot be written or would overwrite inputs."""
-    for option, path in outputs.items():
-        check_output(path, _SUFFIXES[option], option)
-    check_overwriting(inputs, outputs)
-
-
 def _is_same_file(first: Path, second: Path) -> bool:
     """Return whether two paths name one file, also through links and other spellings."""
-    identity, other = _identity(first), _identity(second)
-    if identity is not None and other is not None:
-        return identity == other
-    return first.resolve() == second.resolve()
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """Return the device and the number of a file, or None if there is none."""
     try:
-        found = os.fstat(sys.stdin.fileno()) if path == REDIRECTED else path.stat()
-    except (OSError, ValueError, AttributeError):  # no standard input, or not a file
-        return None
-    return found.st_dev, found.st_ino
+        return os.path.samestat(_stat(first), _stat(second))
+    except (OSError, ValueError, AttributeError):  # not there, or no standard input
+        return first.resolve() == second.resolve()
+
+
+def _stat(path: Path) -> os.stat_result:
+    return os.fstat(sys.stdin.fileno()) if path == REDIRECTED else path.stat()

@@ -172,7 +172,8 @@ def _findings_table(findings: Sequence[Finding], width: int) -> Table:
     if width >= NARROW:
         table.add_column("p", justify="right", no_wrap=True)
     for finding in findings:
-        like = "" if finding.normal_share is None else percent(finding.normal_share)
+        share = finding.normal_share
+        like = f"{100 * share:.1f} %" if share else "" if share is None else "0 %"
         least = f"at least {finding.fewest_outliers:,}" if finding.fewest_outliers else ""
         fewest = [least] if is_compared else []
         cells = [f"{len(finding.rows):,}", *fewest, finding.name, like]
@@ -190,15 +191,6 @@ def plain_table(title: str) -> Table:
     return Table(
         title=safe(title), title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False
     )
-
-
-def percent(share: float) -> str:
-    """Return a share as a percentage.
-
-    >>> percent(0.123), percent(0.0)
-    ('12.3 %', '0 %')
-    """
-    return f"{100 * share:.1f} %" if share else "0 %"
 
 
 def p_text(p_value: float) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
+from qms22._runtime.visible_text import one_line
 from qms22.tables import Table
 from qms22.tables.columns.column_names import find_column
 from qms22.tables.texts.words import list_some
@@ -29,7 +30,7 @@ def check_column(source: Table, option: str, column: str | int | None, use: str)
     if column is not None and name is None:
         there = list_some([repr(name) for name in source.names])
         raise ValueError(
-            f"{source.name} has no column {column!r} for {use}; its columns are {there}"
+            f"{one_line(source.name)} has no column {column!r} for {use}; its columns are {there}"
         )
     return name
 

@@ -57,6 +57,7 @@ from qms22.detection.search_options import SearchOptions
 from qms22.detection.streaming import score_rows
 from qms22.estimators.thresholds import threshold
 from qms22.tables import open_table
+from qms22.tables.columns.column_names import find_column
 
 # How many rows the preset of the paper flags, which has no p-values: a round number.
 _DEFAULT_TOP = 50
@@ -187,18 +188,24 @@ def detect(
     inputs = [("normal", tables.normal), ("batch", tables.batch)]
     inputs += [("marks", each) for each in marked]
     id_name = check_column(tables.batch, "id", id, "the names of rows")
-    ignored = [*find_ignored(tables, ignore), *([] if id_name is None else [id_name])]
+    asked = find_ignored(tables, ignore)
+    ignored = [*asked, *([] if id_name is None else [id_name])]
+    kinds = {
+        find_column(name, tables.batch.names) or name: kind for name, kind in (kinds or {}).items()
+    }
     tables, ignored = align_tables(tables, ignored, kinds)
     by_name = check_column(tables.batch, "by", by, "rows that belong together")
     time_name = check_column(tables.batch, "time", time, "the order of rows")
-    unread = {*ignored, *(name for name, kind in (kinds or {}).items() if kind == "ignore")}
+    unread = {*ignored, *(name for name, kind in kinds.items() if kind == "ignore")}
     check_roles(tables, id_name, {"by": by_name, "time": time_name}, unread)
-    named = replace(options, id=id_name, by=by_name, time=time_name, ignore=tuple(ignored))
+    named = replace(
+        options, id=id_name, by=by_name, time=time_name, ignore=tuple(ignored), kinds=kinds or None
+    )
     past = None if history is None else PastBatches(history, tables, ignored)
     tables = tables if past is None else past.tables
     if marked:
         tables = tables._replace(marks=read_marks(marked, *tables[:2], id_name, ignored))
-    settings = {**named.facts(), "ignore": list(options.ignored), "device": device}
+    settings = {**named.facts(), "ignore": asked, "device": device}
     found = replace(_search(tables, named, past), settings=settings, inputs=tuple(inputs))
     if fdr is not None and found.is_drift_scored and found.n_flagged:
         warn_user(found.remark)
