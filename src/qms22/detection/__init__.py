@@ -11,7 +11,7 @@
 - `compared_columns`: columns for the verdict. `past_batches`: a search with a history, and what
   the history knows of earlier batches.
 - `result`: `Detection`, with `rows` and `result_columns`. `results`: what it is written as.
-- `noticing`: the batch as a whole. `policy`: rules for jobs. `provenance`, `verifying`: evidence.
+- `noticing`: the batch as a whole. `policy`: rules for jobs. `verifying`: repeats a search.
 """
 
 # Names are imported on first use: pandas and scikit-learn take a second to import.

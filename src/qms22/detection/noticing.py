@@ -125,7 +125,8 @@ def _volume(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
     """Compare the number of rows with earlier batches, with earlier days, or with all of T."""
     n_rows = found.source.n_rows
     earlier = [entry.n_rows for entry in found.history[:-1] if entry.incident is None]
-    facts: dict[str, Any] = {"rows": n_rows, "normal_rows": _n_normal(found), "usual": None}
+    n_normal = None if found.normal_table is None else found.normal_table.n_rows
+    facts: dict[str, Any] = {"rows": n_rows, "normal_rows": n_normal, "usual": None}
     rows = f"The batch has {n_rows:,} row{'s' * (n_rows != 1)}"
     if len(earlier) >= _LEAST_BATCHES:
         facts["usual"] = usual = float(np.median(earlier))
@@ -142,13 +143,8 @@ def _volume(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
                 text = f"{rows}, {a_day:,.0f} a day by {dates.column!r}; known-normal days have "
                 yield Noticed("volume", f"{text}{usual:,.0f}.", (dates.column,), facts)
             return
-    n_normal = facts["normal_rows"]
     if n_normal and not _FEWEST * n_normal <= n_rows <= _MOST * n_normal:
         yield Noticed("volume", f"{rows}, the known-normal table {n_normal:,}.", (), facts)
-
-
-def _n_normal(found: Detection) -> int | None:
-    return None if found.normal_table is None else found.normal_table.n_rows
 
 
 def _is_unusual(count: float, usual: Sequence[int]) -> bool:

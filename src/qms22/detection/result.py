@@ -22,10 +22,9 @@ from qms22.detection.marks.normal_rows import rows_to_check
 from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.noticing import Noticed, notice
 from qms22.detection.policy import Rule, check_rules
-from qms22.detection.provenance import provenance_of
 from qms22.detection.reasons.row_reasons import RowReason
 from qms22.detection.results import result_files, result_table, result_text
-from qms22.detection.results.result_data import result_data
+from qms22.detection.results.result_data import provenance_of, result_data
 from qms22.detection.search_options import preset_of
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble

@@ -15,10 +15,14 @@ from typing import Any
 
 from qms22.detection.history.history_entry import ColumnException
 from qms22.detection.history.history_file import BatchHistory
-from qms22.detection.provenance import input_facts, provenance_of
 from qms22.detection.result import Detection
 from qms22.detection.results.job_files import json_text
-from qms22.detection.results.result_data import SCHEMA_VERSION, result_data
+from qms22.detection.results.result_data import (
+    SCHEMA_VERSION,
+    input_facts,
+    provenance_of,
+    result_data,
+)
 from qms22.detection.rows import TableLike
 from qms22.detection.run import detect
 from qms22.detection.scoring import score

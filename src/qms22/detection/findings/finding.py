@@ -16,9 +16,15 @@ from scipy.stats import hypergeom
 
 from qms22._runtime.chunks import spread_rows
 from qms22.checks.copies import row_hashes
-from qms22.detection.findings.finding_attributes import Attribute, Show, join_some
 from qms22.detection.findings.finding_columns import attributes_of
-from qms22.detection.findings.subgroups import Subgroup, SubgroupSearch, likelihood_ratios
+from qms22.detection.findings.subgroups import (
+    Attribute,
+    Show,
+    Subgroup,
+    SubgroupSearch,
+    join_some,
+    likelihood_ratios,
+)
 from qms22.tables.columns.cells import Cells, count_rows
 
 # Two rows may be alike by chance, and nobody reads more findings than fit on a screen.

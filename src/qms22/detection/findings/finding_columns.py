@@ -14,8 +14,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.detection.findings.finding_attributes import Attribute, Show, join_some
 from qms22.detection.findings.finding_numbers import Scale, outside_attribute, range_attribute
+from qms22.detection.findings.subgroups import Attribute, Show, join_some
 from qms22.tables.columns.cells import Cells, show_value
 from qms22.tables.columns.date_parts import DAY
 

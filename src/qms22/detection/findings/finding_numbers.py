@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.detection.findings.finding_attributes import MOST_LISTED, Attribute, Show, join_some
+from qms22.detection.findings.subgroups import MOST_LISTED, Attribute, Show, join_some
 from qms22.tables.columns.date_parts import DAY
 
 # Numbers with more different values are put into about as many bins, each of 1.6 % of the rows.

@@ -1,18 +1,28 @@
-"""A result as data of plain types: what JSON, JUnit, Markdown and workbooks are written from."""
+"""A result as data of plain types: what JSON, JUnit, Markdown and workbooks are written from.
+
+Its provenance has digests of inputs and scores, versions and the time.
+"""
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import file_digest, sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22 import __version__
+from qms22.detection.history.history_rows import digest
 from qms22.detection.noticing import dates_of
 from qms22.detection.policy import Rule, verdict_of_rules
 from qms22.detection.reasons.explaining import reasons_of
 from qms22.detection.results.plain_values import column_values, plain
 from qms22.detection.results.result_table import ranks_of
+from qms22.tables import Table
 from qms22.tables.sources.notes import join_notes
 
 if TYPE_CHECKING:
@@ -143,4 +153,43 @@ def _history(found: Detection) -> dict[str, Any] | None:
         "over_time": entry.over_time,
         "exceptions": [each._asdict() for each in found.exceptions],
         "learned_from": [each.number for each in others if each.accepted is not None],
+    }
+
+
+def provenance_of(found: Detection) -> dict[str, Any]:
+    """Return what is needed to repeat a search, and to see that it gives the same scores."""
+    # Rows without a score have one NaN.
+    plain = np.where(np.isnan(found.scores), np.nan, found.scores)
+    return {
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "qms22": __version__,
+            "numpy": np.__version__,
+            "python": platform.python_version(),
+        },
+        "seed": found.settings.get("seed"),
+        "inputs": [input_facts(role, table) for role, table in found.inputs],
+        "scores_sha256": sha256(plain.astype("<f8").tobytes()).hexdigest(),
+        "scores_mean": float(np.nanmean(found.scores)) if found.n_scored else None,
+    }
+
+
+def input_facts(role: str, given: Table | Path) -> dict[str, Any]:
+    """Return name, size and digest of an input: of the bytes of its files, or else of its cells.
+
+    Rows on a cluster have no digest.
+    """
+    files = []
+    for path in (given,) if isinstance(given, Path) else given.files:
+        with path.open("rb") as file:
+            files.append({"name": str(path), "sha256": file_digest(file, "sha256").hexdigest()})
+    facts = {"role": role, "files": files}
+    if isinstance(given, Path):
+        return {**facts, "name": str(given), "rows": None, "columns": None, "cells_sha256": None}
+    return {
+        **facts,
+        "name": given.name,
+        "rows": given.n_rows,
+        "columns": len(given.names),
+        "cells_sha256": None if files or given.is_distributed else digest(given),
     }
