@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from os import PathLike
@@ -36,10 +36,10 @@ class FitPlan:
 class FitReporting:
     """Which of progress bar, log and checkpoint the user asked for."""
 
-    verbose: bool = False  # show a progress bar
-    log: str | PathLike[str] | None = None  # a file for lines of JSON; appended to
-    checkpoint: str | PathLike[str] | None = None  # a file for the states of the fits
-    about: Mapping[str, Any] = field(default_factory=dict)  # the estimator, in the first line
+    verbose: bool  # show a progress bar
+    log: str | PathLike[str] | None  # a file for lines of JSON; appended to
+    checkpoint: str | PathLike[str] | None  # a file for the states of the fits
+    about: Mapping[str, Any]  # the estimator, in the first line
 
     @contextmanager
     def start(self, plan: FitPlan) -> Iterator[FitReporter]:

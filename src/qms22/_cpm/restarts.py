@@ -31,8 +31,8 @@ def solve_restarts(
     seeds: Sequence[int],
     *,
     held_out: Sequence[NDArray[np.intp] | None] | None = None,
-    n_jobs: int = 1,
-    reporting: FitReporting | None = None,
+    n_jobs: int,
+    reporting: FitReporting,
 ) -> list[Solution]:
     """Solve the task of QMS22 once per seed; each shuffles T differently.
 
@@ -51,7 +51,7 @@ def solve_restarts(
     options = replace(options, n_threads=n_jobs // n_workers if is_here else 1)
     held_out = held_out or [None] * len(seeds)
     restarts = _Restarts(rows, n_unlabeled, n_members, options, seeds, held_out)
-    with (reporting or FitReporting()).start(restarts.plan(n_workers)) as reporter:
+    with reporting.start(restarts.plan(n_workers)) as reporter:
         todo = [
             (number, reporter.listener(number) if is_here or n_workers == 1 else None, state)
             for number, state in enumerate(reporter.states)

@@ -104,11 +104,6 @@ class MovedColumn:
         numbers outside the range of the normal ones, or levels that no normal row has.
     is_missing : bool
         Whether missing cells were compared, and not values.
-    ordinary : float
-        The largest effect between a part of the normal rows and the others, in the order of time,
-        and more if the batch is further away; 0 if there is none but chance.
-    is_later : bool
-        Whether the batch is of another time than the normal rows.
     """
 
     name: str
@@ -118,16 +113,6 @@ class MovedColumn:
     p_lost: float
     is_period: bool = False
     is_missing: bool = False
-    ordinary: float = 0.0
-    is_later: bool = False
-
-    @property
-    def is_ordinary(self) -> bool:
-        """Whether the normal rows move about as much, or a person would hardly care.
-
-        A batch of another time is never quite the same.
-        """
-        return self.effect < max(_ORDINARY * self.ordinary, _LATER_MOVE * self.is_later)
 
     @property
     def is_large(self) -> bool:
@@ -171,43 +156,35 @@ def compare_columns(columns: Sequence[ColumnPair]) -> tuple[MovedColumn, ...]:
     return tuple(sorted(moved, key=lambda column: -column.effect))
 
 
-def with_ordinary(
-    moved: Sequence[MovedColumn],
-    columns: Sequence[ColumnPair],
-    order: NDArray[np.intp],
-    distance: float,
-    level: float,
-) -> tuple[MovedColumn, ...]:
-    """Learn from the normal rows by how much columns move in the course of time.
+def compare_over_time(
+    columns: Sequence[ColumnPair], order: NDArray[np.intp], distance: float, level: float
+) -> list[MovedColumn]:
+    """Compare columns, and leave out those that always move so much in the course of time.
 
     `order` has the normal rows in the order of time. `distance` is that from their middle to the
     middle of the batch in time, in units of half of their time: from one quarter of them to the
-    others it is about 1. Only columns of `compare_columns` that moved with certainty `level` are
-    looked at.
+    others it is about 1. Columns that have not moved with certainty `level` are not looked at.
     """
     pairs = {pair.name: pair for pair in columns}
-    parts = np.array_split(order, _N_PARTS)
-    found = []
-    for column in moved:
+    parts, is_later = np.array_split(order, _N_PARTS), distance > 1.0
+    kept = []
+    for column in compare_columns(columns):
         if column.is_certain(level):
-            effects = [0.0]
+            pair, effects = pairs[column.name], [0.0]
             for part in parts:
-                rest = np.delete(pairs[column.name].normal, part)
-                pair = replace(
-                    pairs[column.name], normal=rest, batch=pairs[column.name].normal[part]
-                )
+                rest = np.delete(pair.normal, part)
                 effects += [
                     aspect.effect
-                    for aspect in _compare(pair)
+                    for aspect in _compare(replace(pair, normal=rest, batch=pair.normal[part]))
                     if aspect.is_missing == column.is_missing and aspect.p_value <= _BY_CHANCE
                 ]
-            ordinary = max(1.0, distance) * max(effects)
-            column = replace(column, ordinary=ordinary, is_later=distance > 1.0)
-            if column.is_later and not column.is_missing:
-                effect = min(column.effect, _effect_beyond(pairs[column.name]))
-                column = replace(column, effect=effect)
-        found.append(column)
-    return tuple(found)
+            if is_later and not column.is_missing:
+                column = replace(column, effect=min(column.effect, _effect_beyond(pair)))
+            ordinary = _ORDINARY * max(1.0, distance) * max(effects)
+            if column.effect < max(ordinary, _LATER_MOVE * is_later):
+                continue
+        kept.append(column)
+    return kept
 
 
 def _effect_beyond(pair: ColumnPair) -> float:

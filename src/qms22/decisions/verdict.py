@@ -162,13 +162,12 @@ def judge_batch(
     fifths of it are drawn as the known-normal rows were, it is found to have lost normal rows with
     probability 1 − `confidence` at most.
 
-    `columns` are those of `compare_columns`, `bound` is that of `bound_outliers` with
-    `outlier_confidence`; without it only columns are compared. The detector has not used the
-    columns that are `left_out`, and those `excepted` may move.
+    `columns` are those of `compare_columns` or `compare_over_time`, `bound` is that of
+    `bound_outliers` with `outlier_confidence`; without it only columns are compared. The detector
+    has not used the columns that are `left_out`, and those `excepted` may move.
     """
     check_share("confidence", confidence)
     doubt = 1.0 - confidence
-    columns = [column for column in columns if not column.is_ordinary]
     columns, allowed = part_excepted(columns, excepted, doubt)
     fewest, p_rows = bound or (0, 1.0)
     p_lost = min((column.p_lost for column in columns), default=1.0)

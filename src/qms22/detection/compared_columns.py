@@ -15,7 +15,7 @@ from qms22.decisions.moved_columns import (
     MOST_COMPARED,
     ColumnPair,
     compare_columns,
-    with_ordinary,
+    compare_over_time,
 )
 from qms22.decisions.over_time import Past
 from qms22.decisions.verdict import Verdict, judge_batch
@@ -71,7 +71,7 @@ def judge_tables(
             return verdict, {**profile, "over_time": over_time.facts(verdict)}
     order, distance = time_order(take_rows(normal, drawn)), time_distance(normal, batch)
     verdict = judge_batch(
-        with_ordinary(compare_columns(pairs), pairs, order, distance, 1.0 - CONFIDENCE),
+        compare_over_time(pairs, order, distance, 1.0 - CONFIDENCE),
         n_scored,
         bound=bound,
         confidence=CONFIDENCE,
