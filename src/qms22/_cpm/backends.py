@@ -16,7 +16,6 @@ from qms22._cpm.solver_options import SolverOptions, check_range, cpm_rules
 from qms22._cpm.sweeps import (
     CoordinatePerturbation,
     Fit,
-    FitState,
     Solution,
     SweepListener,
     run_sweeps,
@@ -80,14 +79,9 @@ def solve_all(fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
     return choose_backend(options.device, options.solver).solve(_in_range(fits, options), options)
 
 
-def solve(
-    task: Task,
-    options: SolverOptions,
-    on_sweep: SweepListener | None = None,
-    state: FitState | None = None,
-) -> Solution:
-    """Train the member functions of one task; see `Fit.of`."""
-    return solve_all([Fit.of(task, options, on_sweep, state)], options)[0]
+def solve(task: Task, options: SolverOptions, on_sweep: SweepListener | None = None) -> Solution:
+    """Train the member functions of one task; see `Fit`."""
+    return solve_all([Fit.of(task, options, on_sweep)], options)[0]
 
 
 def _in_range(fits: Iterable[Fit], options: SolverOptions) -> Iterator[Fit]:

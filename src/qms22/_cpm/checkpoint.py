@@ -6,15 +6,13 @@ import json
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qms22 import __version__
-from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import FitState
 from qms22._runtime.files import atomic_path
 
@@ -23,14 +21,10 @@ from qms22._runtime.files import atomic_path
 _SECONDS_BETWEEN = 1.0
 _TIMES_BETWEEN = 20.0
 
+# The fields of a `FitState`.
+_STATE = ("A", "b", "losses", "accepted")
+
 _REMEDY = "delete it to start from the beginning, or name another file"
-
-
-def parameters_of(n_members: int, options: SolverOptions) -> dict[str, Any]:
-    """Return the part of a fingerprint that does not depend on rows."""
-    parameters = asdict(options)
-    del parameters["n_threads"]
-    return {"version of qms22": __version__, "n_members": n_members, **parameters}
 
 
 class Checkpoint:
@@ -85,8 +79,10 @@ class Checkpoint:
         try:
             with self._path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 theirs = json.loads(str(archive["fingerprint"]))
-                numbers = range(len(self.states))
-                self.states = [_state(archive, n) if f"A{n}" in archive else None for n in numbers]
+                for number in range(len(self.states)):
+                    if f"A{number}" in archive:
+                        A, b, losses, accepted = (archive[f"{name}{number}"] for name in _STATE)
+                        self.states[number] = FitState(A, b, losses.tolist(), int(accepted))
         except Exception as error:  # NumPy, zipfile and json raise many kinds on a foreign file
             raise ValueError(
                 f"{str(self._path)!r} is not a checkpoint of a fit, or a damaged one; {_REMEDY}"
@@ -97,12 +93,3 @@ class Checkpoint:
                 f"the checkpoint {str(self._path)!r} is of another fit (not the same: "
                 f"{', '.join(others)}); {_REMEDY}"
             )
-
-
-def _state(archive: Any, number: int) -> FitState:
-    return FitState(
-        archive[f"A{number}"],
-        archive[f"b{number}"],
-        archive[f"losses{number}"].tolist(),
-        int(archive[f"accepted{number}"]),
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -13,8 +13,8 @@ from joblib import Parallel, delayed
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
+from qms22 import __version__
 from qms22._cpm.backends import ROWS_PER_THREAD, choose_backend, solve_all
-from qms22._cpm.checkpoint import parameters_of
 from qms22._cpm.fit_log import FitPlan, FitReporting
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState, Solution, SweepListener
@@ -136,8 +136,12 @@ class _Restarts:
         rows = blake2b()
         for chunk in row_chunks(self.rows.shape):
             rows.update(as_host(self.rows[chunk]).tobytes())
+        parameters = asdict(self.options)
+        del parameters["n_threads"]
         return {
-            **parameters_of(self.n_members, self.options),
+            "version of qms22": __version__,
+            "n_members": self.n_members,
+            **parameters,
             "random_state": shuffles.hexdigest(),
             "number of rows": [self.n_unlabeled, len(self.rows), self.rows.shape[1]],
             "rows or their scaling": rows.hexdigest(),
