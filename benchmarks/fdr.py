@@ -49,8 +49,9 @@ from rich.table import Table
 from sklearn.base import clone
 
 from qms22 import QMS22Ensemble
+from qms22.decisions.comparison import Comparison
 from qms22.decisions.curve import bound_false
-from qms22.decisions.ruler import Ruler, highest_flagged_rank
+from qms22.decisions.ruler import Ruler
 from qms22_bench.rivals import KNNDetector
 
 LEVELS = (0.05, 0.1, 0.2)
@@ -87,16 +88,12 @@ DETECTORS: dict[str, Callable[[Rows, Rows, int], Scores]] = {
 
 def flag(scores: Scores, level: float) -> NDArray[np.bool_]:
     """Flag rows as `QMS22Ensemble.flag` does."""
-    ruler = Ruler.of(scores[0])
-    flagged: NDArray[np.bool_] = ruler.ranks(scores[1]) <= highest_flagged_rank(
-        ruler.count(scores[1]), level
-    )
-    return flagged
+    return Comparison.of(Ruler.of(scores[0]), scores[1]).flag(level)
 
 
 def bounds_hold(sample: Sample, scores: Scores) -> bool:
     """Return whether the bounds on false discoveries are right for all numbers of rows."""
-    bounds = bound_false(Ruler.of(scores[0]).count(scores[1]), CONFIDENCE)
+    bounds = bound_false(Comparison.of(Ruler.of(scores[0]), scores[1]).counts, CONFIDENCE)
     is_normal = np.arange(len(sample.batch)) < sample.n_normal
     n_false = np.cumsum(is_normal[np.argsort(-scores[1], kind="stable")])
     return bool((n_false <= bounds.of_first(np.arange(1, len(n_false) + 1))).all())

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import kolmogorov
 from scipy.stats import ks_2samp
 
-from qms22.decisions.ruler import Ruler, highest_flagged_rank, storey_rank
+from qms22.decisions.comparison import Comparison
+from qms22.decisions.ruler import Ruler, storey_rank
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "promises.md"
@@ -49,7 +50,7 @@ def false_discovery_rate(
         is_known = np.isin(np.arange(len(pool)), chosen)
         ruler = Ruler.of(np.concatenate([pool[is_known], others_known]))
         scores = np.concatenate([pool[~is_known], outliers])
-        flagged = ruler.ranks(scores) <= highest_flagged_rank(ruler.count(scores), level)
+        flagged = Comparison.of(ruler, scores).flag(level)
         shares.append(flagged[:n_normal].sum() / max(1, flagged.sum()))
     return float(np.mean(shares))
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from qms22.decisions import ruler
+from qms22.decisions.comparison import Comparison
 from qms22.decisions.ruler import (
     Ruler,
     enough_known,
@@ -59,27 +60,25 @@ def flags(
     known: NDArray[np.float64], batch: NDArray[np.float64], level: float
 ) -> NDArray[np.bool_]:
     compared = Ruler.of(known)
-    highest = highest_flagged_rank(compared.count(batch), level)
-    found: NDArray[np.bool_] = compared.ranks(batch) <= highest
-    return found
+    return Comparison.of(compared, batch).flag(level)
 
 
 @given(known_scores, batch_scores)
 def test_ranks_and_p_values_are_their_definitions(known: list[int], batch: list[int]) -> None:
-    compared, scores = Ruler.of(as_scores(known)), as_scores(batch)
+    compared = Comparison.of(Ruler.of(as_scores(known)), as_scores(batch))
     ranks = naive_ranks(known, batch)
-    assert compared.n_known == len(known)
-    assert compared.ranks(scores).tolist() == ranks
-    assert compared.p_values(scores).tolist() == [(1 + rank) / (len(known) + 1) for rank in ranks]
+    assert compared.ruler.n_known == len(known)
+    assert compared.ranks.tolist() == ranks
+    assert compared.p_values.tolist() == [(1 + rank) / (len(known) + 1) for rank in ranks]
     expected = [ranks.count(rank) for rank in range(len(known) + 1)]
-    assert compared.count(scores).tolist() == expected
+    assert compared.counts.tolist() == expected
 
 
 @given(known_scores, batch_scores, st.integers(0, 25))
 def test_counts_of_parts_add_up(known: list[int], batch: list[int], cut: int) -> None:
-    compared, scores = Ruler.of(as_scores(known)), as_scores(batch)
-    parts = compared.count(scores[:cut]) + compared.count(scores[cut:])
-    np.testing.assert_array_equal(parts, compared.count(scores))
+    ruler, scores = Ruler.of(as_scores(known)), as_scores(batch)
+    parts = (Comparison.of(ruler, part).counts for part in (scores[:cut], scores[cut:]))
+    np.testing.assert_array_equal(sum(parts), Comparison.of(ruler, scores).counts)
 
 
 def test_many_rows_are_looked_up_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +119,7 @@ def test_flags_are_the_first_rows_and_grow_with_the_level(
 
 
 def test_an_empty_batch_has_no_flags() -> None:
-    assert highest_flagged_rank(Ruler.of(np.arange(9.0)).count(np.empty(0)), 0.5) == -1
+    assert not Comparison.of(Ruler.of(np.arange(9.0)), np.empty(0)).flag(0.5).size
 
 
 @pytest.mark.parametrize("fdr", [0, 1, -0.1, 1.5, np.nan, "some", None, True])
@@ -178,7 +177,9 @@ def choices(
 
 @given(st.lists(st.integers(0, 5), min_size=2, max_size=12))
 def test_p_values_of_normal_rows_are_valid(pool: list[int]) -> None:
-    p_values = np.sort([Ruler.of(known).p_values(row)[0] for known, row in choices(pool, 1, [])])
+    p_values = np.sort(
+        [Comparison.of(Ruler.of(known), row).p_values[0] for known, row in choices(pool, 1, [])]
+    )
     # Of n equally likely cases at most j have a p-value of at most j / n; with no ties, exactly j.
     ranks = np.arange(1, len(pool) + 1) / len(pool)
     assert (p_values >= ranks - 1e-12).all()

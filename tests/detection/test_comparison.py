@@ -16,8 +16,8 @@ from promise import CASES, Case
 from qms22 import QMS22, QMS22Ensemble, TabularEncoder
 from qms22.checks import learn_checks
 from qms22.checks.single import LevelCheck, ValueCheck
+from qms22.decisions.comparison import Comparison
 from qms22.decisions.ruler import Ruler
-from qms22.detection.comparison import Comparison
 from qms22.detection.scorer import TableScorer, measure_normal
 from qms22.tables.columns.cells import Cells, text_cells
 

@@ -13,7 +13,6 @@ from views_on_host import launch_on_host, library
 from qms22 import _core
 from qms22._runtime.arrays import as_host, is_on_gpu
 from qms22._runtime.devices import need_cupy
-from qms22.decisions.ruler import Ruler
 from qms22.estimators.cuda import view_kernels as views
 from qms22.estimators.cuda.view_kernels import (
     comparison_record,
@@ -149,15 +148,6 @@ def test_means_and_sums_on_a_gpu(gpu_on_host: Any) -> None:
     np.testing.assert_array_equal(as_host(total), logarithms[0] + 0.3 * as_host(there))
 
 
-def test_ranks_of_scores_on_a_gpu(gpu_on_host: Any) -> None:
-    rng = np.random.RandomState(0)
-    scores, known = (np.rint(10 * rng.normal(size=n)) for n in (90, 40))
-    ruler = Ruler.of(gpu_on_host.asarray(known))
-    there = ruler.ranks(gpu_on_host.asarray(scores))
-    assert type(there) is np.ndarray
-    np.testing.assert_array_equal(there, Ruler.of(known).ranks(scores))
-
-
 @on_gpu
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("n_features", [1, 10, 200, 1_200])
@@ -217,5 +207,3 @@ def test_gpu_p_values() -> None:
     np.testing.assert_allclose(
         as_host(ruler.log_p_values(cupy.asarray(scores))), ruler.log_p_values(scores), rtol=1e-13
     )
-    there = Ruler.of(cupy.asarray(held_out)).ranks(cupy.asarray(scores))
-    np.testing.assert_array_equal(there, Ruler.of(held_out).ranks(scores))

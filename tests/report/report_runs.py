@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from qms22.decisions.comparison import Comparison
 from qms22.decisions.curve import bound_false
 from qms22.decisions.moved_columns import MovedColumn
 from qms22.decisions.ruler import Ruler
@@ -172,11 +173,11 @@ def by_rate() -> PageContent:
         scores,
         pd.DataFrame({"a": np.arange(200.0)}),
         k=30,
-        p_values=ruler.p_values(scores),
+        p_values=Comparison.of(ruler, scores).p_values,
         truth=np.arange(200) < 20,
         flagged_by="a false discovery rate of 0.1",
         is_rate=True,
-        curve=bound_false(ruler.count(scores)),
+        curve=bound_false(Comparison.of(ruler, scores).counts),
     )
 
 

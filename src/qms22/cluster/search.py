@@ -18,8 +18,8 @@ from qms22._runtime.validation import check_choice
 from qms22._runtime.warn import warn_user
 from qms22.cluster.cluster_rows import ClusterRows
 from qms22.cluster.cluster_table import ClusterTable, numbered
+from qms22.decisions.comparison import Comparison
 from qms22.decisions.ruler import Ruler
-from qms22.detection.comparison import Comparison
 from qms22.detection.result import Detection
 from qms22.detection.rows import placed
 from qms22.detection.scorer import TableScorer

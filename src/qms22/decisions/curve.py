@@ -82,7 +82,7 @@ class Curve:
 def bound_false(counts: NDArray[np.int64], confidence: float = 0.9) -> Curve:
     """Bound the number of normal rows in all sets of rows at once.
 
-    `counts` has the number of rows of the batch with each rank; see `Ruler.count`.
+    `counts` has the number of rows of the batch with each rank; see `Comparison.counts`.
     """
     check_share("confidence", confidence)
     n_known, n_rows = len(counts) - 1, int(counts.sum())

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.arrays import array_module, as_host, is_on_gpu, to_device_of
+from qms22._runtime.arrays import as_host
 from qms22._runtime.validation import check_share
 
 # P-values and levels are fractions that may be equal; rounding must not make them differ.
@@ -76,12 +76,8 @@ class Ruler:
         """Number of known-normal rows."""
         return len(self.ascending)
 
-    def ranks(self, scores: Any) -> NDArray[np.intp]:
+    def ranks(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """Count, for every score, the known-normal rows that score as high or higher."""
-        if is_on_gpu(scores):
-            ascending = to_device_of(self.ascending, scores)
-            of_gpu = as_host(array_module(scores).searchsorted(ascending, scores))
-            return self.n_known - np.asarray(of_gpu, dtype=np.intp)
         n_lower = np.empty(len(scores), dtype=np.intp)
         for first in range(0, len(scores), _SEARCHED_AT_ONCE):
             part = slice(first, first + _SEARCHED_AT_ONCE)
@@ -89,14 +85,6 @@ class Ruler:
             order = np.argsort(scores[part])
             n_lower[part][order] = np.searchsorted(self.ascending, scores[part][order])
         return self.n_known - n_lower
-
-    def p_values(self, scores: Any) -> NDArray[np.float64]:
-        """Compute (1 + rank) / (n + 1) for every score; ties count against a row."""
-        return (1 + self.ranks(scores)) / (self.n_known + 1)
-
-    def count(self, scores: Any) -> NDArray[np.int64]:
-        """Count how many scores have each rank, 0 to n."""
-        return np.bincount(self.ranks(scores), minlength=self.n_known + 1)
 
 
 def storey_rank(n_known: int) -> int:

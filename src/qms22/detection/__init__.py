@@ -4,8 +4,7 @@
   `scoring`: `score`.
 - `encoding`: the matrix. `aligning`: columns that belong together, values written in another
   way, columns that only say when. `column_notes`: what to know about columns.
-- `scorer`, `comparison`, `streaming`: scores of detector and checks, p-values and flags, files
-  larger than memory.
+- `scorer`, `streaming`: scores of detector and checks, files larger than memory.
 - `reasons`: why a row is suspicious, and which cell is to blame. `findings`, `history`,
   `marks`: rooms of their own.
 - `compared_columns`: columns for the verdict. `past_batches`: a search with a history, and what
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING
 from qms22._runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from qms22.detection.comparison import Comparison as Comparison
+    from qms22.decisions.comparison import Comparison as Comparison
     from qms22.detection.findings.finding import Finding as Finding
     from qms22.detection.history.history_entry import ColumnException as ColumnException
     from qms22.detection.history.history_entry import HistoryEntry as HistoryEntry
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "BatchHistory": "qms22.detection.history.history_file",
     "ColumnException": "qms22.detection.history.history_entry",
-    "Comparison": "qms22.detection.comparison",
+    "Comparison": "qms22.decisions.comparison",
     "Detection": "qms22.detection.result",
     "Finding": "qms22.detection.findings.finding",
     "HistoryEntry": "qms22.detection.history.history_entry",

@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.validation import check_count
 from qms22.checks import OddCells, TableChecks
+from qms22.decisions.comparison import Comparison
 from qms22.decisions.verdict import Verdict
-from qms22.detection.comparison import Comparison
 from qms22.detection.findings.finding import Finding
 from qms22.detection.history.history_entry import ColumnException, HistoryEntry
 from qms22.detection.marks.normal_rows import rows_to_check

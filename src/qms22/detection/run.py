@@ -26,10 +26,10 @@ from qms22._runtime.stages import begin_stage
 from qms22._runtime.warn import warn_user
 from qms22.checks import OddCells, learn_checks
 from qms22.decisions.batch_profile import row_evidence
+from qms22.decisions.comparison import Comparison
 from qms22.decisions.verdict import outlier_confidence
 from qms22.detection.column_notes import column_notes, note_dropped
 from qms22.detection.compared_columns import CONFIDENCE, judge_tables
-from qms22.detection.comparison import Comparison
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.inputs import (
     InputTables,

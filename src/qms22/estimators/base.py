@@ -21,7 +21,7 @@ from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_choice
 
 # What a fitted detector computes from its rows on first use.
-COMPUTED = ("_ruler", "_ranks", "_moved", "_of_learned", "_of_batch")
+COMPUTED = ("_ruler", "_compared", "_moved", "_of_learned", "_of_batch")
 
 # What it keeps of its rows: T, the batch, the rows of T that were learned from, and which of those
 # each part of an ensemble has held out.

@@ -149,7 +149,7 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
             return math.ceil(AUTO_SHARE * len(self.unlabeled_scores_))
         if self._ruler is None:
             return None
-        counts = self._counts
+        counts = self._compared.counts
         n_rows = int(counts.sum())
         if least_to_flag(n_rows, len(counts) - 1, AUTO_FDR) > max(1, AUTO_SHARE * n_rows):
             return None
@@ -329,6 +329,7 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         detector = copy(self)
         detector.offset_ = self.offset_
         detector.checkpoint = detector.log = None
-        for name in vars(self).keys() & set(ROWS_OF_FIT):
-            setattr(detector, name, None)
+        for name in ROWS_OF_FIT:
+            detector.__dict__.pop(name, None)
+        detector._normal = detector._batch = None
         return detector

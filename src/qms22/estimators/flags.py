@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from qms22._runtime.arrays import as_host
 from qms22._runtime.validation import check_share, check_top
 from qms22._runtime.warn import warn_user
-from qms22.decisions.curve import bound_false, bound_outliers
+from qms22.decisions.comparison import Comparison
+from qms22.decisions.curve import bound_false
 from qms22.decisions.moved_columns import (
     MOST_COMPARED,
     ColumnPair,
     MovedColumn,
     compare_columns,
 )
-from qms22.decisions.ruler import Ruler, highest_flagged_rank, why_none
+from qms22.decisions.ruler import Ruler, why_none
 from qms22.decisions.verdict import Verdict, judge_batch, lost_columns, outlier_confidence
 
 
@@ -44,7 +45,7 @@ class FlagsMixin:
         -------
         ndarray of shape (n_unlabeled,)
         """
-        return self._ruled().p_values(self.unlabeled_scores_)
+        return self._compared.p_values
 
     def flag(self, fdr: float = 0.1) -> NDArray[np.bool_]:
         """Flag unlabeled rows with a bound on the expected share of false alarms.
@@ -75,10 +76,9 @@ class FlagsMixin:
         [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
         """
         check_share("fdr", fdr)
-        ruler, ranks = self._ruled(), self._ranks
-        flagged = ranks <= highest_flagged_rank(self._counts, fdr)
+        flagged = self._compared.flag(fdr)
         if not flagged.any():
-            if why := why_none(len(ranks), ruler.n_known, fdr):
+            if why := why_none(len(flagged), self._compared.ruler.n_known, fdr):
                 warn_user(why)
         elif lost := lost_columns(self._moved):
             warn_user(
@@ -119,10 +119,10 @@ class FlagsMixin:
         >>> detector.false_at_most(10)
         1
         """
-        self._ruled()
+        counts = self._compared.counts
         if k is not None:
             check_top(k, len(self.unlabeled_scores_), "unlabeled rows")
-        curve = bound_false(self._counts, confidence)
+        curve = bound_false(counts, confidence)
         if k is None:
             return curve.of_first(np.arange(1, curve.n_rows + 1))
         return int(curve.of_first(np.array([k]))[0])
@@ -162,7 +162,7 @@ class FlagsMixin:
         """
         level = outlier_confidence(confidence)
         self._check_batch()
-        bound = None if self._ruler is None else bound_outliers(self._counts, level)
+        bound = None if self._ruler is None else self._compared.bound(level)
         n_rows = len(self.unlabeled_scores_)
         return judge_batch(self._moved, n_rows, bound=bound, confidence=confidence)
 
@@ -172,21 +172,15 @@ class FlagsMixin:
         return None
 
     @cached_property
-    def _ranks(self) -> NDArray[np.intp]:
-        return self._ruled().ranks(self.unlabeled_scores_)
-
-    @property
-    def _counts(self) -> NDArray[np.int64]:
-        return np.bincount(self._ranks, minlength=self._ruled().n_known + 1)
-
-    def _ruled(self) -> Ruler:
+    def _compared(self) -> Comparison:
+        """The batch next to the known-normal rows."""
         self._check_batch()
         if self._ruler is None:
             raise ValueError(
                 f"{type(self).__name__} ranks rows and has neither p-values nor flags; "
                 "use QMS22Ensemble"
             )
-        return self._ruler
+        return Comparison.of(self._ruler, as_host(self.unlabeled_scores_))
 
     @cached_property
     def _moved(self) -> tuple[MovedColumn, ...]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from qms22._runtime.stages import begin_stage
 from qms22.checks.check import Shower
 from qms22.checks.copies import COPIES
-from qms22.detection.comparison import Comparison
+from qms22.decisions.comparison import Comparison
 from qms22.detection.encoding import EncodedTables
 from qms22.detection.findings.finding import Finding, find_findings
 from qms22.detection.inputs import InputTables
