@@ -36,29 +36,12 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_components : int, default=10
-        Rows of A_i, q in the paper.
-    alpha : float, default=0.5
-        Threshold of the loss, in [0, 1): smaller ratios are raised to it, so that rows that are
-        separated well do not drive the fit.
-    max_iter : int, default=60
-        Sweeps, at most.
-    step_a : float, default=1.0
-        Step on the entries of A_i.
-    step_b : float, default=255.0
-        Step on the entries of b_i.
-    init_b : float, default=25500.0
-        First entry of every b_i at the start; every other entry of A_i and b_i starts at 0.
+    n_components, alpha, max_iter, step_a, step_b, init_b, dtype, device, solver
+        As of `QMS22`.
     scaling : {"maxabs", "standard", None}, default="maxabs"
         Scaling learned from the training rows: the largest absolute value of a feature becomes 255
         ("maxabs"), or its mean 0 and its standard deviation 85 ("standard"). The default steps
         suit features of this size.
-    dtype : {"float64", "float32"}, default="float64"
-        Precision of the fit. "float32" takes half the memory and about half the time.
-    device : {"cpu", "cuda", "auto"}, default="cpu"
-        As of `QMS22`.
-    solver : {"native", "reference"}, default="native"
-        The compiled kernel, or the slow NumPy reference it is tested against.
     n_jobs : int or None, default=None
         Threads, if there are enough rows for them; -1 means all cores. They do not change the
         result.

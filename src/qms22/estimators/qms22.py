@@ -48,7 +48,8 @@ class QMS22(BatchDetector):
     n_components : int, default=10
         Rows of A_i, q in the paper.
     alpha : float, default=0.5
-        Threshold of the loss, in [0, 1).
+        Threshold of the loss, in [0, 1): smaller ratios are raised to it, so that rows that are
+        separated well do not drive the fit.
     max_iter : int, default=60
         Sweeps of the coordinate perturbation method, at most.
     step_a : float, default=1.0
