@@ -14,7 +14,7 @@ from qms22._cpm.native import NativeSolver
 from qms22._cpm.reference import ReferenceSolver
 from qms22._cpm.solver_options import SolverOptions, check_range, cpm_rules
 from qms22._cpm.sweeps import (
-    CoordinatePerturbation,
+    CpuSolver,
     Fit,
     Solution,
     SweepListener,
@@ -31,7 +31,7 @@ ROWS_PER_THREAD = 16_384
 class CpuBackend:
     """Fits on the host, one after the other; `start` makes their solvers."""
 
-    start: Callable[[Fit, SolverOptions], CoordinatePerturbation]
+    start: Callable[[Fit, SolverOptions], CpuSolver]
     device: ClassVar[str] = "cpu"  # whose memory rows have to be in
     uses_threads: ClassVar[bool] = True  # several threads of this process are faster than one
 

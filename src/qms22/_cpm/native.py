@@ -1,4 +1,4 @@
-"""The compiled kernel as a `CoordinatePerturbation`."""
+"""The compiled kernel, behind the interface of the reference."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def loss(values: NDArray[np.float64], weights: NDArray[np.float64], alpha: float
 
 
 class ReferenceSolver:
-    """CPM, one sweep at a time, as a `CoordinatePerturbation`.
+    """CPM, one sweep at a time.
 
     A and b are where to start; the columns of A_i are visited in `column_order`, by default
     ascending.

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._cpm.members import MemberFunctions
+from qms22._cpm.native import NativeSolver
+from qms22._cpm.reference import ReferenceSolver
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.task import Task
 
@@ -96,21 +97,11 @@ class Fit:
         return len(self.task.X) * (self.state.A.size + self.state.b.size)
 
 
-class CoordinatePerturbation(Protocol):
-    """One fit that makes one sweep at a time over coefficients it holds."""
-
-    @property
-    def A(self) -> NDArray[np.float64]: ...
-
-    @property
-    def b(self) -> NDArray[np.float64]: ...
-
-    def sweep(self) -> tuple[float, int]:
-        """Return the change of the loss and the number of steps taken."""
-        ...
+# One fit that makes one sweep at a time over coefficients A and b that it holds.
+CpuSolver = NativeSolver | ReferenceSolver
 
 
-def run_sweeps(solver: CoordinatePerturbation, fit: Fit, options: SolverOptions) -> Solution:
+def run_sweeps(solver: CpuSolver, fit: Fit, options: SolverOptions) -> Solution:
     """Sweep until nothing improves, or `max_iter` times; `solver` is at the state of `fit`."""
     losses, can_improve = [*fit.state.losses], fit.state.can_improve
     while can_improve and len(losses) <= options.max_iter:

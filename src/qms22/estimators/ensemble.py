@@ -334,7 +334,8 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         The last rows, those marked as normal, are never held out.
         """
         if self.max_iter == "auto":
-            options = replace(options, max_iter=_auto_sweeps(rows.shape[1]))
+            n_sweeps = _SWEEPS * _FEATURES_OF_ALL_SWEEPS // rows.shape[1]
+            options = replace(options, max_iter=min(_SWEEPS, max(_LEAST_SWEEPS, n_sweeps)))
         n_normal = len(rows) - n_unlabeled - n_marked
         n_splits = min(self.n_splits, n_normal)
         held_out = np.array_split(rng.permutation(n_normal), n_splits)
@@ -391,11 +392,6 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             return total
 
         return score
-
-
-def _auto_sweeps(n_features: int) -> int:
-    wide = _SWEEPS * _FEATURES_OF_ALL_SWEEPS // n_features
-    return min(_SWEEPS, max(_LEAST_SWEEPS, wide))
 
 
 def rows_to_compare(n_batch: int) -> int:
