@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from qms22.report.text import share_text
-
 if TYPE_CHECKING:
     from qms22.detection import HistoryEntry
 
@@ -129,3 +127,8 @@ def _sign(kind: str, x: int, y: int) -> str:
         "accepted": f"M{x - 5} {y}l3.5 4l6.5 -8",
         "incident": f"M{x - 4} {y - 4}l8 8m0 -8l-8 8",
     }.get(kind, "")
+
+
+def share_text(share: float) -> str:
+    """Return a share in percent, with two or three digits."""
+    return f"{100 * share:.{3 if share >= 0.1 else 2}g}\N{NO-BREAK SPACE}%"

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -13,9 +14,11 @@ from markupsafe import Markup
 from qms22._runtime.files import atomic_write
 from qms22._runtime.visible_text import visible
 from qms22.report.content import PageContent
-from qms22.report.history_strip import history_picture
+from qms22.report.history_strip import history_picture, share_text
 from qms22.report.prepare import pack_content
-from qms22.report.text import certainty, rarity
+
+if TYPE_CHECKING:
+    from qms22.detection import Finding
 
 # Parts of one script, in this order.
 _SCRIPTS = (
@@ -80,3 +83,24 @@ def _hash(text: str) -> str:
 
 def _own(name: str) -> str:
     return files("qms22.report").joinpath(*name.split("/")).read_text("utf-8").strip()
+
+
+def certainty(finding: Finding) -> str:
+    """Return how many rows of a finding are outliers at least; empty if perhaps none is."""
+    n_outliers = finding.fewest_outliers
+    if not n_outliers:
+        return ""
+    are = "is an anomaly" if n_outliers == 1 else "are anomalies"
+    return f"of these at least {n_outliers:,} {are} (90\N{NO-BREAK SPACE}% sure)"
+
+
+def rarity(finding: Finding) -> str:
+    """Return how usual a finding is among known-normal rows; empty if it is not known."""
+    if finding.normal_share is None:
+        return ""
+    words = "like no known-normal row"
+    if finding.normal_share > 0:
+        words = f"like {share_text(finding.normal_share)} of the known-normal rows"
+    if finding.p_value is None or not finding.is_beyond_chance:
+        return words
+    return f"{words}, {'p < 0.001' if finding.p_value < 0.001 else f'p = {finding.p_value:.2g}'}"
