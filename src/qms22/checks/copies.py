@@ -36,8 +36,6 @@ class CopyCheck(Check):
 
     Parameters
     ----------
-    columns : tuple of str
-        Empty: no cell is to blame.
     compared : tuple of str
         The columns in which rows agree.
     n_normal : int
@@ -80,40 +78,33 @@ class CopyCheck(Check):
             without = tuple(np.sort(whole - each) for each in of_cells)
         return cls((), tuple(compared), n_normal, n_copied, n_different, np.sort(whole), without)
 
-    def _shares(self, n_rows: float, *, own: bool) -> tuple[float, NDArray[np.float64]]:
-        """Return the shares of rows that are copies, or differ in each column, by chance."""
-        # Of a row of the batch there may be a copy in both tables.
-        factor = 1.0 if own else 1.0 + n_rows / self.n_normal
-        # A normal row and its copy are one case.
-        others = max(self.n_copied - 2 * own, 0), np.maximum(self.n_different - 2 * own, 0)
-        share = factor * (1.0 + others[0]) / (self.n_normal + 1.0)
-        of_columns = factor * (1.0 + others[1]) / (self.n_normal + 1.0)
-        return min(share, 1.0), np.minimum(of_columns, 1.0)
+    def _codes(self, rows: Columns, *, own: bool) -> NDArray[np.intp]:
+        """Return in which column alone rows differ from others; after all columns in none.
 
-    def _found(self, rows: Columns, *, own: bool) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
-        """Return which rows are copies, and in which column alone others differ; -1 for none."""
-        copies, different = rows[COPIES].values > 1, rows[DIFFERENT].values.astype(np.intp)
-        if own:
-            return copies, np.where(copies, -1, different)
-        of_cells = _cell_terms(rows, self.compared)
-        whole = of_cells.sum(axis=0)
-        copies = copies | _are_in(whole, self.hashes)
-        for at, known in enumerate(self.without):
-            is_new = different < 0
-            different[is_new & _are_in(whole - of_cells[at], known)] = at
-        return copies, np.where(copies, -1, different)
+        -1 stands for rows that are like no other.
+        """
+        is_copy, different = rows[COPIES].values > 1, rows[DIFFERENT].values.astype(np.intp)
+        if not own:
+            of_cells = _cell_terms(rows, self.compared)
+            whole = of_cells.sum(axis=0)
+            is_copy = is_copy | _are_in(whole, self.hashes)
+            for at, known in enumerate(self.without):
+                different[(different < 0) & _are_in(whole - of_cells[at], known)] = at
+        return np.where(is_copy, len(self.compared), different)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that rows are there again."""
-        n_rows = float(rows[N_ROWS].values[0]) if len(rows[N_ROWS].values) else 0.0
-        copies, different = self._found(rows, own=own)
-        share, of_columns = self._shares(n_rows, own=own)
+        n, n_rows = self.n_normal, rows[N_ROWS].values
+        # Of a row of the batch there may be a copy in both tables.
+        factor = 1.0 if own else 1.0 + n_rows.max(initial=0.0) / n
+        n_alike = np.append(self.n_different, self.n_copied)
+        # A normal row and its copy are one case.
+        others = np.maximum(n_alike - 2 * own, 0)
+        surprises = -np.log(np.minimum(factor * (1.0 + others) / (n + 1.0), 1.0))
+        surprises[:-1][self.n_different > _MOST_REPEATED * n] = 0.0
         # As a level that no normal row has, where none is repeated.
-        bonus = np.log(self.n_normal) if self.n_copied - 2 * own <= 0 else 0.0
-        surprises = np.where(copies, -np.log(share) + bonus, 0.0)
-        usual = self.n_different > _MOST_REPEATED * self.n_normal
-        of_columns = np.append(np.where(usual, 0.0, -np.log(of_columns)), 0.0)
-        return np.maximum(surprises, of_columns[different])
+        surprises[-1] += 0.0 if others[-1] else np.log(n)
+        return np.append(surprises, 0.0)[self._codes(rows, own=own)]
 
     def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return nothing: no cell is to blame."""
@@ -121,20 +112,17 @@ class CopyCheck(Check):
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how often the rows are there."""
-        copies, different = self._found(rows, own=False)
-        often = share_of_rows(self.n_copied, self.n_normal)
-        for at, (is_copy, column, count) in enumerate(
-            zip(copies.tolist(), different.tolist(), rows[COPIES].values.tolist(), strict=True)
-        ):
+        often = f"{share_of_rows(self.n_copied, self.n_normal)} are repeated"
+        codes, counts = self._codes(rows, own=False).tolist(), rows[COPIES].values.tolist()
+        for at, (code, count) in enumerate(zip(codes, counts, strict=True)):
             if count > 1:
-                times = count_text(int(count))
-                yield f"the same row occurs {times} times; {often} are repeated"
-            elif is_copy:
-                yield f"a normal row is the same; {often} are repeated"
+                yield f"the same row occurs {count_text(int(count))} times; {often}"
+            elif code == len(self.compared):
+                yield f"a normal row is the same; {often}"
             else:
-                name = self.compared[column]
+                name = self.compared[code]
                 cell = shown_cells(rows[name].take(slice(at, at + 1)), show)[0]
-                others = share_of_rows(int(self.n_different[column]), self.n_normal)
+                others = share_of_rows(int(self.n_different[code]), self.n_normal)
                 yield f"the same as another row but for {name} ({cell}), as {others} are"
 
 
@@ -145,14 +133,7 @@ def key_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class KeyCheck(Check):
-    """A key that several rows of a table have, where each normal row has its own.
-
-    Parameters
-    ----------
-    columns : tuple of str
-    n_normal, n_repeated : int
-        Normal rows, and those of them whose key another one has.
-    """
+    """A key that several rows of a table have, where each normal row but few has its own."""
 
     n_normal: int
     n_repeated: int
@@ -199,18 +180,12 @@ def count_keys(keys: Columns, *, is_part: bool) -> dict[str, Cells]:
 def count_copies(
     rows: Columns, compared: Sequence[str], *, is_part: bool = False
 ) -> dict[str, Cells]:
-    """Return how often rows are there, and in which column alone they differ from others.
+    """Return how often rows are there, and in which of some columns alone they differ from others.
 
-    Parameters
-    ----------
-    rows : Columns
-    compared : sequence of str
-        The columns that are compared.
-    is_part : bool
-        Whether these are rows picked from a table: nobody knows how often they are in it.
+    With `is_part` these are rows picked from a table: nobody knows how often they are in it.
     """
     present = [name for name in compared if name in rows]
-    n_rows = len(next(iter(rows.values())).values) if rows else 0
+    n_rows = count_rows(rows)
     copies, different = np.ones(n_rows), np.full(n_rows, -1.0)
     if not is_part and present:
         of_cells = _cell_terms(rows, present)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import Literal, Self, TypeAlias
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from qms22.checks.check import NumberCheck, Shower, count_text, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.surprise import NumberReference
-from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 # Rows of normal ones that a spread counts as, where a group has few rows of its own.
 _OF_ALL = 5.0
@@ -63,8 +64,9 @@ class Grouping:
     @classmethod
     def learn(cls, codings: tuple[Coding, ...], rows: Columns) -> Grouping:
         """Learn which groups there are."""
-        keys = _keys(codings, rows)
-        return cls(codings, np.unique(keys[keys >= 0]))
+        grouping = cls(codings, np.empty(0, dtype=np.int64))
+        keys = grouping._keys(rows)
+        return replace(grouping, keys=np.unique(keys[keys >= 0]))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -73,17 +75,16 @@ class Grouping:
 
     def numbers(self, rows: Columns) -> NDArray[np.intp]:
         """Return the number of the group of each row; the last one stands for all others."""
-        keys = _keys(self.codings, rows)
+        keys = self._keys(rows)
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[places] == keys, places, len(self.keys))
 
-
-def _keys(codings: tuple[Coding, ...], rows: Columns) -> NDArray[np.int64]:
-    keys = codings[0].codes(rows).astype(np.int64)
-    for coding in codings[1:]:
-        codes = coding.codes(rows)
-        keys = np.where((keys < 0) | (codes < 0), -1, keys * coding.n_codes + codes)
-    return keys
+    def _keys(self, rows: Columns) -> NDArray[np.int64]:
+        keys = np.zeros(count_rows(rows), dtype=np.int64)
+        for coding in self.codings:
+            codes = coding.codes(rows)
+            keys = np.where((keys < 0) | (codes < 0), -1, keys * coding.n_codes + codes)
+        return keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,15 +146,7 @@ class GroupStatistics:
     def errors(
         self, values: NDArray[np.float64], groups: NDArray[np.intp], *, own: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return how far numbers are off in units of the deviation of their group, and that.
-
-        Parameters
-        ----------
-        values : ndarray
-        groups : ndarray of int
-        own : bool
-            Whether these are the rows it has learned from: each is compared with the others.
-        """
+        """Return how far numbers are off in units of the deviation of their group, and that."""
         standard = np.clip((values - self.center) / self.scale, -_LARGEST, _LARGEST)
         n = self.counts[groups] - own
         sums = self.sums[groups] - own * standard
@@ -177,14 +170,14 @@ class GroupCheck(NumberCheck):
     ----------
     columns : tuple of str
         The number, then the columns of the group.
+    reference : NumberReference
+        Errors of normal rows.
     grouping : Grouping
     statistics : GroupStatistics
     lows, highs : ndarray of shape (n_groups + 1,)
         The ends of the numbers of each group.
     shifts : ndarray of shape (n_groups + 1,)
         How far each group of the batch is off as a whole.
-    reference : NumberReference
-        Errors of normal rows.
     """
 
     grouping: Grouping
@@ -202,18 +195,21 @@ class GroupCheck(NumberCheck):
         groups = grouping.numbers(rows)
         there = ~np.isnan(cells.values)
         values, groups = cells.values[there], groups[there]
-        zeros = float(np.mean(values == 0)) if len(values) else 0.0
-        has_logs = values.min(initial=np.inf) >= 0 and zeros <= _MOST_ZEROS
-        found: list[tuple[float, float, GroupStatistics, NDArray[np.float64]]] = []
-        for scale in ("plain", "log above 0" if zeros else "log") if has_logs else ("plain",):
+        if not len(values):
+            return None
+        zeros = float(np.mean(values == 0))
+        scales: list[Scale] = ["plain"]
+        if values.min() >= 0 and zeros <= _MOST_ZEROS:
+            scales.append("log above 0" if zeros else "log")
+        found = []
+        for scale in scales:
             scaled = _scaled(values, scale)
             some = ~np.isnan(scaled)
-            scaled, in_groups = scaled[some], groups[some]
-            statistics = GroupStatistics.learn(scaled, in_groups, n_groups, scale)
+            statistics = GroupStatistics.learn(scaled[some], groups[some], n_groups, scale)
             if statistics is None:
                 continue
-            errors, deviations = statistics.errors(scaled, in_groups, own=True)
-            alone = (scaled - statistics.center) / statistics.scale
+            errors, deviations = statistics.errors(scaled[some], groups[some], own=True)
+            alone = (scaled[some] - statistics.center) / statistics.scale
             gain = _unlikeliness(alone, 1.0) - _unlikeliness(errors, deviations)
             found.append((_skew(errors), gain, statistics, errors))
         if not found:
@@ -293,51 +289,42 @@ def _unlikeliness(errors: NDArray[np.float64], deviations: NDArray[np.float64] |
 def learn_groups(
     rows: Columns, numbers: Sequence[str], codings: Sequence[Coding], asked: str | None = None
 ) -> list[GroupCheck]:
-    """Learn for each number the groups that say most about it.
+    """Learn for each number of known-normal rows the groups that say most about it.
 
-    Parameters
-    ----------
-    rows : Columns
-        Known-normal rows.
-    numbers : sequence of str
-        Columns of numbers.
-    codings : sequence of Coding
-        Columns whose levels recur.
-    asked : str, optional
-        The column of which the user says that its rows belong together: numbers are compared with
-        those of the same group, whether it seems to help or not.
+    Numbers are also compared with those of the same group of the column that the user has `asked`
+    for, whether that seems to help or not.
     """
-    n_rows = len(next(iter(rows.values())).values)
+    n_rows = count_rows(rows)
     singles = [Grouping.learn((coding,), rows) for coding in codings]
     singles = [
         each
         for each in singles
         if 1 < len(each.keys) <= n_rows / _LEAST_ROWS or each.columns == (asked,)
     ]
-    pairs: dict[tuple[int, int], Grouping] = {}
+
+    @cache
+    def pair(one: Grouping, other: Grouping) -> Grouping:
+        return Grouping.learn((*one.codings, *other.codings), rows)
+
     found = []
     for name in numbers:
-        cells = rows[name]
-        tried: list[tuple[float, int, GroupCheck]] = []
-        for at, grouping in enumerate(singles):
-            if name not in grouping.columns:
-                learned = GroupCheck.learn(cells, grouping, rows)
-                if learned is not None:
-                    tried.append((learned[0], at, learned[1]))
-        tried.sort(key=lambda each: -each[0])
+        tried = _ranked(rows[name], singles, rows)
         kept = [each for each in tried[:1] if each[0] >= _LEAST_GAIN]
-        kept += [each for each in tried if each[2].columns[1:] == (asked,) and each not in kept]
-        best = tried[0][0] if tried else 0.0
-        by_two: list[tuple[float, int, GroupCheck]] = []
-        for one, other in combinations(sorted(at for _, at, _ in tried[:_MOST_IN_PAIRS]), 2):
-            if (one, other) not in pairs:
-                both = (*singles[one].codings, *singles[other].codings)
-                pairs[one, other] = Grouping.learn(both, rows)
-            if len(pairs[one, other].keys) * _LEAST_IN_PAIR <= n_rows:
-                learned = GroupCheck.learn(cells, pairs[one, other], rows)
-                if learned is not None:
-                    by_two.append((learned[0], -1, learned[1]))
-        by_two.sort(key=lambda each: -each[0])
-        kept += [each for each in by_two[:1] if each[0] >= best + _LEAST_GAIN]
-        found += [check for _, _, check in kept]
+        kept += [each for each in tried if each[1].columns[1:] == (asked,) and each not in kept]
+        telling = [check.grouping for _, check in tried[:_MOST_IN_PAIRS]]
+        pairs = (pair(*two) for two in combinations([x for x in singles if x in telling], 2))
+        large = [each for each in pairs if len(each.keys) * _LEAST_IN_PAIR <= n_rows]
+        least = (tried[0][0] if tried else 0.0) + _LEAST_GAIN
+        kept += [each for each in _ranked(rows[name], large, rows)[:1] if each[0] >= least]
+        found += [check for _, check in kept]
     return found
+
+
+def _ranked(
+    cells: Cells, groupings: Iterable[Grouping], rows: Columns
+) -> list[tuple[float, GroupCheck]]:
+    """Return the checks of a number by groupings, with their gains, the largest first."""
+    learned = (
+        GroupCheck.learn(cells, each, rows) for each in groupings if cells.name not in each.columns
+    )
+    return sorted(filter(None, learned), key=lambda each: -each[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +42,7 @@ class TextParts:
     @classmethod
     def learn(cls, cells: Cells) -> TextParts | None:
         """Learn from known-normal rows; None if texts are not written alike, or are codes."""
-        rows = level_counts(cells)
-        texts = [cells.levels[at] for at in np.flatnonzero(rows).tolist()]
+        texts = list(compress(cells.levels, level_counts(cells)))
         shapes = Counter(_shape(text) for text in texts[:_LEAST_TEXTS])
         shape, _ = shapes.most_common(1)[0] if shapes else ("", 0)
         if not 1 < shape.count("#") <= _MOST_NUMBERS or _CODE.search(shape):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,19 +88,9 @@ def is_of_another_time(normal: Columns, batch: Columns) -> bool:
     return time_distance(normal, batch) > 1.0
 
 
-def run_name(entity: str, number: str) -> str:
-    """Return the name of a column of run lengths; no column of a table has such a name."""
-    return f"\0run\0{entity}\0{number}"
-
-
-def count_name(entity: str, date: str, hours: int) -> str:
-    """Return the name of a column of rows per entity within so many hours."""
-    return f"\0count\0{entity}\0{date}\0{hours}"
-
-
-def step_name(entity: str, number: str) -> str:
-    """Return the name of a column of steps of a counter."""
-    return f"\0step\0{entity}\0{number}"
+def _key(kind: str, *of: object) -> str:
+    """Return the name of a derived column; no column of a table has such a name."""
+    return "\0".join(["", kind, *map(str, of)])
 
 
 @dataclass(frozen=True)
@@ -130,12 +121,9 @@ class Sequences:
     def learn(cls, rows: Columns, by: str | None = None, time: str | None = None) -> Sequences:
         """Learn from known-normal rows; `by` and `time` are what the user says of them."""
         n_rows = count_rows(rows)
-        levels = {
-            name: len(cells.levels)
-            for name, cells in rows.items()
-            if cells.is_text and 1 < len(cells.levels) <= n_rows / _LEAST_ROWS
-        }
-        by_size = sorted(levels, key=lambda name: levels[name])
+        n_levels = {name: len(cells.levels) for name, cells in rows.items() if cells.is_text}
+        levels = {name: n for name, n in n_levels.items() if 1 < n <= n_rows / _LEAST_ROWS}
+        by_size = sorted(levels, key=levels.__getitem__)
         entities = list(dict.fromkeys(by_size[:_MOST_ENTITIES] + by_size[-_MOST_ENTITIES:]))
         entities = entities if by is None else [by]
         numbers = tuple(
@@ -145,9 +133,9 @@ class Sequences:
             and len(np.unique(cells.values[~np.isnan(cells.values)])) >= _LEAST_VALUES
         )
         crowds = {
-            name: _common_levels(cells)
-            for name, cells in rows.items()
-            if cells.is_text and LEAST_ENTITIES <= len(cells.levels) <= _MOST_CROWDS * n_rows
+            name: tuple(compress(rows[name].levels, level_counts(rows[name]) > _COMMON * n_rows))
+            for name, n in n_levels.items()
+            if LEAST_ENTITIES <= n <= _MOST_CROWDS * n_rows
         }
         bare = cls(("", *entities), numbers, time or time_column(rows), (), crowds)
         rising: dict[str, tuple[float, str]] = {}
@@ -169,14 +157,11 @@ class Sequences:
         copies = rows[COPIES].values
         weights = 1.0 / copies if self.date in rows else np.ones(len(copies))
         for entity in self.entities:
-            if entity and entity not in rows:
-                continue
-            order, is_first = self.order(rows, entity)
-            for name in self.numbers:
-                if name in rows:
-                    found[run_name(entity, name)] = _runs(
-                        rows[name].values, order, is_first, weights
-                    )
+            if not entity or entity in rows:
+                order, is_first = self.order(rows, entity)
+                for name in (name for name in self.numbers if name in rows):
+                    runs = _runs(rows[name].values, order, is_first, weights)
+                    found[_key("run", entity, name)] = runs
         for entity, common in self.crowds.items():
             if entity in rows and self.date in rows:
                 is_counted = rows[entity].has_value & ~rows[entity].is_among(common)
@@ -185,10 +170,10 @@ class Sequences:
                     counts[~is_counted] = 1.0
                     if not are_normal:
                         counts[counts <= _BURST * usual] = 1.0
-                    found[count_name(entity, self.date, hours)] = counts
+                    found[_key("count", entity, self.date, hours)] = counts
         for entity, name in self.counters:
             if entity in rows and name in rows:
-                found[step_name(entity, name)] = self._steps(rows, entity, name)
+                found[_key("step", entity, name)] = self._steps(rows, entity, name)
         return {name: Cells(name, "number", values) for name, values in found.items()}
 
     def order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -220,12 +205,6 @@ class Sequences:
         result = np.empty(len(order))
         result[order] = np.where(is_nearer, following, steps)
         return result
-
-
-def _common_levels(cells: Cells) -> tuple[str, ...]:
-    """Return the levels of which there are many rows at any time."""
-    common = np.flatnonzero(level_counts(cells) > _COMMON * len(cells.values)).tolist()
-    return tuple(cells.levels[at] for at in common)
 
 
 def _runs(
@@ -261,13 +240,9 @@ def _count_within(
         since = times[present] - times[present].min()
         moments = numbers * (since.max() + 2 * hours * _HOUR) + since
         ascending = np.sort(moments)
-        last, first = (
-            np.searchsorted(
-                ascending, moments + side * hours * _HOUR / 2, side="right" if side > 0 else "left"
-            )
-            for side in (1, -1)
-        )
-        counts[present] = last - first
+        reach = hours * _HOUR / 2
+        last = np.searchsorted(ascending, moments + reach, side="right")
+        counts[present] = last - np.searchsorted(ascending, moments - reach, side="left")
         share = min(1.0, hours * _HOUR / max(since.max(), 1.0))
         expected = share * (np.bincount(numbers)[numbers] - counts[present])
         usual[present] = expected + _DEVIATIONS * np.sqrt(expected)
@@ -373,13 +348,7 @@ class RepetitionCheck(Check):
 class StepCheck(NumberCheck):
     """A counter that runs back, or rises more or less than usual.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The counter, and the column that says which rows belong together.
-    key : str
-        The column of steps.
-    reference : NumberReference
+    It blames the counter, and the column that says which rows belong together; `key` has the steps.
     """
 
     key: str
@@ -418,14 +387,7 @@ def _rate_of(shares: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck | StepCheck]:
-    """Learn what is usual for rows after each other.
-
-    Parameters
-    ----------
-    rows : Columns
-        Known-normal rows, with the columns of `sequences`.
-    sequences : Sequences
-    """
+    """Learn what is usual for known-normal rows after each other, with their derived columns."""
     found: list[RepetitionCheck | StepCheck] = []
     counters = {name for _, name in sequences.counters}
     # Without dates nobody knows what comes after what.
@@ -434,14 +396,14 @@ def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck
         for name in sequences.numbers:
             if name in counters:
                 continue
-            key = run_name(entity, name)
+            key = _key("run", entity, name)
             if rows[key].values.max(initial=0) <= _LONGEST_RUN:
                 found.append(RepetitionCheck.learn(rows, (name, *by), key))
     for entity in sequences.crowds if sequences.date else ():
-        for key in (count_name(entity, sequences.date, hours) for hours in _WINDOWS):
+        for key in (_key("count", entity, sequences.date, hours) for hours in _WINDOWS):
             if np.quantile(rows[key].values, _USUALLY) <= _LEAST_COUNT:
                 found.append(RepetitionCheck.learn(rows, (entity, sequences.date), key))
     for entity, name in sequences.counters:
-        step = StepCheck.learn(rows, (name, entity), step_name(entity, name))
+        step = StepCheck.learn(rows, (name, entity), _key("step", entity, name))
         found += [] if step is None else [step]
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,8 +144,8 @@ class LevelCheck(Check):
         cells = batch[self.columns[0]]
         if not cells.is_text or len(self.coding.levels) < LEAST_ENTITIES:
             return self
-        several = np.flatnonzero(level_counts(cells) >= LEAST_RECURRING).tolist()
-        return replace(self, recurring=tuple(cells.levels[at] for at in several))
+        recurring = tuple(compress(cells.levels, level_counts(cells) >= LEAST_RECURRING))
+        return replace(self, recurring=recurring)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how many normal rows have the levels."""

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,6 @@ class MisspellingCheck(Check):
 
     Parameters
     ----------
-    columns : tuple of str
     levels : tuple of str
         The texts, or words, of normal rows that several of them have.
     n_similar, n : int
@@ -226,29 +226,27 @@ class MisspellingCheck(Check):
         With `by_text` the rows of each text are one case.
         """
         rows = level_counts(cells)
-        several = np.flatnonzero(rows > 1)
-        if not len(several) or len(several) > _MOST_LEARNED:
+        levels = tuple(compress(cells.levels, rows > 1))
+        if not 0 < len(levels) <= _MOST_LEARNED:
             return None
-        levels = tuple(cells.levels[at] for at in several.tolist())
         check = cls((cells.name,), levels, 0, 0)
-        there = np.flatnonzero(rows > 0 if by_text else rows == 1)
-        n_similar = sum(check.similar(cells.levels[at]) is not None for at in there.tolist())
-        n = len(there) if by_text else int(rows.sum())
-        return None if n_similar > _MOST_NEW * n else cls((cells.name,), levels, n_similar, n)
+        texts = list(compress(cells.levels, rows > 0 if by_text else rows == 1))
+        n_similar = sum(check.similar(text) is not None for text in texts)
+        n = len(texts) if by_text else int(rows.sum())
+        return None if n_similar > _MOST_NEW * n else replace(check, n_similar=n_similar, n=n)
 
     @classmethod
     def of_words(cls, cells: Cells) -> MisspellingCheck | None:
         """Learn from the words of known-normal texts; None if these have one each, or recur."""
         rows = level_counts(cells)
-        there = np.flatnonzero(rows)[:_MOST_LEARNED].tolist()
-        words = [_long_words(cells.levels[at]) for at in there]
-        counts = Counter(word for of_text in words for word in of_text)
-        n, recurs = len(there), len(there) * _LEAST_RECURRING <= rows.sum()
-        if recurs or counts.total() < _LEAST_WORDS * n:
+        texts = list(compress(cells.levels, rows))[:_MOST_LEARNED]
+        counts = Counter(word for text in texts for word in _long_words(text))
+        n = len(texts)
+        if n * _LEAST_RECURRING <= rows.sum() or counts.total() < _LEAST_WORDS * n:
             return None
         levels = tuple(word for word, count in counts.items() if count > 1)
         check = cls((cells.name,), levels, 0, n, by_word=True)
-        n_similar = sum(check.meant(cells.levels[at]) is not None for at in there)
+        n_similar = sum(check.meant(text) is not None for text in texts)
         return None if n_similar > _MOST_NEW * n else replace(check, n_similar=n_similar)
 
     def meant(self, text: str) -> str | None:
