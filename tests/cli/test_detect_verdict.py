@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,25 @@ def test_a_quiet_run_prints_the_verdict_that_its_note_is_about(files: Path) -> N
     assert "follow the advice before" in result.stderr
     assert "The batch has drifted as a whole" in result.stderr
     assert "  advice: " in result.stderr
+
+
+def test_a_summary_and_a_workbook_say_what_the_terminal_does(files: Path) -> None:
+    batch = readings(200, 2)
+    batch.iloc[:, 1:16] += 4.0
+    batch.iloc[:8, 1:4] += 40.0
+    batch.to_csv(files / "batch.csv", index=False)
+    outputs = ("--summary", "s.md", "-o", "o.xlsx", "--json", "r.json")
+    result = run(*DETECT, "--fdr", "0.2", *outputs, cwd=files)
+    data = json.loads((files / "r.json").read_text())
+    assert data["remark"] in result.stderr
+    assert data["verdict"]["advice"]
+    sheet = pd.read_excel(files / "o.xlsx", sheet_name="result", header=None, engine="calamine")
+    lines = {*zip(sheet[0], sheet[1], strict=True)}
+    assert {("verdict", data[name]) for name in ("answer", "remark")} < lines
+    assert {("advice", advice) for advice in data["verdict"]["advice"]} < lines
+    summary = (files / "s.md").read_text()
+    assert data["remark"] in summary
+    assert all(f"- advice: {advice}" in summary for advice in data["verdict"]["advice"])
 
 
 def test_quiet_says_nothing(files: Path) -> None:

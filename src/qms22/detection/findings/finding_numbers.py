@@ -127,39 +127,35 @@ def outside_attribute(scale: Scale, flagged: NDArray[np.intp]) -> Iterator[Attri
     values, known, name = scale.values, scale.known, scale.name
     others = np.setdiff1d(_distinct(values[scale.n_known + flagged]), known)
     below, above = others[others < known[0]], others[others > known[-1]]
-    within = np.zeros(0)
-    if len(known) <= _MOST_BINS / 2:
-        within = others[(others > known[0]) & (others < known[-1])]
+    is_within = (others > known[0]) & (others < known[-1]) & (len(known) <= _MOST_BINS / 2)
+    within = others[is_within]
     codes = np.zeros(len(values), dtype=np.intp)
-    lower = upper = math.nan
+    limits: dict[int, float] = {}
     if len(below):
-        lower = scale.limit(below[-1], known[0], is_above=False)
-        codes[values < lower] = 1
+        limits[1] = scale.limit(below[-1], known[0], is_above=False)
+        codes[values < limits[1]] = 1
     codes[np.isin(values, within)] = 2
     if len(above):
-        upper = scale.limit(known[-1], above[0], is_above=True)
-        codes[values >= upper] = 3
+        limits[3] = scale.limit(known[-1], above[0], is_above=True)
+        codes[values >= limits[3]] = 3
     # A tail of so many values, out of all tails; or one set out of all sets of this size.
-    sizes = [len(np.unique(values[codes == side])) for side in (1, 3)]
-    tails = [math.log(2 * size * (size + 1)) if size else 0.0 for size in sizes]
     ways = []
-    if len(below):
-        ways.append((1, 1, tails[0]))
-    if len(above):
-        ways.append((3, 3, tails[1]))
+    for side in limits:
+        size = len(np.unique(values[codes == side]))
+        ways.append((side, side, math.log(2 * size * (size + 1)) if size else 0.0))
     if len(within):
         ways.append((1, 3, math.log(2) + len(others) * math.log(len(scale.distinct))))
-    elif len(below) and len(above):
-        ways.append((1, 3, sum(tails)))
+    elif len(limits) == 2:
+        ways.append((1, 3, sum(cost for *_, cost in ways)))
     if not ways:
         return
 
     def label(low: int, high: int) -> tuple[str, str]:
         if low == high:
-            return scale.tail(upper if low == 3 else lower, is_above=low == 3)
+            return scale.tail(limits[low], is_above=low == 3)
         if not len(within):
-            text, remark = scale.tail(lower, is_above=False)
-            other, _ = scale.tail(upper, is_above=True)
+            text, remark = scale.tail(limits[1], is_above=False)
+            other, _ = scale.tail(limits[3], is_above=True)
             return f"{text} or {other.removeprefix(name + ' ')}", remark
         if len(others) > MOST_LISTED:
             return f"{name} is none of the {len(known)} normal values", ""
