@@ -11,35 +11,21 @@ from qms22._runtime.lazy import lazy_names
 __version__ = "0.2.0.dev0"
 
 if TYPE_CHECKING:
-    from qms22._runtime.build import build_info, show_build
-    from qms22.decisions.moved_columns import MovedColumn
-    from qms22.decisions.verdict import Verdict
-    from qms22.detection import BatchHistory, Detection, HistoryEntry, detect, score
-    from qms22.estimators.classifier import QMSClassifier
-    from qms22.estimators.ensemble import QMS22Ensemble
-    from qms22.estimators.explain import Explanation
-    from qms22.estimators.out_of_bag_forest import OutOfBagForest
-    from qms22.estimators.qms22 import QMS22
-    from qms22.tables import TabularEncoder
-
-__all__ = [
-    "QMS22",
-    "BatchHistory",
-    "Detection",
-    "Explanation",
-    "HistoryEntry",
-    "MovedColumn",
-    "OutOfBagForest",
-    "QMS22Ensemble",
-    "QMSClassifier",
-    "TabularEncoder",
-    "Verdict",
-    "__version__",
-    "build_info",
-    "detect",
-    "score",
-    "show_build",
-]
+    from qms22._runtime.build import build_info as build_info
+    from qms22._runtime.build import show_build as show_build
+    from qms22.decisions.moved_columns import MovedColumn as MovedColumn
+    from qms22.decisions.verdict import Verdict as Verdict
+    from qms22.detection import BatchHistory as BatchHistory
+    from qms22.detection import Detection as Detection
+    from qms22.detection import HistoryEntry as HistoryEntry
+    from qms22.detection import detect as detect
+    from qms22.detection import score as score
+    from qms22.estimators.classifier import QMSClassifier as QMSClassifier
+    from qms22.estimators.ensemble import QMS22Ensemble as QMS22Ensemble
+    from qms22.estimators.explain import Explanation as Explanation
+    from qms22.estimators.out_of_bag_forest import OutOfBagForest as OutOfBagForest
+    from qms22.estimators.qms22 import QMS22 as QMS22
+    from qms22.tables import TabularEncoder as TabularEncoder
 
 _HOMES = {
     "BatchHistory": "qms22.detection.history.history_file",
@@ -58,5 +44,7 @@ _HOMES = {
     "score": "qms22.detection.scoring",
     "show_build": "qms22._runtime.build",
 }
+
+__all__ = ["__version__", *_HOMES]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
