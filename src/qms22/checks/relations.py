@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +44,7 @@ _FLOOR = 0.1
 _MOST_DECIMALS = 4
 
 
-@dataclass(frozen=True)
-class RelationInputs:
+class RelationInputs(NamedTuple):
     """Columns that relations are learned from.
 
     Parameters
@@ -64,19 +63,18 @@ class RelationInputs:
         return RelationInputs(self.numbers[rows], self.levels[rows])
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """What the other columns of rows suggest.
+class Prediction(NamedTuple):
+    """What the other columns of rows suggest, (n_rows, n_numbers).
 
     Parameters
     ----------
-    errors : ndarray of shape (n_rows, n_numbers)
+    errors : ndarray
         Differences in units of the usual error; NaN where a value is missing.
-    values : ndarray of shape (n_rows, n_numbers)
+    values : ndarray
         The values that are suggested, between the ends of those that were learned from.
-    scales : ndarray of shape (n_rows, n_numbers)
+    scales : ndarray
         About how far suggestions are off.
-    is_rounding : ndarray of bool of shape (n_rows, n_numbers)
+    is_rounding : ndarray of bool
         Whether a difference is no larger than those that come from rounding.
     """
 
@@ -158,27 +156,31 @@ class Relations:
         n_rows, n_numbers = inputs.numbers.shape
         fold = np.random.RandomState(seed).permutation(n_rows) % _FOLDS
         is_positive = np.nanmin(inputs.numbers, axis=0, initial=np.inf) > 0
-        designs, predicted, added = [], [], []
+        folds = [fold == number for number in range(_FOLDS)]
+        designs, found = [], []
         for is_log in (np.zeros(n_numbers, dtype=bool), is_positive):
-            design, inverses = _learn_design(inputs, is_log, fold)
-            of_rows, of_gaps = np.empty((n_rows, n_numbers)), np.empty((n_rows, n_numbers))
-            for number, inverse in enumerate(inverses):
-                out = fold == number
-                of_rows[out], of_gaps[out] = design.predict(inputs.take(out), inverse)
+            design, inverses = _learn_design(inputs, is_log, folds)
+            predictions = np.empty((2, n_rows, n_numbers))
+            for out, inverse in zip(folds, inverses, strict=True):
+                predictions[:, out] = design.predict(inputs.take(out), inverse)
             designs.append(design)
-            predicted.append(of_rows)
-            added.append(of_gaps)
+            found.append(predictions)
         self._designs = (designs[0], designs[1])
         self._rounding = np.array([_rounding(column) for column in inputs.numbers.T])
-        standard = [design.standardize(inputs.numbers) for design in designs]
         present = ~np.isnan(inputs.numbers)
+        standard = [
+            np.where(present, design.standardize(inputs.numbers), np.nan) for design in designs
+        ]
         # By the typical error and not by its square: outliers among the rows must not decide.
-        errors = [_median_size(standard[at] - predicted[at], present) for at in (0, 1)]
-        self._which = np.where(is_positive & (errors[1] < errors[0]), 1, 0)
-        chosen = self._chosen(predicted)
-        self._learn_scales(self._chosen(standard), chosen, present)
+        plain, logs = (
+            _medians(np.abs(each - predictions[0]))
+            for each, predictions in zip(standard, found, strict=True)
+        )
+        self._which = np.where(is_positive & (logs < plain), 1, 0)
+        predicted, added = self._chosen(found)
+        self._learn_scales(self._chosen(standard), predicted, present)
         self.sources = [self._sources(at) for at in range(n_numbers)]
-        return self._prediction(inputs, chosen, self._chosen(added))
+        return self._prediction(inputs, predicted, added)
 
     def error(self, column: int) -> float:
         """Return how large errors of a column usually are, as a share of its deviation."""
@@ -186,29 +188,20 @@ class Relations:
 
     def predict(self, inputs: RelationInputs) -> Prediction:
         """Predict the numbers of other rows."""
-        of_designs = [design.predict(inputs, design.inverse) for design in self._designs]
-        predicted, added = zip(*of_designs, strict=True)
-        return self._prediction(inputs, self._chosen(predicted), self._chosen(added))
+        found = [np.array(design.predict(inputs, design.inverse)) for design in self._designs]
+        return self._prediction(inputs, *self._chosen(found))
 
     def predict_without(self, inputs: RelationInputs, columns: Sequence[int]) -> Prediction:
-        """Predict the numbers as if some columns were not there.
-
-        Parameters
-        ----------
-        inputs : RelationInputs
-        columns : sequence of int
-            Positions among the numbers and, after them, the levels.
-        """
-        predicted, added = [], []
+        """Predict the numbers as if some columns, numbers before levels, were not there."""
+        n_numbers = len(self._which)
+        found = []
         for design in self._designs:
             inverse, variance = _leave_out(design.inverse, columns)
-            of_rows, of_gaps = design.predict(inputs, inverse)
-            predicted.append(of_rows)
-            added.append(of_gaps + variance[: of_gaps.shape[1]])
+            predicted, added = design.predict(inputs, inverse)
+            found.append(np.array([predicted, added + variance[:n_numbers]]))
         numbers = inputs.numbers.copy()
-        numbers[:, [at for at in columns if at < numbers.shape[1]]] = np.nan
-        inputs = RelationInputs(numbers, inputs.levels)
-        return self._prediction(inputs, self._chosen(predicted), self._chosen(added))
+        numbers[:, [at for at in columns if at < n_numbers]] = np.nan
+        return self._prediction(RelationInputs(numbers, inputs.levels), *self._chosen(found))
 
     def _chosen(self, of_designs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
         return np.where(self._which == 1, of_designs[1], of_designs[0])
@@ -238,10 +231,7 @@ class Relations:
                 self._scales[number, at] = max(usual, whole / 4)
 
     def _prediction(
-        self,
-        inputs: RelationInputs,
-        predicted: NDArray[np.float64],
-        added: NDArray[np.float64],
+        self, inputs: RelationInputs, predicted: NDArray[np.float64], added: NDArray[np.float64]
     ) -> Prediction:
         """Return errors in their scale, and predictions in the units of the columns."""
         standard = self._chosen([design.standardize(inputs.numbers) for design in self._designs])
@@ -270,7 +260,7 @@ class Relations:
 
 
 def _learn_design(
-    inputs: RelationInputs, is_log: NDArray[np.bool_], fold: NDArray[np.intp]
+    inputs: RelationInputs, is_log: NDArray[np.bool_], folds: Sequence[NDArray[np.bool_]]
 ) -> tuple[Design, list[NDArray[np.float64]]]:
     """Learn a design; also return the inverses without each part of the rows."""
     n_numbers = inputs.numbers.shape[1]
@@ -279,20 +269,19 @@ def _learn_design(
     floor = _FLOOR * np.min(positive, axis=0, initial=np.inf)
     floor = np.where(np.isfinite(floor), floor, 1.0)
     numbers = _logs(inputs.numbers, is_log, floor)
-    typical = np.array([_median(column) for column in numbers.T])
+    typical = _medians(numbers)
     filled = np.where(np.isnan(numbers), typical, numbers)
     mean, deviation = filled.mean(axis=0), filled.std(axis=0)
     deviation = np.where(deviation > 0, deviation, 1.0)
     standard = (filled - mean) / deviation
     level_means = inputs.levels.mean(axis=0)
     columns = np.hstack([standard, inputs.levels - level_means])
-    moments = [columns[fold == number].T @ columns[fold == number] for number in range(_FOLDS)]
-    counts = np.bincount(fold, minlength=_FOLDS)
-    total, n_rows = sum(moments), len(fold)
+    moments = [columns[out].T @ columns[out] for out in folds]
+    total, n_rows = sum(moments), len(columns)
     ridge = _RIDGE * np.eye(n_numbers + inputs.levels.shape[1])
     inverses = [
-        np.linalg.inv((total - part) / max(n_rows - count, 1) + ridge)
-        for part, count in zip(moments, counts.tolist(), strict=True)
+        np.linalg.inv((total - part) / max(n_rows - np.count_nonzero(out), 1) + ridge)
+        for part, out in zip(moments, folds, strict=True)
     ]
     whole = np.linalg.inv(total / n_rows + ridge)
     ends = standard.min(axis=0), standard.max(axis=0)
@@ -339,11 +328,7 @@ def _rounding(values: NDArray[np.float64]) -> float:
     return 0.0
 
 
-def _median(values: NDArray[np.float64]) -> float:
-    present = values[~np.isnan(values)]
-    return float(np.median(present)) if len(present) else 0.0
-
-
-def _median_size(residuals: NDArray[np.float64], present: NDArray[np.bool_]) -> NDArray[np.float64]:
-    sizes = np.where(present, np.abs(residuals), np.nan)
-    return np.array([_median(column) for column in sizes.T])
+def _medians(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the median of what is there in each column, 0 where nothing is."""
+    present = (column[~np.isnan(column)] for column in columns.T)
+    return np.array([np.median(column) if len(column) else 0.0 for column in present])
