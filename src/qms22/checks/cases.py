@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from qms22.checks.check import Check
 from qms22.checks.copies import row_hashes
 from qms22.checks.single import LEAST_ENTITIES, LevelCheck, ValueCheck
-from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 # Rows of a batch, in order of time, are looked at in so many parts. A level that is new, and in
 # several of them, stays: slips are few, and a new doctor works every day.
@@ -32,20 +32,10 @@ def repeated_cases(
     """Return which rows, all odd in one check, are of a case with a row before them.
 
     Rows of a case are odd in the same cells and of the same entity: the wrong country of a customer
-    is in all its rows.
-
-    Parameters
-    ----------
-    rows : Columns
-    columns : sequence of str
-        Those that the check blames. Without any, each row is a case.
-    entities : sequence of str
-        Columns of customers, articles and the like.
-    most : int, optional
-        How many normal rows at most are counted together, in a run or an hour. If given, that many
-        rows with the same cells are a case.
+    is in all its rows. Without columns to blame, each row is a case. Where at most so many (`most`)
+    normal rows are counted together, in a run or an hour, that many with the same cells are a case.
     """
-    found = np.zeros(len(next(iter(rows.values())).values), dtype=bool)
+    found = np.zeros(count_rows(rows), dtype=bool)
     if not columns:
         return found
     if most is not None:
@@ -72,11 +62,7 @@ def _count_before(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[n
 class Staying:
     """Levels and numbers that no known-normal row has, and a batch in order of time has all along.
 
-    Parameters
-    ----------
-    levels : dict from str to tuple of str
-        By column, of those with few levels.
-    values : dict from str to ndarray
+    By column: levels of those that have few, and numbers.
     """
 
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -70,14 +70,7 @@ class Check(ABC):
 
 @dataclass(frozen=True, eq=False)
 class NumberCheck(Check):
-    """A check of a number of each row, of which too high and too low ones are odd.
-
-    Parameters
-    ----------
-    columns : tuple of str
-    reference : NumberReference
-        The numbers of normal rows.
-    """
+    """A check of a number of each row, of which too high and too low ones are odd."""
 
     reference: NumberReference
 

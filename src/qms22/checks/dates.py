@@ -121,13 +121,7 @@ class WeekdayCheck(Check):
 class AbsurdDateCheck(Check):
     """A date of another age, where the batch is of another time than the normal rows.
 
-    Parameters
-    ----------
-    columns : tuple of str
-    first, last : float
-        The ends of the dates that may be.
-    n : int
-        How many normal rows have a date.
+    `first` and `last` are the ends of the dates that may be; n normal rows have one.
     """
 
     first: float

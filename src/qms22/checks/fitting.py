@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, listed, shown_cells
+from qms22.checks.codings import Coding
 from qms22.checks.relations import Prediction, RelationInputs, Relations
 from qms22.checks.single import LevelCheck
 from qms22.checks.surprise import NumberReference
@@ -44,45 +46,35 @@ _ODD = 6.0
 class FittingChecks:
     """Checks of all numbers against the other columns.
 
-    Parameters
+    Attributes
     ----------
-    numbers : sequence of str
-        Columns of numbers.
-    levels : sequence of LevelCheck
-        Columns of categories.
-    dates : sequence of pair of str
-        Columns of dates; numbers may be predicted from the days between them.
+    numbers : tuple of str
+        The columns of numbers.
+    sources : list of tuple of str
+        The columns that say most about each of them, the strongest first.
     """
 
-    def __init__(
-        self,
-        numbers: Sequence[str],
-        levels: Sequence[LevelCheck],
-        dates: Sequence[tuple[str, str]] = (),
-    ) -> None:
-        self.numbers = tuple(numbers)
-        self._levels = tuple(levels)
-        self._dates = tuple(dates)
-        self._days: tuple[tuple[float, float], ...] = ()
-        self._codes: tuple[tuple[int, ...], ...] = ()
+    numbers: tuple[str, ...] = ()
+    sources: Sequence[tuple[str, ...]] = ()
 
-    def learn(self, rows: Columns, counters: Collection[str], seed: int) -> NDArray[np.float64]:
+    def learn(
+        self,
+        rows: Columns,
+        numbers: Sequence[str],
+        categories: Sequence[LevelCheck],
+        dates: Sequence[tuple[str, str]],
+        counters: Collection[str],
+        seed: int,
+    ) -> NDArray[np.float64]:
         """Learn from known-normal rows; return how odd their own numbers are, held out.
 
-        Of `counters`, which rise in the course of time, only exact relations go on to hold.
+        Numbers may be predicted from the days between two dates. Of `counters`, which rise in the
+        course of time, only exact relations go on to hold.
         """
-        codes = []
-        for check in self._levels:
-            counts = check.reference.counts
-            frequent = np.flatnonzero(counts >= _LEAST_SHARE * check.reference.n).tolist()
-            # By name where counts are equal: the order of rows must not decide.
-            names = ("", *check.coding.levels)
-            order = sorted(frequent, key=lambda code: (-counts[code], names[code]))
-            # The others say whether a row has the most frequent one: with it, each level would be
-            # known from the rest, and none would say anything by itself.
-            codes.append(tuple(order[1 : _MOST_LEVELS + 1]))
-        self._codes = tuple(codes)
-        self._days = tuple(_center_and_scale(self._between(rows, pair)) for pair in self._dates)
+        self.numbers = tuple(numbers)
+        self._categories = tuple(check.columns[0] for check in categories)
+        self._levels = tuple(chain.from_iterable(map(_telling_levels, categories)))
+        self._dates = tuple((*pair, *_center_and_scale(_between(rows, *pair))) for pair in dates)
         self._relations = Relations()
         own = self._relations.learn(self._inputs(rows), seed)
         self.sources = [self._sources(at) for at in range(len(self.numbers))]
@@ -147,11 +139,10 @@ class FittingChecks:
             owner = owners.get(name, name)
             positions.setdefault(owner, []).append(at)
             oddest[owner] = max(oddest.get(owner, 0.0), odd[at])
-        first = len(self.numbers)
-        for check, codes in zip(self._levels, self._codes, strict=True):
-            # A number with few values is both.
-            positions.setdefault(check.columns[0], []).extend(range(first, first + len(codes)))
-            first += len(codes)
+        for name in self._categories:
+            positions.setdefault(name, [])  # a number with few values is both
+        for at, (coding, _, _) in enumerate(self._levels, start=len(self.numbers)):
+            positions[coding.name].append(at)
         asked = sorted(positions, key=lambda name: -oddest.get(name, 0.0))[:_MOST_ASKED]
         without = {
             name: self._clear_surprises(self._relations.predict_without(inputs, places))
@@ -215,39 +206,47 @@ class FittingChecks:
             else np.full(n_rows, np.nan)
             for name in self.numbers
         ]
-        levels = []
-        for check, codes in zip(self._levels, self._codes, strict=True):
-            name = check.columns[0]
+        known = {coding.name: coding for coding, _, _ in self._levels if coding.name in rows}
+        codes = {name: coding.codes(rows) for name, coding in known.items()}
+        levels = [
+            (codes[coding.name] == code).astype(np.float64)
+            if coding.name in codes
             # Of a column that a table lacks nothing is known.
-            of_rows = check.coding.codes(rows) if codes and name in rows else None
-            shares = check.reference.counts / max(check.reference.n, 1)
-            levels += [
-                np.full(n_rows, shares[code])
-                if of_rows is None
-                else (of_rows == code).astype(np.float64)
-                for code in codes
-            ]
-        for pair, (center, scale) in zip(self._dates, self._days, strict=True):
-            days = (self._between(rows, pair) - center) / scale
+            else np.full(n_rows, share)
+            for coding, code, share in self._levels
+        ]
+        for earlier, later, center, scale in self._dates:
+            days = (_between(rows, earlier, later) - center) / scale
             levels.append(np.nan_to_num(np.clip(days, -_MOST_DAYS, _MOST_DAYS)))
         return RelationInputs(
             np.array(numbers).T.reshape(n_rows, len(numbers)),
             np.array(levels).T.reshape(n_rows, len(levels)),
         )
 
-    def _between(self, rows: Columns, dates: tuple[str, str]) -> NDArray[np.float64]:
-        """Return the days between two dates; NaN where one is missing."""
-        if not all(name in rows and rows[name].form == "date" for name in dates):
-            return np.full(count_rows(rows), np.nan)
-        return days_between(*(rows[name] for name in dates))
-
     def _sources(self, column: int) -> tuple[str, ...]:
         """Return the columns that say most about one, the strongest first."""
-        names = list(self.numbers)
-        for check, codes in zip(self._levels, self._codes, strict=True):
-            names += [check.columns[0]] * len(codes)
-        names += [f"the days from {earlier} to {later}" for earlier, later in self._dates]
+        names = [*self.numbers, *(coding.name for coding, _, _ in self._levels)]
+        names += [f"the days from {earlier} to {later}" for earlier, later, _, _ in self._dates]
         return tuple(dict.fromkeys(names[at] for at in self._relations.sources[column]))
+
+
+def _telling_levels(check: LevelCheck) -> list[tuple[Coding, int, float]]:
+    """Return the frequent levels of a category, by their codes, and their shares."""
+    counts, names = check.reference.counts, ("", *check.coding.levels)
+    shares = counts / max(check.reference.n, 1)
+    frequent = np.flatnonzero(counts >= _LEAST_SHARE * check.reference.n).tolist()
+    # By name where counts are equal: the order of rows must not decide.
+    frequent.sort(key=lambda code: (-counts[code], names[code]))
+    # The others say whether a row has the most frequent one: with it, each level would be known
+    # from the rest, and none would say anything by itself.
+    return [(check.coding, code, float(shares[code])) for code in frequent[1 : _MOST_LEVELS + 1]]
+
+
+def _between(rows: Columns, earlier: str, later: str) -> NDArray[np.float64]:
+    """Return the days between two dates; NaN where one is missing."""
+    if not all(name in rows and rows[name].form == "date" for name in (earlier, later)):
+        return np.full(count_rows(rows), np.nan)
+    return days_between(rows[earlier], rows[later])
 
 
 def _center_and_scale(days: NDArray[np.float64]) -> tuple[float, float]:

@@ -49,14 +49,7 @@ Scale: TypeAlias = Literal["plain", "log", "log above 0"]
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Rows grouped by one column or by two.
-
-    Parameters
-    ----------
-    codings : tuple of Coding
-    keys : ndarray of int
-        The combinations of codes that normal rows have, ascending.
-    """
+    """Rows grouped by one column or by two; ascending keys of the groups of normal rows."""
 
     codings: tuple[Coding, ...]
     keys: NDArray[np.int64]

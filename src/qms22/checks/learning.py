@@ -18,7 +18,6 @@ from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, CopyCheck, KeyCheck, row_hashes
 from qms22.checks.dates import AbsurdDateCheck, IntervalCheck, TimeOfDayCheck, WeekdayCheck
 from qms22.checks.dependence import learn_dependences
-from qms22.checks.fitting import FittingChecks
 from qms22.checks.groups import learn_groups
 from qms22.checks.missing import MissingTogetherCheck
 from qms22.checks.order import learn_orders
@@ -106,12 +105,11 @@ def learn_checks(
     is_scored: bool = True,
     is_part: bool = False,
 ) -> LearnedChecks:
-    """Learn from known-normal rows, relations from up to 7,000 of them.
+    """Learn the checks of a table from known-normal rows; relations from up to 7,000 of them.
 
     Parameters
     ----------
     encoder : TabularEncoder
-        Says what columns are, and which are left out.
     normal, batch : Columns
         Rows as the encoder understands them. Checks in which many rows of the batch are odd are
         left out.
@@ -120,7 +118,7 @@ def learn_checks(
     by, time : str, optional
         The columns that say which rows belong together, and in what order.
     is_scored : bool
-        Whether they raise scores; else they only give reasons.
+        Whether the checks raise scores; else they only give reasons.
     is_part : bool
         Whether rows of the batch will be read in parts; see `TableChecks.read`.
     """
@@ -172,8 +170,8 @@ def learn_checks(
         for check in checks.checks
         if isinstance(check, LevelCheck) and check.coding.levels and len(check.reference.counts) > 2
     ]
-    checks.fitting = FittingChecks(numbers, categories, date_pairs(some, roles))
-    of_numbers = checks.fitting.learn(some, counters, rng.randint(largest))
+    dates, seed = date_pairs(some, roles), rng.randint(largest)
+    of_numbers = checks.fitting.learn(some, numbers, categories, dates, counters, seed)
     checks.trust_rules(some, of_numbers)
     own = np.hstack([checks.of_checks(some, own=True), of_numbers])
     plain = copy(checks)
@@ -221,18 +219,10 @@ def _leave_out(checks: TableChecks, out: NDArray[np.bool_]) -> None:
 def learn_cells(
     rows: Columns, roles: Roles, counters: Collection[str], *, is_later: bool
 ) -> Iterator[Check | None]:
-    """Learn the checks of single columns, and of the days between two dates.
+    """Learn the checks of single columns of known-normal rows, and of days between two dates.
 
-    Parameters
-    ----------
-    rows : Columns
-        The known-normal ones.
-    roles : Roles
-    counters : collection of str
-        Columns whose numbers rise from row to row.
-    is_later : bool
-        Whether the batch is of another time: there are new customers then, whose names were not
-        seen before.
+    If the batch is of another time, there are new customers, whose names were not seen before.
+    `counters` are columns whose numbers rise from row to row.
     """
     order = time_order(rows)
     for name, cells in rows.items():
@@ -270,20 +260,10 @@ def learn_related(
     by: str | None,
     seed: int,
 ) -> list[Check]:
-    """Learn the checks of cells that belong together.
+    """Learn the checks of cells of known-normal rows that belong together.
 
-    Parameters
-    ----------
-    rows : Columns
-        Known-normal ones.
-    roles : Roles
-    numbers : sequence of str
-        Columns of numbers.
-    moving : collection of str
-        Those that have no usual level in a group.
-    by : str, optional
-        The column of which the user says that its rows belong together.
-    seed : int
+    Numbers that are `moving` have no usual level in a group; `by` is the column of which the user
+    says that its rows belong together.
     """
     by_level = []
     most = _MOST_GROUPS * count_rows(rows) + 1

@@ -21,7 +21,6 @@ class MissingTogetherCheck(Check):
 
     Parameters
     ----------
-    columns : tuple of str
     patterns : tuple of str
         The combinations of missing cells that normal rows have, one character for each column.
     reference : LevelReference

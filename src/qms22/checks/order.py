@@ -52,26 +52,18 @@ class OrderCheck(Check):
 
 
 def learn_orders(rows: Columns, numbers: Sequence[str], seed: int) -> list[OrderCheck]:
-    """Learn which numbers are never above others.
+    """Learn which numbers of known-normal rows are never above others.
 
-    Parameters
-    ----------
-    rows : Columns
-        Known-normal rows.
-    numbers : sequence of str
-        Columns of numbers.
-    seed : int
-        Of the rows that are compared to see whether a rule says anything.
+    To see whether a rule says anything, rows drawn by the seed are compared.
     """
     rng = np.random.RandomState(seed)
     found: list[tuple[float, OrderCheck]] = []
     for low, high in permutations(numbers, 2):
-        values = rows[low].values, rows[high].values
-        both = ~np.isnan(values[0]) & ~np.isnan(values[1])
-        n = int(np.count_nonzero(both))
-        if n < _LEAST_ROWS:
+        one, other = rows[low].values, rows[high].values
+        both = ~np.isnan(one) & ~np.isnan(other)
+        one, other = one[both], other[both]
+        if (n := len(one)) < _LEAST_ROWS:
             continue
-        one, other = (each[both] for each in values)
         n_broken = int(np.count_nonzero(one > other))
         if n_broken > _MOST_BROKEN * n:
             continue

@@ -47,7 +47,7 @@ ROWS_AT_ONCE = 4096
 
 
 class TableChecks:
-    """Checks of the cells and rows of a table, learned from known-normal rows.
+    """Checks of the cells and rows of a table, learned from known-normal rows by `learn_checks`.
 
     Parameters
     ----------
@@ -56,33 +56,14 @@ class TableChecks:
 
     Attributes
     ----------
-    roles : Roles
-        What columns are to the checks.
-    parts : tuple of TextParts
-        Texts whose numbers are columns, too.
-    sequences : Sequences
-        Which rows are after each other.
-    series : tuple of Series
-        Numbers that change little from row to row.
-    entities : tuple of str
-        Columns of customers, articles and the like.
-    is_later : bool
-        Whether the batch is of another time than the known-normal rows.
-    staying : Staying
-        What is new in all of it.
-    checks : list of Check
-        Those learned from all known-normal rows first.
-    n_of_all : int
-        How many these are.
-    fitting : FittingChecks
-        Those of numbers next to the other columns; they are counted after the others.
-    scale : OddnessScale
     is_scored : bool
         Whether they raise scores; else they only give reasons.
     weight : float
         Of the scores, next to those of the detector.
     threshold : float
         Rows with a higher score, that of the detector and of the checks together, are flagged.
+    n_of_all : int
+        How many of the first checks have learned from all known-normal rows.
     """
 
     def __init__(self, encoder: TabularEncoder) -> None:
@@ -95,7 +76,7 @@ class TableChecks:
         self.staying = Staying()
         self.n_of_all = 0
         self.checks: list[Check] = []
-        self.fitting = FittingChecks((), ())
+        self.fitting = FittingChecks()
         self.scale = OddnessScale.of(np.zeros(1))
         self.is_scored = True
         self.weight = 0.0
@@ -122,14 +103,9 @@ class TableChecks:
         return self.roles.read
 
     def read(self, cells: Columns, *, is_part: bool = False) -> Columns:
-        """Return the columns that are checked, and how often each row is there.
+        """Return the columns that are checked, where there, and how often each row is there.
 
-        Parameters
-        ----------
-        cells : mapping of str to Cells
-            As the encoder understands them. Columns may be lacking.
-        is_part : bool
-            Whether these are rows picked from a table: how often they are there says nothing.
+        With `is_part` these are rows picked from a table: how often they are there says nothing.
         """
         roles = self.roles
         read = {
@@ -219,15 +195,10 @@ class TableChecks:
         return self.scale.scores(surprises.max(axis=1).astype(np.float64))
 
     def weigh(self, scores: NDArray[np.float64], of_views: float = 0.0) -> None:
-        """Set the weight: it is higher if a batch has more odd rows than chance would give.
+        """Set the weight by the scores of a batch: more odd rows than chance would give raise it.
 
-        Parameters
-        ----------
-        scores : ndarray
-            Of the batch, by the checks alone.
-        of_views : float
-            The weight of all views of the detector together. Checks have nearly as much: a
-            cell that no known-normal row has is not outvoted by views that see nothing.
+        Checks have nearly as much weight as all views of the detector together: a cell that no
+        known-normal row has is not outvoted by views that see nothing.
         """
         if self.is_scored:
             of_excess = excess_weight(excess(scores, len(self.scale.ascending)))
@@ -300,13 +271,7 @@ class TableChecks:
     ) -> NDArray[np.float64]:
         """Compute how odd rows are in each check, but for those of fitting numbers.
 
-        Parameters
-        ----------
-        rows : Columns
-        own : bool
-            Whether they are known-normal rows.
-        is_drawn : bool
-            Whether own rows are among those that relations were learned from.
+        Own rows, which are known-normal, may not be among those that relations were learned from.
         """
         nothing = np.zeros(len(rows[COPIES].values))
         # A column that a table lacks is odd in no row.
