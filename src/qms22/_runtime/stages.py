@@ -24,10 +24,14 @@ _CLEAR = "\r\x1b[K"
 
 
 class _StatusLine:
-    """The line on standard error."""
+    """The line on standard error, off until a command shows it."""
 
     def __init__(self) -> None:
-        self.is_terminal = sys.stderr.isatty()
+        self.switch(on=False)
+
+    def switch(self, *, on: bool) -> None:
+        """Begin anew, on or off."""
+        self._is_on, self.is_terminal = on, on and sys.stderr.isatty()
         self._stage = ""
         self._shown_at = -math.inf
         self._is_shown = self._is_reading = False
@@ -44,8 +48,15 @@ class _StatusLine:
         if self._stage and time.monotonic() - self._shown_at >= SECONDS_BETWEEN:
             self._show(f"{self._stage}: {100 * n_done // max(n_steps, 1)} %")
 
-    def read(self, name: str, n_done: int, n_bytes: int | None, silent: float) -> None:
-        """Show how much of a file was read."""
+    def read(
+        self, name: str, n_done: int, n_bytes: int | None = None, *, silent: float = 2.0
+    ) -> None:
+        """Show that bytes of a file were read, of `n_bytes` if that is known.
+
+        In the first seconds, `silent`, nothing is shown.
+        """
+        if not self._is_on:
+            return
         name, now = one_line(name), time.monotonic()
         is_quick = now - self._began.setdefault(name, now) < silent
         if is_quick or now - self._shown_at < SECONDS_BETWEEN:
@@ -59,12 +70,17 @@ class _StatusLine:
             sys.stderr.flush()
             self._named.add(name)
 
-    def clear(self, *, reading_only: bool = False) -> None:
+    def end_reading(self) -> None:
+        """Remove the line about the file that was read."""
+        if self._is_reading:
+            self.clear()
+
+    def clear(self) -> None:
         """Remove the line, so that other text can be printed."""
-        if self._is_shown and (self._is_reading or not reading_only):
+        if self._is_shown:
             sys.stderr.write(_CLEAR)
             sys.stderr.flush()
-            self._is_shown = False
+            self._is_shown = self._is_reading = False
 
     def _show(self, text: str) -> None:
         if self.is_terminal:
@@ -77,53 +93,24 @@ class _StatusLine:
 
 
 # Not a context variable: fits run, and pyarrow reads, in threads of their own.
-_line: _StatusLine | None = None
+_line = _StatusLine()
+begin_stage = _line.begin
+clear_stage = _line.clear
+report_reading = _line.read
+reading_ended = _line.end_reading
 
 
 @contextmanager
 def stages_shown(*, enabled: bool) -> Iterator[bool]:
     """Show the stages of the block on standard error; yield whether that is a terminal."""
-    global _line
-    if not enabled:
-        yield False
-        return
-    _line = _StatusLine()
+    _line.switch(on=enabled)
     try:
         yield _line.is_terminal
     finally:
         _line.clear()
-        _line = None
-
-
-def begin_stage(stage: str) -> None:
-    """Show what the run does from now on, where a command shows its stages."""
-    if _line is not None:
-        _line.begin(stage)
-
-
-def clear_stage() -> None:
-    """Remove the line about the stage before other text is printed."""
-    if _line is not None:
-        _line.clear()
-
-
-def report_reading(
-    name: str, n_done: int, n_bytes: int | None = None, *, silent: float = 2.0
-) -> None:
-    """Report that bytes of a file were read, of `n_bytes` if that is known.
-
-    In the first seconds, `silent`, nothing is shown.
-    """
-    if _line is not None:
-        _line.read(name, n_done, n_bytes, silent)
-
-
-def reading_ended() -> None:
-    """Remove the line about the file that was read."""
-    if _line is not None:
-        _line.clear(reading_only=True)
+        _line.switch(on=False)
 
 
 def shown_line() -> _StatusLine | None:
     """Return the line that a command shows on a terminal; None if it shows none."""
-    return _line if _line is not None and _line.is_terminal else None
+    return _line if _line.is_terminal else None

@@ -16,25 +16,15 @@ from typing import TYPE_CHECKING
 from qms22._runtime.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from qms22._runtime.memory import memory_limit
-    from qms22.tables.columns.plan import ColumnInfo
-    from qms22.tables.encoder import TabularEncoder
-    from qms22.tables.formats import open_table, read_table
-    from qms22.tables.labels import outlier_labels
-    from qms22.tables.marker import read_mixed, split_marked
-    from qms22.tables.sources.table import Table
-
-__all__ = [
-    "ColumnInfo",
-    "Table",
-    "TabularEncoder",
-    "memory_limit",
-    "open_table",
-    "outlier_labels",
-    "read_mixed",
-    "read_table",
-    "split_marked",
-]
+    from qms22._runtime.memory import memory_limit as memory_limit
+    from qms22.tables.columns.plan import ColumnInfo as ColumnInfo
+    from qms22.tables.encoder import TabularEncoder as TabularEncoder
+    from qms22.tables.formats import open_table as open_table
+    from qms22.tables.formats import read_table as read_table
+    from qms22.tables.labels import outlier_labels as outlier_labels
+    from qms22.tables.marker import read_mixed as read_mixed
+    from qms22.tables.marker import split_marked as split_marked
+    from qms22.tables.sources.table import Table as Table
 
 _HOMES = {
     "ColumnInfo": "qms22.tables.columns.plan",
@@ -47,5 +37,7 @@ _HOMES = {
     "read_table": "qms22.tables.formats",
     "split_marked": "qms22.tables.marker",
 }
+
+__all__ = [*_HOMES]
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
