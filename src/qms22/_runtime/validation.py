@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from qms22._runtime.arrays import array_module, as_host, is_on_gpu
 from qms22._runtime.chunks import VALUES_IN_CACHE, VALUES_ON_GPU, row_chunks
@@ -75,32 +75,25 @@ def check_seed(name: str, value: Any) -> None:
         ) from error
 
 
-def check_rows(
-    estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False, **kwargs: Any
-) -> Any:
+def check_rows(estimator: BaseEstimator, X: Any, *, name: str = "X", reset: bool = False) -> Any:
     """Convert user input to finite float64 rows; error messages call them by `name`.
 
     With `reset` the estimator stores the number and the names of the features; otherwise they must
-    match. Other arguments are those of scikit-learn's ``validate_data``: if `y` is one, X and y are
-    returned. A CuPy array stays on its GPU.
+    match. A CuPy array stays on its GPU.
     """
     if is_on_gpu(X):
-        return _check_gpu_rows(estimator, X, name=name, reset=reset, **kwargs)
+        return _check_gpu_rows(estimator, X, name, reset)
     try:
-        checked = validate_data(
-            estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False, **kwargs
-        )
+        rows = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
     except ValueError as error:
         if "could not convert" not in str(error):
             raise
         raise ValueError(_name_non_numeric(X, name)) from error
-    check_finite(checked[0] if isinstance(checked, tuple) else checked, X, name)
-    return checked
+    check_finite(rows, X, name)
+    return rows
 
 
-def _check_gpu_rows(
-    estimator: BaseEstimator, X: Any, *, name: str, reset: bool, **kwargs: Any
-) -> Any:
+def _check_gpu_rows(estimator: BaseEstimator, X: Any, name: str, reset: bool) -> Any:
     """Check a CuPy array on its GPU; see `check_rows`."""
     if X.ndim != 2:
         raise ValueError(
@@ -114,11 +107,7 @@ def _check_gpu_rows(
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     rows = X.astype(np.float64, copy=False)
     check_finite(rows, X, name)
-    if "y" not in kwargs:
-        return rows
-    y = column_or_1d(as_host(kwargs["y"]), warn=True)
-    check_consistent_length(rows, y)
-    return rows, y
+    return rows
 
 
 def check_part(part: Any, name: str) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from qms22._cpm.backends import Backend, solve
 from qms22._cpm.scaling import FeatureScaler
@@ -131,8 +131,9 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
             The fitted classifier.
         """
         options = self._solver_options(n_threads=effective_n_jobs(self.n_jobs))
-        rows, y = check_rows(self, X, reset=True, y=y)
-        rows = to_device(rows, options.device)
+        y = validate_data(self, y=None if y is None else as_host(y))
+        rows = to_device(check_rows(self, X, reset=True), options.device)
+        check_consistent_length(rows, y)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
