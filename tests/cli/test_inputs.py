@@ -29,7 +29,7 @@ OPTIONS = ("--id", "visit", "--ignore", "sick", "--preset", "paper", "--n-jobs",
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables as they are, and the known-normal rows in two parts."""
     folder = write_visits(tmp_path_factory.mktemp("visits"))
-    normal = pd.read_csv(folder / "normal.csv")
+    normal = pd.read_csv(folder / "normal.csv", float_precision="round_trip")
     (folder / "parts").mkdir()
     normal[:150].to_csv(folder / "parts" / "1.csv", index=False)
     normal[150:].to_csv(folder / "parts" / "2.csv", index=False)
