@@ -7,7 +7,7 @@ import shutil
 import signal
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import wraps
 from glob import has_magic
 from inspect import getdoc
@@ -142,17 +142,15 @@ def _base(place: str | DatabasePlace) -> str | Path:
     return place.url if place.path is None else place.path.resolve()
 
 
+@dataclass
 class _Assistant:
     """The tools, the places that they may read and write, and the last result."""
 
-    def __init__(
-        self, folders: Sequence[Path], databases: set[str | Path], write: Path | None
-    ) -> None:
-        self.lock = Lock()
-        self._folders = folders
-        self._databases = databases
-        self._write = write
-        self._found: Detection | None = None
+    folders: Sequence[Path]
+    databases: set[str | Path]
+    write: Path | None
+    lock: Lock = field(default_factory=Lock)
+    found: Detection | None = None
 
     def detect(
         self,
@@ -192,7 +190,7 @@ class _Assistant:
         with TemporaryDirectory() as folder:
             if history is not None:  # the search is recorded in a copy
                 options["history"] = shutil.copy(self._inside(Path(history)), folder)
-            self._found = found = detect(*tables, **options)
+            self.found = found = detect(*tables, **options)
         for target in targets:
             found.report(target) if target.suffix.lower() == ".html" else found.write(target)
         return {**found.to_dict(), "written": targets}
@@ -247,9 +245,9 @@ class _Assistant:
 
     @property
     def _last(self) -> Detection:
-        if self._found is None:
+        if self.found is None:
             raise ValueError("there is no result yet; call detect first")
-        return self._found
+        return self.found
 
     def _readable(self, place: str) -> str | DatabasePlace:
         """Return a table that may be read; raise ValueError for any other."""
@@ -258,7 +256,7 @@ class _Assistant:
         if place == STANDARD_INPUT:
             raise ValueError("'-' is no table here: standard input is for messages; name a file")
         if (database := find_database(place)) is not None:
-            if _base(database) not in self._databases:
+            if _base(database) not in self.databases:
                 raise ValueError(
                     f"this server does not read the database {database.database}; it has to be "
                     "named by --database when the server is started"
@@ -273,18 +271,18 @@ class _Assistant:
     def _inside(self, path: Path) -> Path:
         """Return the path of a file that may be read; raise ValueError for any other."""
         real = path.expanduser().resolve()
-        if not any(real.is_relative_to(folder) for folder in self._folders):
+        if not any(real.is_relative_to(folder) for folder in self.folders):
             raise ValueError(
                 f"{path} is outside of the folders that this server reads: "
-                f"{list_some([str(folder) for folder in self._folders])}"
+                f"{list_some([str(folder) for folder in self.folders])}"
             )
         return real
 
     def _target(self, name: str) -> Path:
         """Return the path of a new file in the folder that may be written to."""
-        if self._write is None:
+        if self.write is None:
             raise ValueError("this server writes nothing; it has to be started with --write FOLDER")
-        path = self._write / name
+        path = self.write / name
         if Path(name).name != name or path.suffix.lower() not in _OUTPUTS:
             raise ValueError(f"{name!r} is no name of a file that ends in {list_some(_OUTPUTS)}")
         if os.path.lexists(path):

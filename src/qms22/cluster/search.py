@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any, TypeVar
@@ -19,7 +19,6 @@ from qms22._runtime.warn import warn_user
 from qms22.cluster.cluster_rows import ClusterRows
 from qms22.cluster.cluster_table import ClusterTable, numbered
 from qms22.decisions.comparison import Comparison
-from qms22.decisions.ruler import Ruler
 from qms22.detection.result import Detection
 from qms22.detection.rows import placed
 from qms22.detection.scorer import TableScorer
@@ -65,16 +64,25 @@ class ClusterDetection(Detection):
                 "it before the search"
             )
         assert self.checks is not None
-        results = _Results(
-            TableScorer(self.encoder, self.detector, self.checks),
-            self.scores if source.is_drawn_whole else None,
-            None if self.comparison is None else self.comparison.ruler,
-            np.flatnonzero(self.flagged),
-            np.empty(0, np.intp) if self.marks is None else self.marks.decided,
-            source.reader(),
-            source.starts,
-        )
-        return source.extend(results.add, _RESULTS)
+        scorer = TableScorer(self.encoder, self.detector, self.checks)
+        # If all rows were drawn, scores of repeated rows depend on all of them.
+        known = self.scores if source.is_drawn_whole else None
+        ruler = None if self.comparison is None else self.comparison.ruler
+        flagged = np.flatnonzero(self.flagged)
+        marked = np.empty(0, np.intp) if self.marks is None else self.marks.decided
+        read, starts = source.reader(), source.starts
+
+        def add(number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            for chunk in numbered(number, chunks, starts):
+                scores = _score(scorer, read, chunk) if known is None else known[chunk.index]
+                scores[np.isin(chunk.index, marked)] = np.nan
+                p_values = np.full(len(chunk), np.nan)
+                if ruler is not None:
+                    p_values = Comparison.of(ruler, scores).p_values
+                is_flagged = np.isin(chunk.index, flagged)
+                yield chunk.assign(score=scores, p_value=p_values, flagged=is_flagged)
+
+        return source.extend(add, _RESULTS)
 
 
 def detect(
@@ -226,36 +234,14 @@ def _warn_of_all(*tables: ClusterTable) -> None:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Results:
-    """What to add to the rows of a batch."""
-
-    scorer: TableScorer
-    scores: NDArray[np.float64] | None  # if drawn whole: scores of repeated rows depend on all
-    ruler: Ruler | None
-    flagged: NDArray[np.intp]  # positions of the flagged rows
-    marked: NDArray[np.intp]  # positions of rows that are not searched
-    read: Callable[[pd.DataFrame], pd.DataFrame]  # from rows of the engine's table
-    starts: Mapping[int, int]  # the position of the first row of each part
-
-    def add(self, number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-        """Yield the chunks of a part with their results."""
-        for chunk in numbered(number, chunks, self.starts):
-            scores = self._score(chunk) if self.scores is None else self.scores[chunk.index]
-            scores[np.isin(chunk.index, self.marked)] = np.nan
-            p_values = np.full(len(chunk), np.nan)
-            if self.ruler is not None:
-                p_values = Comparison.of(self.ruler, scores).p_values
-            flagged = np.isin(chunk.index, self.flagged)
-            yield chunk.assign(score=scores, p_value=p_values, flagged=flagged)
-
-    def _score(self, chunk: pd.DataFrame) -> NDArray[np.float64]:
-        """Score rows, some at a time; NaN for those that are dropped."""
-        n_rows = rows_per_chunk(len(self.scorer.encoder.typical_row_))
-        parts = [np.empty(0)]
-        for first in range(0, len(chunk), n_rows):
-            rows = chunk.iloc[first : first + n_rows]
-            columns = FrameTable(self.read(rows)).columns()
-            positions, scores, _ = self.scorer.score(columns, is_part=True)
-            parts.append(placed(scores, positions, len(rows)))
-        return np.concatenate(parts)
+def _score(
+    scorer: TableScorer, read: Callable[[pd.DataFrame], pd.DataFrame], chunk: pd.DataFrame
+) -> NDArray[np.float64]:
+    """Score rows of the engine's table, some at a time; NaN for those that are dropped."""
+    n_rows = rows_per_chunk(len(scorer.encoder.typical_row_))
+    parts = [np.empty(0)]
+    for first in range(0, len(chunk), n_rows):
+        rows = chunk.iloc[first : first + n_rows]
+        positions, scores, _ = scorer.score(FrameTable(read(rows)).columns(), is_part=True)
+        parts.append(placed(scores, positions, len(rows)))
+    return np.concatenate(parts)
