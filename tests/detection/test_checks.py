@@ -161,6 +161,23 @@ def test_time_between_two_dates(factor: int, text: str, usual: str) -> None:
     assert found[0].endswith(f"{text}; in 98 % of normal rows it is {usual}")
 
 
+def test_minutes_between_two_times() -> None:
+    def trips(n_rows: int, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        begin = pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 40000, n_rows), "min")
+        end = begin + pd.to_timedelta(rng.integers(20, 60, n_rows), "min")
+        return pd.DataFrame({"begin": begin, "end": end, "fare": rng.normal(20, 3, n_rows)})
+
+    normal, batch = trips(600, 0), trips(200, 1)
+    begin, end = batch.loc[ODD, ["begin", "end"]]
+    batch.loc[ODD, "begin"], batch.loc[ODD, "end"] = end, begin
+    found = detect(normal, batch, k=1, n_jobs=1)
+    assert found.top.tolist() == [ODD]
+    words = str(found.reasons[ODD][0])
+    assert " minutes before begin " in words
+    assert words.endswith("; in 98 % of normal rows it is 20 to 59 minutes after")
+
+
 def test_rounding_is_not_odd() -> None:
     """No reason may say that a total of 80.04 does not fit the 80.04 that is suggested."""
     _, checks, rows = read(orders(N_NORMAL, 0), orders(N_BATCH, 1))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, shown_cells
+from qms22.checks.dates import unit_of_days
 from qms22.tables.columns.cells import Cells, Columns, Levels
 from qms22.tables.columns.date_parts import DAY, days_between
 from qms22.tables.columns.typed import to_levels
@@ -142,11 +143,12 @@ class Coding:
         if self.how == "hour":
             return f"{name} {code:02}:00 to {code:02}:59"
         if self.how in ("range", "interval"):
-            what = f"days from {self.other} to {name}" if self.other else name
-            if code < 0:
-                return f"no {what}"
-            part = self._part(code, show)
-            return f"{part} {what}" if self.other else f"{what} {part}"
+            if self.other:
+                unit, factor = unit_of_days(float(np.abs(self.values).max(initial=0.0)))
+                what = f"{unit} from {self.other} to {name}"
+                part = self._part(code, lambda _, days: f"{factor * days:.3g}")
+                return f"no {what}" if code < 0 else f"{part} {what}"
+            return f"no {name}" if code < 0 else f"{name} {self._part(code, show)}"
         if code == 0:
             return f"no {name}"
         return f"{name} {self.levels[code - 1]}…" if self.how == "begin" and code > 0 else text
@@ -154,7 +156,7 @@ class Coding:
     def _part(self, code: int, show: Shower) -> str:
         """Return a part of the range as text."""
         ends = self.values[max(code - 1, 0) : code + 1].tolist()
-        texts = [f"{end:.3g}" if self.other else show(self.name, end) for end in ends]
+        texts = [show(self.name, end) for end in ends]
         if 0 < code < len(self.values):
             return " to ".join(texts)
         return f"above {texts[0]}" if code else f"up to {''.join(texts)}"

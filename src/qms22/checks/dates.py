@@ -23,8 +23,9 @@ from qms22.tables.columns.cells import Cells, Columns, count_rows, show_value
 from qms22.tables.columns.date_parts import DAY, days_between
 
 _MINUTE = 60e6
-# Fewer days than this are shown as hours.
+# Fewer days than this are shown as hours, and fewer hours than this as minutes.
 _FEW_DAYS = 2.0
+_FEW_HOURS = 2.0
 # Minutes from a time to those that are near to it, and that make a difference.
 _NEAR = 30.0
 _LEAST_GAP = 10.0
@@ -181,10 +182,13 @@ class IntervalCheck(NumberCheck):
     def learn(cls, earlier: Cells, later: Cells) -> IntervalCheck | None:
         """Learn from the known-normal rows; return None if there are too few with both dates."""
         days = days_between(earlier, later)
-        reference = NumberReference.learn(days, least_unit=1.0)
-        if reference is None:
+        if np.isnan(days).all():
             return None
         low, tenth, other, high = np.nanquantile(days, [0.01, 0.1, 0.9, 0.99]).tolist()
+        are_few = max(abs(low), abs(high)) < _FEW_DAYS
+        reference = NumberReference.learn(days, least_unit=_MINUTE / DAY if are_few else 1.0)
+        if reference is None:
+            return None
         moments = float(np.nanmedian(later.values)), float(np.nanmedian(earlier.values))
         names = later.name, earlier.name
         return cls(names, reference, low, high, (tenth, other), moments)
@@ -224,8 +228,7 @@ class IntervalCheck(NumberCheck):
 
     def _compared(self, between: float) -> tuple[str, str]:
         """Return a number of days as text, and the usual ones."""
-        are_hours = max(abs(between), abs(self.low), abs(self.high)) < _FEW_DAYS
-        unit, factor = ("hours", 24.0) if are_hours else ("days", 1.0)
+        unit, factor = unit_of_days(max(abs(between), abs(self.low), abs(self.high)))
         here, *ends = (_short(factor * abs(days)) for days in (between, self.low, self.high))
         words = ["before" if days < 0 else "after" for days in (between, self.low, self.high)]
         if words[1] != words[2]:
@@ -238,6 +241,17 @@ class IntervalCheck(NumberCheck):
                 f"{' to '.join(span)} {unit} {words[1]}" if self.low or self.high else "the same"
             )
         return f"{here} {unit} {words[0]}", usual
+
+
+def unit_of_days(longest: float) -> tuple[str, float]:
+    """Return the unit in which to show days up to the longest, and how many of it a day has.
+
+    >>> unit_of_days(40.0), unit_of_days(1.5), unit_of_days(0.03)
+    (('days', 1.0), ('hours', 24.0), ('minutes', 1440.0))
+    """
+    if longest >= _FEW_DAYS:
+        return "days", 1.0
+    return ("hours", 24.0) if 24.0 * longest >= _FEW_HOURS else ("minutes", 1440.0)
 
 
 def _short(number: float) -> str:
