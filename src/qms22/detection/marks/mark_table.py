@@ -86,6 +86,11 @@ def read_mark_table(
 
     Columns of the batch may be called as in `Detection.table`.
     """
+    if MARK in batch.names:
+        raise ValueError(
+            f"{batch.name} has a column {MARK!r} of its own, which would be confused with that of "
+            "the marks; rename it"
+        )
     columns = _columns_of(batch.names, list(frame.columns))
     key = id_name if id_name in columns else None
     if key is None and ROW in frame.columns and ROW not in columns.values():

@@ -41,8 +41,9 @@ from qms22.tables.texts.words import list_some
 if TYPE_CHECKING:
     import pandas as pd
 
-# A mark is stored as its place here: a batch may have many rows.
+# A mark is stored as its place here: a batch may have many rows. Decisions come after "unsure".
 _WORDS = ("", UNSURE, ANOMALY, NORMAL)
+_ANOMALY, _NORMAL = 2, 3
 
 # A table of which every fifth row is an anomaly has not been checked, and is refused.
 _MOST_REMOVED = 0.2
@@ -83,18 +84,17 @@ class TableMarks:
     @property
     def anomalies(self) -> NDArray[np.intp]:
         """Positions of the rows of the batch that are marked as anomalies."""
-        return np.flatnonzero(self.codes == _WORDS.index(ANOMALY))
+        return np.flatnonzero(self.codes == _ANOMALY)
 
     @property
     def decided(self) -> NDArray[np.intp]:
         """Positions of the rows of the batch that are marked as anomalies, then of normal ones."""
-        normal = np.flatnonzero(self.codes == _WORDS.index(NORMAL))
-        return np.concatenate([self.anomalies, normal])
+        return np.append(self.anomalies, np.flatnonzero(self.codes == _NORMAL))
 
     @property
     def removed(self) -> NDArray[np.intp]:
         """Positions of the known-normal rows that are marked as anomalies."""
-        return np.flatnonzero(self.normal_codes == _WORDS.index(ANOMALY))
+        return np.flatnonzero(self.normal_codes == _ANOMALY)
 
     def parts(self, normal: Table, batch: Table) -> list[MarkedRows]:
         """Return the rows to learn from: those of the two tables, and those of others."""
@@ -142,12 +142,18 @@ def read_marks(
     for source in sources:
         about_batch, about_normal = split_by_table(source, batch.names)
         for frame, table, codes, used in (
-            (about_batch, batch, of_batch, (ANOMALY, NORMAL, UNSURE)),
+            (about_batch, batch, of_batch, _WORDS),
             (about_normal, normal, of_normal, (ANOMALY,)),
         ):
-            others.append(_add_marks(frame, source, table, id_name, ignore, used, codes))
+            marked = read_mark_table(frame, source, table, id_name)
+            positions, why_not = find_rows(marked, table)
+            _add_marks(marked, positions, codes)
+            if (positions >= 0).any() and not isinstance(source, FrameTable):
+                _warn_if_unchecked(marked, table)
+            unknown = {row: why for row, why in why_not.items() if marked.marks[row] in used}
+            others.append(_other_rows(marked, unknown, table, ignore))
     _check_agreement(others)
-    removed = normal.take(np.flatnonzero(of_normal == _WORDS.index(ANOMALY)))
+    removed = normal.take(np.flatnonzero(of_normal == _ANOMALY))
     used_others = tuple(part for part in others if len(part.table))
     found = TableMarks(of_batch, of_normal, removed, used_others)
     named = ", ".join(source.name for source in sources)
@@ -165,45 +171,27 @@ def read_marks(
     return found
 
 
-def _add_marks(
-    frame: pd.DataFrame,
-    source: Table,
-    table: Table,
-    id_name: str | None,
-    ignore: Sequence[str],
-    used: Sequence[str],
-    codes: NDArray[np.int8],
-) -> MarkedRows:
-    """Add marks to those of the rows of a table, and return the rows that are not in it.
-
-    Of the latter only those are returned, and written about, whose mark is in `used`.
-    """
-    if MARK in table.names:
-        raise ValueError(
-            f"{table.name} has a column {MARK!r} of its own, which would be confused with that of "
-            "the marks; rename it"
-        )
-    marked = read_mark_table(frame, source, table, id_name)
-    positions, reasons = find_rows(marked, table)
+def _add_marks(marked: MarkTable, positions: NDArray[np.intp], codes: NDArray[np.int8]) -> None:
+    """Add marks to those of the rows of a table."""
     before = codes.copy()
     for row in np.flatnonzero(positions >= 0).tolist():
         at, code = positions[row], _WORDS.index(marked.marks[row])
-        if {_WORDS[before[at]], _WORDS[code]} == {ANOMALY, NORMAL}:
+        if {before[at], code} == {_ANOMALY, _NORMAL}:
             raise ValueError(
-                f"{source.name} marks {marked.title(row)} as {_WORDS[code]}, and another table of "
-                f"marks as {_WORDS[before[at]]}; keep one of the marks"
+                f"{marked.source.name} marks {marked.title(row)} as {_WORDS[code]}, and another "
+                f"table of marks as {_WORDS[before[at]]}; keep one of the marks"
             )
-        if {_WORDS[codes[at]], _WORDS[code]} == {ANOMALY, NORMAL}:
+        if {codes[at], code} == {_ANOMALY, _NORMAL}:
             raise _contradiction(marked, row)
-        codes[at] = max(codes[at], code)  # a decision counts more than "unsure"
-    is_unchecked = marked.is_by_number and not marked.compared
-    if (positions >= 0).any() and is_unchecked and not isinstance(source, FrameTable):
+        codes[at] = max(codes[at], code)
+
+
+def _warn_if_unchecked(marked: MarkTable, table: Table) -> None:
+    if marked.is_by_number and not marked.compared:
         warn_user(
-            f"{source.name} names rows by number only, and they are taken for rows of "
+            f"{marked.source.name} names rows by number only, and they are taken for rows of "
             f"{table.name}; keep another column of that table beside, by which they can be checked",
         )
-    reasons = {row: why for row, why in reasons.items() if marked.marks[row] in used}
-    return _other_rows(marked, reasons, table, ignore)
 
 
 def _other_rows(
