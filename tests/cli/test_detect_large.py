@@ -86,7 +86,7 @@ def test_large_files_are_read_part_by_part_by_themselves(
         (["--max-samples", "0"], "0 is not in the range x>=1"),
         (
             ["--max-samples", "100", "--ignore", "height"],
-            "--ignore height: batch.parquet has",
+            "there is no column 'height' to ignore; the columns are 'visit'",
         ),
         (
             ["--max-samples", "100", "--outlier", "7"],

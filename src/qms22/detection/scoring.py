@@ -12,7 +12,7 @@ from qms22.detection.aligning.align import align_table, left_out
 from qms22.detection.aligning.same_writing import match_model
 from qms22.detection.column_notes import note_dropped
 from qms22.detection.encoding import errors_named
-from qms22.detection.reasons.explaining import explain_rows, rows_to_explain
+from qms22.detection.reasons.explaining import explain_read, rows_to_explain
 from qms22.detection.result import Detection
 from qms22.detection.rows import TableLike, check_column, flag_top
 from qms22.detection.scorer import TableScorer
@@ -57,22 +57,8 @@ def score(
     if k is not None:
         check_count("k", k)
     inputs = (("model", Path(model)),) if isinstance(model, str | PathLike) else ()
-    model = _load(model)
-    encoder, detector = model.encoder, model.detector
-    if encoder is None:
-        raise ValueError(
-            "the model has no encoder for tables; save one with 'qms22 detect --save-model'"
-        )
-    if not isinstance(encoder, TabularEncoder):
-        raise ValueError(
-            f"the encoder of the model is a {type(encoder).__name__}, which cannot read tables; "
-            "save a model by 'qms22 detect', or give what the encoder makes of the rows to "
-            "score_samples of the detector"
-        )
-    checks = model.checks
-    if checks is None:
-        checks = TableChecks(encoder)
-        checks.threshold = -detector.offset_
+    scorer = _load(model)
+    encoder, checks = scorer.encoder, scorer.checks
     source = given = open_table(table)
     if is_large(source):
         warn_user(f"{source.name} is too large to hold in memory, and is read part by part")
@@ -87,22 +73,17 @@ def score(
     source, rewritten = match_model(aligned.table, encoder)
     extra = left_out(aligned.extra, source.name, "the model")
     lacking = _note_lacking(encoder, source)
-    scorer = TableScorer(encoder, detector, checks)
     scores, odd = score_rows(source, scorer, verbose)
     dropped = note_dropped(scores)
     notes = (*source.notes, *aligned.notes, *rewritten, *extra, *lacking, *dropped)
     flagged = scores > checks.threshold if k is None else flag_top(scores, k)
-    rows = rows_to_explain(scores, flagged)
-    columns = checks.read(encoder._typed_cells(source.columns(rows=rows)), is_part=True)
-    found = explain_rows(scorer, columns, {})
-    reasons = dict(zip(rows.tolist(), found, strict=True))
     return Detection(
         source,
         encoder,
-        detector,
+        scorer.detector,
         scores,
         flagged,
-        reasons,
+        explain_read(scorer, source, rows_to_explain(scores, flagged), {}),
         id=id_name,
         checks=checks,
         odd=odd,
@@ -112,16 +93,30 @@ def score(
     )
 
 
-def _load(model: SavedModel | str | PathLike[str]) -> SavedModel:
-    """Return a model, read from its file if need be."""
+def _load(model: SavedModel | str | PathLike[str]) -> TableScorer:
+    """Return a model, read from its file if need be; raise ValueError if it is not for tables."""
     if isinstance(model, str | PathLike):
-        return load_model(model)
+        model = load_model(model)
     if not isinstance(model, SavedModel):
         raise ValueError(
             f"model must be a model file or what load_model returns; got {type(model).__name__}, "
             "so save a model first (qms22.models.save_model)"
         )
-    return model
+    encoder, checks = model.encoder, model.checks
+    if encoder is None:
+        raise ValueError(
+            "the model has no encoder for tables; save one with 'qms22 detect --save-model'"
+        )
+    if not isinstance(encoder, TabularEncoder):
+        raise ValueError(
+            f"the encoder of the model is a {type(encoder).__name__}, which cannot read tables; "
+            "save a model by 'qms22 detect', or give what the encoder makes of the rows to "
+            "score_samples of the detector"
+        )
+    if checks is None:
+        checks = TableChecks(encoder)
+        checks.threshold = -model.detector.offset_
+    return TableScorer(encoder, model.detector, checks)
 
 
 def _note_lacking(encoder: TabularEncoder, source: Table) -> list[str]:

@@ -21,7 +21,7 @@ from qms22.detection.reasons.blame import CLEARLY_ODD
 from qms22.detection.reasons.combinations import combination_reasons
 from qms22.detection.reasons.row_reasons import RowReason, blamed_reasons, cell_reasons
 from qms22.detection.scorer import TableScorer
-from qms22.tables import TabularEncoder
+from qms22.tables import Table, TabularEncoder
 from qms22.tables.columns.cells import Columns, take_rows
 from qms22.tables.texts.words import number_text
 
@@ -88,17 +88,22 @@ def explain_batch(
 ) -> dict[int, list[RowReason]]:
     """Return the reasons of some rows of a batch, by position."""
     begin_stage("explaining")
-    checks = scorer.checks
-    if tables.is_batch_whole:
-        # Among all rows: how often a row is there is a reason, too.
-        places = np.searchsorted(encoded.positions, rows)
-        read = checks.read(encoded.batch_cells)
-        columns: Columns = take_rows(read, places)
-    else:
-        stored = tables.batch.columns(rows=rows)
-        columns = checks.read(encoded.encoder._typed_cells(stored), is_part=True)
-    reasons = explain_rows(scorer, columns, checks.read(encoded.normal_cells))
-    return dict(zip(rows.tolist(), reasons, strict=True))
+    normal = scorer.checks.read(encoded.normal_cells)
+    if not tables.is_batch_whole:
+        return explain_read(scorer, tables.batch, rows, normal)
+    # Among all rows: how often a row is there is a reason, too.
+    read = scorer.checks.read(encoded.batch_cells)
+    columns = take_rows(read, np.searchsorted(encoded.positions, rows))
+    return dict(zip(rows.tolist(), explain_rows(scorer, columns, normal), strict=True))
+
+
+def explain_read(
+    scorer: TableScorer, table: Table, rows: NDArray[np.intp], normal: Columns
+) -> dict[int, list[RowReason]]:
+    """Read some rows of a table, and return their reasons by position."""
+    typed = scorer.encoder._typed_cells(table.columns(rows=rows))
+    found = explain_rows(scorer, scorer.checks.read(typed, is_part=True), normal)
+    return dict(zip(rows.tolist(), found, strict=True))
 
 
 def group_rows(
