@@ -30,7 +30,7 @@ from qms22.tables.columns.cells import (
     take_rows,
 )
 from qms22.tables.columns.date_parts import DAY
-from qms22.tables.columns.kinds import Kind
+from qms22.tables.columns.plan import Kind
 
 # That verdicts are right, as usual in statistics.
 CONFIDENCE = 0.95

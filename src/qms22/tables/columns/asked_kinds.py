@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from qms22.tables.columns.cells import Cells
-from qms22.tables.columns.kinds import Kind, Verdict, has_open_levels, some_levels
-from qms22.tables.columns.typed import read_booleans, to_levels, to_numbers
+from qms22.tables.columns.kinds import has_open_levels, some_levels
+from qms22.tables.columns.plan import ColumnPlan, Kind
+from qms22.tables.columns.typed import to_levels
 from qms22.tables.texts.date_format import DateFormat, find_date_format
 from qms22.tables.texts.number_format import NumberFormat, find_duration_format, find_number_format
 from qms22.tables.texts.words import list_some
@@ -53,47 +55,38 @@ def check_kinds(kinds: Mapping[str, str] | None, names: Collection[str]) -> None
             )
 
 
-def asked_verdict(cells: Cells, kind: Kind) -> Verdict:
-    """Return the verdict on a column whose kind the user has given.
+def asked_plan(cells: Cells, kind: Kind) -> ColumnPlan:
+    """Return the plan of a column whose kind the user has given.
 
     Raise ValueError if no cell of the known-normal rows can be read so.
     """
     if kind in ("identifier", "text"):
-        return Verdict(kind, "read as asked")
+        return ColumnPlan(cells.name, kind, "read as asked")
     texts = to_levels(cells)
+    levels = some_levels(texts)
+    plan = ColumnPlan(cells.name, kind)
     if kind == "categorical":
-        return _unless_constant(cells, texts, Verdict(kind, is_open=has_open_levels(texts)))
-    if kind == "boolean":
-        typed, verdict = to_numbers(cells, "boolean", read_booleans), Verdict(kind)
+        plan = replace(plan, is_open=has_open_levels(texts))
     elif kind == "date":
-        dates = find_date_format(*some_levels(texts), is_asked=True) or DateFormat()
-        typed = to_numbers(cells, "date", dates.read)
-        verdict = Verdict(kind, dates.note, date_format=None if cells.form == "date" else dates)
-    else:
-        levels = some_levels(texts)
+        dates = find_date_format(*levels, is_asked=True) or DateFormat()
+        plan = replace(plan, note=dates.note, date_format=None if cells.form == "date" else dates)
+    elif kind == "numeric":
         numbers = (
             find_number_format(*levels, is_asked=True)
             or find_duration_format(cells.name, *levels, is_asked=True)
             or NumberFormat()
         )
-        typed = to_numbers(cells, "number", numbers.read)
-        verdict = Verdict(kind, number_format=numbers)
-    if not typed.has_value.any() and not cells.missing.all():
-        row = int(np.argmin(cells.missing))
-        raise ValueError(
-            f"column {cells.name!r} cannot be read as asked ({kind}): row {cells.number(row)} has "
-            f"{cells.show(row)}; choose another kind, or another column"
-        )
-    return _unless_constant(cells, typed, verdict)
-
-
-def _unless_constant(cells: Cells, typed: Cells, verdict: Verdict) -> Verdict:
+        plan = replace(plan, number_format=numbers)
+    typed = plan.typed(cells)
     values = typed.values[typed.has_value]
-    if (
-        len(np.unique(values)) > 1
-        or typed.words is not None
-        or (cells.missing.any() and len(values))
-    ):
-        return verdict
     first = int(np.argmin(cells.missing))
-    return Verdict("constant", f"always {cells.show(first)}" if len(values) else "no values")
+    if not len(values) and not cells.missing.all():
+        raise ValueError(
+            f"column {cells.name!r} cannot be read as asked ({kind}): row {cells.number(first)} "
+            f"has {cells.show(first)}; choose another kind, or another column"
+        )
+    is_varied = len(np.unique(values)) > 1 or typed.words is not None
+    if is_varied or (cells.missing.any() and len(values)):
+        return plan
+    note = f"always {cells.show(first)}" if len(values) else "no values"
+    return ColumnPlan(cells.name, "constant", note)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,16 +11,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.plan import ColumnPlan
 from qms22.tables.columns.typed import are_truths, to_levels
-from qms22.tables.texts.date_format import DateFormat, find_date_format
+from qms22.tables.texts.date_format import find_date_format
 from qms22.tables.texts.number_format import (
     NumberFormat,
     find_duration_format,
     find_number_format,
     find_value_format,
 )
-
-Kind = Literal["numeric", "boolean", "categorical", "date", "identifier", "text", "constant"]
 
 # Texts with at most so many levels, or so small a share of the rows, are categories.
 MOST_LEVELS = 50
@@ -70,35 +67,10 @@ _RARELY = 0.05
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The kind of a column.
-
-    Parameters
-    ----------
-    kind : str
-        A detector can use "numeric", "boolean", "categorical" and "date" columns.
-    note : str
-        The reason, if it is not obvious.
-    number_format : NumberFormat or None
-        How numbers are written.
-    date_format : DateFormat or None
-        How dates are written, if they are texts.
-    is_open : bool
-        Whether a category has many rare levels, so that a new one is not unusual.
-    """
-
-    kind: Kind
-    note: str = ""
-    number_format: NumberFormat | None = None
-    date_format: DateFormat | None = None
-    is_open: bool = False
-
-
 def infer_kind(
     cells: Cells, *, keeps_missing: bool = False, decimal_hint: str | None = None
-) -> Verdict:
-    """Return the kind of a column, decided from its values in the normal rows.
+) -> ColumnPlan:
+    """Return a plan with the kind of a column, decided from its values in the normal rows.
 
     The first rule that applies decides; missing values are left out.
 
@@ -128,29 +100,31 @@ def infer_kind(
     decimal_hint : {".", ","}, optional
         The decimal sign of other columns.
     """
+    name = cells.name
     if cells.form == "other":
-        return Verdict("text", "values that are neither numbers, texts nor dates")
+        return ColumnPlan(name, "text", "values that are neither numbers, texts nor dates")
     present = cells.values[~cells.missing]
     if not len(present):
-        return Verdict("constant", "no values")
+        return ColumnPlan(name, "constant", "no values")
     if bool((present == present[0]).all()):
         if keeps_missing and len(present) < len(cells.values):
-            return Verdict("categorical")
-        return Verdict("constant", f"always {cells.show(int(np.argmin(cells.missing)))}")
+            return ColumnPlan(name, "categorical")
+        first = int(np.argmin(cells.missing))
+        return ColumnPlan(name, "constant", f"always {cells.show(first)}")
     if cells.form in ("boolean", "date"):
-        return Verdict("boolean" if cells.form == "boolean" else "date")
+        return ColumnPlan(name, "boolean" if cells.form == "boolean" else "date")
     if cells.form == "number":
         return _judge_compact_dates(cells) or _judge_numbers(
             cells, cells.values, find_value_format(cells.values)
         )
     if are_truths(cells.levels):
-        return Verdict("boolean")
+        return ColumnPlan(name, "boolean")
     if cells.form == "text":
         texts, counts = some_levels(cells)
-        if (durations := find_duration_format(cells.name, texts, counts)) is not None:
+        if (durations := find_duration_format(name, texts, counts)) is not None:
             return _judge_number_texts(cells, durations)
         if (dates := find_date_format(texts, counts)) is not None:
-            return Verdict("date", dates.note, date_format=dates)
+            return ColumnPlan(name, "date", dates.note, date_format=dates)
         if (numbers := find_number_format(texts, counts, decimal_hint)) is not None:
             return _judge_number_texts(cells, numbers)
     return _judge_texts(cells)
@@ -185,16 +159,16 @@ def single_share(cells: Cells) -> float:
     return float(np.count_nonzero(level_counts(cells) == 1) / len(cells.values))
 
 
-def _judge_compact_dates(cells: Cells) -> Verdict | None:
-    """Return the verdict on whole numbers that are dates such as 20241231; None if they are not."""
+def _judge_compact_dates(cells: Cells) -> ColumnPlan | None:
+    """Return the plan of whole numbers that are dates such as 20241231; None if they are not."""
     low, high = np.nanmin(cells.values), np.nanmax(cells.values)
     if low < _COMPACT_DATES[0] or high > _COMPACT_DATES[1]:
         return None
     dates = find_date_format(*some_levels(to_levels(cells)))
-    return None if dates is None else Verdict("date", dates.note, date_format=dates)
+    return None if dates is None else ColumnPlan(cells.name, "date", dates.note, date_format=dates)
 
 
-def _judge_number_texts(cells: Cells, form: NumberFormat) -> Verdict:
+def _judge_number_texts(cells: Cells, form: NumberFormat) -> ColumnPlan:
     """Return the kind of numbers in texts."""
     first = cells.values[:_MOST_READ]
     # Reading all texts takes long, and only whole numbers can be identifiers.
@@ -205,7 +179,7 @@ def _judge_number_texts(cells: Cells, form: NumberFormat) -> Verdict:
     return _judge_numbers(cells, numbers, form)
 
 
-def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberFormat) -> Verdict:
+def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberFormat) -> ColumnPlan:
     """Return the kind of numbers: an identifier only if the values look like one."""
     name = cells.name
     present = numbers[np.isfinite(numbers)]
@@ -215,18 +189,18 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
         up = steps[steps > 0]
         is_rising = len(present) >= _LEAST_COUNTED and len(steps) - len(up) <= int(steps[-1] > 0)
         if is_rising and up.sum() <= _MEAN_GAP * len(up):
-            return Verdict("identifier", "a running number: it rises from row to row")
+            return ColumnPlan(name, "identifier", "a running number: it rises from row to row")
         if _says_identifier(name) and len(np.unique(present)) == len(present):
-            return Verdict("identifier", "whole numbers that all differ")
+            return ColumnPlan(name, "identifier", "whole numbers that all differ")
         if _number_rows(present):
-            return Verdict("identifier", "a running number in another order")
+            return ColumnPlan(name, "identifier", "a running number in another order")
         if _says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
-            return Verdict("identifier", "a running number")
+            return ColumnPlan(name, "identifier", "a running number")
         is_plain = not form.unit and not form.thousands
         is_code = code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE
         if is_plain and (is_code or (_last_word(name) in _PLACE_WORDS and _recur(present))):
             return _judge_texts(to_levels(cells))
-    return Verdict("numeric", number_format=form)
+    return ColumnPlan(name, "numeric", number_format=form)
 
 
 def _number_rows(whole: NDArray[np.float64]) -> bool:
@@ -236,17 +210,18 @@ def _number_rows(whole: NDArray[np.float64]) -> bool:
     return n_pairs / (float(np.ptp(whole)) + 1.0) >= _FEWER_EQUAL * (1.0 + n_equal)
 
 
-def _judge_texts(cells: Cells) -> Verdict:
+def _judge_texts(cells: Cells) -> ColumnPlan:
     n_rows, n_levels = int((~cells.missing).sum()), len(cells.levels)
     differ = f"{n_levels} different texts in {n_rows} rows"
-    is_named = _says_identifier(cells.name)
+    name = cells.name
+    is_named = _says_identifier(name)
     if n_levels == n_rows and (n_rows >= LEAST_ROWS or is_named) and cells.form != "category":
         longest = max(map(len, cells.levels))
         if longest <= LONGEST_IDENTIFIER and not any(" " in text for text in cells.levels):
-            return Verdict("identifier", differ)
-        return Verdict("text", differ)
+            return ColumnPlan(name, "identifier", differ)
+        return ColumnPlan(name, "text", differ)
     if n_levels <= MOST_LEVELS or n_levels <= MOST_DISTINCT * n_rows:
-        return Verdict("categorical")
+        return ColumnPlan(name, "categorical")
     is_open = has_open_levels(cells)
     counts = level_counts(cells)
     frequent = counts[counts >= max(_FREQUENT * n_rows, ROWS_PER_LEVEL)]
@@ -254,9 +229,9 @@ def _judge_texts(cells: Cells) -> Verdict:
     rows_per_level = ROWS_PER_LEVEL if (counts == 1).any() else LEAST_RECURRING
     recurs = n_levels * rows_per_level <= n_rows and not is_open
     if recurs or frequent.sum() >= _LEAST_FREQUENT * n_rows:
-        return Verdict("categorical", is_open=is_open)
+        return ColumnPlan(name, "categorical", is_open=is_open)
     with_blanks = sum(" " in text for text in cells.levels)
-    return Verdict("text" if 2 * with_blanks > n_levels else "identifier", differ)
+    return ColumnPlan(name, "text" if 2 * with_blanks > n_levels else "identifier", differ)
 
 
 def has_open_levels(cells: Cells) -> bool:

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells, Form, show_value
 from qms22.tables.columns.date_parts import date_part, part_of
-from qms22.tables.columns.kinds import Kind
 from qms22.tables.columns.typed import Reader, are_truths, read_booleans, to_levels, to_numbers
 from qms22.tables.texts.date_format import DateFormat
 from qms22.tables.texts.number_format import NumberFormat
 from qms22.tables.texts.words import is_number_text, number_text
+
+Kind = Literal["numeric", "boolean", "categorical", "date", "identifier", "text", "constant"]
 
 OTHER, MISSING, UNSEEN = "(other)", "(missing)", "(unseen)"
 
@@ -49,8 +50,11 @@ class ColumnPlan:
 
     Parameters
     ----------
-    name, kind, note : str
-        As in `Verdict`.
+    name : str
+    kind : str
+        A detector can use "numeric", "boolean", "categorical" and "date" columns.
+    note : str
+        The reason for the kind, and what the encoder does with it, if that is not obvious.
     date_format : DateFormat or None
     number_format : NumberFormat or None
         How the column is written, if that is known.

@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns.asked_kinds import KIND_WORDS, asked_verdict
+from qms22.tables.columns.asked_kinds import KIND_WORDS, asked_plan
 from qms22.tables.columns.cells import Cells, show_value
 from qms22.tables.columns.date_parts import DAY, date_outputs, part_name
-from qms22.tables.columns.kinds import ROWS_PER_LEVEL, Kind, infer_kind
-from qms22.tables.columns.plan import MISSING, OTHER, UNSEEN, ColumnPlan
+from qms22.tables.columns.kinds import ROWS_PER_LEVEL, infer_kind
+from qms22.tables.columns.plan import MISSING, OTHER, UNSEEN, ColumnPlan, Kind
 from qms22.tables.columns.typed import to_levels
 
 USED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "date"})
@@ -45,29 +45,22 @@ def plan_column(
     """
     kind = KIND_WORDS[asked] if asked else "ignore"
     if kind == "ignore":
-        verdict = infer_kind(cells, keeps_missing=keeps_missing, decimal_hint=decimal_hint)
+        bare = infer_kind(cells, keeps_missing=keeps_missing, decimal_hint=decimal_hint)
     else:
-        verdict = asked_verdict(cells, kind)
-    bare = ColumnPlan(
-        cells.name,
-        verdict.kind,
-        verdict.note,
-        date_format=verdict.date_format,
-        number_format=verdict.number_format,
-        is_open=verdict.is_open,
-        levels=_only_level(cells) if verdict.kind == "constant" else (),
-    )
+        bare = asked_plan(cells, kind)
+    if bare.kind == "constant":
+        bare = replace(bare, levels=_only_level(cells))
     typed = bare.typed(cells)
     is_ignored = cells.name in ignore or asked == "ignore"
-    if is_ignored or verdict.kind not in USED:
-        reasons = ["ignored, as asked"] if is_ignored else [verdict.note, "ignored"]
+    if is_ignored or bare.kind not in USED:
+        reasons = ["ignored, as asked"] if is_ignored else [bare.note, "ignored"]
         return replace(bare, note="; ".join(filter(None, reasons))), typed
     gaps = keeps_missing and bool(typed.missing.any())
-    if verdict.kind == "categorical":
+    if bare.kind == "categorical":
         plan = _plan_levels(bare, typed, min_frequency, gaps=gaps, keeps_missing=keeps_missing)
         return plan, typed
     values = typed.values[typed.has_value]
-    plan_values = _plan_dates if verdict.kind == "date" else _plan_numbers
+    plan_values = _plan_dates if bare.kind == "date" else _plan_numbers
     plan = _with_words(plan_values(bare, values), typed, min_frequency, gaps=gaps)
     return plan.without_parts(ignore), typed
 
