@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from qms22.tables.columns.plans import (
     check_infinite,
     check_missing,
     check_not_empty,
-    column_infos,
     complete_rows,
     decimal_sign,
     quoted,
@@ -291,7 +291,12 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def columns_(self) -> tuple[ColumnInfo, ...]:
         """Name, kind, note and outputs of every column."""
-        return column_infos(self._all_plans())
+        plans = self._all_plans()
+        places = iter(range(sum(len(plan.outputs) for plan in plans)))
+        return tuple(
+            ColumnInfo(plan.name, plan.kind, plan.note, tuple(islice(places, len(plan.outputs))))
+            for plan in plans
+        )
 
     @property
     def groups_(self) -> dict[str, tuple[int, ...]]:

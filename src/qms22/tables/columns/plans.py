@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells, count_rows
 from qms22.tables.columns.kinds import code_word
-from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
+from qms22.tables.columns.plan import ColumnPlan
 from qms22.tables.columns.typed import to_levels
 from qms22.tables.texts.words import list_some
 
@@ -64,17 +64,6 @@ def typical_row(plans: Sequence[ColumnPlan]) -> NDArray[np.float64]:
     for plan, out in _blocks(plans, row):
         plan.encode_typical(out)
     return row.ravel()
-
-
-def column_infos(plans: Sequence[ColumnPlan]) -> tuple[ColumnInfo, ...]:
-    """Return the description of each column."""
-    infos = []
-    at = 0
-    for plan in plans:
-        outputs = tuple(range(at, at + len(plan.outputs)))
-        infos.append(ColumnInfo(plan.name, plan.kind, plan.note, outputs))
-        at += len(outputs)
-    return tuple(infos)
 
 
 def decimal_sign(plans: Iterable[ColumnPlan], columns: Iterable[Cells]) -> str | None:

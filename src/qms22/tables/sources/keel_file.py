@@ -31,9 +31,8 @@ class _Header:
     path: str
     names: list[str] = field(default_factory=list)
     are_numbers: list[bool] = field(default_factory=list)
-    inputs: list[str] = field(default_factory=list)
-    outputs: list[str] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
+    # The lines of @inputs and @outputs, and the columns that they name.
+    declared: dict[str, tuple[int, list[str]]] = field(default_factory=dict)
 
     def add(self, line: int, text: str) -> None:
         """Add a line that starts with "@"."""
@@ -41,12 +40,9 @@ class _Header:
         keyword, rest = (match[1].lower(), match[2].strip()) if match else ("", "")
         if keyword == "attribute":
             self._add_attribute(line, rest)
-        elif keyword in ("input", "inputs"):
-            self.inputs = _names(rest)
-            self.places["@inputs"] = line
-        elif keyword in ("output", "outputs"):
-            self.outputs = _names(rest)
-            self.places["@outputs"] = line
+        elif keyword.startswith(("input", "output")):
+            names = [_unquote(name.strip()) for name in rest.split(",") if name.strip()]
+            self.declared["@inputs" if keyword.startswith("in") else "@outputs"] = line, names
 
     def _add_attribute(self, line: int, text: str) -> None:
         match = _ATTRIBUTE.match(text)
@@ -60,35 +56,40 @@ class _Header:
         self.names.append(name)
         self.are_numbers.append(is_number)
 
-    def label(self) -> str:
-        """Return the class column: the only output, or the last column if none is declared."""
+    def check(self) -> None:
+        """Raise ValueError if there is not one class column, or a declared column is missing."""
         if len(self.names) < 2:
             raise ValueError(
                 f"{self.path} declares {len(self.names)} attributes where there should be at least "
                 "an input and the class; the file looks truncated, get it again"
             )
-        if len(self.outputs) > 1:
-            raise ValueError(
-                f"{self.path}, line {self.places['@outputs']}: {len(self.outputs)} outputs are "
-                f"declared ({', '.join(self.outputs)}); leave the class as the only one"
-            )
-        self._check_known("class column", self.outputs, "@outputs")
-        return self.outputs[0] if self.outputs else self.names[-1]
-
-    def used(self) -> list[int]:
-        """Return the positions of the inputs and of the class."""
-        self._check_known("input column", self.inputs, "@inputs")
-        wanted = {*self.inputs, self.label()} if self.inputs else set(self.names)
-        return [at for at, name in enumerate(self.names) if name in wanted]
-
-    def _check_known(self, what: str, names: list[str], keyword: str) -> None:
-        for name in names:
-            if name not in self.names:
+        for keyword, (line, names) in self.declared.items():
+            if keyword == "@outputs" and len(names) > 1:
                 raise ValueError(
-                    f"{self.path}, line {self.places[keyword]}: the {what} {name!r} is missing "
-                    f"among the attributes ({', '.join(self.names)}); correct {keyword} or add the "
+                    f"{self.path}, line {line}: {len(names)} outputs are declared "
+                    f"({', '.join(names)}); leave the class as the only one"
+                )
+            unknown = [name for name in names if name not in self.names]
+            if unknown:
+                what = "class" if keyword == "@outputs" else "input"
+                raise ValueError(
+                    f"{self.path}, line {line}: the {what} column {unknown[0]!r} is missing among "
+                    f"the attributes ({', '.join(self.names)}); correct {keyword} or add the "
                     "attribute"
                 )
+
+    @property
+    def label(self) -> str:
+        """The class column: the only output, or the last column if none is declared."""
+        _, outputs = self.declared.get("@outputs", (0, []))
+        return outputs[0] if outputs else self.names[-1]
+
+    @property
+    def used(self) -> list[int]:
+        """The positions of the inputs and of the class."""
+        _, inputs = self.declared.get("@inputs", (0, []))
+        wanted = {*inputs, self.label} if inputs else {*self.names}
+        return [at for at, name in enumerate(self.names) if name in wanted]
 
 
 def read_keel(file: TableFile) -> Content:
@@ -103,17 +104,16 @@ def read_keel(file: TableFile) -> Content:
     # Not str.splitlines, which also splits at characters that are letters in Latin-1.
     lines = enumerate(re.split("\r\n|\r|\n", text), start=1)
     header = _read_header(lines, path)
-    label = header.label()
+    header.check()
     rows, places = _read_rows(lines, header)
-    used = header.used()
-    check_names([header.names[at] for at in used], path)
+    check_names([header.names[at] for at in header.used], path)
     texts = list(zip(*rows, strict=True))
-    columns = {header.names[at]: _column(header, at, texts[at], places) for at in used}
-
-    def place(row: int) -> str:
-        return f"{path}, line {places[row]}"
-
-    return Content(MemoryRows(pa.table(columns)), label=label, place=place)
+    columns = {header.names[at]: _column(header, at, texts[at], places) for at in header.used}
+    return Content(
+        MemoryRows(pa.table(columns)),
+        label=header.label,
+        place=lambda row: f"{path}, line {places[row]}",
+    )
 
 
 def _read_header(lines: Iterator[tuple[int, str]], path: str) -> _Header:
@@ -199,7 +199,3 @@ def _unquote(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return re.sub(r"\\(.)", r"\1", text[1:-1])
     return text
-
-
-def _names(text: str) -> list[str]:
-    return [_unquote(name.strip()) for name in text.split(",") if name.strip()]
