@@ -33,7 +33,7 @@ class ClusterTable(Table, ABC):
     is_distributed = True
 
     def __init__(self, name: str, most_drawn: int | None = None) -> None:
-        super().__init__(name, lambda: Content(None), lambda: 8 * self.n_rows * len(self.own_names))
+        super().__init__(name, lambda: Content(None))
         self.most_drawn = most_drawn
 
     @property

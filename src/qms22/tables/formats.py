@@ -38,12 +38,11 @@ from qms22.tables.sources.stored_rows import (
     Content,
     EmptyTableError,
     ParquetRows,
-    Rows,
     StreamRows,
 )
 from qms22.tables.sources.table import Table
 from qms22.tables.sources.text_encoding import SAMPLE, looks_binary
-from qms22.tables.sources.workbook import RATIO, read_sheet, visible_sheets
+from qms22.tables.sources.workbook import read_sheet, visible_sheets
 from qms22.tables.texts.words import list_some
 
 # book.xlsx#* is all sheets of a workbook.
@@ -51,9 +50,6 @@ EVERY_SHEET = "*"
 _KEEL_START = re.compile(rb"(\xef\xbb\xbf)?(\s|%[^\n\r]*[\n\r])*@\w")
 _JSON_START = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*"|\[\s*\{)')
 _OLD_EXCEL_START = b"\xd0\xcf\x11\xe0"
-_SEPARATORS = (b",", b";", b"\t", b"|", b" ")
-# A cell becomes a number, which most often takes more room than its text.
-_BYTES_OF_NUMBER = 8
 # A stream of Arrow batches starts with a marker and the length of its schema.
 _ARROW_STARTS = (b"ARROW1", b"FEA1", b"\xff\xff\xff\xff")
 
@@ -212,7 +208,7 @@ def _open_query(place: DatabasePlace) -> Table:
     """
     rows = read_query(place)
     title = place.short_name or place.database
-    return Table(place.name, lambda: Content(rows), lambda: rows.n_bytes, title)
+    return Table(place.name, lambda: Content(rows), title)
 
 
 def _open_file(file: TableFile, inner: str | None = None) -> Table:
@@ -229,29 +225,13 @@ def _open_file(file: TableFile, inner: str | None = None) -> Table:
         return _open_archive(file, inner)
     if inner is not None:
         raise ValueError(f"{file.path} is neither a workbook nor an archive; leave out '#{inner}'")
-    name, title = str(file.path), file.path.name
     read = _format_of(head, split_suffix(file.path)[1])
-    if not isinstance(read, type):
-        n_cells = max(map(head.count, _SEPARATORS)) + head.count(b"\n")
-        times = max(_BYTES_OF_NUMBER * n_cells / len(head), 1.0)
-        return Table(name, partial(read, file), lambda: int(times * file.n_bytes), title)
-    if file.is_compressed:
-        file.load()  # not read from start to end
-    rows = read(file)
-
-    def n_bytes() -> int:
-        # A Parquet file may be far smaller than its values.
-        is_packed = isinstance(rows, ParquetRows)
-        unpacked = _BYTES_OF_NUMBER * rows.n_rows * len(rows.names) if is_packed else 0
-        return max(file.n_bytes, unpacked)
-
-    return Table(name, lambda: Content(rows), n_bytes, title)
+    return Table(str(file.path), partial(read, file), file.path.name)
 
 
 def _open_sheet(file: TableFile, sheet: str | None) -> Table:
     end = "" if sheet is None else f"#{sheet}"
-    read = partial(read_sheet, file, sheet)
-    return Table(f"{file.path}{end}", read, lambda: RATIO * file.n_bytes, file.path.name + end)
+    return Table(f"{file.path}{end}", partial(read_sheet, file, sheet), file.path.name + end)
 
 
 def _open_every_sheet(file: TableFile) -> Table:
@@ -287,16 +267,17 @@ def _left_out(where: str, names: Sequence[str]) -> list[str]:
     return [f"{where}: not tables, and left out: {list_some(list(names))}"] if names else []
 
 
-def _format_of(head: bytes, suffix: str) -> Callable[[TableFile], Content] | type[Rows]:
+def _format_of(head: bytes, suffix: str) -> Callable[[TableFile], Content]:
     """Return what reads a format, chosen by the suffix or the start of the content."""
     if suffix in JSON or _JSON_START.match(head):
         return read_json_lines if suffix in JSON_LINES or _has_lines(head) else read_json
     has_own_start = suffix not in TEXT
     is_binary = has_own_start and looks_binary(head)
     if suffix in PARQUET or (is_binary and head.startswith(b"PAR1")):
-        return ParquetRows
+        return lambda file: Content(ParquetRows(file))
     if suffix in ARROW or (is_binary and head.startswith(_ARROW_STARTS)):
-        return ArrowRows if head.startswith(b"ARROW1") else StreamRows
+        rows = ArrowRows if head.startswith(b"ARROW1") else StreamRows
+        return lambda file: Content(rows(file))
     # Tables of other formats are called .dat too.
     if suffix == ".arff" or (has_own_start and _KEEL_START.match(head)):
         return read_keel

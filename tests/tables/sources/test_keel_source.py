@@ -16,7 +16,7 @@ from qms22.tables.sources.keel_file import read_keel
 
 def read(text: str, encoding: str = "utf-8") -> Table:
     file = TableFile(Path("toy.dat"), text.encode(encoding))
-    source = Table("toy.dat", lambda: read_keel(file), lambda: file.n_bytes)
+    source = Table("toy.dat", lambda: read_keel(file))
     assert source.n_rows
     return source
 

@@ -65,15 +65,6 @@ def test_many_small_and_one_large_batch(tmp_path: Path) -> None:
         assert_same_in_parts(tmp_path / "a.arrow")
 
 
-def test_arrow_without_room_for_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: str) -> None:
-        raise OSError(f"no room for {path}")
-
-    people().to_feather(tmp_path / "a.feather")
-    monkeypatch.setattr(pa, "memory_map", refuse)
-    assert_same_in_parts(tmp_path / "a.feather")
-
-
 @pytest.mark.parametrize("n_claimed", [101, 10**12, 2**60])
 def test_footer_claims_rows(tmp_path: Path, n_claimed: int) -> None:
     source = open_table(swollen_parquet(tmp_path / "a.parquet", n_claimed))

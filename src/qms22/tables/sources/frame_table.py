@@ -40,8 +40,7 @@ class FrameTable(Table):
         self._whole: pd.DataFrame = (
             frame if isinstance(frame, pd.DataFrame) else supported.to_pandas()
         )
-        size = int(self._whole.memory_usage(index=False).sum())
-        super().__init__(name, lambda: Content(None, tuple(notes)), lambda: size)
+        super().__init__(name, lambda: Content(None, tuple(notes)))
 
     @property
     def names(self) -> list[str]:

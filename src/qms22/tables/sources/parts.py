@@ -68,7 +68,7 @@ def join_tables(
         label = labels.pop() if len(labels) == 1 else None
         return Content(rows, (*notes, *notes_of_parts, *rows.notes()), label, rows.place)
 
-    return Table(called, read, lambda: sum(part.n_bytes for part in parts), title)
+    return Table(called, read, title)
 
 
 class _Part(NamedTuple):
@@ -152,6 +152,11 @@ class _PartRows(Rows):
     def n_rows(self) -> int:
         """Number of rows of all parts."""
         return self._ends[-1]
+
+    @property
+    def n_bytes(self) -> int:
+        """Approximate size of all parts."""
+        return sum(part.table.n_bytes for part in self._parts)
 
     def notes(self) -> list[str]:
         """Return sentences about columns in which parts differ."""

@@ -29,13 +29,13 @@ class SpooledRows(ArrowRows):
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="qms22-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        spool = _Spool(self.folder)
-        super().__init__(TableFile(spool.write(batches)))
-        self.n_bytes = spool.n_bytes
+        self._spool = _Spool(self.folder)
+        super().__init__(TableFile(self._spool.write(batches)))
 
-    def _open(self) -> pa.NativeFile:
-        # Not mapped: batches are compressed, and pages of the file would count as memory.
-        return pa.OSFile(str(self._file.path))
+    @property
+    def n_bytes(self) -> int:
+        """Size before the batches were compressed."""
+        return self._spool.n_bytes
 
     def with_types(self, types: Mapping[str, StorageType]) -> SpooledRows:
         """Return the rows, whose columns are texts of a file, with the storage types of some.

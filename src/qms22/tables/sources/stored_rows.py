@@ -70,6 +70,11 @@ class Rows(ABC):
     def n_rows(self) -> int:
         """Number of rows."""
 
+    @property
+    @abstractmethod
+    def n_bytes(self) -> int:
+        """Approximate size of what is stored."""
+
     @abstractmethod
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches, each with the position of its first row."""
@@ -167,6 +172,11 @@ class MemoryRows(Rows):
         """Number of rows."""
         return int(self.table.num_rows)
 
+    @property
+    def n_bytes(self) -> int:
+        """Size in memory."""
+        return int(self.table.nbytes)
+
     def load(self, name: str) -> MemoryRows:
         """Return the rows."""
         return self
@@ -200,8 +210,15 @@ class _FileRows(Rows):
     _format = "Arrow or Feather"
 
     def __init__(self, file: TableFile) -> None:
+        if file.is_compressed:
+            file.load()  # not read from start to end
         self._file = file
         self._is_checked = False
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of the file."""
+        return self._file.n_bytes
 
     def _check_sizes(self, data: pa.NativeFile) -> None:
         """Raise ValueError if a batch, unpacked, is larger than memory has room for."""
@@ -212,17 +229,14 @@ class _FileRows(Rows):
             data.seek(0)
             self._is_checked = True
 
-    def _open(self) -> pa.NativeFile:
-        if self._file.content is not None:
-            return pa.BufferReader(self._file.content)
-        # As bytes: a name need not be UTF-8.
-        return pa.OSFile(os.fsencode(self._file.path))
-
     @contextmanager
     def _data(self) -> Iterator[pa.NativeFile]:
         """Open the file; raise errors of pyarrow as a ValueError that names it."""
         try:
-            with self._open() as data:
+            content = self._file.content
+            # As bytes: a name need not be UTF-8.
+            path = os.fsencode(self._file.path)
+            with pa.OSFile(path) if content is None else pa.BufferReader(content) as data:
                 yield data
         except (MemoryError, TooLargeError):
             raise
@@ -263,7 +277,7 @@ class StreamRows(_FileRows):
 
 
 class ArrowRows(_FileRows):
-    """Rows in an Arrow or Feather file, memory-mapped if the address space has room for it."""
+    """Rows in an Arrow or Feather file."""
 
     def __init__(self, file: TableFile) -> None:
         super().__init__(file)
@@ -287,14 +301,6 @@ class ArrowRows(_FileRows):
     def _sizes(self) -> list[int]:
         with self._reader(self.names[:1]) as reader:
             return [reader.get_batch(at).num_rows for at in range(reader.num_record_batches)]
-
-    def _open(self) -> pa.NativeFile:
-        try:
-            if self._file.content is None:
-                return pa.memory_map(os.fsencode(self._file.path))
-        except OSError:
-            pass
-        return super()._open()
 
     @contextmanager
     def _reader(self, columns: list[str] | None = None) -> Iterator[pa.ipc.RecordBatchFileReader]:

@@ -33,6 +33,8 @@ from qms22.tables.sources.stored_rows import (
     read_all,
 )
 
+# A cell most often becomes a number.
+_BYTES = 8
 # Rewrites the cells of a column.
 Change: TypeAlias = Callable[[Cells], Cells]
 
@@ -46,8 +48,6 @@ class Table:
         The name of the table in messages: the path of its file, or "the frame".
     read : callable
         Returns the content; called once, when something of it is needed.
-    n_bytes : callable
-        Returns the approximate size of the values.
     title : str, optional
         The name of the table in headings: short, without directories.
     """
@@ -64,17 +64,10 @@ class Table:
     # The files that it was read from; none for a frame, a database or standard input.
     files: tuple[Path, ...] = ()
 
-    def __init__(
-        self,
-        name: str,
-        read: Callable[[], Content],
-        n_bytes: Callable[[], int],
-        title: str | None = None,
-    ) -> None:
+    def __init__(self, name: str, read: Callable[[], Content], title: str | None = None) -> None:
         self.name = name
         self.title = title or name
         self._read = read
-        self._n_bytes = n_bytes
         # New names by those of the file; by new names: other values, texts and time zones.
         self._names: dict[str, str] = {}
         self._changes: dict[str, Change] = {}
@@ -105,8 +98,9 @@ class Table:
 
     @property
     def n_bytes(self) -> int:
-        """Approximate size of the values."""
-        return self._n_bytes()
+        """Approximate size of the values: a number, or that of what the file has."""
+        stored = self.content.rows
+        return max(_BYTES * self.n_rows * len(self.names), stored.n_bytes if stored else 0)
 
     @property
     def label(self) -> str | None:

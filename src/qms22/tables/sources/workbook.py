@@ -29,7 +29,7 @@ _MOST_FOOTER_ROWS = 20
 # Rows in which the names of columns are looked for.
 _SAMPLE = 80
 # The estimated ratio of the sizes of the values and the file.
-RATIO = 8
+_RATIO = 8
 # Workbooks with more values, in bytes, take seconds to read.
 _SLOW = 1 << 24
 # Whole numbers up to this size are exact in a workbook.
@@ -93,7 +93,7 @@ def _opened(file: TableFile) -> Iterator[calamine.CalamineWorkbook]:
     )
     if _ENCRYPTED in content:
         raise ValueError(protected)
-    if RATIO * file.n_bytes > _SLOW:
+    if _RATIO * file.n_bytes > _SLOW:
         report_reading(file.path.name, 0, len(content), silent=0)
     check_book(content, file.path)
     try:
