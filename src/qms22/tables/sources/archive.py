@@ -101,15 +101,15 @@ def archived_tables(file: TableFile, inner: str | None) -> tuple[list[ArchivedFi
             if not member.is_dir() and not _is_hidden(member.filename)
         }
     names = list(members)
-    if inner is not None and inner not in members:
+    if inner is None:
+        chosen = names if len(names) == 1 else choose_tables(names, str(file.path))
+        others = [name for name in names if name not in chosen]
+    elif inner in members:
+        chosen, others = [inner], []
+    else:
         raise ValueError(
             f"{file.path} has no file {inner!r}; its files are {list_some(list(map(repr, names)))}"
         )
-    if inner is not None:
-        chosen = [inner]
-    else:
-        chosen = names if len(names) == 1 else choose_tables(names, str(file.path))
-    others = [] if inner else [name for name in names if name not in chosen]
     return [ArchivedFile(file, members[name]) for name in sorted(chosen)], others
 
 

@@ -33,7 +33,7 @@ def _file_sizes(data: pa.NativeFile) -> Iterator[int]:
     data.seek(end)
     (length,) = struct.unpack("<i", data.read(4))
     data.seek(end - length)
-    footer = _Table.root(data.read(length))
+    footer = _Table(data.read(length))
     for field in (2, 3):  # dictionaries and record batches
         for place in footer.structs(field, 24):
             offset = footer.number("<q", place)
@@ -64,7 +64,7 @@ def _message_size(data: pa.NativeFile) -> tuple[int, int]:
         (length,) = struct.unpack("<I", data.read(4))
     if length == 0:
         return 0, 0
-    message = _Table.root(data.read(length))
+    message = _Table(data.read(length))
     body = data.tell()
     n_body = message.scalar("<q", 3)
     kind, batch = message.scalar("<B", 1), message.table(2)
@@ -89,17 +89,12 @@ def _unpacked(data: pa.NativeFile, batch: _Table, body: int) -> int:
 
 
 class _Table:
-    """A table of a FlatBuffer: numbered fields that may be absent."""
+    """A table of a FlatBuffer: numbered fields that may be absent; the outermost one by default."""
 
-    def __init__(self, buffer: bytes, at: int) -> None:
+    def __init__(self, buffer: bytes, at: int | None = None) -> None:
         self._buffer = buffer
-        self._at = at
-        self._fields = at - self.number("<i", at)
-
-    @classmethod
-    def root(cls, buffer: bytes) -> _Table:
-        """Return the outermost table."""
-        return cls(buffer, struct.unpack_from("<I", buffer)[0])
+        self._at = self.number("<I", 0) if at is None else at
+        self._fields = self._at - self.number("<i", self._at)
 
     def number(self, form: str, at: int) -> Any:
         """Return the number at a place."""
@@ -128,8 +123,7 @@ class _Table:
     def structs(self, field: int, size: int) -> Iterator[int]:
         """Yield the places of the structures of a vector."""
         at = self.place(field)
-        if at is None:
-            return
-        start = at + self.number("<I", at)
-        for number in range(self.number("<I", start)):
-            yield start + 4 + number * size
+        if at is not None:
+            start = at + self.number("<I", at)
+            n_structs = self.number("<I", start)
+            yield from range(start + 4, start + 4 + n_structs * size, size)

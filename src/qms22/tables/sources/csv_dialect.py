@@ -6,12 +6,10 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from io import StringIO
 from typing import NamedTuple
 
 from qms22.tables.sources.header import (
-    HeaderPlace,
     find_header,
     joined_names,
     typical_width,
@@ -99,14 +97,21 @@ def detect_dialect(text: str, path: str) -> Dialect:
     declared = _DECLARED.match(text)
     start = declared.end() if declared else 0
     marks = [declared[1]] if declared else [mark for mark in _SEPARATORS if mark in text]
-    found = [_Attempt.make(mark, text, start, path) for mark in marks]
-    found = [attempt for attempt in found if attempt.is_possible]
+    found = [_attempt(mark, text, start, path) for mark in marks]
+    found = [attempt for attempt in found if len(attempt.header) > 1]
     if not any(attempt.fit >= _LEAST_FIT for attempt in found):
-        attempt = _Attempt.make(" ", text, start, path)
-        found = [attempt] if attempt.is_possible and attempt.fit >= _LEAST_FIT else found
-    if not found:
-        found = [_Attempt.make(_NO_SEPARATOR, text, start, path)]
+        blanks = _attempt(" ", text, start, path)
+        found = [blanks] if len(blanks.header) > 1 and blanks.fit >= _LEAST_FIT else found
+    found = found or [_attempt(_NO_SEPARATOR, text, start, path)]
     return max(found, key=lambda attempt: attempt.fit).dialect(path)
+
+
+def _attempt(mark: str, text: str, start: int, path: str) -> _Attempt:
+    """Read the first rows of a file, without blanks after marks if the header has such."""
+    found = _Attempt(Dialect(mark, mark == " ", ()), text, start, path)
+    if not found.layout.skips_blanks and mark + " " in found.header_text:
+        return _Attempt(Dialect(mark, True, ()), text, start, path)
+    return found
 
 
 class _Row(NamedTuple):
@@ -116,92 +121,54 @@ class _Row(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True)
 class _Attempt:
-    """The start of a file, read with one separator.
+    """The start of a file, from some character on, read with one separator."""
 
-    Parameters
-    ----------
-    layout : Dialect
-    rows : list of _Row
-        The rows, from the first that has any text.
-    place : HeaderPlace
-        Where the names are among them.
-    start : int
-        Characters before these rows.
-    text : str
-        The start of the file.
-    """
-
-    layout: Dialect
-    rows: list[_Row]
-    place: HeaderPlace
-    start: int
-    text: str
-
-    @classmethod
-    def make(cls, mark: str, text: str, start: int, path: str, *, skips: bool = False) -> _Attempt:
-        """Read the first rows of a file; if `skips`, without blanks after marks."""
-        layout = Dialect(mark, skips or mark == " ", ())
+    def __init__(self, layout: Dialect, text: str, start: int, path: str) -> None:
+        self.layout, self._text, self._start = layout, text, start
         stream = StringIO(text, newline="")
         stream.seek(start)
-        rows: list[_Row] = []
+        # From the first that has any text.
+        self._rows: list[_Row] = []
         try:
             for _, cells in layout.rows(iter(stream.readline, "")):
-                if rows or any(cell.strip() for cell in cells):
-                    rows.append(_Row(cells, stream.tell()))
-                if len(rows) >= _LEAST_ROWS and stream.tell() >= start + SAMPLE:
+                if self._rows or any(cell.strip() for cell in cells):
+                    self._rows.append(_Row(cells, stream.tell()))
+                if len(self._rows) >= _LEAST_ROWS and stream.tell() >= start + SAMPLE:
                     break
         except csv.Error as error:
             raise ValueError(f"{path} cannot be read as CSV ({error}); correct the file") from error
-        if not rows:
+        if not self._rows:
             raise ValueError(f"{path} has no cells; give a file with a header and rows")
-        place = find_header([row.cells for row in rows])
-        found = cls(layout, rows, place, start, text)
-        if not layout.skips_blanks and mark + " " in found.header_text:
-            return cls.make(mark, text, start, path, skips=True)
-        return found
+        self._at, self._first = find_header([row.cells for row in self._rows])
+        self._body = [row.cells for row in self._rows[self._first :]]
+        self.header = self._find_header()
+        # The share of rows that are as wide as the header.
+        n_fitting = sum(len(row) == len(self.header) for row in self._body)
+        self.fit = n_fitting / max(len(self._body), 1)
 
     @property
     def header_text(self) -> str:
         """The line of the header, or the first row where there is none."""
-        at = self.place.at or 0
-        return self.text[self._end_before(at) : self.rows[at].end].strip("\r\n")
+        at = self._at or 0
+        return self._text[self._end_before(at) : self._rows[at].end].strip("\r\n")
 
-    @cached_property
-    def header(self) -> list[str]:
-        """The cells of the header, one for each column, or the first row where there is none."""
-        cells = self.rows[self.place.at or 0].cells
-        width = typical_width(self.body or [cells])
+    def _find_header(self) -> list[str]:
+        """Return the cells of the header, one for each column, or else those of the first row."""
+        cells, body = self._rows[self._at or 0].cells, self._body
+        width = typical_width(body or [cells])
         if width == len(cells) - 1 and not cells[-1].strip():
             return cells[:-1]
-        n_wider = sum(len(row) == len(cells) + 1 for row in self.body)
-        if len(cells) > 1 and n_wider > _LEAST_WITH_ONE_MORE * len(self.body):
+        n_wider = sum(len(row) == len(cells) + 1 for row in body)
+        if len(cells) > 1 and n_wider > _LEAST_WITH_ONE_MORE * len(body):
             # R writes no name above row labels; other programs end all rows by a separator.
-            is_last = not any(row[-1].strip() for row in self.body if len(row) > len(cells))
+            is_last = not any(row[-1].strip() for row in body if len(row) > len(cells))
             return [*cells, ""] if is_last else ["", *cells]
         return cells
 
-    @cached_property
-    def body(self) -> list[list[str]]:
-        """The rows below the header."""
-        return [row.cells for row in self.rows[self.place.first :]]
-
-    @property
-    def is_possible(self) -> bool:
-        """Whether the separator is in the header, so that there are several columns."""
-        return len(self.header) > 1
-
-    @property
-    def fit(self) -> float:
-        """The share of rows that are as wide as the header."""
-        n_fitting = sum(len(row) == len(self.header) for row in self.body)
-        return n_fitting / max(len(self.body), 1)
-
     def dialect(self, path: str) -> Dialect:
         """Return the layout of the file."""
-        at, first = self.place
-        header, start = self.header, self._end_before(first)
+        at, header, start = self._at, self.header, self._end_before(self._first)
         notes = []
         if at is None:
             names = [f"x{number}" for number in range(1, len(header) + 1)]
@@ -210,22 +177,22 @@ class _Attempt:
                 f"and the columns are called {', '.join(names[:3])}{', …' if names[3:] else ''}"
             )
         else:
-            joined = joined_names(header, self.rows[at - 1].cells) if at else None
+            joined = joined_names(header, self._rows[at - 1].cells) if at else None
             names, notes = unique_names(joined or header, path)
             at -= joined is not None
         if at:
             lines = "1 line" if at == 1 else f"{at} lines"
-            title = " ".join(filter(None, self.rows[0].cells))[:40]
+            title = " ".join(filter(None, self._rows[0].cells))[:40]
             notes.insert(0, f"{path}: {lines} above the header left out ({title!r})")
         return replace(
             self.layout,
             names=tuple(names),
             start=start,
-            n_lines=len(_LINE_ENDS.findall(self.text, 0, start)),
-            header=() if self.place.at is None else tuple(self.rows[self.place.at].cells),
-            are_values=tuple(value_columns(self.body[:_ROWS_TYPED], len(header))),
+            n_lines=len(_LINE_ENDS.findall(self._text, 0, start)),
+            header=() if self._at is None else tuple(self._rows[self._at].cells),
+            are_values=tuple(value_columns(self._body[:_ROWS_TYPED], len(header))),
             notes=tuple(notes),
         )
 
     def _end_before(self, row: int) -> int:
-        return self.rows[row - 1].end if row else self.start
+        return self._rows[row - 1].end if row else self._start

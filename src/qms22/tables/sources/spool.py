@@ -72,8 +72,6 @@ class _Spool:
         return self._paths[0] if len(self._paths) == 1 else self._merge()
 
     def _add(self, batch: pa.RecordBatch) -> None:
-        if self._schemas and batch.schema != self._schemas[-1]:
-            batch = _with_nulls_typed(batch, self._schemas[-1])
         if not self._schemas or batch.schema != self._schemas[-1]:
             self._close()
             self._paths.append(self.folder / f"{len(self._paths)}.arrow")
@@ -120,12 +118,3 @@ class _Spool:
 def _writer(path: Path, schema: pa.Schema) -> pa.ipc.RecordBatchFileWriter:
     options = pa.ipc.IpcWriteOptions(compression="lz4")
     return pa.ipc.new_file(str(path), schema, options=options)
-
-
-def _with_nulls_typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch whose columns without any value have the types of another schema."""
-    columns = [
-        column.cast(field.type) if pa.types.is_null(column.type) else column
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
