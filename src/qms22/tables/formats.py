@@ -20,6 +20,7 @@ from qms22.tables.databases.database_source import read_query
 from qms22.tables.sources.archive import ZIP_START, archived_tables, is_workbook
 from qms22.tables.sources.compressed import TableFile
 from qms22.tables.sources.csv_file import read_csv
+from qms22.tables.sources.file_rows import ArrowRows, ParquetRows, StreamRows
 from qms22.tables.sources.found_files import (
     ARROW,
     JSON,
@@ -33,13 +34,7 @@ from qms22.tables.sources.frame_table import FrameTable
 from qms22.tables.sources.json_file import read_json, read_json_lines
 from qms22.tables.sources.keel_file import read_keel
 from qms22.tables.sources.parts import join_tables
-from qms22.tables.sources.stored_rows import (
-    ArrowRows,
-    Content,
-    EmptyTableError,
-    ParquetRows,
-    StreamRows,
-)
+from qms22.tables.sources.stored_rows import Content, EmptyTableError
 from qms22.tables.sources.table import Table
 from qms22.tables.sources.text_encoding import SAMPLE, looks_binary
 from qms22.tables.sources.workbook import read_sheet, visible_sheets

@@ -18,7 +18,7 @@ from table_files import (
 )
 
 from qms22.tables import open_table
-from qms22.tables.sources.stored_rows import ArrowRows, ParquetRows
+from qms22.tables.sources.file_rows import ArrowRows, ParquetRows
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

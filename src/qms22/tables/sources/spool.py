@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from qms22.tables.sources.column_types import common_type, force_cast
 from qms22.tables.sources.compressed import TableFile
+from qms22.tables.sources.file_rows import ArrowRows
 from qms22.tables.sources.storage_types import StorageType
-from qms22.tables.sources.stored_rows import ArrowRows
 
 
 class SpooledRows(ArrowRows):
