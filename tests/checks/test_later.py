@@ -11,6 +11,7 @@ from numpy.random import Generator
 from qms22 import QMS22Ensemble, detect
 from qms22.checks.cases import repeated_cases, staying_levels, staying_rises, staying_values
 from qms22.checks.dates import IntervalCheck, WeekdayCheck
+from qms22.checks.dependence import DependenceCheck
 from qms22.checks.sequences import RepetitionCheck
 from qms22.checks.single import LevelCheck, ValueCheck
 from qms22.checks.surprise import NumberReference
@@ -169,6 +170,24 @@ def test_few_rooms_repeat_by_chance() -> None:
     batch.loc[other, "room"] = 120
     runs = look(normal, batch).by(RepetitionCheck, "room", "doctor")
     assert runs[run].max() < runs[other].min() / 2
+
+
+def test_known_levels_are_compared_as_among_normal_rows() -> None:
+    normal, batch = two_times()
+    # Not more often than among normal rows, so both tables are to be judged alike.
+    normal.loc[::6, "patient"], batch.loc[::6, "patient"] = "P000", "P000"
+    normal["ward"] = normal["patient"].str[:-1]
+    batch["ward"] = batch["patient"].str[:-1]
+    odd = [0, 120, 240]
+    normal.loc[::240, "ward"], batch.loc[odd, "ward"] = "P08", "P08"
+    batch.loc[3::7, ["patient", "ward"]] = "P900", "P90"
+    found = look(normal, batch)
+    levels, pairs = found.by(LevelCheck, "patient"), found.by(DependenceCheck, "ward", "patient")
+    is_new = (batch["patient"] == "P900").to_numpy()
+    assert not levels[is_new].any()
+    assert not pairs[is_new].any()
+    assert (levels[~is_new & (batch["patient"] != "P000").to_numpy()] > 0).mean() > 0.9
+    assert (pairs[odd] > 1).all()
 
 
 def test_people_get_older() -> None:

@@ -29,6 +29,8 @@ _LEAST_EXPECTED = 5.0
 # entity that changes does so in several rows.
 _LEAST_MOVED = 20
 _MOST_ODD = 0.02
+# They have moved if the batch has them more than so many times as often as normal rows do.
+_MOVED = 2.0
 # Less of a surprise than this is none: a level half as likely as usual.
 _LEAST_LIFT = 0.7
 
@@ -101,14 +103,18 @@ class DependenceCheck(Check):
         return np.where(lifts >= _LEAST_LIFT, self.reference.surprise(lifts, own=own), 0.0)
 
     def aligned(self, batch: Columns) -> DependenceCheck:
-        """Return the check for a batch that may have moved as a whole."""
+        """Return the check for a batch that may have moved as a whole.
+
+        Pairs that normal rows have about as often are compared as among these.
+        """
         pairs = _pair_keys(self.coding, *self._codes(batch))
         keys, counts = np.unique(pairs, return_counts=True)
         least = max(_LEAST_MOVED, _MOST_ODD * len(pairs))
         if max(self.coding.n_codes, self.other.n_codes) > LEAST_ENTITIES:
             least = LEAST_RECURRING
-        is_usual = counts >= least
-        return replace(self, moved=keys[is_usual])
+        n_known = self._count_keys(keys)
+        is_more = counts * self.counts.sum() > _MOVED * n_known * len(pairs)
+        return replace(self, moved=keys[(counts >= least) & is_more])
 
     def _codes(self, rows: Columns) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         return self.coding.codes(rows), self.other.codes(rows)
@@ -144,9 +150,12 @@ class DependenceCheck(Check):
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return how many normal rows have both levels, and how many the other one."""
         keys = _pair_keys(self.coding, codes, others)
+        return self._count_keys(keys), self.other_counts[others + 1]
+
+    def _count_keys(self, keys: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Return how many normal rows have each pair."""
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        with_both = np.where(self.keys[places] == keys, self.key_counts[places], 0)
-        return with_both, self.other_counts[others + 1]
+        return np.where(self.keys[places] == keys, self.key_counts[places], 0)
 
     def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return the cells to blame; of an interval, both dates."""

@@ -95,7 +95,7 @@ class LevelCheck(Check):
     reference : LevelReference
         How many normal rows have each, those with a missing cell first.
     recurring : tuple of str
-        Levels with several rows of the batch.
+        Levels with several rows of the batch that normal rows hardly have.
     """
 
     coding: Coding
@@ -139,13 +139,16 @@ class LevelCheck(Check):
     def aligned(self, batch: Columns) -> LevelCheck:
         """Return the check for a batch that may have new customers: levels with several rows.
 
-        Slips differ from each other. In a column of few levels a new one is odd all the same.
+        Slips differ from each other. In a column of few levels a new one is odd all the same. What
+        normal rows have several times is compared as among these.
         """
         cells = batch[self.columns[0]]
         if not cells.is_text or len(self.coding.levels) < LEAST_ENTITIES:
             return self
-        recurring = tuple(compress(cells.levels, level_counts(cells) >= LEAST_RECURRING))
-        return replace(self, recurring=recurring)
+        places = cells.level_places(self.coding.levels)
+        n_known = np.where(places < 0, 0, self.reference.counts[places + 1])
+        is_new = (level_counts(cells) >= LEAST_RECURRING) & (n_known < LEAST_RECURRING)
+        return replace(self, recurring=tuple(compress(cells.levels, is_new)))
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how many normal rows have the levels."""
