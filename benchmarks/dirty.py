@@ -72,13 +72,12 @@ class Trimmed(QMS22Ensemble):
         options: SolverOptions,
         groups: Sequence[Sequence[int]],
         marks: Marks,
-        *,
-        is_later: bool,
+        **facts: bool,
     ) -> None:
-        super()._learn(normal, batch, rng, options, groups, marks, is_later=is_later)
+        super()._learn(normal, batch, rng, options, groups, marks, **facts)
         scores = score_known(self.views_, self.weights_, KnownRows(self._known, self._held_out))
         kept = np.sort(np.argsort(scores, kind="stable")[: len(scores) - count_looked_at(normal)])
-        super()._learn(normal[kept], batch, rng, options, groups, marks, is_later=is_later)
+        super()._learn(normal[kept], batch, rng, options, groups, marks, **facts)
 
 
 def by_ensemble(

@@ -218,3 +218,16 @@ def test_an_excess_counts_nothing_in_a_later_batch() -> None:
     later = detector.fit(known, unlabeled=batch, is_later=True).weights_
     assert at_once["forest"] > later["forest"] + 1
     assert later["members"] + later["distances"] == pytest.approx(1.0)
+
+
+def test_what_all_of_a_batch_does_is_not_learned() -> None:
+    rng = np.random.default_rng(0)
+    known, batch = rng.normal(size=(400, 4)), rng.normal([2, 0, 0, 0], size=(200, 4))
+    detector = QMS22Ensemble(n_splits=2, max_iter=3, random_state=0)
+    weights = detector.fit(known, unlabeled=batch, mostly_normal=True).weights_
+    assert weights["members"] == weights["forest"] == 0 < weights["distances"]
+    assert "self_training" not in weights
+    # A tenth of outliers is no move of the batch.
+    batch[20:, 0] -= 2
+    alike = dict(detector.fit(known, unlabeled=batch).weights_)
+    assert detector.fit(known, unlabeled=batch, mostly_normal=True).weights_ == alike

@@ -63,8 +63,7 @@ class Ruler:
             return self
         low, middle = np.quantile(scores, [0.1, 0.5])
         place = np.searchsorted(self.ascending, middle) / self.n_known
-        deviation = 0.5 * math.sqrt(1 / len(scores) + 1 / self.n_known)
-        if place - 0.5 < max(_LEAST_OFF, _CERTAIN * deviation):
+        if not is_moved(place, len(scores), self.n_known):
             return self
         own_low, own_middle = np.quantile(self.ascending, [0.1, 0.5])
         # Below the middle there are no anomalies that widen the batch.
@@ -85,6 +84,19 @@ class Ruler:
             order = np.argsort(scores[part])
             n_lower[part][order] = np.searchsorted(self.ascending, scores[part][order])
         return self.n_known - n_lower
+
+
+def is_moved(place: float, n_rows: int, n_known: int) -> bool:
+    """Return whether a batch has moved as a whole, from where its middle row is.
+
+    Parameters
+    ----------
+    place : float
+        The share of known-normal rows that score lower than the middle row of the batch.
+    n_rows, n_known : int
+    """
+    deviation = 0.5 * math.sqrt(1 / n_rows + 1 / n_known)
+    return place - 0.5 >= max(_LEAST_OFF, _CERTAIN * deviation)
 
 
 def storey_rank(n_known: int) -> int:

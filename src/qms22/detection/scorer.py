@@ -82,13 +82,15 @@ def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: i
         )
     if max_samples is not None:
         detector.set_params(max_samples=max_samples)
+    is_later = is_of_another_time(encoded.normal_cells, encoded.batch_cells)
     detector.fit(
         encoded.known,
         unlabeled=encoded.rows,
         outliers=encoded.marks.outliers,
         marked_normal=encoded.marks.normal,
         groups=encoded.encoder.groups_,
-        is_later=is_of_another_time(encoded.normal_cells, encoded.batch_cells),
+        is_later=is_later,
+        mostly_normal=not is_later,
     )
 
 

@@ -66,6 +66,7 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         marked_normal: ArrayLike | None = None,
         groups: Groups | None = None,
         is_later: bool = False,
+        mostly_normal: bool = False,
     ) -> Self:
         """Learn what distinguishes the unlabeled batch from the known-normal rows.
 
@@ -94,6 +95,10 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
             Whether the batch is of another time than `X`. All of its rows may have moved then: that
             more of them are suspicious in a view of `QMS22Ensemble` than chance would give says
             nothing, and does not add to the weight of the view.
+        mostly_normal : bool, default=False
+            Whether at most a fifth of the batch are outliers, as in everyday tables. If a view of
+            `QMS22Ensemble` finds more of it suspicious, the batch has moved as a whole: what it has
+            learned from the batch says nothing about single rows, and gets no weight.
 
         Returns
         -------
@@ -128,7 +133,16 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         self._typical = TypicalValues.learn(known)
         self.typical_ = self._typical.medians
         self._groups = groups
-        self._learn(known, searched, rng, options, columns, marks, is_later=is_later)
+        self._learn(
+            known,
+            searched,
+            rng,
+            options,
+            columns,
+            marks,
+            is_later=is_later,
+            mostly_normal=mostly_normal,
+        )
         self.unlabeled_scores_ = self._scores(batch, options.device)
         self._normal = self._batch = None
         for computed in COMPUTED:
@@ -284,11 +298,13 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         marks: Marks,
         *,
         is_later: bool,
+        mostly_normal: bool,
     ) -> None:
         """Learn from the rows; the order of the rows of the batch carries no meaning.
 
         `groups` has the columns of features with several, `marks` the rows someone has looked at,
-        `is_later` whether the batch is of another time.
+        `is_later` whether the batch is of another time, `mostly_normal` whether at most a fifth of
+        it are outliers.
         """
 
     @property

@@ -24,7 +24,7 @@ from qms22._runtime.chunks import draw_rows
 from qms22._runtime.devices import to_device
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count
-from qms22.decisions.ruler import Ruler
+from qms22.decisions.ruler import Ruler, is_moved
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.cuda.view_kernels import add_weighted
 from qms22.estimators.forest import BinnedRows
@@ -107,6 +107,10 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
       its share of an additional weight of 4. So the view that sees a few obvious outliers decides,
       even where the fits do not agree on the other 99 % of the rows. Five standard deviations are
       clear: less than that may be chance. Where the batch is of another time it counts nothing.
+
+    Where at most a fifth of the batch are outliers (`mostly_normal`) and a view finds more of it
+    suspicious, all of the batch has moved. Then there is no excess, and QMS22 and the forests,
+    which have learned from the batch what all of it does, get no weight.
 
     The views of marked outliers get a weight of up to 3 each: the more, the better they separate
     outliers that they have not learned from, and the more outliers there are.
@@ -235,6 +239,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         marks: Marks,
         *,
         is_later: bool,
+        mostly_normal: bool,
     ) -> None:
         n_threads = effective_n_jobs(self.n_jobs)
         # On the host: a GPU sweeps and scores, and would compile all the rest first.
@@ -272,15 +277,21 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         between_forests = forest_agreement(binned, len(batch), rng, n_threads)
         # Squared, as a correlation is: the share of the variance that two splits have in common.
         weight = max(0.0, correlation) ** 2
+        scores = self._scores_by_view(batch, options.device)
+        has_moved = mostly_normal and any(
+            is_moved(1.0 - math.exp(-np.median(scores[name])), len(batch), view.n_compared)
+            for name, view in self.views_.items()
+        )
+        # What these have learned from a batch that has moved is what all of it does.
+        between_forests *= not has_moved
         trust = {
-            "members": weight,
+            "members": weight * (not has_moved),
             "distances": 1.0 - weight,
             "covariance": 0.0,
             "forest": between_forests,
         }
-        scores = self._scores_by_view(batch, options.device)
         excesses = {
-            name: 0.0 if is_later else excess(scores[name], view.n_compared)
+            name: 0.0 if is_later or has_moved else excess(scores[name], view.n_compared)
             for name, view in self.views_.items()
         }
         self.weights_ = view_weights(trust, excesses)

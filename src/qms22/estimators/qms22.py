@@ -198,6 +198,7 @@ class QMS22(BatchDetector):
         marks: Marks,
         *,
         is_later: bool,
+        mostly_normal: bool,
     ) -> None:
         normal = marks.add_normal(normal)
         n_copies = round(_OUTLIER_SHARE * len(batch) / max(1, len(marks.outliers)))
