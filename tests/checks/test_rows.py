@@ -103,6 +103,13 @@ def test_a_value_that_is_stuck() -> None:
     found = look(normal, batch)
     text = found.says(int(stuck[0]), RepetitionCheck, "heat", "meter")
     assert text == ("heat 19.87 in 8 rows of meter M03 after each other; at most 2 in normal rows")
+    # One normal meter was stuck for as long, which is rare nevertheless.
+    normal.loc[stuck[:4], "heat"] = 19.12
+    batch.loc[stuck[4:], "heat"] = 20.0 + 0.1 * np.arange(4)
+    text = look(normal, batch).says(int(stuck[0]), RepetitionCheck, "heat", "meter")
+    assert (
+        text == "heat 19.87 in 4 rows of meter M03 after each other, as in hardly any normal rows"
+    )
 
 
 def test_a_burst() -> None:

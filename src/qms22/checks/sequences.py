@@ -341,7 +341,9 @@ class RepetitionCheck(Check):
                 of = [f" of {entity}" for entity in shown_cells(rows[name], show)]
         for count, entity in zip(counts, of, strict=True):
             found = f"{count_text(int(count))} rows{entity} {how}"
-            yield f" in {found}; at most {count_text(self.most)} in normal rows"
+            usual = f"; at most {count_text(self.most)} in normal rows"
+            # Longer runs of normal rows are of values that are common.
+            yield f" in {found}{usual if count > self.most else ', as in hardly any normal rows'}"
 
 
 @dataclass(frozen=True, eq=False)
