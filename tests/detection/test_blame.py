@@ -68,6 +68,17 @@ def test_rows_that_agree_in_a_category_blame_it() -> None:
         assert found[0].text == f"country BE does not fit days {days:g}; 20 would"
 
 
+def test_a_missing_category_is_named_as_missing() -> None:
+    rng = np.random.default_rng(2)
+    normal, rows = draw_parcels(1000, rng), draw_parcels(40, rng)
+    normal.loc[normal["country"] == "BE", "country"] = None
+    rows = rows[rows["country"] != "BE"].assign(
+        country=None, days=lambda part: part["days"].round()
+    )
+    for found in explain(normal, rows):
+        assert found[0].text.startswith("a missing country does not fit days ")
+
+
 def test_a_number_that_others_support_is_not_to_blame(normal: pd.DataFrame) -> None:
     rows = draw_orders(10, np.random.default_rng(6))
     wrong = rows[rows["tax"] == 19].head(1).assign(country="BE")

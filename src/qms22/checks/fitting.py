@@ -166,10 +166,12 @@ class FittingChecks:
         levels, numbers = (
             shown_cells(rows[name], show) for name in (category, self.numbers[column])
         )
+        are_missing, suggested = rows[category].missing, self._suggested(rows, column, show)
         return [
-            f"{level} does not fit {number}; {value} would"
-            for level, number, value in zip(
-                levels, numbers, self._suggested(rows, column, show), strict=True
+            f"{f'a missing {category}' if is_missing else level} does not fit {number}; {value} "
+            "would"
+            for level, is_missing, number, value in zip(
+                levels, are_missing, numbers, suggested, strict=True
             )
         ]
 
