@@ -16,7 +16,7 @@ from qms22.decisions.ruler import Ruler
 from qms22.decisions.verdict import Verdict
 from qms22.detection import Finding, HistoryEntry, RowReason
 from qms22.report.content import PageContent
-from qms22.tables.columns.cells import frame_cells
+from qms22.tables.columns.arrow_columns import frame_cells
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 FORMULA = "=cmd|' /C calc'!A0"

@@ -24,7 +24,8 @@ from qms22.report.packed_reasons import UNKNOWN, order_columns, pack_reasons
 from qms22.report.page import certainty, rarity, write_page
 from qms22.report.payload import Payload, shorten
 from qms22.report.prepare import outliers_found, pack_content, roc_points, rows_reached
-from qms22.tables.columns.cells import Cells, frame_cells
+from qms22.tables.columns.arrow_columns import frame_cells
+from qms22.tables.columns.cells import Cells
 
 
 def binned(normal: pd.Series, rows: pd.Series, flagged: Any = ()) -> Bins | None:

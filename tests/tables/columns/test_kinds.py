@@ -10,7 +10,7 @@ import pytest
 from table_files import N, everything
 
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import array_cells
+from qms22.tables.columns.arrow_columns import array_cells
 from qms22.tables.columns.kinds import infer_kind
 
 WORDS = [f"w{at}" for at in range(200)]

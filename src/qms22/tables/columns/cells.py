@@ -12,31 +12,20 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import compress
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
-import narwhals.stable.v1 as nw
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import types as of
 
 from qms22.tables.texts.words import number_text
 
 Form = Literal["number", "boolean", "date", "text", "category", "other"]
 
 _EPOCH = datetime(1970, 1, 1)
-_DAY = 86_400e6  # microseconds
-# Units of Arrow's times in microseconds; of nanoseconds a part.
-_MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 1}
-
-# Columns of frames, besides numbers and times, that Arrow has types for.
-_ARROW_TYPES = (nw.Boolean, nw.String, nw.Categorical, nw.Enum)
-
 # As Python writes booleans; and the longest text, with some blanks, that may be one of them.
 _TRUTHS = frozenset({"True", "False"})
-_LONGEST_TRUTH = 8
+LONGEST_TRUTH = 8
 
 
 class Levels(tuple[str, ...]):
@@ -230,24 +219,6 @@ def _level(value: object) -> str | None:
     return text if text.strip() else None
 
 
-def as_narwhals(table: Any, name: str = "the table") -> nw.DataFrame[Any] | None:
-    """Return a data frame as narwhals frame, or None if it is not a data frame.
-
-    Raise ValueError if it is lazy, or if two columns have the same name as text.
-    """
-    if type(table).__name__ == "LazyFrame":
-        raise ValueError(f"{name} is a lazy frame, which is not read yet; call its collect() first")
-    try:
-        frame = nw.from_native(table, eager_only=True, pass_through=True)
-    except nw.exceptions.DuplicateError:
-        check_names(map(str, getattr(table, "column_names", table.columns)), name)
-        raise
-    if not isinstance(frame, nw.DataFrame):
-        return None
-    check_names(map(str, frame.columns), name)
-    return frame
-
-
 def check_names(names: Iterable[str], where: str) -> None:
     """Raise ValueError if a column name occurs twice."""
     name, count = next(iter(Counter(names).most_common(1)), ("", 0))
@@ -256,59 +227,18 @@ def check_names(names: Iterable[str], where: str) -> None:
         raise ValueError(f"{where} has {count} {what}; give each column a name of its own")
 
 
-def frame_cells(table: Any) -> list[Cells] | None:
-    """Return the columns of a data frame."""
-    frame = as_narwhals(table)
-    if frame is None:
-        return None
-    pairs = zip(frame.columns, frame.iter_columns(), strict=True)
-    columns = [_from_series(str(name), series) for name, series in pairs]
-    # A pandas frame that is a part of a table has the positions of its rows there as index.
-    index = getattr(table, "index", None)
-    if getattr(getattr(index, "dtype", None), "kind", "") not in ("i", "u"):
-        return columns
-    numbers = np.asarray(index)
-    return [replace(cells, numbers=numbers) for cells in columns]
-
-
-def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
-    """Return the columns of a two-dimensional array."""
-    columns = []
-    for name, column in zip(names, rows.T, strict=True):
-        if column.dtype.kind in "biuf":
-            form: Form = "boolean" if column.dtype.kind == "b" else "number"
-            columns.append(Cells(name, form, column.astype(np.float64)))
-        elif column.dtype.kind == "M":
-            stamps = pa.array(column.astype("datetime64[us]"))
-            columns.append(arrow_cells(name, pa.chunked_array([stamps])))
-        else:
-            columns.append(column_of_values(name, column.tolist()))
-    return columns
-
-
-def _from_series(name: str, series: Any) -> Cells:
-    dtype = series.dtype
-    if dtype.is_numeric() or dtype.is_temporal() or dtype in _ARROW_TYPES:
-        try:
-            return arrow_cells(name, pa.chunked_array([series.to_arrow()]))
-        except (pa.ArrowException, TypeError, ValueError):
-            pass  # only the first rows decide on the type of a column of objects
-    return column_of_values(name, series.to_list())
-
-
 def column_of_values(name: str, values: list[Any]) -> Cells:
     """Return a column of Python values, all of one sort or as texts."""
-    sorts = {_sort(value) for value in values} - {"missing"}
-    if sorts <= {"number"} or sorts == {"boolean"}:
-        numbers = [math.nan if _sort(value) == "missing" else to_float(value) for value in values]
-        return Cells(name, "boolean" if "boolean" in sorts else "number", np.array(numbers))
-    if sorts == {"date"}:
-        stamps = [math.nan if _sort(value) == "missing" else _stamp(value) for value in values]
-        return Cells(name, "date", np.array(stamps))
-    if sorts == {"other"}:
-        gaps = [math.nan if _sort(value) == "missing" else 0.0 for value in values]
-        return Cells(name, "other", np.array(gaps))
-    return text_cells(name, [str(value) if _sort(value) == "other" else value for value in values])
+    sorts = [_sort(value) for value in values]
+    different = set(sorts) - {"missing"} or {"number"}
+    if len(different) > 1 or different == {"text"}:
+        pairs = zip(values, sorts, strict=True)
+        return text_cells(name, [str(value) if sort == "other" else value for value, sort in pairs])
+    (form,) = different
+    read: dict[str, Callable[[Any], float]] = {"date": _stamp, "other": lambda _: 0.0}
+    convert, pairs = read.get(form, to_float), zip(values, sorts, strict=True)
+    numbers = [math.nan if sort == "missing" else convert(value) for value, sort in pairs]
+    return Cells(name, cast(Form, form), np.array(numbers))
 
 
 def to_float(value: Any) -> float:
@@ -343,14 +273,14 @@ def text_cells(name: str, values: Iterable[Any], form: Form = "text") -> Cells:
     """Return a column of texts from values of any kind."""
     raw: dict[Any, int] = {}
     codes = np.fromiter((raw.setdefault(value, len(raw)) for value in values), np.intp)
-    return _from_codes(name, form, codes, [_level(value) for value in raw])
+    return from_codes(name, form, codes, [_level(value) for value in raw])
 
 
-def _from_codes(
+def from_codes(
     name: str, form: Form, codes: NDArray[np.integer[Any]], texts: Sequence[str | None]
 ) -> Cells:
     """Return a column from positions in `texts`, some of which may be missing or the same."""
-    if spelled := _one_spelling(texts):
+    if spelled := one_spelling(texts):
         texts = [None if text is None else spelled.get(text, text) for text in texts]
     levels = Levels(dict.fromkeys(text for text in texts if text is not None))
     if len(levels) == len(texts):
@@ -358,61 +288,6 @@ def _from_codes(
     numbers: dict[str | None, int] = {text: at for at, text in enumerate(levels)}
     renumbered = np.array([*(numbers.get(text, -1) for text in texts), -1], dtype=codes.dtype)
     return Cells(name, form, renumbered[codes], levels)
-
-
-def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
-    """Return an Arrow column."""
-    kind = column.type
-    if of.is_integer(kind) or of.is_floating(kind) or of.is_decimal(kind):
-        return Cells(name, "number", _arrow_floats(column))
-    if of.is_boolean(kind):
-        return Cells(name, "boolean", _arrow_floats(column.cast(pa.int8())))
-    if of.is_timestamp(kind):
-        return Cells(name, "date", _arrow_microseconds(column, kind.unit), zone=kind.tz or "")
-    if of.is_date(kind):
-        return Cells(name, "date", _arrow_floats(column.cast(pa.date32()).cast(pa.int32())) * _DAY)
-    if of.is_duration(kind):
-        return Cells(name, "number", _arrow_microseconds(column, kind.unit) / 1e6)
-    if of.is_dictionary(kind):
-        values = column.cast(kind.value_type)
-        if not _is_string(kind.value_type):
-            return text_cells(name, values.to_pylist(), "category")
-        return replace(_from_arrow_texts(name, values), form="category")
-    if _is_string(kind):
-        return _from_arrow_texts(name, column)
-    return column_of_values(name, column.to_pylist())
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    return bool(of.is_string(kind) or of.is_large_string(kind))
-
-
-def _arrow_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
-    return values
-
-
-def _arrow_microseconds(column: pa.ChunkedArray, unit: str) -> NDArray[np.float64]:
-    """Return times or durations, those of a time zone in its local time."""
-    if getattr(column.type, "tz", None):
-        column = pc.local_timestamp(column)
-    whole = pc.fill_null(column.cast(pa.int64()), 0).to_numpy() * _MICROSECONDS[unit]
-    if unit == "ns":
-        is_time = of.is_timestamp(column.type)
-        whole = whole // 1000 if is_time else np.sign(whole) * (np.abs(whole) // 1000)
-    return np.where(column.is_null().to_numpy(), np.nan, whole)
-
-
-def _from_arrow_texts(name: str, column: pa.ChunkedArray) -> Cells:
-    # Chunks together may have more than 2 GiB of texts.
-    encoded = pc.dictionary_encode(column.cast(pa.large_string()).combine_chunks())
-    codes, texts = pc.fill_null(encoded.indices, -1).to_numpy(), encoded.dictionary
-    is_blank = pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
-    short = texts.filter(pc.less_equal(pc.utf8_length(texts), _LONGEST_TRUTH))
-    if pc.any(is_blank).as_py() or _one_spelling(short.to_pylist()):
-        levels = pc.if_else(is_blank, None, texts).to_pylist()
-        return _from_codes(name, "text", codes, levels)
-    return Cells(name, "text", codes, Levels(texts.to_pylist()))
 
 
 def missing_cells(n_rows: int) -> Cells:
@@ -434,7 +309,7 @@ def join_cells(name: str, first: Cells, second: Cells) -> Cells:
         levels = (*first.levels, *compress(second.levels, is_new.tolist()))
         both = np.concatenate([first.values, codes.astype(first.values.dtype)])
         # The two may write true in different ways.
-        make = _from_codes if _one_spelling(levels) else Cells
+        make = from_codes if one_spelling(levels) else Cells
         return make(name, form, both, levels)
     for one, other in ((first, second), (second, first)):
         # A column without values is of any form.
@@ -463,11 +338,11 @@ def _objects(cells: Cells) -> list[Any]:
     return [None if math.isnan(value) else convert(value) for value in cells.values.tolist()]
 
 
-def _one_spelling(texts: Sequence[str | None]) -> dict[str, str]:
+def one_spelling(texts: Sequence[str | None]) -> dict[str, str]:
     """Return new texts for true and false, if a column has several spellings of one of them.
 
     Rows of several tables may be in one column: booleans of one, and words of another.
     """
-    words = [text for text in texts if text is not None and len(text) <= _LONGEST_TRUTH]
+    words = [text for text in texts if text is not None and len(text) <= LONGEST_TRUTH]
     truths = {text: canonical for text in words if (canonical := text.strip().title()) in _TRUTHS}
     return truths if len(truths) > len(set(truths.values())) else {}

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns.cells import Cells, frame_cells
+from qms22.tables.columns.arrow_columns import frame_cells
+from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.typed import read_plain_numbers, to_numbers
 from qms22.tables.texts.date_format import DateFormat
 from qms22.tables.texts.words import canonical, without_apostrophe

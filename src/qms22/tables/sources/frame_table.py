@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from qms22.tables.columns.cells import Cells, as_narwhals, frame_cells
+from qms22.tables.columns.arrow_columns import as_narwhals, frame_cells
+from qms22.tables.columns.cells import Cells
 from qms22.tables.sources.stored_rows import BATCH, Content
 from qms22.tables.sources.table import Change, Table
 

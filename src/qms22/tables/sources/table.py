@@ -15,10 +15,10 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.stages import begin_stage
+from qms22.tables.columns.arrow_columns import arrow_cells
 from qms22.tables.columns.cells import (
     Cells,
     Columns,
-    arrow_cells,
     part_of_rows,
 )
 from qms22.tables.sources.compressed import shorten_error

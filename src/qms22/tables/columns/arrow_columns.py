@@ -1,0 +1,146 @@
+"""Columns of Arrow, of data frames and of arrays as cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import narwhals.stable.v1 as nw
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import types as of
+
+from qms22.tables.columns.cells import (
+    LONGEST_TRUTH,
+    Cells,
+    Form,
+    Levels,
+    check_names,
+    column_of_values,
+    from_codes,
+    one_spelling,
+    text_cells,
+)
+
+_DAY = 86_400e6  # microseconds
+# Units of Arrow's times in microseconds; of nanoseconds a part.
+_MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 1}
+
+# Columns of frames, besides numbers and times, that Arrow has types for.
+_ARROW_TYPES = (nw.Boolean, nw.String, nw.Categorical, nw.Enum)
+
+
+def as_narwhals(table: Any, name: str = "the table") -> nw.DataFrame[Any] | None:
+    """Return a data frame as narwhals frame, or None if it is not a data frame.
+
+    Raise ValueError if it is lazy, or if two columns have the same name as text.
+    """
+    if type(table).__name__ == "LazyFrame":
+        raise ValueError(f"{name} is a lazy frame, which is not read yet; call its collect() first")
+    try:
+        frame = nw.from_native(table, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        check_names(map(str, getattr(table, "column_names", table.columns)), name)
+        raise
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    check_names(map(str, frame.columns), name)
+    return frame
+
+
+def frame_cells(table: Any) -> list[Cells] | None:
+    """Return the columns of a data frame."""
+    frame = as_narwhals(table)
+    if frame is None:
+        return None
+    pairs = zip(frame.columns, frame.iter_columns(), strict=True)
+    columns = [_from_series(str(name), series) for name, series in pairs]
+    # A pandas frame that is a part of a table has the positions of its rows there as index.
+    index = getattr(table, "index", None)
+    if getattr(getattr(index, "dtype", None), "kind", "") not in ("i", "u"):
+        return columns
+    numbers = np.asarray(index)
+    return [replace(cells, numbers=numbers) for cells in columns]
+
+
+def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
+    """Return the columns of a two-dimensional array."""
+    columns = []
+    for name, column in zip(names, rows.T, strict=True):
+        if column.dtype.kind in "biuf":
+            form: Form = "boolean" if column.dtype.kind == "b" else "number"
+            columns.append(Cells(name, form, column.astype(np.float64)))
+        elif column.dtype.kind == "M":
+            stamps = pa.array(column.astype("datetime64[us]"))
+            columns.append(arrow_cells(name, pa.chunked_array([stamps])))
+        else:
+            columns.append(column_of_values(name, column.tolist()))
+    return columns
+
+
+def _from_series(name: str, series: Any) -> Cells:
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype.is_temporal() or dtype in _ARROW_TYPES:
+        try:
+            return arrow_cells(name, pa.chunked_array([series.to_arrow()]))
+        except (pa.ArrowException, TypeError, ValueError):
+            pass  # only the first rows decide on the type of a column of objects
+    return column_of_values(name, series.to_list())
+
+
+def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
+    """Return an Arrow column."""
+    kind = column.type
+    if of.is_integer(kind) or of.is_floating(kind) or of.is_decimal(kind):
+        return Cells(name, "number", _arrow_floats(column))
+    if of.is_boolean(kind):
+        return Cells(name, "boolean", _arrow_floats(column.cast(pa.int8())))
+    if of.is_timestamp(kind):
+        return Cells(name, "date", _arrow_microseconds(column, kind.unit), zone=kind.tz or "")
+    if of.is_date(kind):
+        return Cells(name, "date", _arrow_floats(column.cast(pa.date32()).cast(pa.int32())) * _DAY)
+    if of.is_duration(kind):
+        return Cells(name, "number", _arrow_microseconds(column, kind.unit) / 1e6)
+    if of.is_dictionary(kind):
+        values = column.cast(kind.value_type)
+        if not _is_string(kind.value_type):
+            return text_cells(name, values.to_pylist(), "category")
+        return replace(_from_arrow_texts(name, values), form="category")
+    if _is_string(kind):
+        return _from_arrow_texts(name, column)
+    return column_of_values(name, column.to_pylist())
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    return bool(of.is_string(kind) or of.is_large_string(kind))
+
+
+def _arrow_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = column.cast(pa.float64(), safe=False).to_numpy()
+    return values
+
+
+def _arrow_microseconds(column: pa.ChunkedArray, unit: str) -> NDArray[np.float64]:
+    """Return times or durations, those of a time zone in its local time."""
+    if getattr(column.type, "tz", None):
+        column = pc.local_timestamp(column)
+    whole = pc.fill_null(column.cast(pa.int64()), 0).to_numpy() * _MICROSECONDS[unit]
+    if unit == "ns":
+        is_time = of.is_timestamp(column.type)
+        whole = whole // 1000 if is_time else np.sign(whole) * (np.abs(whole) // 1000)
+    return np.where(column.is_null().to_numpy(), np.nan, whole)
+
+
+def _from_arrow_texts(name: str, column: pa.ChunkedArray) -> Cells:
+    # Chunks together may have more than 2 GiB of texts.
+    encoded = pc.dictionary_encode(column.cast(pa.large_string()).combine_chunks())
+    codes, texts = pc.fill_null(encoded.indices, -1).to_numpy(), encoded.dictionary
+    is_blank = pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
+    short = texts.filter(pc.less_equal(pc.utf8_length(texts), LONGEST_TRUTH))
+    if pc.any(is_blank).as_py() or one_spelling(short.to_pylist()):
+        levels = pc.if_else(is_blank, None, texts).to_pylist()
+        return from_codes(name, "text", codes, levels)
+    return Cells(name, "text", codes, Levels(texts.to_pylist()))
