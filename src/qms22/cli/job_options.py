@@ -22,7 +22,6 @@ from qms22.cli.shared import (
     say,
 )
 from qms22.detection.policy import FAIL_ON, MODEL_FAIL_ON, Rule, verdict_of_rules
-from qms22.detection.results.result_workbook import check_sheet_size
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
@@ -87,6 +86,8 @@ class Job(NamedTuple):
 
     def check_sizes(self, batch: Table) -> None:
         """Raise ValueError if the rows of a batch do not fit into a sheet that is to be written."""
+        from qms22.detection.results.result_workbook import check_sheet_size
+
         for path in (None if self.only_flagged else self.output, self.good):
             check_sheet_size(path, batch)
 
