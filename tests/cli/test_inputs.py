@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from command_line import COMMAND, assert_refused, run
+from command_line import COMMAND, assert_refused, read_exactly, run
 from visits import write_visits
 
 from qms22._runtime import stages
@@ -29,7 +29,7 @@ OPTIONS = ("--id", "visit", "--ignore", "sick", "--preset", "paper", "--n-jobs",
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tables as they are, and the known-normal rows in two parts."""
     folder = write_visits(tmp_path_factory.mktemp("visits"))
-    normal = pd.read_csv(folder / "normal.csv", float_precision="round_trip")
+    normal = read_exactly(folder / "normal.csv")
     (folder / "parts").mkdir()
     normal[:150].to_csv(folder / "parts" / "1.csv", index=False)
     normal[150:].to_csv(folder / "parts" / "2.csv", index=False)
