@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from pyarrow import types as of
 
 from qms22.tables.columns.cells import (
-    LONGEST_TRUTH,
     Cells,
     Form,
     Levels,
@@ -139,8 +138,8 @@ def _from_arrow_texts(name: str, column: pa.ChunkedArray) -> Cells:
     encoded = pc.dictionary_encode(column.cast(pa.large_string()).combine_chunks())
     codes, texts = pc.fill_null(encoded.indices, -1).to_numpy(), encoded.dictionary
     is_blank = pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
-    short = texts.filter(pc.less_equal(pc.utf8_length(texts), LONGEST_TRUTH))
-    if pc.any(is_blank).as_py() or one_spelling(short.to_pylist()):
+    truths = texts.filter(pc.match_substring_regex(texts, r"(?i)^\s*(true|false)\s*$"))
+    if pc.any(is_blank).as_py() or one_spelling(truths.to_pylist()):
         levels = pc.if_else(is_blank, None, texts).to_pylist()
         return from_codes(name, "text", codes, levels)
     return Cells(name, "text", codes, Levels(texts.to_pylist()))
