@@ -46,6 +46,16 @@ _EXACT = 1e-9
 _FEW_DIGITS = 4
 _MOST_DIGITS = 15
 
+# What is tried, from what is simple to what takes long; and the most digits of factors.
+_STEPS = (
+    ("equal", 0),
+    ("pair", _FEW_DIGITS),
+    ("share", _FEW_DIGITS),
+    ("share", _MOST_DIGITS),
+    ("range", 0),
+    ("three", 0),
+)
+
 
 class _Guess(NamedTuple):
     """What may make a number: columns, their signs in a sum, and whether it is a product."""
@@ -173,17 +183,17 @@ def learn_arithmetic(
     found: dict[frozenset[int], ArithmeticCheck] = {}
     # Numbers that are shares of each other.
     tied, of_products = list(range(len(names))), set[frozenset[int]]()
-    for guesses, most_digits in _STEPS:
+    for step, most_digits in _STEPS:
         for target in reversed(range(len(names))):
             telling = order[_is_telling(table[target, order])][:_N_TRIED]
             # Long sums are looked for where nothing simpler makes a number.
             is_made = any(check.columns[0] == names[target] for check in found.values())
-            if len(telling) < _LEAST_HELD or (guesses in (_ranges, _threes) and is_made):
+            if len(telling) < _LEAST_HELD or (step in ("range", "three") and is_made):
                 continue
-            for guess in guesses(table[:, telling], units, target):
+            for guess in _Tried(table[:, telling], units, target).guesses(step):
                 places = (target, *guess.places)
                 is_known = any(known <= {*places} for known in found)
-                if guesses is _shares:
+                if step == "share":
                     is_known |= tied[places[0]] == tied[places[1]]
                     is_known |= any({*places} < each for each in of_products)
                 if is_known or len(found) >= _MOST_RULES:
@@ -195,101 +205,84 @@ def learn_arithmetic(
                     found[frozenset(places)] = check
                     if guess.is_product:
                         of_products.add(frozenset(places))
-                    if guesses is _shares:
+                    if step == "share":
                         tied = [tied[target] if each == tied[places[1]] else each for each in tied]
     return list(found.values())
 
 
-def _equals(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
-    """Find what is equal to a number."""
-    return _sums(some, units, target, _sets_of(1, len(some), target))
+class _Tried(NamedTuple):
+    """Rows in which rules are tried: all numbers, half units of their rounding, and the target."""
 
+    numbers: NDArray[np.float64]
+    units: NDArray[np.float64]
+    target: int
 
-def _shares(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
-    """Find what a number is a share of."""
-    return _products(some, units, target, _sets_of(1, len(some), target))
+    def guesses(self, step: str) -> Iterator[_Guess]:
+        """Find what may make the number."""
+        if step == "equal":
+            return self._sums(1)
+        if step == "share":
+            return self._products(1)
+        if step == "pair":
+            return chain(self._sums(2), self._products(2))
+        return self._ranges() if step == "range" else self._threes()
 
+    def _sets(self, size: int) -> NDArray[np.intp]:
+        """Return all sets of so many other columns, one in each line."""
+        others = [at for at in range(len(self.numbers)) if at != self.target]
+        return np.array(list(combinations(others, size)), dtype=np.intp).reshape(-1, size)
 
-def _pairs(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
-    """Find sums and products of two."""
-    pairs = _sets_of(2, len(some), target)
-    return chain(_sums(some, units, target, pairs), _products(some, units, target, pairs))
+    def _limits(self, sets: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Return how far rounding may put sums off."""
+        of_units = (self.units[sets].sum(axis=1) + self.units[self.target])[:, np.newaxis]
+        limits: NDArray[np.float64] = of_units + _EXACT * np.abs(self.numbers[sets]).max(axis=1)
+        return limits
 
+    def _sums(self, size: int) -> Iterator[_Guess]:
+        """Find the sets of columns whose sum is the number."""
+        sets = self._sets(size)
+        differences = self.numbers[self.target] - self.numbers[sets].sum(axis=1)
+        for places in sets[_holds(differences, self._limits(sets))].tolist():
+            yield _Guess(tuple(places), (1,) * size)
 
-def _ranges(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
-    """Find sums of columns side by side."""
-    for first, last in combinations(range(len(some) + 1), 2):
-        if last - first < _LEAST_RANGE or first <= target < last:
-            continue
-        differences = some[target] - some[first:last].sum(axis=0)
-        allowed = units[first:last].sum() + units[target]
-        if _holds(differences[np.newaxis], allowed)[0]:
-            yield _Guess(tuple(range(first, last)), (1,) * (last - first))
+    def _products(self, size: int) -> Iterator[_Guess]:
+        """Find the sets of columns whose product, times a factor, is the number."""
+        sets, sizes = self._sets(size), np.abs(self.numbers)
+        with np.errstate(divide="ignore"):
+            logs = np.where(_is_telling(self.numbers), np.log(sizes), np.nan)
+            shares = np.where(_is_telling(self.numbers), self.units[:, np.newaxis] / sizes, np.nan)
+        left = logs[self.target] - logs[sets].sum(axis=1)
+        n_present = np.count_nonzero(~np.isnan(left), axis=1)
+        middle = np.sort(left, axis=1)[np.arange(len(left)), np.maximum(n_present - 1, 0) // 2]
+        limits = 2 * (shares[self.target] + shares[sets].sum(axis=1)) + _EXACT
+        for places in sets[_holds(left - middle[:, np.newaxis], limits)].tolist():
+            yield _Guess(tuple(places), (1,) * size, is_product=True)
 
+    def _ranges(self) -> Iterator[_Guess]:
+        """Find sums of columns side by side."""
+        for first, last in combinations(range(len(self.numbers) + 1), 2):
+            if last - first < _LEAST_RANGE or first <= self.target < last:
+                continue
+            differences = self.numbers[self.target] - self.numbers[first:last].sum(axis=0)
+            allowed = self.units[first:last].sum() + self.units[self.target]
+            if _holds(differences[np.newaxis], allowed)[0]:
+                yield _Guess(tuple(range(first, last)), (1,) * (last - first))
 
-def _threes(some: NDArray[np.float64], units: NDArray[np.float64], target: int) -> Iterator[_Guess]:
-    """Find sums of three, of which one may be subtracted."""
-    if len(some) > _MOST_OF_THREE:
-        return
-    pairs = _sets_of(2, len(some), target)
-    left, limits = some[target] - some[pairs].sum(axis=1), _limits(some, units, target, pairs)
-    for sign in (1, -1):
-        for third in set(range(len(some))) - {target}:
-            rest = (pairs != third).all(axis=1) if sign < 0 else pairs[:, 1] < third
-            differences = left[rest] - sign * some[third]
-            for pair in pairs[rest][_holds(differences, limits[rest] + units[third])].tolist():
-                yield _Guess((*pair, third), (1, 1, sign))
-
-
-# From what is simple to what takes long; with the digits of factors.
-_STEPS = (
-    (_equals, 0),
-    (_pairs, _FEW_DIGITS),
-    (_shares, _FEW_DIGITS),
-    (_shares, _MOST_DIGITS),
-    (_ranges, 0),
-    (_threes, 0),
-)
-
-
-def _sets_of(size: int, n_columns: int, target: int) -> NDArray[np.intp]:
-    """Return all sets of so many other columns, one in each line."""
-    others = [at for at in range(n_columns) if at != target]
-    return np.array(list(combinations(others, size)), dtype=np.intp).reshape(-1, size)
-
-
-def _limits(
-    some: NDArray[np.float64], units: NDArray[np.float64], target: int, sets: NDArray[np.intp]
-) -> NDArray[np.float64]:
-    """Return how far rounding may put sums off."""
-    of_units: NDArray[np.float64] = (units[sets].sum(axis=1) + units[target])[:, np.newaxis]
-    limits: NDArray[np.float64] = of_units + _EXACT * np.abs(some[sets]).max(axis=1)
-    return limits
-
-
-def _sums(
-    some: NDArray[np.float64], units: NDArray[np.float64], target: int, sets: NDArray[np.intp]
-) -> Iterator[_Guess]:
-    """Find the sets of columns whose sum is a number."""
-    held = _holds(some[target] - some[sets].sum(axis=1), _limits(some, units, target, sets))
-    for places in sets[held].tolist():
-        yield _Guess(tuple(places), (1,) * sets.shape[1])
-
-
-def _products(
-    some: NDArray[np.float64], units: NDArray[np.float64], target: int, sets: NDArray[np.intp]
-) -> Iterator[_Guess]:
-    """Find the sets of columns whose product, times a factor, is a number."""
-    with np.errstate(divide="ignore"):
-        logs = np.where(_is_telling(some), np.log(np.abs(some)), np.nan)
-        shares = np.where(_is_telling(some), units[:, np.newaxis] / np.abs(some), np.nan)
-    left = logs[target] - logs[sets].sum(axis=1)
-    n_present = np.count_nonzero(~np.isnan(left), axis=1)
-    middle = np.sort(left, axis=1)[np.arange(len(left)), np.maximum(n_present - 1, 0) // 2]
-    limits = 2 * (shares[target] + shares[sets].sum(axis=1)) + _EXACT
-    held = _holds(left - middle[:, np.newaxis], limits)
-    for places in sets[held].tolist():
-        yield _Guess(tuple(places), (1,) * sets.shape[1], is_product=True)
+    def _threes(self) -> Iterator[_Guess]:
+        """Find sums of three, of which one may be subtracted."""
+        if len(self.numbers) > _MOST_OF_THREE:
+            return
+        pairs = self._sets(2)
+        left = self.numbers[self.target] - self.numbers[pairs].sum(axis=1)
+        limits = self._limits(pairs)
+        for sign in (1, -1):
+            for third in set(range(len(self.numbers))) - {self.target}:
+                rest = (pairs != third).all(axis=1) if sign < 0 else pairs[:, 1] < third
+                held = _holds(
+                    left[rest] - sign * self.numbers[third], limits[rest] + self.units[third]
+                )
+                for pair in pairs[rest][held].tolist():
+                    yield _Guess((*pair, third), (1, 1, sign))
 
 
 def _holds(
