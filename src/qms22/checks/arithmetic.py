@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Check, Shower, count_text
+from qms22.checks.check import Check, Shower
 from qms22.checks.surprise import surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.texts.words import number_text
@@ -138,9 +138,9 @@ class ArithmeticCheck(Check):
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Name what the number is computed from, the result, and how many normal rows have it."""
         found, _ = self.computed([rows[each].values for each in self.columns[1:]])
-        kept = f"all {count_text(self.n)} normal rows"
+        kept = f"all {self.n:,} normal rows"
         if self.n_broken:
-            kept = f"{count_text(self.n - self.n_broken)} of {count_text(self.n)} normal rows"
+            kept = f"{self.n - self.n_broken:,} of {self.n:,} normal rows"
         if self.category:
             more = "" if len(self.levels) == 1 else f" or {len(self.levels) - 1} others"
             kept += f" with {self.category} {self.levels[0]}{more}"

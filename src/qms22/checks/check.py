@@ -113,20 +113,15 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 def never_seen(n_rows: int, levels: Sequence[str]) -> str:
     """Say that no normal row has a level, and which they have if there are few."""
     which = f" ({', '.join(levels)})" if len(levels) <= MOST_LISTED else ""
-    return f"never seen in {count_text(n_rows)} normal rows{which}"
-
-
-def count_text(count: int) -> str:
-    """Return a number of rows as text."""
-    return f"{count:,}"
+    return f"never seen in {n_rows:,} normal rows{which}"
 
 
 def share_of_rows(count: int, n_rows: int) -> str:
     """Say how many of the normal rows there are: a number if they are few, else a share."""
     if count == 0:
-        return f"none of {count_text(n_rows)} normal rows"
+        return f"none of {n_rows:,} normal rows"
     if count < 10 or count < 0.001 * n_rows:
-        return f"{count_text(count)} of {count_text(n_rows)} normal rows"
+        return f"{count:,} of {n_rows:,} normal rows"
     return f"{percent(count / n_rows)} of normal rows"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Check, Shower, count_text, share_of_rows, shown_cells
+from qms22.checks.check import Check, Shower, share_of_rows, shown_cells
 from qms22.checks.surprise import surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
@@ -22,7 +22,7 @@ _LEAST_KEYS = 100
 _LEAST_COLUMNS = 4
 
 # Columns that say how often a row is there, in which column alone it differs from another row (-1
-# for none), and among how many rows; no column of a table has such a name.
+# for none), and among how many rows; as of `derived_name`.
 COPIES = "\0copies"
 DIFFERENT = "\0different"
 N_ROWS = "\0rows"
@@ -116,7 +116,7 @@ class CopyCheck(Check):
         codes, counts = self._codes(rows, own=False).tolist(), rows[COPIES].values.tolist()
         for at, (code, count) in enumerate(zip(codes, counts, strict=True)):
             if count > 1:
-                yield f"the same row occurs {count_text(int(count))} times; {often}"
+                yield f"the same row occurs {int(count):,} times; {often}"
             elif code == len(self.compared):
                 yield f"a normal row is the same; {often}"
             else:
@@ -126,9 +126,9 @@ class CopyCheck(Check):
                 yield f"the same as another row but for {name} ({cell}), as {others} are"
 
 
-def key_name(name: str) -> str:
-    """Return the name of a column of how often each key is there; no column has such a name."""
-    return f"\0key\0{name}"
+def derived_name(kind: str, *of: object) -> str:
+    """Return the name of a derived column, which no column of a table has."""
+    return "\0".join(["", kind, *map(str, of)])
 
 
 @dataclass(frozen=True)
@@ -141,12 +141,12 @@ class KeyCheck(Check):
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns it looks at."""
-        return (*self.columns, key_name(self.columns[0]), COPIES, DIFFERENT)
+        return (*self.columns, derived_name("key", self.columns[0]), COPIES, DIFFERENT)
 
     @classmethod
     def learn(cls, rows: Columns, name: str) -> KeyCheck | None:
         """Learn from the known-normal rows; None if many keys are repeated."""
-        counts = rows[key_name(name)].values
+        counts = rows[derived_name("key", name)].values
         n_normal, n_repeated = int(np.count_nonzero(counts)), int(np.count_nonzero(counts > 1))
         is_key = n_normal >= _LEAST_KEYS and n_repeated <= _MOST_REPEATED * n_normal
         return cls((name,), n_normal, n_repeated) if is_key else None
@@ -157,14 +157,14 @@ class KeyCheck(Check):
         surprise = surprise_of_few(max(self.n_repeated - 2 * own, 0), self.n_normal)
         # Of a row that is there again, or but for a cell, that says more.
         is_copy = (rows[COPIES].values > 1) | (rows[DIFFERENT].values >= 0)
-        is_repeated = (rows[key_name(self.columns[0])].values > 1) & ~is_copy
+        is_repeated = (rows[derived_name("key", self.columns[0])].values > 1) & ~is_copy
         return np.where(is_repeated, surprise, 0.0)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say how often the keys are there."""
         often = share_of_rows(self.n_repeated, self.n_normal)
-        for count in rows[key_name(self.columns[0])].values.tolist():
-            yield f" is there {count_text(int(count))} times; that of {often} is there again"
+        for count in rows[derived_name("key", self.columns[0])].values.tolist():
+            yield f" is there {int(count):,} times; that of {often} is there again"
 
 
 def count_keys(keys: Columns, *, is_part: bool) -> dict[str, Cells]:
@@ -172,8 +172,8 @@ def count_keys(keys: Columns, *, is_part: bool) -> dict[str, Cells]:
     found = {}
     for name, cells in keys.items():
         counts = np.ones(len(cells.values)) if is_part else _count_equal(cell_hashes(cells))
-        values = np.where(cells.has_value, counts, 0.0)
-        found[key_name(name)] = Cells(key_name(name), "number", values)
+        derived = derived_name("key", name)
+        found[derived] = Cells(derived, "number", np.where(cells.has_value, counts, 0.0))
     return found
 
 

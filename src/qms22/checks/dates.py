@@ -14,7 +14,6 @@ from qms22.checks.check import (
     Check,
     NumberCheck,
     Shower,
-    count_text,
     share_of_rows,
     shown_cells,
 )
@@ -84,7 +83,7 @@ class TimeOfDayCheck(Check):
             return f"{share_of_rows(n_near, n)} are within half an hour of that time of day"
         after = int(np.searchsorted(self.minutes, minute)) % len(self.minutes)
         before, later = _clock(self.minutes[after - 1]), _clock(self.minutes[after])
-        return f"none of {count_text(n)} normal rows is between {before} and {later}"
+        return f"none of {n:,} normal rows is between {before} and {later}"
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class AbsurdDateCheck(Check):
     @classmethod
     def learn(cls, cells: Cells) -> AbsurdDateCheck | None:
         """Learn from the known-normal rows; return None if none has a date."""
-        present = cells.values[~np.isnan(cells.values)]
+        present = cells.values[cells.has_value]
         if not len(present):
             return None
         low, high = float(present.min()), float(present.max())
@@ -148,7 +147,7 @@ class AbsurdDateCheck(Check):
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Say that the dates are of another age."""
-        return [f" is years away from all {count_text(self.n)} normal rows"] * count_rows(rows)
+        return [f" is years away from all {self.n:,} normal rows"] * count_rows(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +194,7 @@ class IntervalCheck(NumberCheck):
 
     def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Return the days between the dates."""
-        later, earlier = (rows[name] for name in self.columns)
-        days = days_between(earlier, later)
+        days = days_between(rows[self.columns[1]], rows[self.columns[0]])
         if own or not self.aged:
             return days
         middle = sum(self.tenths) / 2
@@ -228,19 +226,18 @@ class IntervalCheck(NumberCheck):
 
     def _compared(self, between: float) -> tuple[str, str]:
         """Return a number of days as text, and the usual ones."""
-        unit, factor = unit_of_days(max(abs(between), abs(self.low), abs(self.high)))
-        here, *ends = (_short(factor * abs(days)) for days in (between, self.low, self.high))
-        words = ["before" if days < 0 else "after" for days in (between, self.low, self.high)]
-        if words[1] != words[2]:
-            usual = " to ".join(
-                f"{end} {unit} {word}" for end, word in zip(ends, words[1:], strict=True)
-            )
+        all_days = (between, self.low, self.high)
+        unit, factor = unit_of_days(max(map(abs, all_days)))
+        here, low, high = (_short(factor * abs(days)) for days in all_days)
+        when, of_low, of_high = ("before" if days < 0 else "after" for days in all_days)
+        if of_low != of_high:
+            usual = f"{low} {unit} {of_low} to {high} {unit} {of_high}"
+        elif self.low or self.high:
+            ends = dict.fromkeys((low, high) if of_low == "after" else (high, low))
+            usual = f"{' to '.join(ends)} {unit} {of_low}"
         else:
-            span = dict.fromkeys(ends if words[1] == "after" else reversed(ends))
-            usual = (
-                f"{' to '.join(span)} {unit} {words[1]}" if self.low or self.high else "the same"
-            )
-        return f"{here} {unit} {words[0]}", usual
+            usual = "the same"
+        return f"{here} {unit} {when}", usual
 
 
 def unit_of_days(longest: float) -> tuple[str, float]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Check, Shower, count_text, share_of_rows
+from qms22.checks.check import Check, Shower, share_of_rows
 from qms22.checks.codings import Coding
 from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING
 from qms22.checks.surprise import TailReference
@@ -181,7 +181,7 @@ class DependenceCheck(Check):
         if code < 0 or 2 * self.key_counts[most] < n:
             return ""
         usual = self.coding.show_code(code, show)
-        return f"; {count_text(int(self.key_counts[most]))} have {usual}"
+        return f"; {int(self.key_counts[most]):,} have {usual}"
 
 
 def _pair_keys(

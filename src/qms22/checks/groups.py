@@ -12,7 +12,7 @@ from typing import Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import NumberCheck, Shower, count_text, listed, shown_cells
+from qms22.checks.check import NumberCheck, Shower, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.surprise import NumberReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
@@ -257,7 +257,7 @@ class GroupCheck(NumberCheck):
                 continue
             ends = dict.fromkeys([self.lows[group], self.highs[group]])
             usual = " to ".join(show(name, end) for end in ends)
-            yield f"; {count_text(n)} normal rows with {listed(list(cells))} have {usual}"
+            yield f"; {n:,} normal rows with {listed(list(cells))} have {usual}"
 
 
 def _scaled(values: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:

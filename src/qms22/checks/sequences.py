@@ -10,9 +10,9 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Check, NumberCheck, Shower, count_text, shown_cells
+from qms22.checks.check import Check, NumberCheck, Shower, shown_cells
 from qms22.checks.codings import Coding
-from qms22.checks.copies import COPIES, cell_hashes
+from qms22.checks.copies import COPIES, cell_hashes, derived_name
 from qms22.checks.single import LEAST_ENTITIES
 from qms22.checks.surprise import NumberReference, TailReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
@@ -88,11 +88,6 @@ def is_of_another_time(normal: Columns, batch: Columns) -> bool:
     return time_distance(normal, batch) > 1.0
 
 
-def _key(kind: str, *of: object) -> str:
-    """Return the name of a derived column; no column of a table has such a name."""
-    return "\0".join(["", kind, *map(str, of)])
-
-
 @dataclass(frozen=True)
 class Sequences:
     """Which rows belong together, and in what order.
@@ -161,7 +156,7 @@ class Sequences:
                 order, is_first = self.order(rows, entity)
                 for name in (name for name in self.numbers if name in rows):
                     runs = _runs(rows[name].values, order, is_first, weights)
-                    found[_key("run", entity, name)] = runs
+                    found[derived_name("run", entity, name)] = runs
         for entity, common in self.crowds.items():
             if entity in rows and self.date in rows:
                 is_counted = rows[entity].has_value & ~rows[entity].is_among(common)
@@ -170,10 +165,10 @@ class Sequences:
                     counts[~is_counted] = 1.0
                     if not are_normal:
                         counts[counts <= _BURST * usual] = 1.0
-                    found[_key("count", entity, self.date, hours)] = counts
+                    found[derived_name("count", entity, self.date, hours)] = counts
         for entity, name in self.counters:
             if entity in rows and name in rows:
-                found[_key("step", entity, name)] = self._steps(rows, entity, name)
+                found[derived_name("step", entity, name)] = self._steps(rows, entity, name)
         return {name: Cells(name, "number", values) for name, values in found.items()}
 
     def order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
@@ -340,8 +335,8 @@ class RepetitionCheck(Check):
             for name in self.columns[1:]:
                 of = [f" of {entity}" for entity in shown_cells(rows[name], show)]
         for count, entity in zip(counts, of, strict=True):
-            found = f"{count_text(int(count))} rows{entity} {how}"
-            usual = f"; at most {count_text(self.most)} in normal rows"
+            found = f"{int(count):,} rows{entity} {how}"
+            usual = f"; at most {self.most:,} in normal rows"
             # Longer runs of normal rows are of values that are common.
             yield f" in {found}{usual if count > self.most else ', as in hardly any normal rows'}"
 
@@ -398,14 +393,14 @@ def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck
         for name in sequences.numbers:
             if name in counters:
                 continue
-            key = _key("run", entity, name)
+            key = derived_name("run", entity, name)
             if rows[key].values.max(initial=0) <= _LONGEST_RUN:
                 found.append(RepetitionCheck.learn(rows, (name, *by), key))
     for entity in sequences.crowds if sequences.date else ():
-        for key in (_key("count", entity, sequences.date, hours) for hours in _WINDOWS):
+        for key in (derived_name("count", entity, sequences.date, hours) for hours in _WINDOWS):
             if np.quantile(rows[key].values, _USUALLY) <= _LEAST_COUNT:
                 found.append(RepetitionCheck.learn(rows, (entity, sequences.date), key))
     for entity, name in sequences.counters:
-        step = StepCheck.learn(rows, (name, entity), _key("step", entity, name))
+        step = StepCheck.learn(rows, (name, entity), derived_name("step", entity, name))
         found += [] if step is None else [step]
     return found

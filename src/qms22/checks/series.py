@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, shown_cells
 from qms22.checks.codings import Coding
+from qms22.checks.copies import derived_name
 from qms22.checks.groups import GroupCheck, Grouping
 from qms22.checks.sequences import Sequences
-from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 # A panel has one row for each entity and time, but for a few, and so many rows of an entity.
 _NEARLY_ALL = 0.95
@@ -48,8 +49,8 @@ class Series:
 
     @property
     def key(self) -> str:
-        """The name of the column of differences; no column of a table has such a name."""
-        return f"\0series\0{self.entity}\0{self.number}"
+        """The name of the column of differences."""
+        return derived_name("series", self.entity, self.number)
 
     def scaled(self, rows: Columns) -> NDArray[np.float64]:
         """Return the numbers, or their logarithms."""
@@ -74,10 +75,9 @@ class Series:
             near[is_near, at] = values[there[is_near]]
         near.sort(axis=1)  # NaN come last
         counts = np.count_nonzero(~np.isnan(near), axis=1)
-        low, high = (
-            np.take_along_axis(near, places[:, np.newaxis], axis=1)[:, 0]
-            for places in (np.maximum(counts - 1, 0) // 2, np.minimum(counts, len(_STEPS) - 1) // 2)
-        )
+        line = np.arange(len(order))
+        low = near[line, np.maximum(counts - 1, 0) // 2]
+        high = near[line, np.minimum(counts, len(_STEPS) - 1) // 2]
         differences = np.empty(len(order))
         differences[order] = np.where(counts >= _LEAST_NEAR, values - (low + high) / 2, np.nan)
         return Cells(self.key, "number", differences)
@@ -85,18 +85,20 @@ class Series:
 
 def find_series(rows: Columns, sequences: Sequences) -> tuple[Series, ...]:
     """Return the numbers of known-normal rows that are series, if the table is a panel."""
-    date, n_rows = sequences.date, len(next(iter(rows.values())).values)
-    levels = {
-        name: len(rows[name].levels)
-        for name in filter(None, sequences.entities if date else ())
-        if len(rows[name].levels) * _LEAST_ROWS <= n_rows
-        and np.mean(_is_other_time(rows, sequences, name)) >= _NEARLY_ALL
-    }
+    date, levels = sequences.date, {}
+    for entity in filter(None, sequences.entities if date else ()):
+        n_levels = len(rows[entity].levels)
+        if n_levels * _LEAST_ROWS > count_rows(rows):
+            continue
+        order, is_first = sequences.order(rows, entity)
+        steps = np.diff(rows[date].values[order])
+        is_other_time = is_first | np.append(True, steps > 0)
+        if np.mean(is_other_time) >= _NEARLY_ALL:
+            levels[entity] = n_levels, steps[~is_first[1:]]
     if not levels:
         return ()
-    entity = max(levels, key=lambda name: levels[name])
-    order, is_first = sequences.order(rows, entity)
-    steps = np.diff(rows[date].values[order])[~is_first[1:]]
+    entity = max(levels, key=lambda name: levels[name][0])
+    _, steps = levels[entity]
     reach = _REACH * float(np.nanmedian(steps)) if len(steps) else 0.0
     counters = {name for _, name in sequences.counters}
     found = []
@@ -109,13 +111,6 @@ def find_series(rows: Columns, sequences: Sequences) -> tuple[Series, ...]:
         if name not in counters and _is_smooth(series, rows, sequences):
             found.append(series)
     return tuple(found)
-
-
-def _is_other_time(rows: Columns, sequences: Sequences, entity: str) -> NDArray[np.bool_]:
-    """Return which rows, in order, are not of the same entity and time as the row before."""
-    order, is_first = sequences.order(rows, entity)
-    is_later: NDArray[np.bool_] = np.append(True, np.diff(rows[sequences.date].values[order]) > 0)
-    return is_first | is_later
 
 
 def _is_smooth(series: Series, rows: Columns, sequences: Sequences) -> bool:
@@ -135,14 +130,7 @@ def _is_smooth(series: Series, rows: Columns, sequences: Sequences) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class SeriesCheck(GroupCheck):
-    """A number unlike those before and after of the same entity.
-
-    Parameters
-    ----------
-    key : str
-        The column of differences.
-    series : Series
-    """
+    """A number unlike those before and after of the same entity, by the column of differences."""
 
     series: Series
 

@@ -15,7 +15,6 @@ from qms22.checks.check import (
     Check,
     NumberCheck,
     Shower,
-    count_text,
     never_seen,
     share_of_rows,
 )
@@ -70,7 +69,7 @@ class ValueCheck(NumberCheck):
         end = float(ascending[-1 if is_high else 0])
         limits = np.split(self.quantiles, 2)[int(is_high)].tolist()
         if sign * value > sign * end:
-            of_rows = f"of {count_text(self.reference.n)} normal rows"
+            of_rows = f"of {self.reference.n:,} normal rows"
             extreme = f"none is {beyond} {show(name, end)}"
             if self.reference.n < 100 or show(name, limits[1]) == show(name, end):
                 return f"{of_rows} {extreme}"
@@ -157,7 +156,7 @@ class LevelCheck(Check):
         levels = [self.coding.show_code(code, show) for code in there]
         unseen = never_seen(n, levels)
         if len(there) == 1:
-            unseen = f"all {count_text(n)} normal rows have {levels[0]}"
+            unseen = f"all {n:,} normal rows have {levels[0]}"
         for code in self.coding.codes(rows).tolist():
             count = 0 if code < 0 else int(counts[code])
             yield f", as in {share_of_rows(count, n)}" if count else f"; {unseen}"

@@ -91,9 +91,10 @@ class NumberReference:
     def surprise(self, values: NDArray[np.float64], *, own: bool = False) -> NDArray[np.float64]:
         """Compute how surprising values are; 0 for NaN."""
         found = self._both_sides(values, own)
-        if not own and self.move != (1.0, 0.0):
+        slope, offset = self.move
+        if not own and (slope, offset) != (1.0, 0.0):
             # What is usual for normal rows is not odd because the batch has moved.
-            found = np.minimum(found, self._both_sides(self.without_move(values), own))
+            found = np.minimum(found, self._both_sides(slope * values + offset, own))
         return found
 
     def _both_sides(self, values: NDArray[np.float64], own: bool) -> NDArray[np.float64]:
@@ -101,11 +102,6 @@ class NumberReference:
         high = _beyond(values, ascending, n, own, sides=2.0, unit=self.high_unit)
         low = _beyond(-values, -ascending[::-1], n, own, sides=2.0, unit=self.low_unit)
         return np.where(np.isnan(values), 0.0, np.maximum(high, low))
-
-    def without_move(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return values of the batch without what all of them have done."""
-        slope, offset = self.move
-        return values if self.move == (1.0, 0.0) else slope * values + offset
 
     @property
     def move(self) -> tuple[float, float]:
