@@ -10,9 +10,12 @@ import pandas as pd
 import pytest
 from looking import Looked, look
 
+from qms22.checks.codings import Coding
 from qms22.checks.dependence import DependenceCheck
 from qms22.checks.groups import GroupCheck
 from qms22.checks.order import OrderCheck
+from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.date_parts import DAY
 
 N_NORMAL, N_BATCH, ODD = 900, 200, 7
 TARIFFS = {"day": "power", "night": "power", "heat": "gas", "cook": "gas"}
@@ -143,3 +146,18 @@ def test_order_says_nothing_where_chance_would_keep_it() -> None:
     found = look(*tables)
     assert not any(isinstance(check, OrderCheck) for check in found.checks.checks)
     assert found.ranking[0] == ODD
+
+
+def test_a_condition_on_days_between_dates() -> None:
+    days = np.array([10.0, 20.0, 30.0, np.nan])
+    rows = {
+        "sent": Cells("sent", "date", np.zeros(4)),
+        "paid": Cells("paid", "date", days * DAY),
+    }
+    coding = Coding.of_interval(rows["sent"], rows["paid"])
+    assert coding.show_condition(rows, lambda _, value: str(value)) == [
+        "up to 10 days from sent to paid",
+        "10 to 20 days from sent to paid",
+        "20 to 30 days from sent to paid",
+        "no days from sent to paid",
+    ]

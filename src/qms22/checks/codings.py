@@ -143,12 +143,13 @@ class Coding:
         if self.how == "hour":
             return f"{name} {code:02}:00 to {code:02}:59"
         if self.how in ("range", "interval"):
-            if self.other:
-                unit, factor = unit_of_days(float(np.abs(self.values).max(initial=0.0)))
-                what = f"{unit} from {self.other} to {name}"
-                part = self._part(code, lambda _, days: f"{factor * days:.3g}")
-                return f"no {what}" if code < 0 else f"{part} {what}"
-            return f"no {name}" if code < 0 else f"{name} {self._part(code, show)}"
+            unit, factor = unit_of_days(float(np.abs(self.values).max(initial=0.0)))
+            what = f"{unit} from {self.other} to {name}" if self.other else name
+            if code < 0:
+                return f"no {what}"
+            if not self.other:
+                return f"{what} {self._part(code, show)}"
+            return f"{self._part(code, lambda _, days: f'{factor * days:.3g}')} {what}"
         if code == 0:
             return f"no {name}"
         return f"{name} {self.levels[code - 1]}…" if self.how == "begin" and code > 0 else text
