@@ -69,31 +69,16 @@ class _Guess(NamedTuple):
 class ArithmeticCheck(Check):
     """A number that is not what others of its row make, as it is in normal rows.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The number, and what it is computed from.
-    signs : tuple of int
-        1 for what is added, -1 for what is subtracted.
-    factor : float or None
-        Of a product; None for a sum.
-    units : tuple of float
-        By how much each number may be off by rounding.
-    n_broken, n : int
-        Normal rows that break the rule, and all that it is about.
-    category : str
-        If the rule is about some rows only, the column that tells; else empty.
-    levels : tuple of str
-        What they have there.
+    Its columns are the number, and what it is computed from.
     """
 
-    signs: tuple[int, ...]
-    factor: float | None
-    units: tuple[float, ...]
-    n_broken: int = 0
-    n: int = 0
-    category: str = ""
-    levels: tuple[str, ...] = ()
+    signs: tuple[int, ...]  # 1 for what is added, -1 for what is subtracted
+    factor: float | None  # of a product; None for a sum
+    units: tuple[float, ...]  # by how much each number may be off by rounding
+    n_broken: int = 0  # normal rows that break the rule
+    n: int = 0  # normal rows that it is about
+    category: str = ""  # if the rule is about some rows only, the column that tells; else empty
+    levels: tuple[str, ...] = ()  # what they have there
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -26,14 +26,9 @@ class Check(ABC):
     """One way in which a cell or a row can be odd.
 
     A check learns from known-normal rows and keeps what it needs to judge others.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        The columns it blames, the first one most; none if it blames the whole row.
     """
 
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # those it blames, the first one most; none if it blames the whole row
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -44,11 +39,7 @@ class Check(ABC):
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd rows are, about −log p; 0 is not odd at all.
 
-        Parameters
-        ----------
-        rows : Columns
-        own : bool
-            Whether these are the rows it has learned from: each is compared with the others.
+        With `own` these are the rows it has learned from: each is compared with the others.
         """
 
     def aligned(self, batch: Columns) -> Check:

@@ -39,26 +39,18 @@ def _ends(values: NDArray[np.float64]) -> NDArray[np.float64]:
 class Coding:
     """A column as codes from 0 on; -1 stands for what no normal row has.
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    how : {"level", "begin", "presence", "range", "hour", "interval"}
-        By its levels or values, where 0 stands for missing cells; by the letters at the beginning
-        of texts; by whether there is a value (0), nothing (1), a word (2) or the number 0 (3); by
-        parts of its range; by the hour of a date; or by parts of the days from another date.
-    levels : tuple of str
-    values : ndarray
-        Of numbers: those that normal rows have, or the ends of parts of their range; ascending.
-    other : str
-        The date from which days count.
+    A column is coded by its levels or values, where 0 stands for missing cells ("level"); by the
+    letters at the beginning of texts ("begin"); by whether there is a value (0), nothing (1), a
+    word (2) or the number 0 (3) ("presence"); by parts of its range ("range"); by the hour of a
+    date ("hour"); or by parts of the days from another date ("interval").
     """
 
     name: str
     how: str
     levels: tuple[str, ...] = ()
+    # Of numbers: those that normal rows have, or the ends of parts of their range; ascending.
     values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    other: str = ""
+    other: str = ""  # the date from which days count
 
     @classmethod
     def of_levels(cls, cells: Cells) -> Coding:

@@ -33,27 +33,14 @@ class CopyCheck(Check):
     """A row that is there twice, also among the normal rows, or twice but for one cell.
 
     Where many normal rows are there more than once, as in narrow tables, repetition says nothing.
-
-    Parameters
-    ----------
-    compared : tuple of str
-        The columns in which rows agree.
-    n_normal : int
-    n_copied : int
-        Normal rows that are there more than once.
-    n_different : ndarray of int
-        Normal rows that differ from another one in each column alone.
-    hashes : ndarray of int, ascending
-        Of whole normal rows.
-    without : tuple of ndarray of int, ascending
-        Of normal rows without each column; empty if they are many.
     """
 
-    compared: tuple[str, ...]
+    compared: tuple[str, ...]  # the columns in which rows agree
     n_normal: int
-    n_copied: int
-    n_different: NDArray[np.intp]
-    hashes: NDArray[np.uint64]
+    n_copied: int  # normal rows that are there more than once
+    n_different: NDArray[np.intp]  # normal rows that differ from another one in each column alone
+    hashes: NDArray[np.uint64]  # of whole normal rows, ascending
+    # Of normal rows without each column, ascending; empty if they are many.
     without: tuple[NDArray[np.uint64], ...]
 
     @property

@@ -154,27 +154,16 @@ class AbsurdDateCheck(Check):
 class IntervalCheck(NumberCheck):
     """Days between two dates of a row that are too many, too few, or of the wrong sign.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The later date, then the earlier one, in the order of the table.
-    reference : NumberReference
-        Days from the earlier column to the later one.
-    low, high : float
-        The ends between which 98 % of the normal rows are.
-    tenths : tuple of float
-        The ends between which 80 % of them are.
-    moments : tuple of float
-        The medians of both dates.
-    aged : float
-        By how many days a batch is later in the later date only: so much older are its rows, as
-        people are from one year to the next.
+    Its columns are the later date and the earlier one, in the order of the table; its reference has
+    the days from the earlier column to the later one.
     """
 
-    low: float
+    low: float  # 98 % of the normal rows are between these ends
     high: float
-    tenths: tuple[float, float]
-    moments: tuple[float, float]
+    tenths: tuple[float, float]  # 80 % of them are between these
+    moments: tuple[float, float]  # the medians of both dates
+    # By how many days a batch is later in the later date only: so much older are its rows, as
+    # people are from one year to the next.
     aged: float = 0.0
 
     @classmethod

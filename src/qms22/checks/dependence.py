@@ -39,33 +39,19 @@ _LEAST_LIFT = 0.7
 class DependenceCheck(Check):
     """A level that is much rarer in rows with a level of another column than in all rows.
 
-    Where nothing is known of the other level, or nothing follows from it, nothing is odd.
-
-    Parameters
-    ----------
-    columns : tuple of str
-        That of the level, and the other one.
-    coding, other : Coding
-    strength : float
-        Rows that the shares of all rows count as.
-    counts, other_counts : ndarray of int
-        Normal rows with each level.
-    keys, key_counts : ndarray of int
-        Pairs of levels in normal rows, and how often they are there.
-    reference : TailReference
-        How much rarer the levels of normal rows are.
-    moved : ndarray of int
-        Pairs of levels that so many rows of the batch have that they are what the batch does.
+    Where nothing is known of the other level, or nothing follows from it, nothing is odd. Its
+    columns are that of the level, and the other one.
     """
 
     coding: Coding
     other: Coding
-    strength: float
-    counts: NDArray[np.intp]
+    strength: float  # rows that the shares of all rows count as
+    counts: NDArray[np.intp]  # normal rows with each level
     other_counts: NDArray[np.intp]
-    keys: NDArray[np.int64]
-    key_counts: NDArray[np.intp]
-    reference: TailReference
+    keys: NDArray[np.int64]  # pairs of levels in normal rows
+    key_counts: NDArray[np.intp]  # how often they are there
+    reference: TailReference  # how much rarer the levels of normal rows are
+    # Pairs of levels that so many rows of the batch have that they are what the batch does.
     moved: NDArray[np.int64]
 
     @classmethod

@@ -44,17 +44,11 @@ _ODD = 6.0
 
 
 class FittingChecks:
-    """Checks of all numbers against the other columns.
+    """Checks of all numbers against the other columns."""
 
-    Attributes
-    ----------
-    numbers : tuple of str
-        The columns of numbers.
-    sources : list of tuple of str
-        The columns that say most about each of them, the strongest first.
-    """
-
+    # The columns of numbers.
     numbers: tuple[str, ...] = ()
+    # The columns that say most about each of them, the strongest first.
     sources: Sequence[tuple[str, ...]] = ()
 
     def learn(
@@ -118,17 +112,11 @@ class FittingChecks:
     def blame(
         self, rows: Columns, owners: Mapping[str, str]
     ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
-        """Ask of each column how odd all numbers are without it.
+        """Return of each column how much less odd all numbers of a row together are without it.
 
-        One wrong cell makes all columns odd that are predicted from it. Of many columns, those are
-        asked whose cells are the oddest. `owners` are the columns that numbers are parts of.
-
-        Returns
-        -------
-        blamed : dict from str to ndarray of shape (n_rows,)
-            How much less odd all numbers together are.
-        without : dict from str to ndarray of shape (n_rows, n_numbers)
-            The surprises that are left.
+        The second mapping has the surprises that are then left, (n_rows, n_numbers). One wrong cell
+        makes all columns odd that are predicted from it. Of many columns, those are asked whose
+        cells are the oddest. `owners` are the columns that numbers are parts of.
         """
         inputs = self._inputs(rows)
         surprises = self._clear_surprises(self._relations.predict(inputs))

@@ -85,26 +85,17 @@ class GroupStatistics:
     """The mean and the spread of a number in each group.
 
     A group of few rows borrows both from all others.
-
-    Parameters
-    ----------
-    center, scale : float
-        The mean and the deviation of all rows, by which numbers are standardised.
-    number_scale : {"plain", "log", "log above 0"}
-        Whether numbers are logarithms; and whether 0, which has none, is not compared.
-    variance : float
-        Within groups.
-    shrinkage : float
-        Rows that the mean of all groups counts as: the ratio of the variances within and between.
-    counts, sums, squares : ndarray of shape (n_groups + 1,)
-        Of each group; the last one stands for rows of no group.
     """
 
+    # Mean and deviation of all rows, by which numbers are standardised.
     center: float
     scale: float
+    # Whether numbers are logarithms; and whether 0, which has none, is not compared.
     number_scale: Scale
-    variance: float
+    variance: float  # within groups
+    # Rows that the mean of all groups counts as: the ratio of the variances within and between.
     shrinkage: float
+    # Of each group; the last one stands for rows of no group.
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
     squares: NDArray[np.float64]
@@ -159,25 +150,15 @@ class GroupStatistics:
 class GroupCheck(NumberCheck):
     """A number that is odd for its group: the level of this meter, the price of this article.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The number, then the columns of the group.
-    reference : NumberReference
-        Errors of normal rows.
-    grouping : Grouping
-    statistics : GroupStatistics
-    lows, highs : ndarray of shape (n_groups + 1,)
-        The ends of the numbers of each group.
-    shifts : ndarray of shape (n_groups + 1,)
-        How far each group of the batch is off as a whole.
+    Its columns are the number and those of the group; its reference has the errors of normal rows.
     """
 
     grouping: Grouping
     statistics: GroupStatistics
+    # The ends of the numbers of each group, and of rows of no group.
     lows: NDArray[np.float64]
     highs: NDArray[np.float64]
-    shifts: NDArray[np.float64]
+    shifts: NDArray[np.float64]  # how far each group of the batch is off as a whole
 
     @classmethod
     def learn(

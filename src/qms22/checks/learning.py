@@ -57,26 +57,13 @@ _MOST_VALUES = 50
 
 
 class LearnedChecks(NamedTuple):
-    """Checks, and how odd the known-normal rows are that they have learned from.
-
-    Parameters
-    ----------
-    checks : TableChecks
-    plain : TableChecks
-        As they were before a batch was compared without what all of it does.
-    normal : Columns
-        The known-normal rows, as they are read.
-    places : ndarray of int
-        Those that relations were learned from, ascending.
-    oddness : ndarray
-        Their largest surprise, each compared with the others.
-    """
+    """Checks, and how odd the known-normal rows are that they have learned from."""
 
     checks: TableChecks
-    plain: TableChecks
-    normal: Columns
-    places: NDArray[np.intp]
-    oddness: NDArray[np.float64]
+    plain: TableChecks  # as they were before a batch was compared without what all of it does
+    normal: Columns  # the known-normal rows, as they are read
+    places: NDArray[np.intp]  # of those that relations were learned from, ascending
+    oddness: NDArray[np.float64]  # their largest surprise, each compared with the others
 
     def score(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Compute −log p of known-normal rows as if the checks had not learned from them."""
@@ -107,20 +94,10 @@ def learn_checks(
 ) -> LearnedChecks:
     """Learn the checks of a table from known-normal rows; relations from up to 7,000 of them.
 
-    Parameters
-    ----------
-    encoder : TabularEncoder
-    normal, batch : Columns
-        Rows as the encoder understands them. Checks in which many rows of the batch are odd are
-        left out.
-    seed : int
-        Of the rows that are drawn.
-    by, time : str, optional
-        The columns that say which rows belong together, and in what order.
-    is_scored : bool
-        Whether the checks raise scores; else they only give reasons.
-    is_part : bool
-        Whether rows of the batch will be read in parts; see `TableChecks.read`.
+    Rows are as the encoder understands them. Checks in which many rows of the batch are odd are
+    left out. The columns `by` and `time` say which rows belong together, and in what order. If
+    `is_scored`, the checks raise scores; else they only give reasons. If `is_part`, rows of the
+    batch will be read in parts; see `TableChecks.read`.
     """
     checks = TableChecks(encoder)
     checks.is_scored = is_scored

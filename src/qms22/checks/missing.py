@@ -17,18 +17,11 @@ _MOST_NAMED = 4
 
 @dataclass(frozen=True)
 class MissingTogetherCheck(Check):
-    """Cells that are missing together, where normal rows lack only some of them.
+    """Cells that are missing together, where normal rows lack only some of them."""
 
-    Parameters
-    ----------
-    patterns : tuple of str
-        The combinations of missing cells that normal rows have, one character for each column.
-    reference : LevelReference
-        How often they are there.
-    """
-
+    # The combinations of missing cells that normal rows have, one character for each column.
     patterns: tuple[str, ...]
-    reference: LevelReference
+    reference: LevelReference  # how often they are there
 
     @classmethod
     def learn(cls, rows: Columns, columns: Sequence[str]) -> MissingTogetherCheck:

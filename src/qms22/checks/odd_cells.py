@@ -12,18 +12,10 @@ MOST_KEPT = 4
 
 
 class OddCells(NamedTuple):
-    """The checks in which rows are the oddest, the oddest first.
+    """The checks in which rows are the oddest, the oddest first, (n_rows, n_kept)."""
 
-    Parameters
-    ----------
-    checks : ndarray of int of shape (n_rows, n_kept)
-        Numbers of checks.
-    surprises : ndarray of shape (n_rows, n_kept)
-        About −log p.
-    """
-
-    checks: NDArray[np.int16]
-    surprises: NDArray[np.float32]
+    checks: NDArray[np.int16]  # their numbers
+    surprises: NDArray[np.float32]  # about −log p
 
     @classmethod
     def of(cls, surprises: NDArray[np.float64]) -> OddCells:

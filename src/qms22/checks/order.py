@@ -26,16 +26,11 @@ _MOST_RULES = 20
 class OrderCheck(Check):
     """A number above another one of its row, where normal rows have it at or below.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The lower number, and the higher one.
-    n_broken, n : int
-        Normal rows that break the rule, and all of them with both numbers.
+    Its columns are the lower number and the higher one.
     """
 
-    n_broken: int
-    n: int
+    n_broken: int  # normal rows that break the rule
+    n: int  # normal rows with both numbers
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that a row breaks the rule."""

@@ -27,17 +27,10 @@ _ORDINALS = ("1st", "2nd", "3rd", "4th")
 
 @dataclass(frozen=True)
 class TextParts:
-    """The numbers in the texts of a column.
-
-    Parameters
-    ----------
-    column : str
-    shape : str
-        How texts are written, with # for each number.
-    """
+    """The numbers in the texts of a column."""
 
     column: str
-    shape: str
+    shape: str  # how texts are written, with # for each number
 
     @classmethod
     def learn(cls, cells: Cells) -> TextParts | None:

@@ -45,18 +45,10 @@ _MOST_DECIMALS = 4
 
 
 class RelationInputs(NamedTuple):
-    """Columns that relations are learned from.
+    """Columns that relations are learned from, (n_rows, n_columns)."""
 
-    Parameters
-    ----------
-    numbers : ndarray of shape (n_rows, n_numbers)
-        NaN stands for missing values.
-    levels : ndarray of shape (n_rows, n_levels)
-        0 and 1: whether a row has a level of a category.
-    """
-
-    numbers: NDArray[np.float64]
-    levels: NDArray[np.float64]
+    numbers: NDArray[np.float64]  # NaN stands for missing values
+    levels: NDArray[np.float64]  # 0 and 1: whether a row has a level of a category
 
     def take(self, rows: NDArray[Any]) -> RelationInputs:
         """Return some of the rows."""
@@ -64,51 +56,32 @@ class RelationInputs(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """What the other columns of rows suggest, (n_rows, n_numbers).
+    """What the other columns of rows suggest, (n_rows, n_numbers)."""
 
-    Parameters
-    ----------
-    errors : ndarray
-        Differences in units of the usual error; NaN where a value is missing.
-    values : ndarray
-        The values that are suggested, between the ends of those that were learned from.
-    scales : ndarray
-        About how far suggestions are off.
-    is_rounding : ndarray of bool
-        Whether a difference is no larger than those that come from rounding.
-    """
-
+    # Differences in units of the usual error; NaN where a value is missing.
     errors: NDArray[np.float64]
-    values: NDArray[np.float64]
-    scales: NDArray[np.float64]
-    is_rounding: NDArray[np.bool_]
+    values: NDArray[np.float64]  # between the ends of those that were learned from
+    scales: NDArray[np.float64]  # about how far suggestions are off
+    is_rounding: NDArray[np.bool_]  # whether a difference is no larger than those from rounding
 
 
 @dataclass(frozen=True)
 class Design:
     """Columns as numbers with a mean of 0 and a deviation of 1, and the inverse of their moments.
 
-    Parameters
-    ----------
-    is_log : ndarray of bool of shape (n_numbers,)
-        Whose logarithms are taken.
-    floor, typical, mean, deviation : ndarray of shape (n_numbers,)
-        The least value of logarithms; what replaces missing values; and the standardisation.
-    lowest, highest : ndarray of shape (n_numbers,)
-        The ends of the standardised values.
-    level_means : ndarray of shape (n_levels,)
-    inverse : ndarray of shape (n_columns, n_columns)
+    All but the last two fields are of shape (n_numbers,).
     """
 
-    is_log: NDArray[np.bool_]
-    floor: NDArray[np.float64]
-    typical: NDArray[np.float64]
+    is_log: NDArray[np.bool_]  # whose logarithms are taken
+    floor: NDArray[np.float64]  # the least value of logarithms
+    typical: NDArray[np.float64]  # what replaces missing values
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]
+    # The ends of the standardised values.
     lowest: NDArray[np.float64]
     highest: NDArray[np.float64]
-    level_means: NDArray[np.float64]
-    inverse: NDArray[np.float64]
+    level_means: NDArray[np.float64]  # (n_levels,)
+    inverse: NDArray[np.float64]  # (n_columns, n_columns)
 
     def standardize(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return standardised numbers; missing ones are typical."""
@@ -136,15 +109,11 @@ class Design:
 
 
 class Relations:
-    """Predicts every column of numbers from all other columns.
+    """Predicts every column of numbers from all other columns."""
 
-    Attributes
-    ----------
-    sources : list of tuple of int
-        For each column of numbers, the columns that say most about it: positions among the numbers
-        and, after them, the levels; the strongest first.
-    """
-
+    # For each column of numbers, the columns that say most about it: positions among the numbers
+    # and, after them, the levels; the strongest first.
+    sources: list[tuple[int, ...]]
     _designs: tuple[Design, Design]
     _rounding: NDArray[np.float64]
     _which: NDArray[np.intp]

@@ -10,30 +10,14 @@ from qms22.tables.columns.cells import Columns
 
 @dataclass(frozen=True)
 class Roles:
-    """What columns of a table are to its checks.
+    """What columns of a table are to its checks."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        Those that are checked: those that the encoder uses, and constant ones.
-    texts : tuple of str
-        Texts that the encoder cannot use. They are read nevertheless.
-    keys : tuple of str
-        Those of them that are identifiers.
-    compared : tuple of str
-        Those in which copies of a row agree.
-    days : tuple of str
-        Dates whose day can be odd.
-    moments : tuple of str
-        Dates whose time of day and weekday can be odd.
-    """
-
-    names: tuple[str, ...]
-    texts: tuple[str, ...]
-    keys: tuple[str, ...]
-    compared: tuple[str, ...]
-    days: tuple[str, ...]
-    moments: tuple[str, ...]
+    names: tuple[str, ...]  # those that are checked: those that the encoder uses, and constant ones
+    texts: tuple[str, ...]  # texts that the encoder cannot use; they are read nevertheless
+    keys: tuple[str, ...]  # those of them that are identifiers
+    compared: tuple[str, ...]  # those in which copies of a row agree
+    days: tuple[str, ...]  # dates whose day can be odd
+    moments: tuple[str, ...]  # dates whose time of day and weekday can be odd
 
     @classmethod
     def of(cls, encoder: TabularEncoder) -> Roles:

@@ -90,26 +90,14 @@ def is_of_another_time(normal: Columns, batch: Columns) -> bool:
 
 @dataclass(frozen=True)
 class Sequences:
-    """Which rows belong together, and in what order.
+    """Which rows belong together, and in what order."""
 
-    Parameters
-    ----------
-    entities : tuple of str
-        Columns whose levels recur: a meter, a customer. "" stands for the whole table.
-    numbers : tuple of str
-        Columns of numbers with many values.
-    date : str
-        The column by which rows of an entity are in order; "" for the order of the table.
-    counters : tuple of pair of str
-        Entities, and numbers that rise from row to row of each.
-    crowds : dict of str to tuple of str
-        Entities whose rows at once are counted, but for levels that are common anyway.
-    """
-
+    # Columns whose levels recur: a meter, a customer. "" stands for the whole table.
     entities: tuple[str, ...]
-    numbers: tuple[str, ...]
-    date: str
-    counters: tuple[tuple[str, str], ...]
+    numbers: tuple[str, ...]  # columns of numbers with many values
+    date: str  # that by which rows of an entity are in order; "" for the order of the table
+    counters: tuple[tuple[str, str], ...]  # entities, and numbers that rise from row to row of each
+    # Entities whose rows at once are counted, but for levels that are common anyway.
     crowds: dict[str, tuple[str, ...]]
 
     @classmethod
@@ -248,27 +236,17 @@ def _count_within(
 class RepetitionCheck(Check):
     """More equal values after each other, or more rows of one entity in an hour, than usual.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        The column to blame, and those that say which rows belong together.
-    key : str
-        The column of counts.
-    reference : TailReference
-        The counts of normal rows, each case once.
-    most, second : int
-        The two largest counts of normal rows.
-    rate : float
-        How much one more row says at most: −log of the share of normal rows that are not the first.
-    rates : tuple of pair of Coding and ndarray
-        How much it says at most by codes of a column; of those that no normal row has, the last.
+    Its columns are the one to blame, and those that say which rows belong together.
     """
 
-    key: str
-    reference: TailReference
+    key: str  # the column of counts
+    reference: TailReference  # the counts of normal rows, each case once
+    # The two largest counts of normal rows.
     most: int
     second: int
+    # How much one more row says at most: −log of the share of normal rows that are not the first.
     rate: float
+    # How much it says at most by codes of a column; of those that no normal row has, the last.
     rates: tuple[tuple[Coding, NDArray[np.float64]], ...] = ()
 
     @property

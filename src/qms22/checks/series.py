@@ -30,22 +30,13 @@ _SMALL = 0.05
 
 @dataclass(frozen=True)
 class Series:
-    """A number whose rows are compared with those before and after of the same entity.
-
-    Parameters
-    ----------
-    number, entity, date : str
-    reach : float
-        Rows further away are not compared, in microseconds.
-    small : float
-        What is added before taking logarithms; 0 for plain numbers.
-    """
+    """A number whose rows are compared with those before and after of the same entity."""
 
     number: str
     entity: str
     date: str
-    reach: float
-    small: float
+    reach: float  # rows further away are not compared, in microseconds
+    small: float  # what is added before taking logarithms; 0 for plain numbers
 
     @property
     def key(self) -> str:

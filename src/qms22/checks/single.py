@@ -85,31 +85,18 @@ class LevelCheck(Check):
     """A level of a category that is rare or was never seen; also a constant that is broken.
 
     Numbers with few values are levels, too.
-
-    Parameters
-    ----------
-    columns : tuple of str
-    coding : Coding
-        The levels or values of normal rows.
-    reference : LevelReference
-        How many normal rows have each, those with a missing cell first.
-    recurring : tuple of str
-        Levels with several rows of the batch that normal rows hardly have.
     """
 
-    coding: Coding
-    reference: LevelReference
+    coding: Coding  # the levels or values of normal rows
+    reference: LevelReference  # how many normal rows have each, those with a missing cell first
+    # Levels with several rows of the batch that normal rows hardly have.
     recurring: tuple[str, ...] = ()
 
     @classmethod
     def learn(cls, cells: Cells, order: NDArray[np.intp]) -> LevelCheck | None:
         """Learn from the known-normal rows; return None for numbers with many values.
 
-        Parameters
-        ----------
-        cells : Cells
-        order : ndarray of int
-            The rows in order of time.
+        `order` has the rows in order of time.
         """
         # Some rows tell that there are many values, which is quick.
         if not cells.is_text and len(np.unique(cells.values[:_ROWS_TRIED])) > _MOST_VALUES + 1:

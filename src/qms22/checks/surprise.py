@@ -45,25 +45,15 @@ _RARE = 0.002
 
 @dataclass(frozen=True)
 class NumberReference:
-    """Reference values of a column of numbers.
+    """Reference values of a column of numbers."""
 
-    Parameters
-    ----------
-    ascending : ndarray
-        The values, or some of many: those at `kept_places`.
-    n : int
-        How many values there were.
-    low_unit, high_unit : float
-        The scale of both tails: of an exponential tail, the mean excess.
-    shift, stretch : float
-        How far a batch lies from the reference values as a whole, and how many times wider it is.
-        Its values are compared without that.
-    """
-
-    ascending: NDArray[np.float64]
-    n: int
+    ascending: NDArray[np.float64]  # the values, or some of many: those at `kept_places`
+    n: int  # how many values there were
+    # The scale of both tails: of an exponential tail, the mean excess.
     low_unit: float
     high_unit: float
+    # How far a batch lies from the reference values as a whole, and how many times wider it is. Its
+    # values are compared without that.
     shift: float = 0.0
     stretch: float = 1.0
 
@@ -183,18 +173,10 @@ def kept_places(n: int) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class LevelReference:
-    """How many reference rows have each level of a column.
+    """How many reference rows have each level of a column."""
 
-    Parameters
-    ----------
-    counts : ndarray of int
-        By the number of the level.
-    n_new : int
-        How many reference rows would have a level that is new at their time.
-    """
-
-    counts: NDArray[np.intp]
-    n_new: int = 0
+    counts: NDArray[np.intp]  # by the number of the level
+    n_new: int = 0  # how many reference rows would have a level that is new at their time
 
     @property
     def n(self) -> int:
@@ -253,17 +235,10 @@ class OddnessScale:
 
     In the tail, where there are few normal rows, the share falls exponentially, as that of normal
     rows does: a strong reason counts for more than one just beyond the usual.
-
-    Parameters
-    ----------
-    ascending : ndarray
-        How odd normal rows are, each compared with the others.
-    unit : float
-        The mean excess in the tail.
     """
 
-    ascending: NDArray[np.float64]
-    unit: float
+    ascending: NDArray[np.float64]  # how odd normal rows are, each compared with the others
+    unit: float  # the mean excess in the tail
 
     @classmethod
     def of(cls, oddness: NDArray[np.float64]) -> OddnessScale:
@@ -286,14 +261,9 @@ class OddnessScale:
 
 @dataclass(frozen=True)
 class RarityReference:
-    """How many reference rows share with each reference row what it shares with the fewest.
+    """How many reference rows share with each reference row what it shares with the fewest."""
 
-    Parameters
-    ----------
-    ascending : ndarray of int
-        For each reference row, how many others have its rarest sign, word or form.
-    """
-
+    # For each reference row, how many others have its rarest sign, word or form.
     ascending: NDArray[np.intp]
 
     def surprise(self, counts: NDArray[np.intp], *, own: bool = False) -> NDArray[np.float64]:

@@ -49,21 +49,7 @@ ROWS_AT_ONCE = 4096
 class TableChecks:
     """Checks of the cells and rows of a table, learned from known-normal rows by `learn_checks`.
 
-    Parameters
-    ----------
-    encoder : TabularEncoder
-        Says what columns are, and which are left out.
-
-    Attributes
-    ----------
-    is_scored : bool
-        Whether they raise scores; else they only give reasons.
-    weight : float
-        Of the scores, next to those of the detector.
-    threshold : float
-        Rows with a higher score, that of the detector and of the checks together, are flagged.
-    n_of_all : int
-        How many of the first checks have learned from all known-normal rows.
+    The encoder says what columns are, and which are left out.
     """
 
     def __init__(self, encoder: TabularEncoder) -> None:
@@ -74,12 +60,13 @@ class TableChecks:
         self.entities: tuple[str, ...] = ()
         self.is_later = False
         self.staying = Staying()
-        self.n_of_all = 0
+        self.n_of_all = 0  # so many of the first checks have learned from all known-normal rows
         self.checks: list[Check] = []
         self.fitting = FittingChecks()
         self.scale = OddnessScale.of(np.zeros(1))
-        self.is_scored = True
-        self.weight = 0.0
+        self.is_scored = True  # whether they raise scores; else they only give reasons
+        self.weight = 0.0  # of the scores, next to those of the detector
+        # Rows with a higher score, that of the detector and of the checks together, are flagged.
         self.threshold = np.inf
 
     @property

@@ -79,35 +79,18 @@ _TRAITS: dict[str, Callable[[str], Iterable[str]]] = {
 
 @dataclass(frozen=True, eq=False)
 class TextCheck(Check):
-    """A text with a form, a sign or a word that hardly any normal row has.
+    """A text with a form, a sign or a word that hardly any normal row has."""
 
-    Parameters
-    ----------
-    trait : str
-        What is compared: a key of `_TRAITS`, or the name of a check digit.
-    counts : dict from str to int
-        In how many normal rows, or texts, each form, sign or word is.
-    example : str
-        A normal text of the most frequent form.
-    n : int
-        How many rows or texts there were.
-    by_text : bool
-        Whether texts were counted, and not rows: the rows of one customer are one case.
-    reference : RarityReference
-    levels : tuple of str
-        All normal texts if there are few: what is new about another one is that it is new.
-    known : dict from str to int
-        Normal rows with each text, of a column whose texts recur: how rare a known one is says the
-        check of levels.
-    """
-
-    trait: str
-    counts: dict[str, int]
-    example: str
-    n: int
-    by_text: bool
+    trait: str  # what is compared: a key of `_TRAITS`, or the name of a check digit
+    counts: dict[str, int]  # in how many normal rows, or texts, each form, sign or word is
+    example: str  # a normal text of the most frequent form
+    n: int  # how many rows or texts there were
+    by_text: bool  # whether texts were counted, not rows: the rows of one customer are one case
     reference: RarityReference
+    # All normal texts if there are few: what is new about another one is that it is new.
     levels: tuple[str, ...]
+    # Normal rows with each text, of a column whose texts recur: how rare a known one is says the
+    # check of levels.
     known: dict[str, int]
 
     @classmethod
@@ -203,20 +186,11 @@ def _rarest(trait: str, text: str, counts: dict[str, int], n: int) -> tuple[int,
 
 @dataclass(frozen=True, eq=False)
 class MisspellingCheck(Check):
-    """A text, or a word of it, that no normal row has and that is one slip away from a usual one.
+    """A text, or a word of it, that is new and one slip away from a usual one of normal rows."""
 
-    Parameters
-    ----------
-    levels : tuple of str
-        The texts, or words, of normal rows that several of them have.
-    n_similar, n : int
-        How many normal rows, or texts, are as similar to one of these, and how many there are.
-    by_word : bool
-    """
-
-    levels: tuple[str, ...]
-    n_similar: int
-    n: int
+    levels: tuple[str, ...]  # the texts, or words, of normal rows that several of them have
+    n_similar: int  # how many normal rows, or texts, are as similar to one of these
+    n: int  # how many normal rows, or texts, there are
     by_word: bool = False
 
     @classmethod
