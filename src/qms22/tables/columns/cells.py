@@ -70,35 +70,23 @@ class Levels(tuple[str, ...]):
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """One column.
-
-    Parameters
-    ----------
-    name : str
-    form : {"number", "boolean", "date", "text", "category", "other"}
-        How the table stores it. A "category" is text that the table declares categorical; "other"
-        stands for values that cannot be used, such as lists.
-    values : ndarray of shape (n,)
-        Numbers, 0 and 1, or microseconds since 1970 in local time, with NaN for missing values; for
-        texts, positions in `levels`, with -1 for missing values.
-    levels : tuple of str
-        The different texts, in the order in which they occur; with `words`, those of the words.
-    numbers : ndarray of int, optional
-        The numbers of the rows in the table that they come from.
-    words : ndarray of shape (n,), optional
-        In a column of numbers, booleans or dates: the positions in `levels` of cells with a text
-        that is none ("-", "unknown", "inf"), whose values are NaN; -1 elsewhere.
-    zone : str, optional
-        The time zone of moments, "" for local time.
-    """
+    """One column."""
 
     name: str
+    # How the table stores it. A "category" is text that the table declares categorical; "other"
+    # stands for values that cannot be used, such as lists.
     form: Form
+    # Numbers, 0 and 1, or microseconds since 1970 in local time, with NaN for missing values; for
+    # texts, positions in `levels`, with -1 for missing values.
     values: NDArray[Any]
+    # The different texts, in the order in which they occur; with `words`, those of the words.
     levels: tuple[str, ...] = ()
+    # The numbers of the rows in the table that they come from.
     numbers: NDArray[np.integer[Any]] | None = None
+    # In a column of numbers, booleans or dates: the positions in `levels` of cells with a text that
+    # is none ("-", "unknown", "inf"), whose values are NaN; -1 elsewhere.
     words: NDArray[np.intp] | None = None
-    zone: str | None = None
+    zone: str | None = None  # the time zone of moments, "" for local time
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", Levels.of(self.levels))

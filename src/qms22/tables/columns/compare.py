@@ -23,16 +23,8 @@ def compare_cells(first: Any, second: Any) -> NDArray[np.bool_]:
     """Return which cells of two tables agree.
 
     Numbers may be rounded, dates may be in other formats, and a text may have an apostrophe before
-    what a spreadsheet would take for a formula.
-
-    Parameters
-    ----------
-    first, second : data frame
-        With as many rows, and with the same columns in the same order.
-
-    Returns
-    -------
-    ndarray of bool of shape (n_rows, n_columns)
+    what a spreadsheet would take for a formula. Both tables have as many rows, and the same columns
+    in the same order.
     """
     agree = np.ones((len(first), first.shape[1]), dtype=bool)
     columns = zip(frame_cells(first) or [], frame_cells(second) or [], strict=True)

@@ -69,12 +69,8 @@ def parts_about_time(
 ) -> list[str]:
     """Return the names of parts that only say when rows were made, if others are from later days.
 
-    Parameters
-    ----------
-    name : str
-        The column.
-    values, later : ndarray
-        Its dates in the normal rows, and those of other rows that are outside of these.
+    `name` is the column, `values` are its dates in the normal rows, and `later` those of other rows
+    that are outside of these.
     """
     present = values[~np.isnan(values)]
     n_days = min(np.ptp(present) / DAY, len(np.unique(present // DAY)))
@@ -103,16 +99,7 @@ def date_outputs(name: str, values: NDArray[np.float64], family: str) -> tuple[s
     """Return the names of the columns of the matrix for the dates of normal rows.
 
     The hour and the weekday are used if they vary. A month has no weekday, and a time of day has
-    only hours.
-
-    Parameters
-    ----------
-    name : str
-        The column.
-    values : ndarray
-        Its values in the normal rows.
-    family : {"date", "month", "week", "time"}
-        As in `DateFormat`.
+    only hours. The family is as in `DateFormat`.
     """
     parts = [] if family == "time" else ["days"]
     if len(np.unique(values % DAY)) > 1:
@@ -125,14 +112,8 @@ def date_outputs(name: str, values: NDArray[np.float64], family: str) -> tuple[s
 def date_part(output: str, values: NDArray[np.float64], first: float) -> NDArray[np.float64]:
     """Return a column of the matrix by its name.
 
-    Parameters
-    ----------
-    output : str
-        One of `date_outputs`.
-    values : ndarray
-        Dates in microseconds since 1970.
-    first : float
-        The date from which days count.
+    `output` is one of `date_outputs`, `values` are dates in microseconds since 1970, and days count
+    from the date `first`.
     """
     part = next(part for part in _PARTS if output.endswith(f" ({part})"))
     return _PARTS[part](values, first)

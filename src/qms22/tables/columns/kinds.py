@@ -92,13 +92,7 @@ def infer_kind(
       categorical. So are texts where half of the rows have levels of 1 % of the rows or more.
     - other texts: text if most have blanks, else an identifier.
 
-    Parameters
-    ----------
-    cells : Cells
-    keeps_missing : bool
-        Whether a missing cell counts as a level.
-    decimal_hint : {".", ","}, optional
-        The decimal sign of other columns.
+    `decimal_hint` is the decimal sign of other columns, if it is known.
     """
     name = cells.name
     if cells.form == "other":

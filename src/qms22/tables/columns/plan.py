@@ -46,52 +46,31 @@ class ColumnInfo:
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """What the encoder has learned of a column; plain values only, so that it can be saved.
-
-    Parameters
-    ----------
-    name : str
-    kind : str
-        A detector can use "numeric", "boolean", "categorical" and "date" columns.
-    note : str
-        The reason for the kind, and what the encoder does with it, if that is not obvious.
-    date_format : DateFormat or None
-    number_format : NumberFormat or None
-        How the column is written, if that is known.
-    outputs : tuple of str
-        Names of its columns in the matrix; none if it is ignored. Those of the value come first,
-        then those of missing cells and of words.
-    typical : float
-        The typical value of the normal rows: the median, or the position of the most frequent
-        level in `outputs`. It replaces what has no value.
-    levels : tuple of str
-        Levels of a category with a column each; of other kinds, words with a column each. The only
-        level of a constant that is a text or a boolean.
-    pooled : tuple of str
-        Rarer ones, which share a column.
-    first : float
-        The first date.
-    gaps : {"typical", "own", "unseen"}
-        What a missing cell is: the typical value, besides it a column of its own, or, for a
-        category without missing cells in the normal rows, an unseen level.
-    is_open : bool
-        Whether unseen levels of a category are usual; they are then among the pooled ones.
-    neutral : tuple of str
-        Levels of a category that say nothing: all of its columns are 0 for them.
-    """
+    """What the encoder has learned of a column; plain values only, so that it can be saved."""
 
     name: str
-    kind: Kind
+    kind: Kind  # a detector can use "numeric", "boolean", "categorical" and "date" columns
+    # The reason for the kind, and what the encoder does with it, if that is not obvious.
     note: str = ""
-    date_format: DateFormat | None = None
+    date_format: DateFormat | None = None  # how its dates are written, if that is known
+    # Names of its columns in the matrix; none if it is ignored. Those of the value come first, then
+    # those of missing cells and of words.
     outputs: tuple[str, ...] = ()
+    # The typical value of the normal rows: the median, or the position of the most frequent level
+    # in `outputs`. It replaces what has no value.
     typical: float = 0.0
+    # Levels of a category with a column each; of other kinds, words with a column each. The only
+    # level of a constant that is a text or a boolean.
     levels: tuple[str, ...] = ()
-    pooled: tuple[str, ...] = ()
-    first: float = 0.0
+    pooled: tuple[str, ...] = ()  # rarer ones, which share a column
+    first: float = 0.0  # the first date
+    # What a missing cell is: the typical value, besides it a column of its own, or, for a category
+    # without missing cells in the normal rows, an unseen level.
     gaps: Literal["typical", "own", "unseen"] = "typical"
-    number_format: NumberFormat | None = None
+    number_format: NumberFormat | None = None  # how its numbers are written, if that is known
+    # Whether unseen levels of a category are usual; they are then among the pooled ones.
     is_open: bool = False
+    # Levels of a category that say nothing: all of its columns are 0 for them.
     neutral: tuple[str, ...] = ()
 
     @classmethod
@@ -109,10 +88,8 @@ class ColumnPlan:
     def show(self, value: float) -> str:
         """Return a value as the table writes it.
 
-        Parameters
-        ----------
-        value : float
-            A number, 0 or 1, microseconds since 1970, or the position of a level in `outputs`.
+        The value is a number, 0 or 1, microseconds since 1970, or the position of a level among the
+        outputs.
         """
         if self.kind == "categorical":
             return self.outputs[int(value)].removeprefix(f"{self.name}=")

@@ -29,19 +29,10 @@ def plan_column(
 ) -> tuple[ColumnPlan, Cells]:
     """Decide from the normal rows how to encode a column, and return it converted.
 
-    Parameters
-    ----------
-    cells : Cells
-    min_frequency : float
-        Levels in fewer rows than this are pooled.
-    ignore : collection of str
-        Columns and parts of dates that the user has asked to leave out.
-    asked : str, optional
-        The kind that the user has given: a word of `KIND_WORDS`.
-    keeps_missing : bool
-        Whether rows with missing cells are encoded.
-    decimal_hint : {".", ","}, optional
-        The decimal sign of other columns.
+    Levels in fewer rows than `min_frequency` are pooled. The user has asked to leave out the
+    columns and parts of dates in `ignore`, and may have `asked` for a kind: a word of `KIND_WORDS`.
+    `keeps_missing` is whether rows with missing cells are encoded, `decimal_hint` the decimal sign
+    of other columns.
     """
     kind = KIND_WORDS[asked] if asked else "ignore"
     if kind == "ignore":

@@ -18,15 +18,10 @@ from qms22.tables.texts.words import list_some
 class LazyMatrix:
     """The matrix of a table; rows are encoded when they are read, as ``matrix[rows]``.
 
-    Parameters
-    ----------
-    plans : sequence of ColumnPlan
-        Of the columns that are used.
-    cells : mapping of str to Cells
-        Results of `ColumnPlan.typed`. A column that is not there has the typical value: it is the
-        same in all rows, so that it cannot make one of them more suspicious than another.
-    moves : mapping of str to tuple of float, optional
-        Slopes and offsets by which numbers are encoded; see `TabularEncoder._set_moves`.
+    `plans` are those of the columns that are used, `cells` the results of `ColumnPlan.typed`. A
+    column that is not there has the typical value: it is the same in all rows, so that it cannot
+    make one of them more suspicious than another. `moves` has slopes and offsets by which numbers
+    are encoded; see `TabularEncoder._set_moves`.
     """
 
     def __init__(

@@ -25,18 +25,10 @@ Format: TypeAlias = NumberFormat | DateFormat
 
 @dataclass(frozen=True)
 class Writing:
-    """How a table writes the numbers or dates of a column.
+    """How a table writes the numbers or dates of a column."""
 
-    Parameters
-    ----------
-    form : {"number", "date", "text"}
-        How the table stores them.
-    format : NumberFormat or DateFormat
-        How they are written as texts.
-    """
-
-    form: Form
-    format: Format
+    form: Form  # how the table stores them
+    format: Format  # how they are written as texts
 
     def fits(self, cells: Cells) -> bool:
         """Return whether nearly all cells of a column can be read so."""

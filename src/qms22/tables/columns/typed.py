@@ -28,15 +28,8 @@ _FITTING: dict[Form, tuple[Form, ...]] = {
 def to_numbers(cells: Cells, form: Form, read: Reader) -> Cells:
     """Return a column of numbers, booleans or dates; other cells become words.
 
-    Infinite values become words, too: no detector could take them.
-
-    Parameters
-    ----------
-    cells : Cells
-        A column that may be stored in any form.
-    form : {"number", "boolean", "date"}
-    read : callable
-        Reads the texts of such a column.
+    Infinite values become words, too: no detector could take them. The column may be stored in any
+    form; `read` reads the texts of such a column.
     """
     if cells.form in _FITTING[form]:
         values, levels, words = cells.values, cells.levels, cells.words

@@ -88,11 +88,7 @@ def is_workbook(file: TableFile) -> bool:
 def archived_tables(file: TableFile, inner: str | None) -> tuple[list[ArchivedFile], list[str]]:
     """Return the tables in an archive, and the names of files that are not tables.
 
-    Parameters
-    ----------
-    file : TableFile
-    inner : str, optional
-        The name of the only file that is wanted.
+    `inner` is the name of the only file that is wanted, if there is one.
     """
     with opened(file) as archive:
         members = {

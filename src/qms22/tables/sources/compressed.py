@@ -42,11 +42,7 @@ Buffer: TypeAlias = "bytes | mmap.mmap"
 class TableFile:
     """A file whose content, decompressed, can be read any number of times.
 
-    Parameters
-    ----------
-    path : Path
-    content : bytes, optional
-        The content, if it is already in memory; `path` is then only its name in messages.
+    If the content is already in memory, `path` is only its name in messages.
     """
 
     def __init__(self, path: Path, content: bytes | None = None) -> None:
@@ -140,14 +136,8 @@ class TableFile:
 class Decompressed:
     """The content of an open file; faults are raised as ValueError with the path.
 
-    Parameters
-    ----------
-    file : file-like
-    path : Path
-    n_bytes : int, optional
-        The size of the content, for the line that shows how much was read.
-    n_packed : int, optional
-        The size of the compressed file.
+    `n_bytes` of content and `n_packed` of the compressed file are for the line that shows how much
+    was read.
     """
 
     def __init__(

@@ -39,35 +39,17 @@ _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True)
 class Dialect:
-    """The layout of a file.
-
-    Parameters
-    ----------
-    separator : str
-    skips_blanks : bool
-        Whether blanks after a separator are ignored.
-    names : tuple of str
-        The names of the columns, each only once; empty where a column has none.
-    start : int
-        Number of characters before the first row below the header.
-    n_lines : int
-        Number of lines before that row.
-    header : tuple of str
-        The cells of the header as they are there; empty if there is none.
-    are_values : tuple of bool
-        Which columns seem to have numbers or dates.
-    notes : tuple of str
-        What was guessed.
-    """
+    """The layout of a file."""
 
     separator: str
-    skips_blanks: bool
-    names: tuple[str, ...]
-    start: int = 0
-    n_lines: int = 0
+    skips_blanks: bool  # whether blanks after a separator are ignored
+    names: tuple[str, ...]  # of the columns, each only once; empty where a column has none
+    start: int = 0  # number of characters before the first row below the header
+    n_lines: int = 0  # number of lines before that row
+    # The cells of the header as they are there; empty if there is none.
     header: tuple[str, ...] = ()
-    are_values: tuple[bool, ...] = ()
-    notes: tuple[str, ...] = ()
+    are_values: tuple[bool, ...] = ()  # which columns seem to have numbers or dates
+    notes: tuple[str, ...] = ()  # what was guessed
 
     def rows(self, lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
         """Read the rows that are not empty of some lines, each with the line it ends on.
@@ -85,14 +67,8 @@ def detect_dialect(text: str, path: str) -> Dialect:
     """Find the separator, the header and the names of a file from its first rows.
 
     Of the separators in the header, the first that gives every row as many cells as the header is
-    taken, or else the one that does so for most rows.
-
-    Parameters
-    ----------
-    text : str
-        The start of the file.
-    path : str
-        The name of the file in messages.
+    taken, or else the one that does so for most rows. `text` is the start of the file; `path` is
+    its name in messages.
     """
     declared = _DECLARED.match(text)
     start = declared.end() if declared else 0

@@ -31,13 +31,7 @@ def find_footer(tail: str, dialect: Dialect) -> str:
     """Return the footer of a text, which is no part of the table; empty if there is none.
 
     A footer has empty rows, sums ("Total,,,123") and remarks ("Exported on 1 May"), which have one
-    cell with words.
-
-    Parameters
-    ----------
-    tail : str
-        The last rows of the table.
-    dialect : Dialect
+    cell with words. `tail` has the last rows of the table.
     """
     if len(dialect.names) < 2:
         return ""
@@ -65,14 +59,7 @@ def _row_of(line: str, dialect: Dialect) -> list[str] | None:
 def is_footer(row: list[str], before: Sequence[list[str] | None], width: int) -> bool:
     """Return whether a row at the end of a table of some width is no part of it.
 
-    Parameters
-    ----------
-    row : list of str
-        Its cells without blanks around them.
-    before : sequence of list of str or None
-        Rows above it.
-    width : int
-        Number of columns.
+    Cells have no blanks around them. `before` are the rows above it.
     """
     filled = [at for at, cell in enumerate(row) if cell]
     if not filled:
@@ -111,12 +98,6 @@ class Repair:
     Remarks between the rows are those of files put together; they are one cell with several words.
     Rows that are too short get missing cells at the end. In rows that are too long, cells are
     joined where only one place leaves numbers in columns of numbers, or else at the end.
-
-    Parameters
-    ----------
-    dialect : Dialect
-    path : str
-        The name of the file in messages.
     """
 
     def __init__(self, dialect: Dialect, path: str) -> None:
@@ -140,15 +121,8 @@ class Repair:
     def equal_rows(self, rows: Iterable[tuple[int, list[str]]]) -> Iterator[list[str]]:
         """Return rows of equal width.
 
-        Parameters
-        ----------
-        rows : iterable of (int, list of str)
-            Cells, and the line they are in, counted from the first one below the header.
-
-        Raises
-        ------
-        ValueError
-            At the end, if too many rows have another width than the header.
+        `rows` come with the line they are in, counted from the first one below the header. Raise
+        ValueError at the end if too many rows have another width than the header.
         """
         width, header = len(self._dialect.names), list(self._dialect.header)
         for line, row in rows:

@@ -37,38 +37,21 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class FoundFiles:
-    """Files with the parts of one table.
-
-    Parameters
-    ----------
-    paths : tuple of Path
-    keys : tuple of dict of str to str
-        For each file, the columns that its directories name, as ``month=3`` does.
-    inner : str or None
-        The sheet of a workbook or the file in an archive that is meant.
-    left_out : tuple of str
-        Names of files in a directory that are not tables.
-    """
+    """Files with the parts of one table."""
 
     paths: tuple[Path, ...]
+    # For each file, the columns that its directories name, as ``month=3`` does.
     keys: tuple[dict[str, str], ...]
-    inner: str | None = None
-    left_out: tuple[str, ...] = ()
+    inner: str | None = None  # the sheet of a workbook or the file in an archive that is meant
+    left_out: tuple[str, ...] = ()  # names of files in a directory that are not tables
 
 
 def find_files(table: str | os.PathLike[str]) -> FoundFiles:
     """Return the files that a path stands for.
 
-    Parameters
-    ----------
-    table : str or path
-        A file, a directory, a pattern such as ``data/2024-*.csv``, or a file followed by ``#`` and
-        the name of a sheet or of a file in it.
-
-    Raises
-    ------
-    ValueError
-        If no file matches a pattern, or a directory holds no tables or tables of several formats.
+    The path is a file, a directory, a pattern such as ``data/2024-*.csv``, or a file followed by
+    ``#`` and the name of a sheet or of a file in it. Raise ValueError if no file matches a pattern,
+    or a directory holds no tables or tables of several formats.
     """
     path = Path(table).expanduser()
     if path.is_dir():
@@ -89,11 +72,7 @@ def find_files(table: str | os.PathLike[str]) -> FoundFiles:
 def is_found(path: Path, table: str) -> bool:
     """Return whether a table file, if there were one, is among those that a path stands for.
 
-    Parameters
-    ----------
-    path : Path
-    table : str
-        As in `find_files`; a file stands only for itself.
+    A path that is a file stands only for itself; see `find_files`.
     """
     if split_suffix(path)[1] not in FORMATS:
         return False

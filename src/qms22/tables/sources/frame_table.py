@@ -18,15 +18,9 @@ from qms22.tables.sources.table import Change, Table
 class FrameTable(Table):
     """A data frame.
 
-    Parts keep the frame's own column names and types, so that `exact` makes no difference.
-
-    Parameters
-    ----------
-    frame : pandas, polars or other data frame that narwhals supports
-    name : str
-        The name of the frame in messages.
-    notes : sequence of str
-        What was guessed or left out when the frame was read.
+    Parts keep the frame's own column names and types, so that `exact` makes no difference. The
+    frame is of pandas, polars or another library that narwhals supports. `name` is its name in
+    messages, and `notes` say what was guessed or left out when it was read.
     """
 
     is_loaded = True

@@ -24,18 +24,10 @@ _YEARS = range(1900, 2101)
 
 
 class HeaderPlace(NamedTuple):
-    """Where the names are.
+    """Where the names are."""
 
-    Parameters
-    ----------
-    at : int or None
-        The row of the names; None if there is none.
-    first : int
-        The first row below them.
-    """
-
-    at: int | None
-    first: int
+    at: int | None  # the row of the names; None if there is none
+    first: int  # the first row below them
 
 
 def find_header(rows: Sequence[Sequence[str]]) -> HeaderPlace:

@@ -36,18 +36,10 @@ def join_tables(
     which they occur first. In a part that lacks a column its cells are missing; a column of
     different types becomes what can hold all of them. Parts without rows are left out.
 
-    Parameters
-    ----------
-    parts : sequence of Table
-        Read from files.
-    name : str, optional
-        The name of the table in messages; by default those of the parts.
-    keys : sequence of mapping of str to str, optional
-        For each part, columns with one value, as the directories of a partitioned table name them.
-    notes : sequence of str
-        Sentences about how the parts were found.
-    noun : str
-        What the parts are.
+    The parts are read from files. `name` is that of the table in messages; by default those of the
+    parts. `keys` has for each part columns with one value, as the directories of a partitioned
+    table name them. `notes` are sentences about how the parts were found, and `noun` is what the
+    parts are.
     """
     called = name or list_some([part.name for part in parts])
     if name is not None:
@@ -72,19 +64,11 @@ def join_tables(
 
 
 class _Part(NamedTuple):
-    """A table with rows.
-
-    Parameters
-    ----------
-    table : Table
-    keys : mapping of str to str
-        Columns with one value.
-    own : dict of str to str
-        The name in the part of each other column, by its name in the whole table.
-    """
+    """A table with rows."""
 
     table: Table
-    keys: Mapping[str, str]
+    keys: Mapping[str, str]  # columns with one value
+    # The name in the part of each other column, by its name in the whole table.
     own: dict[str, str]
 
 

@@ -20,10 +20,7 @@ from qms22.tables.sources.storage_types import StorageType
 class SpooledRows(ArrowRows):
     """Rows in a temporary file that lives as long as they do.
 
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        At least one.
+    They are made from at least one batch.
     """
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:

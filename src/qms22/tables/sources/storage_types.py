@@ -37,22 +37,15 @@ _TOO_LARGE = 10**18
 
 @dataclass(frozen=True)
 class CellTraits:
-    """Traits of the cells of a column; those of its parts add up to those of the column.
-
-    Parameters
-    ----------
-    n_cells, n_missing : int
-    every : frozenset of str
-        Those of "number", "integer", "comma number" and "boolean" that are true of every cell that
-        is not missing.
-    some : frozenset of str
-        Those of "comma", "point", "leading zero" and "many digits" that some cell of a column of
-        numbers has.
-    """
+    """Traits of the cells of a column; those of its parts add up to those of the column."""
 
     n_cells: int
     n_missing: int
+    # Those of "number", "integer", "comma number" and "boolean" that are true of every cell that is
+    # not missing.
     every: frozenset[str]
+    # Those of "comma", "point", "leading zero" and "many digits" that some cell of a column of
+    # numbers has.
     some: frozenset[str]
 
     @classmethod

@@ -26,19 +26,12 @@ class EmptyTableError(ValueError):
 
 
 class Wanted(NamedTuple):
-    """What to read of a table.
-
-    Parameters
-    ----------
-    columns : list of str
-    positions : ndarray of int, optional
-        Ascending. Batches without any of these rows may be left out.
-    texts : collection of str
-        Columns to return as texts: as the file has them, or what their values are as text.
-    """
+    """What to read of a table."""
 
     columns: list[str]
+    # Ascending. Batches without any of these rows may be left out.
     positions: NDArray[np.intp] | None = None
+    # Columns to return as texts: as the file has them, or what their values are as text.
     texts: Collection[str] = ()
 
 
@@ -105,36 +98,20 @@ def check_count(n_found: int, n_expected: int, n_claimed: int, name: str) -> Non
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What a format reads from a file.
+    """What a format reads from a file."""
 
-    Parameters
-    ----------
-    rows : Rows or None
-        None where the table itself has them.
-    notes : tuple of str
-        What was guessed or left out, in sentences that name the file.
-    label : str or None
-        The class column, if the file declares one, as KEEL files do.
-    place : callable, optional
-        Returns where a row is in the file, such as "line 7"; by default its position.
-    """
-
-    rows: Rows | None
-    notes: tuple[str, ...] = ()
-    label: str | None = None
+    rows: Rows | None  # None where the table itself has them
+    notes: tuple[str, ...] = ()  # what was guessed or left out, in sentences that name the file
+    label: str | None = None  # the class column, if the file declares one, as KEEL files do
+    # Returns where a row is in the file, such as "line 7"; by default its position.
     place: Callable[[int], str] | None = None
 
 
 class MemoryRows(Rows):
     """Rows in memory.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-    types : mapping of str to str, optional
-        The storage types of columns that are kept as the texts of a file.
-    original : Rows, optional
-        Where they come from, if it knows the texts of a file.
+    `types` has the storage types of columns that are kept as the texts of a file. `original` is
+    where the rows come from, if it knows the texts of a file.
     """
 
     def __init__(

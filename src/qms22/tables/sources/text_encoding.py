@@ -28,21 +28,13 @@ _BLOCK = 1 << 23
 
 
 class Utf8Text(NamedTuple):
-    """The content of a text file in UTF-8.
-
-    Parameters
-    ----------
-    content : bytes or mmap
-    start, end : int
-        Where the text is in it: marks may be around it.
-    is_guessed : bool
-        Whether the file is UTF-16 without the mark that says so.
-    """
+    """The content of a text file in UTF-8."""
 
     content: Buffer
+    # Where the text is in it: marks may be around it.
     start: int
     end: int
-    is_guessed: bool
+    is_guessed: bool  # whether the file is UTF-16 without the mark that says so
 
 
 def read_text(file: TableFile) -> Utf8Text:

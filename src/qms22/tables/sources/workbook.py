@@ -47,11 +47,7 @@ def visible_sheets(file: TableFile) -> list[str]:
 def read_sheet(file: TableFile, wanted: str | None = None) -> Content:
     """Read a sheet of an .xlsx, .xlsm, .xlsb, .xls or .ods file.
 
-    Parameters
-    ----------
-    file : TableFile
-    wanted : str, optional
-        By default the first that has at least two rows and columns; hidden ones come last.
+    By default it is the first that has at least two rows and columns; hidden ones come last.
     """
     path = str(file.path)
     called = path if wanted is None else f"{path}#{wanted}"

@@ -30,35 +30,21 @@ _LEAST_MONTHS = 10
 
 @dataclass(frozen=True)
 class DateFormat:
-    """How the dates of a column are read and written; plain values only, so that it can be saved.
+    """How the dates of a column are read and written, in plain values, which can be saved."""
 
-    Parameters
-    ----------
-    family : {"date", "month", "week", "time"}
-        What all values are. Months and weeks begin with their first day; times of day are
-        microseconds since midnight, as if on the first day of 1970.
-    precision : {"month", "week", "day", "minute", "second"}
-        The finest part that differs: "day" also where all times are midnight.
-    month_first : str
-        The separators, of "/", "-" and ".", between which the month is before the day.
-    is_doubtful : bool
-        Whether the other order of day and month fits too.
-    is_compact : bool
-        Whether texts such as 20240131 are dates.
-    style : str
-        How `show` writes values: a template with Y, y, m, d, b (month name), H, I, M, S, p (AM or
-        PM), q (am or pm), Q (quarter), and G, V, u of ISO weeks.
-    months : tuple of str
-        The names of the months.
-    """
-
+    # What all values are: "date", "month", "week" or "time". Months and weeks begin with their
+    # first day; times of day are microseconds since midnight, as if on the first day of 1970.
     family: str = "date"
+    # The finest part that differs: "day" also where all times are midnight.
     precision: Precision = "day"
+    # The separators, of "/", "-" and ".", between which the month is before the day.
     month_first: str = ""
-    is_doubtful: bool = False
-    is_compact: bool = False
+    is_doubtful: bool = False  # whether the other order of day and month fits too
+    is_compact: bool = False  # whether texts such as 20240131 are dates
+    # How `show` writes values: a template with Y, y, m, d, b (month name), H, I, M, S, p (AM or
+    # PM), q (am or pm), Q (quarter), and G, V, u of ISO weeks.
     style: str = "{Y:04}-{m:02}-{d:02}"
-    months: tuple[str, ...] = ()
+    months: tuple[str, ...] = ()  # their names
 
     @property
     def note(self) -> str:
@@ -147,14 +133,8 @@ def find_date_format(
 
     Years of two digits are from 1969 to 2068.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The different texts of the column in the known-normal rows.
-    counts : array-like of shape (n_texts,), optional
-        In how many rows each of them occurs.
-    is_asked : bool
-        Whether the user says that these are dates: a single one is then enough.
+    `texts` are the different texts of the column in the known-normal rows, and `counts` in how many
+    rows each of them occurs. If the user has asked for dates, a single one is enough.
 
     Examples
     --------

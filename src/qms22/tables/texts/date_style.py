@@ -21,12 +21,8 @@ def find_date_style(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the template of most dates of a column, and the names of the months in it.
 
-    Parameters
-    ----------
-    texts : sequence of (str, float)
-        Dates, and in how many rows each of them occurs.
-    month_first, precision : str
-        As in `DateFormat`.
+    Each date comes with the number of rows in which it occurs. `month_first` and `precision` are as
+    in `DateFormat`.
     """
     frequent = sorted(texts, key=lambda pair: -pair[1])[:_SAMPLE]
     found = [(match_date(text), weight) for text, weight in frequent]

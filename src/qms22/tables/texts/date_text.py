@@ -66,32 +66,19 @@ _WEEKDAY = re.compile(
 
 
 class DateParts(NamedTuple):
-    """The parts of a text that writes a date or a time of day.
+    """The parts of a text that writes a date or a time of day."""
 
-    Parameters
-    ----------
-    family : {"date", "month", "week", "time"}
-        Months and weeks begin with their first day; a time is on the first day of 1970.
-    layout : str
-        The name of the pattern.
-    separator : str
-        What is between day and month if their order is unknown; they are then in the order of the
-        text. "" if it is known.
-    year, month, day : int
-    seconds : float
-        Since midnight.
-    has_half : bool
-        Whether the time is with AM or PM.
-    """
-
+    # Months and weeks begin with their first day; a time is on the first day of 1970.
     family: Family
-    layout: str
+    layout: str  # the name of the pattern
+    # What is between day and month if their order is unknown; they are then in the order of the
+    # text. "" if it is known.
     separator: str
     year: int
     month: int
     day: int
-    seconds: float
-    has_half: bool
+    seconds: float  # since midnight
+    has_half: bool  # whether the time is with AM or PM
 
 
 def split_date(text: str) -> DateParts | None:
@@ -143,11 +130,7 @@ def match_date(text: str) -> tuple[str, re.Match[str]] | None:
 def date_stamps(found: Sequence[DateParts | None], month_first: str) -> NDArray[np.float64]:
     """Return dates as microseconds since 1970, with NaN for those that do not exist.
 
-    Parameters
-    ----------
-    found : sequence of DateParts or None
-    month_first : str
-        The separators between which the month is before the day.
+    Between the separators in `month_first` the month is before the day.
     """
     fields = np.array(
         [(0, 0, 0, 0.0) if parts is None else _fields(parts, month_first) for parts in found],

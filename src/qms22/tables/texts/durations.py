@@ -47,12 +47,9 @@ def find_duration_style(
     01:30:00 are times of the day, unless the name says that they are durations, the user asks for
     numbers (`is_asked`), or some have 24 or more before the first colon.
 
-    Returns
-    -------
-    str or None
-        "P" for ISO 8601; "h:mm:ss", "hh:mm:ss", "m:ss" or "mm:ss"; or the words for days, hours,
-        minutes and seconds with their blanks, such as "|h| m|", and one more blank before a bar if
-        blanks are between them.
+    The style is "P" for ISO 8601; "h:mm:ss", "hh:mm:ss", "m:ss" or "mm:ss"; or the words for days,
+    hours, minutes and seconds with their blanks, such as "|h| m|", and one more blank before a bar
+    if blanks are between them.
     """
     texts, weights = [text.strip() for text in texts], row_weights(texts, counts)
     fits = ~np.isnan(read_durations(texts))

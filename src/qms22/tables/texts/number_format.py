@@ -49,46 +49,23 @@ _BEHIND, _LEAST_BEHIND = "5-", 3
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How the numbers of a column are read and written; plain values only, so that it can be saved.
+    """How the numbers of a column are read and written, in plain values, which can be saved."""
 
-    Parameters
-    ----------
-    decimal : {".", ","}
-        The decimal sign. It matters to `read`; any other sign may group thousands.
-    thousands : str
-        The sign between groups of digits; "" if there is none.
-    is_indian : bool
-        Whether groups are as in 12,34,567.
-    decimals : int
-        The most decimals that are usual; -1 for six significant digits.
-    is_fixed : bool
-        Whether nearly all numbers have as many decimals.
-    before, after : str
-        What is before and after the digits, with blanks.
-    negative : {"-", "()", "5-"}
-        How negative numbers are written: -5, (5) or 5-.
-    unit : str
-        The currency, percent sign or unit, in one spelling; "" if there is none.
-    magnitudes : tuple of str
-        The letters that multiply numbers, such as ("k", "M"); none are read if it is empty.
-    reads_zeros : bool
-        Whether a number may have zeros in front, such as 007.
-    duration : str
-        How durations are written, as `find_duration_style` returns it; "" for other numbers. They
-        are read as seconds.
-    """
-
+    # The decimal sign. It matters to `read`; any other sign may group thousands.
     decimal: str = "."
-    thousands: str = ""
-    is_indian: bool = False
-    decimals: int = -1
-    is_fixed: bool = False
-    before: str = ""
+    thousands: str = ""  # the sign between groups of digits; "" if there is none
+    is_indian: bool = False  # whether groups are as in 12,34,567
+    decimals: int = -1  # the most decimals that are usual; -1 for six significant digits
+    is_fixed: bool = False  # whether nearly all numbers have as many decimals
+    before: str = ""  # what is before and after the digits, with blanks
     after: str = ""
-    negative: str = "-"
-    unit: str = ""
+    negative: str = "-"  # how negative numbers are written: -5 ("-"), (5) ("()") or 5- ("5-")
+    unit: str = ""  # the currency, percent sign or unit, in one spelling; "" if there is none
+    # The letters that multiply numbers, such as ("k", "M"); none are read if it is empty.
     magnitudes: tuple[str, ...] = ()
-    reads_zeros: bool = False
+    reads_zeros: bool = False  # whether a number may have zeros in front, such as 007
+    # How durations are written, as `find_duration_style` returns it; "" for other numbers. They are
+    # read as seconds.
     duration: str = ""
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -193,17 +170,9 @@ def find_number_format(
       without; phone numbers; versions (1.2.3), ranges (3-5), times and dates. Nor are a few
       numbers among bands: "1 vehicle" and "5 to 8" are levels.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The different texts of the column in the known-normal rows.
-    counts : array-like of shape (n_texts,), optional
-        In how many rows each of them occurs.
-    decimal_hint : {".", ","}, optional
-        The decimal sign of other columns of the table.
-    is_asked : bool
-        Whether the user says that these are numbers: a single one is then enough, and zeros in
-        front do not matter.
+    `texts` are the different texts of the column in the known-normal rows, and `counts` in how many
+    rows each of them occurs; `decimal_hint` is the decimal sign of other columns. If the user has
+    asked for numbers, a single one is enough, and zeros in front do not matter.
 
     Examples
     --------

@@ -52,30 +52,15 @@ _USUAL = {
 
 
 class Parts(NamedTuple):
-    """The parts of a text that writes a number.
+    """The parts of a text that writes a number."""
 
-    Parameters
-    ----------
-    digits : str
-        The digits, with signs of thousands and decimals.
-    exponent : str
-        Such as "e-5"; "" if there is none.
-    negative : {"", "-", "()", "5-"}
-        How it says that it is negative.
-    unit, magnitude : str
-        As in `units.unit`.
-    is_money : bool
-        Whether the unit is a currency.
-    before, after : str
-        The texts around the digits, with blanks.
-    """
-
-    digits: str
-    exponent: str
-    negative: str
-    unit: str
-    magnitude: str
-    is_money: bool
+    digits: str  # with signs of thousands and decimals
+    exponent: str  # such as "e-5"; "" if there is none
+    negative: str  # how it says that it is negative: "-", "()" or "5-"; "" if it is not
+    unit: str  # as in `units.unit`
+    magnitude: str  # as there
+    is_money: bool  # whether the unit is a currency
+    # The texts around the digits, with blanks.
     before: str
     after: str
 
@@ -129,12 +114,7 @@ def number_values(
 ) -> NDArray[np.float64]:
     """Return the numbers of texts without magnitudes; NaN if there is none.
 
-    Parameters
-    ----------
-    found : sequence of Parts or None
-    decimal : {".", ","}
-    reads_zeros : bool
-        Whether a number may have zeros in front, such as 007.
+    Zeros in front, such as in 007, are read only with `reads_zeros`.
     """
     values = [
         math.nan

@@ -29,14 +29,8 @@ def row_weights(texts: Sequence[str], counts: ArrayLike | None) -> NDArray[np.fl
 def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64], is_asked: bool) -> bool:
     """Return whether nearly all rows fit, and the others have few different texts.
 
-    Parameters
-    ----------
-    fits : ndarray of bool of shape (n_texts,)
-        Which of the different texts fit.
-    counts : ndarray of shape (n_texts,)
-        In how many rows each of them occurs.
-    is_asked : bool
-        Whether the user asks for it; any row is then enough.
+    `fits` says which of the different texts fit, and `counts` in how many rows each of them occurs.
+    If the user has asked for it, any row is enough.
     """
     if is_asked:
         return bool(fits.any())

@@ -63,18 +63,9 @@ def currency(text: str) -> str | None:
 def unit(text: str, after_blank: bool) -> tuple[str, str] | None:
     """Return the unit and the magnitude letter that a text after a number means, or None.
 
-    Parameters
-    ----------
-    text : str
-    after_blank : bool
-        Whether a blank is before it. Any word may then be a unit ("36 months", "5 apples"); "5more"
-        is no number.
-
-    Returns
-    -------
-    (unit, magnitude) : tuple of str
-        The same unit for "1 day" and "2 days", and for "kg" and "KG". The magnitude is "" if there
-        is none.
+    The unit is the same for "1 day" and "2 days", and for "kg" and "KG"; the magnitude is "" if
+    there is none. After a blank any word may be a unit ("36 months", "5 apples"); "5more" is no
+    number.
     """
     if text not in _MAGNITUDE_WORDS and (known := _known(text)) is not None:
         return known, ""
