@@ -196,23 +196,3 @@ def test_a_result_is_not_lost_if_it_cannot_be_remembered(
         found = detect(readings(60, 1), readings(30, 2), k=5, history=tmp_path / "h", **FAST)
     assert found.history == ()
     assert len(found.top) == 5
-
-
-def test_a_file_of_an_earlier_version_is_read_and_written(tmp_path: Path) -> None:
-    path = tmp_path / "h.sqlite"
-    filled(path, 2).accept(1)
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("drop table incidents")
-        database.execute("drop table exceptions")
-    before = path.read_bytes()
-    batches = BatchHistory(path)
-    assert [entry.accepted is None for entry in batches.entries()] == [False, True]
-    assert (batches.exceptions(), batches.entries()[0].profile) == ((), None)
-    assert path.read_bytes() == before
-    assert batches.tag_incident(2, "why").incident == batches.entries()[1].incident == "why"
-    found = detect(readings(60, 1), readings(30, 2), k=5, history=path, **FAST)
-    assert found.history[-1].profile is not None
-    # A program of the earlier version reads it still.
-    with closing(sqlite3.connect(path)) as database:
-        assert database.execute("pragma user_version").fetchone() == (1,)
-        assert len(database.execute("select number, accepted from batches").fetchall()) == 3

@@ -72,14 +72,19 @@ create table kept_rows (
     n_rows integer not null,
     parquet blob not null
 );
+create table incidents (
+    number integer primary key,
+    time text not null,
+    because text not null
+);
+create table exceptions (
+    column text primary key,
+    because text not null,
+    "until" text not null
+);
 pragma application_id = {_APPLICATION};
 pragma user_version = {_VERSION};
 """
-# What a person has said. Files of earlier versions get these tables when they are next written to.
-_SAID = {
-    "incidents": "number integer primary key, time text not null, because text not null",
-    "exceptions": 'column text primary key, because text not null, "until" text not null',
-}
 _ADD_EXCEPTION = "insert or replace into exceptions values (?, ?, ?)"
 
 
@@ -280,7 +285,6 @@ class BatchHistory:
             return []
         with self._open("rw") as database:
             _check_kind(database, self.path)
-            _add_tables(database, "temp table")
             return [read(row) for row in database.execute(query, values)]
 
     @contextmanager
@@ -294,7 +298,6 @@ class BatchHistory:
                     for statement in _SCHEMA.split(";")[:-1]:
                         database.execute(statement)
                 _check_kind(database, self.path)
-                _add_tables(database, "table")
                 yield database
             except BaseException:
                 database.execute("rollback")
@@ -355,13 +358,6 @@ def _check_until(until: str) -> str:
     if day < today():
         raise ValueError(f"until must be today or later; got {until}, and today is {today()}")
     return day
-
-
-def _add_tables(database: sqlite3.Connection, kind: str) -> None:
-    """Create the tables that a file lacks; temporary ones if nothing may be written."""
-    there = {name for (name,) in database.execute("select name from sqlite_master")}
-    for name in _SAID.keys() - there:
-        database.execute(f"create {kind} {name} ({_SAID[name]})")
 
 
 def _check_kind(database: sqlite3.Connection, path: Path) -> None:
