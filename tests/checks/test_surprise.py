@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from qms22.checks.surprise import (
     LevelReference,
     NumberReference,
-    gaps_on_circle,
+    gaps_on_clock,
     kept_places,
 )
 
@@ -150,10 +150,10 @@ def test_gaps_on_a_circle_by_brute_force(n: int, own: bool) -> None:
         others = np.delete(reference, at) if own else reference
         gaps = np.sort(np.minimum(np.abs(others - value), 1440 - np.abs(others - value)))
         expected.append(gaps[: min(3, len(gaps))][-1] if len(gaps) else 0.0)
-    np.testing.assert_allclose(gaps_on_circle(values, reference, 1440.0, own=own), expected)
+    np.testing.assert_allclose(gaps_on_clock(values, reference, own=own), expected)
 
 
 def test_a_time_that_is_missing_has_no_gap() -> None:
-    gaps = gaps_on_circle(np.array([np.nan, 10.0]), np.arange(0.0, 60.0, 10.0), 1440.0)
+    gaps = gaps_on_clock(np.array([np.nan, 10.0]), np.arange(0.0, 60.0, 10.0))
     assert np.isnan(gaps[0])
     assert gaps[1] == 10

@@ -14,7 +14,7 @@ from qms22.checks.copies import COPIES, DIFFERENT, CopyCheck, count_copies
 from qms22.checks.dates import TimeOfDayCheck
 from qms22.checks.dependence import DependenceCheck
 from qms22.checks.single import LevelCheck
-from qms22.checks.surprise import NumberReference, gaps_on_circle
+from qms22.checks.surprise import NumberReference, gaps_on_clock
 from qms22.tables.columns.cells import Cells, text_cells
 
 _MINUTE = 60e6
@@ -94,7 +94,7 @@ def test_times_of_day_are_compared_with_all_rows() -> None:
     minutes = np.random.default_rng(1).integers(480, 1080, 400).astype(float)
     check = TimeOfDayCheck.learn(Cells("at", "date", minutes * _MINUTE))
     ascending = np.sort(minutes)
-    expected = NumberReference.learn(gaps_on_circle(ascending, ascending, 1440.0, own=True))
+    expected = NumberReference.learn(gaps_on_clock(ascending, ascending, own=True))
     assert check is not None
     assert expected is not None
     np.testing.assert_array_equal(check.reference.ascending, expected.ascending)

@@ -101,8 +101,7 @@ class ArithmeticCheck(Check):
 
     def is_kept(self, rows: Columns) -> NDArray[np.bool_]:
         """Return which rows keep the rule; of others nothing is known, or they break it."""
-        excess = self._excess(rows)
-        return excess <= 1.0
+        return self._excess(rows) <= 1.0
 
     def _excess(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how far off rows are, as a multiple of what rounding explains."""
@@ -121,7 +120,7 @@ class ArithmeticCheck(Check):
         return np.where(excess > 1.0, surprise + np.log(np.clip(excess, 1.0, self.n)), 0.0)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Name what the number is computed from, the result, and how many normal rows have it."""
+        """Return what makes the number, the result, and how many normal rows have it."""
         found, _ = self.computed([rows[each].values for each in self.columns[1:]])
         kept = f"all {self.n:,} normal rows"
         if self.n_broken:

@@ -102,13 +102,13 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 
 def never_seen(n_rows: int, levels: Sequence[str]) -> str:
-    """Say that no normal row has a level, and which they have if there are few."""
+    """Return in words that no normal row has a level, and which they have if there are few."""
     which = f" ({', '.join(levels)})" if len(levels) <= MOST_LISTED else ""
     return f"never seen in {n_rows:,} normal rows{which}"
 
 
 def share_of_rows(count: int, n_rows: int) -> str:
-    """Say how many of the normal rows there are: a number if they are few, else a share."""
+    """Return in words how many normal rows there are: a number if few, else a share."""
     if count == 0:
         return f"none of {n_rows:,} normal rows"
     if count < 10 or count < 0.001 * n_rows:

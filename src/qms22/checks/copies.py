@@ -98,7 +98,7 @@ class CopyCheck(Check):
         return [""] * count_rows(rows)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how often the rows are there."""
+        """Return in words how often the rows are there."""
         often = f"{share_of_rows(self.n_copied, self.n_normal)} are repeated"
         codes, counts = self._codes(rows, own=False).tolist(), rows[COPIES].values.tolist()
         for at, (code, count) in enumerate(zip(codes, counts, strict=True)):
@@ -148,7 +148,7 @@ class KeyCheck(Check):
         return np.where(is_repeated, surprise, 0.0)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how often the keys are there."""
+        """Return in words how often the keys are there."""
         often = share_of_rows(self.n_repeated, self.n_normal)
         for count in rows[derived_name("key", self.columns[0])].values.tolist():
             yield f" is there {int(count):,} times; that of {often} is there again"

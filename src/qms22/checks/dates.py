@@ -17,7 +17,7 @@ from qms22.checks.check import (
     share_of_rows,
     shown_cells,
 )
-from qms22.checks.surprise import LevelReference, NumberReference, gaps_on_circle
+from qms22.checks.surprise import LevelReference, NumberReference, gaps_on_clock
 from qms22.tables.columns.cells import Cells, Columns, count_rows, show_value
 from qms22.tables.columns.date_parts import DAY, days_between
 
@@ -54,7 +54,7 @@ class TimeOfDayCheck(Check):
         minutes, counts = np.unique(ascending, return_counts=True)
         if len(minutes) < 3:
             return None
-        gaps = gaps_on_circle(minutes, ascending, 1440.0, own=True)
+        gaps = gaps_on_clock(minutes, ascending, own=True)
         reference = NumberReference.learn(np.repeat(gaps, counts), least_unit=_LEAST_GAP)
         if reference is None:
             return None
@@ -64,14 +64,14 @@ class TimeOfDayCheck(Check):
         """Compute how far the times are from those of normal rows."""
         times = np.repeat(self.minutes, self.counts)
         values = rows[self.columns[0]].values
-        gaps = gaps_on_circle(_minutes(values), times, 1440.0, own=own)
+        gaps = gaps_on_clock(_minutes(values), times, own=own)
         # Only far from others is odd, not near to them. Midnight to the microsecond is a date whose
         # time nobody has written down.
         is_far = (gaps > np.median(self.reference.ascending)) & (values % DAY != 0)
         return np.where(is_far, self.reference.surprise(gaps, own=own), 0.0)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say between which times no normal row is."""
+        """Return the times between which no normal row is."""
         for minute in _minutes(rows[self.columns[0]].values).tolist():
             yield "" if math.isnan(minute) else f"; {self._comparison(minute)}"
 
@@ -108,7 +108,7 @@ class WeekdayCheck(Check):
         return np.where(np.isnan(values), 0.0, found)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how many normal rows are of these weekdays."""
+        """Return in words how many normal rows are of these weekdays."""
         counts, n = self.reference.counts, self.reference.n
         values = rows[self.columns[0]].values
         days = np.where(np.isnan(values), -1, _weekdays(np.nan_to_num(values)))
@@ -146,7 +146,7 @@ class AbsurdDateCheck(Check):
         return np.where(beyond > 0, 2.0 * math.log(self.n + 1.0), 0.0)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say that the dates are of another age."""
+        """Return in words that the dates are of another age."""
         return [f" is years away from all {self.n:,} normal rows"] * count_rows(rows)
 
 
@@ -207,7 +207,7 @@ class IntervalCheck(NumberCheck):
         return super(IntervalCheck, replace(self, aged=aged)).aligned(batch)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how many days are between the dates, or hours if they are few; and what is usual."""
+        """Return the days between the dates, or the hours if they are few, and what is usual."""
         others = shown_cells(rows[self.columns[1]], show)
         for other, days in zip(others, self.numbers(rows, own=True).tolist(), strict=True):
             here, usual = self._compared(days)

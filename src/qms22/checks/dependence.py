@@ -148,7 +148,7 @@ class DependenceCheck(Check):
         return self.coding.show(rows, show)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how often the level is there with the other one, and what is usual."""
+        """Return how often the level is there with the other one, and what is usual."""
         codes, others = self._codes(rows)
         found = np.array([*self._count(codes, others), others]).T.tolist()
         conditions = self.other.show_condition(rows, show)

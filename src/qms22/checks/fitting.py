@@ -140,7 +140,7 @@ class FittingChecks:
         return {name: whole - _oddness(left) for name, left in without.items()}, without
 
     def describe(self, rows: Columns, column: int, show: Shower) -> list[str]:
-        """Say what the other columns suggest."""
+        """Return in words what the other columns suggest."""
         name, sources = self.numbers[column], self.sources[column][:_MOST_NAMED]
         who = listed(sources) if sources else "the other columns"
         suggest = "suggests" if len(sources) == 1 else "suggest"
@@ -150,7 +150,7 @@ class FittingChecks:
     def describe_contradiction(
         self, rows: Columns, column: int, category: str, show: Shower
     ) -> list[str]:
-        """Say that a category does not fit a number, and which number would."""
+        """Return in words that a category does not fit a number, and which number would."""
         levels, numbers = (
             shown_cells(rows[name], show) for name in (category, self.numbers[column])
         )

@@ -229,7 +229,7 @@ class GroupCheck(NumberCheck):
         return np.where(is_odd, self.reference.surprise(errors, own=own), 0.0)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say what is usual for the groups."""
+        """Return in words what is usual for the groups."""
         name, *by = self.columns
         of_groups = zip(*(shown_cells(rows[each], show) for each in by), strict=True)
         for group, cells in zip(self.grouping.numbers(rows).tolist(), of_groups, strict=True):

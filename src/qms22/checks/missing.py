@@ -43,12 +43,12 @@ class MissingTogetherCheck(Check):
         return np.where(several, self.reference.surprise(codes, own=own), 0.0)
 
     def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Name the cells."""
+        """Return the names of the cells."""
         for gaps in np.array([rows[name].missing for name in self.columns]).T:
             yield listed([self.columns[at] for at in np.flatnonzero(gaps)], _MOST_NAMED)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how many normal rows lack the same."""
+        """Return in words how many normal rows lack the same."""
         counts, n = np.append(self.reference.counts, 0), self.reference.n
         for code in self._codes(rows)[0].tolist():
             yield f" are missing together, as in {share_of_rows(int(counts[code]), n)}"

@@ -40,7 +40,7 @@ class OrderCheck(Check):
             return np.where(low > high, surprise, 0.0)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how many normal rows break the rule."""
+        """Return in words how many normal rows break the rule."""
         how_many = share_of_rows(self.n_broken, self.n)
         for other in shown_cells(rows[self.columns[1]], show):
             yield f" is above {other}, as in {how_many}"

@@ -304,7 +304,7 @@ class RepetitionCheck(Check):
         return self.key.startswith("\0run")
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how many rows there are, and how many at most among normal ones."""
+        """Return how many rows there are, and how many at most among normal ones."""
         counts = rows[self.key].values.tolist()
         of = [""] * len(counts)
         how = "within a day" if self.key.endswith(f"\0{_WINDOWS[-1]}") else "within an hour"
@@ -344,7 +344,7 @@ class StepCheck(NumberCheck):
         return rows[self.key].values
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how fast the counter has changed, and how fast it usually does."""
+        """Return how fast the counter has changed, and how fast it usually does."""
         name, entity = self.columns
         low, high = (show(name, float(self.reference.ascending[at])) for at in (0, -1))
         steps = rows[self.key].values.tolist()

@@ -135,7 +135,7 @@ class SeriesCheck(GroupCheck):
         return super().numbers({**rows, self.columns[0]: rows[self.series.key]}, own=own)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say what the numbers around are, and how far normal ones are off."""
+        """Return what the numbers around are, and how far normal ones are off."""
         name, entity = self.columns
         around = self.series.scaled(rows) - rows[self.series.key].values
         for of, near in zip(shown_cells(rows[entity], show), around.tolist(), strict=True):

@@ -57,7 +57,7 @@ class ValueCheck(NumberCheck):
         return cls((cells.name,), reference, np.quantile(present, shares, method="nearest"))
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how many normal rows have as high or as low values."""
+        """Return in words how many normal rows have as high or as low values."""
         for value in rows[self.columns[0]].values.tolist():
             # Of a row without odd cells, a missing one may be the first.
             yield "" if math.isnan(value) else f"; {self._comparison(value, show)}"
@@ -137,7 +137,7 @@ class LevelCheck(Check):
         return replace(self, recurring=tuple(compress(cells.levels, is_new)))
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how many normal rows have the levels."""
+        """Return in words how many normal rows have the levels."""
         counts, n = self.reference.counts, self.reference.n
         there = np.flatnonzero(counts)[: MOST_LISTED + 1].tolist()
         levels = [self.coding.show_code(code, show) for code in there]
@@ -176,7 +176,7 @@ class PresenceCheck(Check):
         return np.where(codes == 0, 0.0, found) if are_values_usual else found
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Say how many normal rows are without a value, or have the words."""
+        """Return in words how many normal rows lack a value, or have the words."""
         cells, counts, n = rows[self.columns[0]], self.reference.counts, self.reference.n
         kind = {"date": "a date", "boolean": "true or false"}.get(cells.form, "a number")
         unseen = f"; normal rows have {kind if counts[0] else 'no value'}"

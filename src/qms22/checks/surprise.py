@@ -278,17 +278,17 @@ class RarityReference:
         return result
 
 
-def gaps_on_circle(
-    values: NDArray[np.float64], reference: NDArray[np.float64], period: float, *, own: bool = False
+def gaps_on_clock(
+    minutes: NDArray[np.float64], reference: NDArray[np.float64], *, own: bool = False
 ) -> NDArray[np.float64]:
-    """Compute how far values are from the third nearest of ascending ones on a circle from 0."""
+    """Compute how far minutes of the day are from the third nearest of ascending ones."""
     n_near = min(3, len(reference) - own)
     if n_near < 1:
-        return np.zeros(len(values))
-    around = np.concatenate([reference - period, reference, reference + period])
-    places = np.searchsorted(around, np.nan_to_num(values))
+        return np.zeros(len(minutes))
+    around = np.concatenate([reference - 1440.0, reference, reference + 1440.0])
+    places = np.searchsorted(around, np.nan_to_num(minutes))
     near = places[:, None] + np.arange(-n_near - 1, n_near + 1)
-    gaps = np.sort(np.abs(around[np.clip(near, 0, len(around) - 1)] - values[:, None]), axis=1)
+    gaps = np.sort(np.abs(around[np.clip(near, 0, len(around) - 1)] - minutes[:, None]), axis=1)
     nearest: NDArray[np.float64] = gaps[:, n_near - 1 + own]
     return nearest
 

@@ -204,7 +204,7 @@ class TableChecks:
     def blame(
         self, rows: Columns
     ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
-        """Ask of each column how odd all numbers are without it; see `FittingChecks.blame`."""
+        """Return of each column how odd numbers are without it; see `FittingChecks.blame`."""
         return self.fitting.blame(rows, self.owners)
 
     def is_fitting(self, check: int) -> bool:
@@ -225,7 +225,7 @@ class TableChecks:
     def describe(
         self, rows: Columns, places: NDArray[np.intp], check: int, show: Shower
     ) -> list[str]:
-        """Say in words what a check finds odd about some of the rows."""
+        """Return in words what a check finds odd about some of the rows."""
         some = take_rows(rows, places)
         if check < len(self.checks):
             return self.checks[check].describe(some, show)
@@ -249,7 +249,7 @@ class TableChecks:
     def describe_contradiction(
         self, rows: Columns, places: NDArray[np.intp], check: int, category: str, show: Shower
     ) -> list[str]:
-        """Say in words that a category does not fit the number that a check is about."""
+        """Return in words that a category does not fit the number that a check is about."""
         some, column = take_rows(rows, places), check - len(self.checks)
         return self.fitting.describe_contradiction(some, column, category, show)
 

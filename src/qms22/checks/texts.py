@@ -152,7 +152,7 @@ class TextCheck(Check):
         return np.array([self.known.get(text, 0) for text in levels], dtype=np.intp)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Name the form, sign or word, and how many normal rows have it."""
+        """Return the form, sign or word, and how many normal rows have it."""
         for text in rows[self.columns[0]].to_array():
             yield self._clause(text) if isinstance(text, str) else ""
 
@@ -266,7 +266,7 @@ class MisspellingCheck(Check):
         return np.array([*(self.meant(text) is not None for text in levels), False])
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
-        """Name the text that may be meant."""
+        """Return the text that may be meant."""
         for text in rows[self.columns[0]].to_array():
             meant = self.meant(text) if isinstance(text, str) else None
             yield "" if meant is None else f"; did you mean “{meant}”?"

@@ -160,7 +160,7 @@ def _rows_per_day(times: NDArray[np.float64]) -> list[int]:
 
 
 def _schema(found: Detection) -> Iterator[Noticed]:
-    """Name the columns that only one of the tables has."""
+    """Return the columns that only one of the tables has."""
     ignored = {*map(str, found.settings.get("ignore", ())), found.id}
     names = found.source.names
     if found.normal_table is None:
@@ -181,7 +181,7 @@ def _schema(found: Detection) -> Iterator[Noticed]:
 def _kinds(
     found: Detection, normal: Columns, batch: Columns, names: Sequence[str]
 ) -> Iterator[Noticed]:
-    """Name the columns that hold another kind of values than before."""
+    """Return the columns that hold another kind of values than before."""
     for name in names:
         if normal[name].missing.all() or batch[name].missing.all():
             continue
@@ -202,7 +202,7 @@ def _kind(found: Detection, cells: Cells) -> str:
 
 
 def _key(name: str | None, normal: Columns, batch: Columns) -> Iterator[Noticed]:
-    """Say if the names of rows are no longer unique."""
+    """Return a notice if the names of rows are no longer unique."""
     if name is None or name not in normal or _repeated(normal[name]):
         return
     if repeated := _repeated(batch[name]):
@@ -218,7 +218,7 @@ def _repeated(cells: Cells) -> list[Any]:
 
 
 def _resent(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[Noticed]:
-    """Say how many rows the known-normal table has already, if it hardly has a row twice."""
+    """Return how many rows the known-normal table has already, if it hardly has one twice."""
     if not names:
         return
     n_normal, n_rows = (len(table[names[0]].values) for table in (normal, batch))
@@ -235,7 +235,7 @@ def _resent(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[N
 
 
 def _missing(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[Noticed]:
-    """Name the columns with missing cells that never had any."""
+    """Return the columns with missing cells that never had any."""
     for name in names:
         n_missing = int(batch[name].missing.sum())
         is_complete = len(normal[name].values) >= _LEAST_COMPLETE and not normal[name].missing.any()
@@ -246,7 +246,7 @@ def _missing(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[
 
 
 def _dates(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
-    """Say if the batch is not newer than the one before, or if days are lacking."""
+    """Return a notice if the batch is not newer than the one before, or lacks days."""
     if dates is None:
         return
     facts = dates.facts()
@@ -265,7 +265,7 @@ def _dates(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
 
 
 def _excepted(found: Detection) -> Iterator[Noticed]:
-    """Name the columns that moved and may do so."""
+    """Return the columns that moved and may do so."""
     for each in found.exceptions:
         moved = [] if found.verdict is None else found.verdict.excepted
         if changes := [column.change for column in moved if column.name == each.column]:

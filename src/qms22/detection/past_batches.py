@@ -137,7 +137,7 @@ class PastBatches:
 
 
 def _note_over_time(entry: HistoryEntry) -> Iterator[str]:
-    """Say how a batch was judged, if it was compared with earlier ones."""
+    """Return how a batch was judged, if it was compared with earlier ones."""
     if (facts := entry.over_time) is not None:
         yield (
             f"compared with {facts['compared_with']:,} accepted batches; an alarm needs p ≤ "

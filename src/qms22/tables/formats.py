@@ -93,7 +93,8 @@ def open_table(table: str | Path | Table | Any, *, name: str = "the frame") -> T
         return table
     if (place := find_database(table)) is not None:
         return _open_query(place)
-    if isinstance(table, list | tuple) and all(map(_is_place, table)):
+    places = (str, os.PathLike, Table, DatabasePlace)
+    if isinstance(table, list | tuple) and all(isinstance(each, places) for each in table):
         opened = [open_table(each) for each in table]
         joined = _join(opened)
         if all(each.files for each in opened):
@@ -170,18 +171,9 @@ def read_table(path: str | Path | list[str | Path]) -> pd.DataFrame:
     """
     table = open_table(path)
     frame = table.read()
-    warn_of_notes(table)
-    return frame
-
-
-def warn_of_notes(table: Table) -> None:
-    """Warn of what was guessed or left out to read a table."""
     for note in table.notes:
         warn_user(note)
-
-
-def _is_place(table: Any) -> bool:
-    return isinstance(table, str | os.PathLike | Table | DatabasePlace)
+    return frame
 
 
 def _join(tables: list[Table]) -> Table:

@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,11 +70,8 @@ def join_some(names: list[str], word: str = "and") -> str:
     return f" {word} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-class Condition(NamedTuple):
-    """A condition of an attribute, by positions."""
-
-    attribute: int
-    condition: int
+# An attribute, and one of its conditions, by positions.
+Condition: TypeAlias = tuple[int, int]
 
 
 class Subgroup(NamedTuple):
@@ -171,7 +168,7 @@ class SubgroupSearch:
             if max(scores) < score:
                 break
             score, chosen = max(scores), fewer[int(np.argmax(scores))]
-        pairs = [Condition(int(self._attribute[at]), int(self._condition[at])) for at in chosen]
+        pairs = [(int(self._attribute[at]), int(self._condition[at])) for at in chosen]
         return Subgroup(tuple(pairs), score)
 
     def _score(self, chosen: Sequence[int], left: NDArray[np.bool_]) -> float:

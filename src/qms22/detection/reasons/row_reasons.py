@@ -113,7 +113,10 @@ def _broken_rules(checks: TableChecks, found: Sequence[_Found]) -> dict[str, _Fo
 def _in_rules(
     checks: TableChecks, found: Sequence[_Found], rules: Mapping[str, _Found]
 ) -> list[_Found]:
-    """Say of a number that does not fit which rule it breaks; that names the cell, a rule many."""
+    """Return what was found, where a number that does not fit is explained by the rule it breaks.
+
+    That it does not fit shows which cell is wrong; the rule alone is about several.
+    """
     misfits = {
         name
         for each in found
@@ -133,7 +136,7 @@ def _in_rules(
 
 
 def _prefer_new_levels(checks: TableChecks, surprises: NDArray[np.float64]) -> None:
-    """Say of a level that it was never seen, rather than that it is written in its own way."""
+    """Let a level be called never seen, rather than written in its own way."""
     levels = {
         check.columns[0]: at
         for at, check in enumerate(checks.checks)
