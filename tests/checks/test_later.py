@@ -231,3 +231,22 @@ def test_what_all_of_a_batch_does_is_not_learned() -> None:
     batch[20:, 0] -= 2
     alike = dict(detector.fit(known, unlabeled=batch).weights_)
     assert detector.fit(known, unlabeled=batch, mostly_normal=True).weights_ == alike
+
+
+def test_a_price_list_that_rises_moves_no_article_to_another_shelf() -> None:
+    """After a rise, prices are in the part of the range of the next dearer articles."""
+    rng = np.random.default_rng(0)
+    prices = np.sort(rng.lognormal(3, 0.8, 40)).round(2)
+    shelf = np.sort(rng.choice(list("ABCDEF"), 40))  # dear articles are on the last shelves
+
+    def sold(rise: float, n_rows: int) -> pd.DataFrame:
+        article = rng.integers(0, 40, n_rows)
+        weight = rng.normal(5, 1, n_rows)
+        price = (rise * prices[article]).round(2)
+        return pd.DataFrame({"price": price, "shelf": shelf[article], "weight": weight})
+
+    normal, batch = sold(1.0, 1500), sold(1.03, 400)
+    batch.loc[0, "shelf"] = "A" if batch.loc[0, "shelf"] > "C" else "F"
+    odd = look(normal, batch).by(DependenceCheck, "shelf", "price")
+    assert odd[0] > 4
+    assert odd[1:].max() < 2

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2_contingency
 
 from qms22.checks.check import Check, Shower, share_of_rows
 from qms22.checks.codings import Coding
@@ -31,6 +32,8 @@ _LEAST_MOVED = 20
 _MOST_ODD = 0.02
 # They have moved if the batch has them more than so many times as often as normal rows do.
 _MOVED = 2.0
+# Parts of a range differ if chance would make them so different in fewer cases: a usual level.
+_MOST_CHANCE = 0.05
 # Less of a surprise than this is none: a level half as likely as usual.
 _LEAST_LIFT = 0.7
 
@@ -53,6 +56,8 @@ class DependenceCheck(Check):
     reference: TailReference  # how much rarer the levels of normal rows are
     # Pairs of levels that so many rows of the batch have that they are what the batch does.
     moved: NDArray[np.int64]
+    # By so many parts of the range of the other column numbers of the batch may have moved.
+    reach: int = 0
 
     @classmethod
     def learn(
@@ -84,6 +89,12 @@ class DependenceCheck(Check):
         """Compute how much rarer levels are than they would be without the other column."""
         codes = self._codes(rows)
         (lifts,) = self._lifts(codes, [self.strength], own=own)
+        for step in range(1, 1 if own else self.reach + 1):
+            for others in (codes[1] - step, codes[1] + step):
+                beside = np.where(codes[1] < 0, -1, np.clip(others, 0, self.other.n_codes - 1))
+                lifts = np.minimum(
+                    lifts, *self._lifts((codes[0], beside), [self.strength], own=own)
+                )
         if len(self.moved) and not own:
             lifts[np.isin(_pair_keys(self.coding, *codes), self.moved)] = 0.0
         return np.where(lifts >= _LEAST_LIFT, self.reference.surprise(lifts, own=own), 0.0)
@@ -91,16 +102,30 @@ class DependenceCheck(Check):
     def aligned(self, batch: Columns) -> DependenceCheck:
         """Return the check for a batch that may have moved as a whole.
 
-        Pairs that normal rows have about as often are compared as among these.
+        Pairs that normal rows have about as often are compared as among these. If other parts of a
+        range have many rows, as after prices rose a little, a number may belong to the next part.
         """
-        pairs = _pair_keys(self.coding, *self._codes(batch))
+        codes = self._codes(batch)
+        pairs = _pair_keys(self.coding, *codes)
         keys, counts = np.unique(pairs, return_counts=True)
         least = max(_LEAST_MOVED, _MOST_ODD * len(pairs))
         if max(self.coding.n_codes, self.other.n_codes) > LEAST_ENTITIES:
             least = LEAST_RECURRING
         n_known = self._count_keys(keys)
         is_more = counts * self.counts.sum() > _MOVED * n_known * len(pairs)
-        return replace(self, moved=keys[(counts >= least) & is_more])
+        moved = keys[(counts >= least) & is_more]
+        return replace(self, moved=moved, reach=int(self._ranges_differ(codes[1])))
+
+    def _ranges_differ(self, others: NDArray[np.intp]) -> bool:
+        """Return whether the batch has other parts of the range than normal rows have."""
+        if self.other.how != "range":
+            return False
+        counts = np.bincount(others + 1, minlength=len(self.other_counts))
+        both = np.array([counts, self.other_counts])
+        both = both[:, both.any(axis=0)]
+        if both.shape[1] < 2:
+            return False
+        return bool(chi2_contingency(both).pvalue < _MOST_CHANCE)
 
     def _codes(self, rows: Columns) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         return self.coding.codes(rows), self.other.codes(rows)
