@@ -48,7 +48,7 @@ def test_constants_of_another_period_are_left_out() -> None:
     assert set(encoder.ignored_) == {"month", "period", "day", "run"}
     note = {column.name: column.note for column in encoder.columns_}["run"]
     assert note.startswith("nearly all of the batch is outside the normal range")
-    assert TableChecks(encoder).names == ("x", "day", "share", "ok", "fault")
+    assert TableChecks(encoder).roles.names == ("x", "day", "share", "ok", "fault")
 
 
 @pytest.mark.parametrize(

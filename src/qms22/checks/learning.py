@@ -101,7 +101,7 @@ def learn_checks(
     """
     checks = TableChecks(encoder)
     checks.is_scored = is_scored
-    texts = (normal[name] for name in checks.read_names if normal[name].is_text)
+    texts = (normal[name] for name in checks.roles.read if normal[name].is_text)
     checks.parts = tuple(filter(None, map(TextParts.learn, texts)))
     rows = dict(checks.read(normal, is_part=is_part))
     checks.roles = roles = checks.roles.among(rows)

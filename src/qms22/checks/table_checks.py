@@ -79,16 +79,6 @@ class TableChecks:
             if levels
         )
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The columns that are checked."""
-        return self.roles.names
-
-    @property
-    def read_names(self) -> tuple[str, ...]:
-        """The columns that are read: those that are checked, and texts."""
-        return self.roles.read
-
     def read(self, cells: Columns, *, is_part: bool = False) -> Columns:
         """Return the columns that are checked, where there, and how often each row is there.
 

@@ -42,11 +42,10 @@ class PastBatches:
         self._history.check_writable()
         self._digest = digest(tables.batch)
         self._columns = [name for name in tables.normal.names if name in tables.batch.names]
-        names = match_names([each.column for each in self._history.exceptions()], self._columns)
+        exceptions = self._history.exceptions()
+        names = match_names([each.column for each in exceptions], self._columns)
         self.exceptions = tuple(
-            each._replace(column=names[each.column])
-            for each in self._history.exceptions()
-            if each.column in names
+            each._replace(column=names[each.column]) for each in exceptions if each.column in names
         )
         number, entries = self._history.number_of(self._digest), self._history.entries()
         self.known = self._known([each for each in entries if each.number != number])

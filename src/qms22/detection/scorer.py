@@ -116,6 +116,6 @@ def measure_normal(
     own = detector.score_normal(encoded.known.select(places))
     checks = learned.checks
     own += checks.weight * learned.score(places)
-    keys = row_hashes(take_rows(learned.normal, places), checks.read_names)
-    batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.read_names)
+    keys = row_hashes(take_rows(learned.normal, places), checks.roles.read)
+    batch = row_hashes(checks.read(encoded.batch_cells, is_part=True), checks.roles.read)
     return Ruler.of(LearnedRows.of_equal(batch, scores).replace(own, keys))

@@ -75,7 +75,7 @@ def score_rows(
 
     began = time.perf_counter()
     with progress_bar("scoring", source.n_rows, enabled=verbose > 0 and is_long) as show:
-        columns = [name for name in checks.read_names if name in source.names]
+        columns = [name for name in checks.roles.read if name in source.names]
         for end, (positions, found, of_chunk) in source.map(score, columns, n_rows):
             scores[positions] = found
             odd.put(positions, of_chunk)

@@ -120,7 +120,7 @@ def group_rows(
     # Of a batch that is not read whole, only the rows that were drawn can be compared.
     is_read = encoded.positions[np.minimum(places, len(encoded.positions) - 1)] == rows
     rows, places = rows[is_read], places[is_read]
-    names = scorer.checks.names
+    names = scorer.checks.roles.names
     show = shower(encoded.encoder)
     found = find_findings(
         {name: scorer.checks.comparable(encoded.normal_cells[name]) for name in names},
