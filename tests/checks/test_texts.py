@@ -124,6 +124,32 @@ def test_a_misspelt_text(slip: str) -> None:
     assert np.flatnonzero(found.by(MisspellingCheck)).tolist() == [ODD]
 
 
+def test_a_wrong_digit_in_a_code_that_recurs() -> None:
+    rng = np.random.default_rng(0)
+    known = [f"PZN-{number}" for number in rng.integers(10**7, 10**8, 15)]
+    normal, batch = (rng.choice(known, n).tolist() for n in (N_NORMAL, N_BATCH))
+    slip = known[3][:-2] + known[3][:-3:-1]
+    found = searched(normal, planted(batch, slip))
+    assert found.reason(ODD) == f"text {slip}; did you mean “{known[3]}”?"
+    assert np.flatnonzero(found.by(MisspellingCheck)).tolist() == [ODD]
+
+
+def test_codes_of_which_many_are_alike_are_not_misspelt() -> None:
+    rng = np.random.default_rng(0)
+    known = [f"PZN-{number}" for number in range(10_000_000, 10_000_040, 3)]
+    normal, batch = (rng.choice(known, n).tolist() for n in (N_NORMAL, N_BATCH))
+    assert not searched(normal, planted(batch, "PZN-10000058")).by(MisspellingCheck).any()
+
+
+def test_a_word_that_is_a_whole_text_is_not_said_to_contain_itself() -> None:
+    rng = np.random.default_rng(0)
+    words = [*WORDS, *CITIES, *(f"{city} {word}" for city in CITIES for word in WORDS)]
+    normal, batch = (rng.choice(words, n).tolist() for n in (N_NORMAL, N_BATCH))
+    found = searched(normal, planted(batch, "Ost"))
+    says = found.says(ODD, TextCheck, trait="words")
+    assert says == "text Ost, as in none of 600 normal rows"
+
+
 def test_similar_names_of_normal_rows_are_not_misspelt() -> None:
     rng = np.random.default_rng(0)
     names = [f"station {number:02}" for number in range(40)]

@@ -29,6 +29,8 @@ _LEAST_RECURRING = 3
 _MOST_LEVELS = 20
 # Shorter texts differ in one letter without being misspelt.
 _LEAST_LETTERS = 4
+# Shorter codes differ in one digit without a slip.
+_LEAST_DIGITS = 6
 # Texts of so many long words on average are looked at word by word.
 _LEAST_WORDS = 1.0
 # The most characters of a text that are looked at, and that are shown.
@@ -169,6 +171,8 @@ class TextCheck(Check):
             return f" has a wrong check digit ({self.trait}), as {how_many} have"
         if self.trait == "case":
             return f" has a word in {part}, as {how_many} do"
+        if part == text.casefold():
+            return f", as in {how_many}"
         sign = f" (U+{ord(part):04X})" if self.trait == "signs" else ""
         return f" contains “{part}”{sign}, as {how_many} do"
 
@@ -204,6 +208,9 @@ class MisspellingCheck(Check):
         if not 0 < len(levels) <= _MOST_LEARNED:
             return None
         check = cls((cells.name,), levels, 0, 0)
+        codes = [level for level in levels if not _has_letters(level)]
+        if sum(bool(check._near(code)) for code in codes) > _MOST_NEW * len(codes):
+            check = replace(check, levels=tuple(filter(_has_letters, levels)))
         texts = list(compress(cells.levels, rows > 0 if by_text else rows == 1))
         n_similar = sum(check.similar(text) is not None for text in texts)
         n = len(texts) if by_text else int(rows.sum())
@@ -242,12 +249,21 @@ class MisspellingCheck(Check):
         return found
 
     def similar(self, text: str) -> str | None:
-        """Return a known text that is one slip away: a letter more, less, other, or two swapped."""
-        if sum(sign.isalpha() for sign in text) < _LEAST_LETTERS or len(text) > _MOST_CHARACTERS:
+        """Return a known text that is one slip away: a letter more, less, other, or two swapped.
+
+        A code has another digit, or two swapped, and only one known code is so near.
+        """
+        similar = self._near(text)
+        if not _has_letters(text) and [len(each) for each in similar] != [len(text)]:
             return None
-        candidates = {level for slip in _slips(text) for level in self._by_slip.get(slip, ())}
-        similar = (each for each in candidates - {text} if _is_one_slip(text, each))
         return min(similar, default=None)
+
+    def _near(self, text: str) -> list[str]:
+        n_digits = sum(map(str.isdigit, text))
+        if len(text) > _MOST_CHARACTERS or not (_has_letters(text) or n_digits >= _LEAST_DIGITS):
+            return []
+        candidates = {level for slip in _slips(text) for level in self._by_slip.get(slip, ())}
+        return [each for each in candidates - {text} if _is_one_slip(text, each)]
 
     @cached_property
     def _known(self) -> frozenset[str]:
@@ -270,6 +286,11 @@ class MisspellingCheck(Check):
         for text in rows[self.columns[0]].to_array():
             meant = self.meant(text) if isinstance(text, str) else None
             yield "" if meant is None else f"; did you mean “{meant}”?"
+
+
+def _has_letters(text: str) -> bool:
+    """Whether a text has letters enough to be a word, and no code."""
+    return sum(map(str.isalpha, text)) >= _LEAST_LETTERS
 
 
 def _long_words(text: str) -> list[str]:
