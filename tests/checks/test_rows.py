@@ -182,6 +182,17 @@ def panel(days: pd.DatetimeIndex, seed: int) -> pd.DataFrame:
     )
 
 
+def test_the_neighbours_of_a_wrong_number_are_not_odd() -> None:
+    normal = panel(pd.date_range("2024-01-01", periods=60), 0)
+    batch = panel(pd.date_range("2024-06-01", periods=30), 1)
+    usual = look(normal, batch).by(SeriesCheck, "sold", "shop")
+    second = 31  # of its shop: the first row has only two others around
+    batch.loc[second, "sold"] *= 5
+    found = look(normal, batch).by(SeriesCheck, "sold", "shop")
+    assert int(np.argmax(found)) == second
+    assert np.delete(found, second).max() <= usual.max()
+
+
 def test_a_number_unlike_those_before_and_after() -> None:
     normal = panel(pd.date_range("2024-01-01", periods=60), 0)
     batch = panel(pd.date_range("2024-06-01", periods=30), 1)

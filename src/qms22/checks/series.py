@@ -53,7 +53,18 @@ class Series:
         return float(np.exp(min(scaled, 700.0)) - self.small) if self.small else scaled
 
     def column(self, rows: Columns, sequences: Sequences) -> Cells:
-        """Return how far numbers are from the middle of those around them; NaN without these."""
+        """Return how far numbers are from the middle of those around them; NaN without these.
+
+        Where one of those is wrong, a number is near another.
+        """
+        values = self.scaled(rows)
+        low, high = self._around(rows, sequences)
+        return Cells(self.key, "number", values - np.clip(values, low, high))
+
+    def _around(
+        self, rows: Columns, sequences: Sequences
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the least and the largest of the numbers around; of four, without these two."""
         order, is_first = sequences.order(rows, self.entity)
         values, times = self.scaled(rows)[order], rows[self.date].values[order]
         entities = np.cumsum(is_first)
@@ -67,11 +78,12 @@ class Series:
         near.sort(axis=1)  # NaN come last
         counts = np.count_nonzero(~np.isnan(near), axis=1)
         line = np.arange(len(order))
-        low = near[line, np.maximum(counts - 1, 0) // 2]
-        high = near[line, np.minimum(counts, len(_STEPS) - 1) // 2]
-        differences = np.empty(len(order))
-        differences[order] = np.where(counts >= _LEAST_NEAR, values - (low + high) / 2, np.nan)
-        return Cells(self.key, "number", differences)
+        out = counts == len(_STEPS)
+        places = out.astype(np.intp), np.maximum(counts - 1 - out, 0)
+        found = np.empty((2, len(order)))
+        for middle, place in zip(found, places, strict=True):
+            middle[order] = np.where(counts >= _LEAST_NEAR, near[line, place], np.nan)
+        return found[0], found[1]
 
 
 def find_series(rows: Columns, sequences: Sequences) -> tuple[Series, ...]:
@@ -105,8 +117,8 @@ def find_series(rows: Columns, sequences: Sequences) -> tuple[Series, ...]:
 
 
 def _is_smooth(series: Series, rows: Columns, sequences: Sequences) -> bool:
-    differences = np.abs(series.column(rows, sequences).values)
     scaled = series.scaled(rows)
+    differences = np.abs(scaled - np.mean(series._around(rows, sequences), axis=0))
     there = ~np.isnan(differences)
     if not there.any():
         return False
