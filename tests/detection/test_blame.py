@@ -106,6 +106,13 @@ def test_a_cell_that_is_odd_by_itself_is_to_blame(normal: pd.DataFrame) -> None:
     assert np.mean([name in {"quantity", "price"} for name in blamed]) > 0.8
 
 
+def test_a_word_among_numbers_is_the_only_cell_to_blame(normal: pd.DataFrame) -> None:
+    rows = draw_orders(20, np.random.default_rng(7)).astype({"quantity": object})
+    rows["quantity"] = "two"
+    for found in explain(normal, rows):
+        assert [str(each) for each in found] == ["quantity “two”; normal rows have a number"]
+
+
 def test_leaving_a_column_out_is_as_if_it_had_never_been_there() -> None:
     rng = np.random.default_rng(5)
     numbers = rng.normal(size=(900, 4)) @ rng.normal(size=(4, 4))

@@ -175,18 +175,17 @@ class FittingChecks:
             for errors, reference in zip(found.errors.T, self._references, strict=True)
         ]
         surprises = np.array(columns).T.reshape(len(found.errors), len(self.numbers))
+        # Of an exact relation all errors of normal rows are far below their unit. Without one of
+        # its columns an error of one unit is nothing odd: no more than such a normal deviate.
+        deviates = np.nan_to_num(found.errors) ** 2 / 2
+        surprises = np.where(found.is_unsure, np.minimum(surprises, deviates), surprises)
         # Rounding makes the largest errors among small numbers.
         is_usual = found.is_rounding | (np.abs(found.errors) < _LEAST_ERROR)
         return np.where(is_usual, 0.0, surprises)
 
     def _clear_surprises(self, found: Prediction) -> NDArray[np.float64]:
-        """Compute how odd numbers are, at most as odd as a normal deviate of that size.
-
-        Of an exact relation all errors of normal rows are far below their unit. Without one of its
-        columns an error of one unit is nothing odd.
-        """
-        deviates = np.nan_to_num(found.errors) ** 2 / 2
-        return np.minimum(self._surprises(found), deviates)
+        """Compute how odd numbers are if what others say about them is unsure."""
+        return self._surprises(found._replace(is_unsure=np.ones_like(found.is_unsure)))
 
     def _inputs(self, rows: Columns) -> RelationInputs:
         n_rows = count_rows(rows)

@@ -63,6 +63,8 @@ class Prediction(NamedTuple):
     values: NDArray[np.float64]  # between the ends of those that were learned from
     scales: NDArray[np.float64]  # about how far suggestions are off
     is_rounding: NDArray[np.bool_]  # whether a difference is no larger than those from rounding
+    # Whether values that are missing, or beyond the usual ones, make most of the scale.
+    is_unsure: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -205,10 +207,13 @@ class Relations:
         """Return errors in their scale, and predictions in the units of the columns."""
         standard = self._chosen([design.standardize(inputs.numbers) for design in self._designs])
         errors, values, scales = (np.empty_like(predicted) for _ in range(3))
+        is_unsure = np.empty(predicted.shape, dtype=bool)
         for at in range(predicted.shape[1]):
             design = self._designs[self._which[at]]
             part = np.searchsorted(self._edges[:, at], predicted[:, at])
-            scale = np.sqrt(self._scales[part, at] ** 2 + added[:, at])
+            variance = self._scales[part, at] ** 2
+            scale = np.sqrt(variance + added[:, at])
+            is_unsure[:, at] = added[:, at] > variance
             errors[:, at] = (standard[:, at] - predicted[:, at]) / scale
             usual = np.clip(predicted[:, at], design.lowest[at], design.highest[at])
             values[:, at] = usual * design.deviation[at] + design.mean[at]
@@ -217,7 +222,8 @@ class Relations:
                 values[:, at] = np.exp(np.minimum(values[:, at], 700.0))
                 scales[:, at] *= values[:, at]
         errors[np.isnan(inputs.numbers)] = np.nan
-        return Prediction(errors, values, scales, np.abs(inputs.numbers - values) <= self._rounding)
+        is_rounding = np.abs(inputs.numbers - values) <= self._rounding
+        return Prediction(errors, values, scales, is_rounding, is_unsure)
 
     def _sources(self, column: int) -> tuple[int, ...]:
         inverse = self._designs[self._which[column]].inverse
