@@ -35,7 +35,8 @@ def read(marks: Any, batch: Any = SMALL, id_name: str | None = "name", **more: A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         ignore = more.get("ignore", [id_name])
-        return read_marks(marks, open_table(NORMAL), open_table(batch), id_name, ignore)
+        sources = [open_table(each) for each in (marks if isinstance(marks, list) else [marks])]
+        return read_marks(sources, open_table(NORMAL), open_table(batch), id_name, ignore)
 
 
 def words_of(marks: TableMarks) -> list[str]:
@@ -148,7 +149,7 @@ def test_rows_of_both_tables(key: str) -> None:
     table = table.assign(row=[0, 1, 2, 3] * 2, mark=["ok", None, None, "anomaly"] * 2)
     table = table.drop(columns="row" if key == "name" else "name")
     with pytest.warns(UserWarning, match=f"2 of 4 marked rows .* \\({key} .* has size 9.0, but 1"):
-        found = read_marks(table, *TABLES, "name", ["name"])
+        found = read_marks([open_table(table)], *TABLES, "name", ["name"])
     assert words_of(found) == ["normal", "", "", "anomaly"]
     assert found.others[0].is_anomaly.tolist() == [False, True]
 
@@ -156,7 +157,7 @@ def test_rows_of_both_tables(key: str) -> None:
 def test_a_table_without_names_is_another_table() -> None:
     table = SMALL.drop(columns="name").assign(mark="anomaly")
     with pytest.warns(UserWarning, match="4 of 4 marked rows .* neither a column 'row' nor"):
-        found = read_marks(table, *TABLES, "name", ["name"])
+        found = read_marks([open_table(table)], *TABLES, "name", ["name"])
     assert len(found.others[0].table) == 4
     assert not found.codes.any()
 
@@ -169,7 +170,7 @@ def test_a_decision_counts_more_than_unsure() -> None:
 def test_row_numbers_alone_are_taken_with_a_warning(tmp_path: Path) -> None:
     (tmp_path / "marks.csv").write_text("row,mark\n1,ok\n")
     with pytest.warns(UserWarning, match=r"marks\.csv names rows by number only"):
-        found = read_marks(tmp_path / "marks.csv", *TABLES, None, [])
+        found = read_marks([open_table(tmp_path / "marks.csv")], *TABLES, None, [])
     assert found.decided.tolist() == [1]
 
 

@@ -27,9 +27,9 @@ BATCH = NORMAL.assign(name=[f"b{row}" for row in range(10)], size=np.arange(20.0
 
 
 def read(
-    marks: pd.DataFrame, normal: pd.DataFrame = NORMAL, batch: pd.DataFrame = BATCH
+    marks: pd.DataFrame | Path, normal: pd.DataFrame = NORMAL, batch: pd.DataFrame = BATCH
 ) -> TableMarks:
-    return read_marks(marks, open_table(normal), open_table(batch), "name", ["name"])
+    return read_marks([open_table(marks)], open_table(normal), open_table(batch), "name", ["name"])
 
 
 def words_of(marks: TableMarks) -> list[str]:
@@ -68,9 +68,7 @@ def test_a_table_with_a_column_of_that_name(tmp_path: Path) -> None:
     assert table["name"].tolist() == ["n9", "n8", "n7"]
     table["mark"] = ["unsure", "anomaly", ""]
     table.to_csv(tmp_path / "marks.csv", index=False)
-    found = read_marks(
-        tmp_path / "marks.csv", open_table(NORMAL), open_table(BATCH), "name", ["name"]
-    )
+    found = read(tmp_path / "marks.csv")
     assert words_of(found)[7:] == ["", "anomaly", "unsure"]
 
 

@@ -6,7 +6,7 @@
 >>> batch = pd.DataFrame({"order": ["A1", "A2", "A3"], "amount": [12.0, 990.0, 14.0]})
 >>> marks = pd.DataFrame({"order": ["A2", "A3"], "mark": ["anomaly", "unsure"]})
 >>> tables = open_table(normal), open_table(batch)
->>> found = read_marks(marks, *tables, id_name="order", ignore=["order"])
+>>> found = read_marks([open_table(marks)], *tables, id_name="order", ignore=["order"])
 >>> print(found)
 1 mark used: 1 anomaly, 0 normal
 >>> found.decided  # an unsure row is still searched
@@ -33,8 +33,7 @@ from qms22.detection.marks.mark_table import (
     read_mark_table,
     split_by_table,
 )
-from qms22.detection.rows import TableLike
-from qms22.tables import Table, open_table
+from qms22.tables import Table
 from qms22.tables.sources.frame_table import FrameTable
 from qms22.tables.texts.words import list_some
 
@@ -119,24 +118,23 @@ class TableMarks:
 
 
 def read_marks(
-    marks: TableLike | Sequence[TableLike],
+    sources: Sequence[Table],
     normal: Table,
     batch: Table,
     id_name: str | None,
     ignore: Sequence[str],
 ) -> TableMarks:
-    """Read marks, and find the rows of the two tables that they are about.
+    """Read marks from `sources`, and find the rows of the two tables that they are about.
 
     Rows that are not found are taken for rows of other tables, and learned from by their own cells.
     Of known-normal rows this holds for anomalies alone: one marked as normal, and not found, may
     still be in the table, where a twin that teaches would make it look too normal to be held out.
 
-    See `detect` for the columns of `marks`; several tables may name rows in several ways. Columns
-    to `ignore` are not learned from, and rows of other tables may lack them. Raise ValueError if
-    there is no mark, if one is not understood, if marks contradict each other, if a row is not in
-    its table and lacks columns to learn from, or if too few rows of a table are left.
+    See `detect` for their columns; each table may name rows in its own way. Columns to `ignore` are
+    not learned from, and rows of other tables may lack them. Raise ValueError if there is no mark,
+    if one is not understood, if marks contradict each other, if a row is not in its table and lacks
+    columns to learn from, or if too few rows of a table are left.
     """
-    sources = [open_table(each) for each in (marks if isinstance(marks, list | tuple) else [marks])]
     of_batch, of_normal = (np.zeros(table.n_rows, dtype=np.int8) for table in (batch, normal))
     others: list[MarkedRows] = []
     for source in sources:
