@@ -89,11 +89,7 @@ class Ruler:
 def is_moved(place: float, n_rows: int, n_known: int) -> bool:
     """Return whether a batch has moved as a whole, from where its middle row is.
 
-    Parameters
-    ----------
-    place : float
-        The share of known-normal rows that score lower than the middle row of the batch.
-    n_rows, n_known : int
+    Its `place` is the share of known-normal rows that score lower.
     """
     deviation = 0.5 * math.sqrt(1 / n_rows + 1 / n_known)
     return place - 0.5 >= max(_LEAST_OFF, _CERTAIN * deviation)
