@@ -79,6 +79,31 @@ def test_a_missing_category_is_named_as_missing() -> None:
         assert found[0].text.startswith("a missing country does not fit days ")
 
 
+def test_a_value_that_is_suggested_occurs() -> None:
+    def draw(n_rows: int, rng: np.random.Generator) -> pd.DataFrame:
+        price = rng.choice([2.45, 18.75, 19.9, 74.9, 98.0], n_rows)
+        form = np.where(price > 19, "bag", np.where(price > 10, "pen", "pill"))
+        cost = price + rng.normal(0, 2, n_rows)
+        return pd.DataFrame({"form": form, "price": price, "cost": cost})
+
+    normal = draw(1000, np.random.default_rng(3))
+    encoder = TabularEncoder().fit(normal)
+    known = encoder._typed_cells(normal)
+    checks = learn_checks(encoder, known, known, 0).checks
+    rows = pd.DataFrame({"form": ["bag", "pen", "vial"], "price": 18.75, "cost": [18.7, 75, 18.7]})
+    place, show = checks.fitting.numbers.index("price"), shower(encoder)
+    cells = checks.read(encoder._typed_cells(rows))
+    assert checks.fitting.describe_contradiction(cells, place, "form", show) == [
+        "form bag does not fit price 18.75; 19.9 would",
+        # The only price that pens have, and none.
+        "form pen does not fit price 18.75",
+        "form vial does not fit price 18.75",
+    ]
+    assert checks.fitting.describe(cells, place, show)[1] == (
+        "price 18.75 where cost suggests 74.9"
+    )
+
+
 def test_a_number_that_others_support_is_not_to_blame(normal: pd.DataFrame) -> None:
     rows = draw_orders(10, np.random.default_rng(6))
     wrong = rows[rows["tax"] == 19].head(1).assign(country="BE")

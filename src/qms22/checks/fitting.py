@@ -37,6 +37,9 @@ _LEAST_ERROR = 1.5
 _CLOSE = 0.3
 _EXACT = 0.01
 
+# Of a number with few values the nearest one is suggested, if it is within so many errors.
+_NEAR = 3.0
+
 # Columns that are asked about when the cell to blame is looked for: each takes a prediction of all.
 _MOST_ASKED = 100
 # Surprises from here on count then.
@@ -50,6 +53,9 @@ class FittingChecks:
     numbers: tuple[str, ...] = ()
     # The columns that say most about each of them, the strongest first.
     sources: Sequence[tuple[str, ...]] = ()
+    # Numbers with few values, and which of these occur with each level of a category.
+    _few: Mapping[str, Coding] = {}
+    _together: Mapping[str, tuple[Coding, dict[str, NDArray[np.bool_]]]] = {}
 
     def learn(
         self,
@@ -69,6 +75,12 @@ class FittingChecks:
         self._categories = tuple(check.columns[0] for check in categories)
         self._levels = tuple(chain.from_iterable(map(_telling_levels, categories)))
         self._dates = tuple((*pair, *_center_and_scale(_between(rows, *pair))) for pair in dates)
+        few = {name: LevelCheck.learn(rows[name], np.empty(0, np.intp)) for name in self.numbers}
+        self._few = {name: check.coding for name, check in few.items() if check is not None}
+        self._together = {
+            check.columns[0]: (check.coding, self._occurring(check.coding, rows))
+            for check in categories
+        }
         self._relations = Relations()
         own = self._relations.learn(self._inputs(rows), seed)
         self.sources = [self._sources(at) for at in range(len(self.numbers))]
@@ -154,20 +166,51 @@ class FittingChecks:
         levels, numbers = (
             shown_cells(rows[name], show) for name in (category, self.numbers[column])
         )
-        are_missing, suggested = rows[category].missing, self._suggested(rows, column, show)
+        are_missing = rows[category].missing
+        suggested = self._suggested(rows, column, show, category)
         return [
-            f"{f'a missing {category}' if is_missing else level} does not fit {number}; {value} "
-            "would"
+            f"{f'a missing {category}' if is_missing else level} does not fit {number}"
+            + (f"; {value} would" if value else "")
             for level, is_missing, number, value in zip(
                 levels, are_missing, numbers, suggested, strict=True
             )
         ]
 
-    def _suggested(self, rows: Columns, column: int, show: Shower) -> list[str]:
-        """Return what the other columns suggest, as the table writes it."""
+    def _suggested(self, rows: Columns, column: int, show: Shower, category: str = "") -> list[str]:
+        """Return what the other columns suggest, as the table writes it.
+
+        Of a number with few values that is the nearest of them, unless relations are surer of
+        another, such as a new product. With a `category` it occurs with its level; "" if none does.
+        """
         found, name = self._relations.predict(self._inputs(rows)), self.numbers[column]
-        pairs = zip(found.values[:, column].tolist(), found.scales[:, column].tolist(), strict=True)
-        return [show(name, _rounded(value, scale)) for value, scale in pairs]
+        values, scales = found.values[:, column], found.scales[:, column]
+        if name in self._few:
+            known = self._few[name].values
+            far = np.abs(known - values[:, np.newaxis])
+            if category:
+                coding, of_numbers = self._together[category]
+                far[~of_numbers[name][coding.codes(rows)]] = np.inf
+            least, nearest = far.min(axis=1), known[far.argmin(axis=1)]
+            is_near = np.isfinite(least) if category else least <= _NEAR * scales
+            is_near &= nearest != rows[name].values
+            scales = np.where(is_near, 0.0, scales)
+            values = np.where(is_near, nearest, np.nan if category else values)
+        pairs = zip(values.tolist(), scales.tolist(), strict=True)
+        return [
+            "" if np.isnan(value) else show(name, _rounded(value, scale)) for value, scale in pairs
+        ]
+
+    def _occurring(self, coding: Coding, rows: Columns) -> dict[str, NDArray[np.bool_]]:
+        """Return which values of numbers with few of them occur with each level of a category.
+
+        The last line is of levels that no normal row has.
+        """
+        found, codes = {}, coding.codes(rows)
+        for name, of_number in self._few.items():
+            occurs = np.zeros((coding.n_codes + 1, of_number.n_codes), dtype=bool)
+            occurs[codes, of_number.codes(rows)] = True
+            found[name] = occurs[:, 1:]
+        return found
 
     def _surprises(self, found: Prediction, *, own: bool = False) -> NDArray[np.float64]:
         columns = [
