@@ -119,6 +119,14 @@ def test_kinds(values: list[Any], expected: str) -> None:
         ("county", [1 + 2 * (at % 60) for at in range(300)], "categorical"),
         ("home team", [1 + at % 30 for at in range(300)], "categorical"),
         ("county", list(range(0, 5000, 50)) * 2, "numeric"),
+        ("bus", [1000 + 7 * (at % 30) for at in range(300)], "categorical"),
+        # Where numbers are stored as such, texts of digits are codes.
+        ("wagon", [str(1000 + 7 * (at % 30)) for at in range(300)], "categorical"),
+        ("wagon", [*(str(1000 + 7 * (at % 30)) for at in range(300)), "?"], "categorical"),
+        ("wagon", [str(900 + 7 * (at % 30)) for at in range(300)], "numeric"),
+        ("wagon", [str(1990 + at % 30) for at in range(300)], "numeric"),
+        ("wagon", [str(1000 + 7 * (at % 200)) for at in range(500)], "numeric"),
+        ("wagon", [1000 + 7 * (at % 30) for at in range(300)], "numeric"),
         ("team_size", [1 + at % 30 for at in range(300)], "numeric"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +48,7 @@ _FEWER_EQUAL = 30.0
 LONGEST_IDENTIFIER = 64
 # Whole numbers in this range may be dates such as 20241231.
 _COMPACT_DATES = (1900_01_01, 2100_12_31)
+_YEARS = ("1900", "2100")
 _ID_WORDS = frozenset(
     ["id", "ids", "uid", "uuid", "guid", "key", "pk", "nr", "no", "number", "idx"]
 )
@@ -58,7 +60,10 @@ _CODE_NAMES = (
 _CODE_WORDS = _ID_WORDS | frozenset(_CODE_NAMES.split())
 _CODE_ENDS = ("nummer", "nr", "code")
 # Numbers of these are codes, however small.
-_PLACES = "state county country region district precinct ward tract team club store branch"
+_PLACES = (
+    "state county country region district precinct ward tract team club store branch bus truck "
+    "tram vehicle turbine machine device station"
+)
 _PLACE_WORDS = frozenset(_PLACES.split())
 # Codes have at least four digits: fewer may be counts, such as a visit_no.
 _LEAST_CODE = 1000
@@ -82,10 +87,11 @@ def infer_kind(
       are whole numbers that all differ and rise from row to row with small gaps, or that hardly
       any two rows share in so narrow a range, or if the name says so (id, key, nr, …) and they
       all differ or count up; like texts if they have four digits or more and the name says that
-      they are codes (plz, phone, customer_number, …), or if they recur and are of places or teams
-      (county, district, …); else numeric.
+      they are codes (plz, phone, customer_number, …), or if they recur and are of places, teams or
+      machines (county, bus, …); else numeric.
     - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
       such as 20241231: date.
+    - texts of four digits or more, of one width, that recur and are no years: like other texts.
     - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all
       are short and without blanks, else text.
     - texts of at most 50 levels, of at most one level in 20 rows, or of levels that recur:
@@ -119,6 +125,8 @@ def infer_kind(
             return _judge_number_texts(cells, durations)
         if (dates := find_date_format(texts, counts)) is not None:
             return ColumnPlan(name, "date", dates.note, date_format=dates)
+        if _are_codes(texts, counts):
+            return _judge_texts(cells)
         if (numbers := find_number_format(texts, counts, decimal_hint)) is not None:
             return _judge_number_texts(cells, numbers)
     return _judge_texts(cells)
@@ -160,6 +168,24 @@ def _judge_compact_dates(cells: Cells) -> ColumnPlan | None:
         return None
     dates = find_date_format(*some_levels(to_levels(cells)))
     return None if dates is None else ColumnPlan(cells.name, "date", dates.note, date_format=dates)
+
+
+def _are_codes(texts: Sequence[str], counts: NDArray[np.intp]) -> bool:
+    """Return whether texts that recur are nearly all digits of one width, and no years.
+
+    Where the table stores numbers as such, these are the numbers of buses, stores or articles.
+    """
+    least = len(str(_LEAST_CODE))
+    is_code = [text.isascii() and text.isdecimal() and text[0] != "0" for text in texts]
+    widths = np.where(is_code, np.fromiter(map(len, texts), np.intp, len(texts)), 0)
+    usual = int(np.bincount(widths, counts).argmax())
+    are_usual = widths == usual
+    codes = list(compress(texts, are_usual))
+    n_rows = int(counts[are_usual].sum())
+    if usual < least or n_rows < (1 - _RARELY) * counts.sum():
+        return False
+    are_years = usual == least and _YEARS[0] <= min(codes) and max(codes) <= _YEARS[1]
+    return not are_years and LEAST_RECURRING * len(codes) <= n_rows
 
 
 def _judge_number_texts(cells: Cells, form: NumberFormat) -> ColumnPlan:
