@@ -77,10 +77,46 @@ def test_levels_stay_if_they_are_there_all_along() -> None:
     texts[::20] = ["new"] * 10
     texts[30:60] = ["glitch"] * 30
     texts[7] = "slip"
-    assert staying_levels(["a"], text_cells("x", texts)) == ("new",)
+    assert staying_levels({"x": ["a"]}, {"x": text_cells("x", texts)}) == {"x": ("new",)}
     numbers = np.ones(200)
     numbers[::25], numbers[3] = 2.0, 3.0
     assert staying_values(np.array([1.0]), numbers).tolist() == [2.0]
+
+
+def test_levels_that_come_together_are_of_a_new_entity() -> None:
+    names, accounts, cities = (["a"] * 200 for _ in range(3))
+    for at in (3, 8, 150):
+        names[at], accounts[at] = "Leica", "NL83"
+    for at in (20, 21, 22):
+        names[at], cities[at - 1] = "Liecs", "Romme"
+    columns = {"name": names, "account": accounts, "city": cities}
+    batch = {name: text_cells(name, texts) for name, texts in columns.items()}
+    found = staying_levels({name: ["a"] for name in columns}, batch)
+    assert found == {"name": ("Leica",), "account": ("NL83",), "city": ()}
+
+
+def test_a_new_machine_may_have_a_counter_and_a_price_of_its_own() -> None:
+    rng = np.random.default_rng(4)
+
+    def readings(n_rows: int, first: pd.Timestamp, n_machines: int) -> pd.DataFrame:
+        number = np.arange(n_rows) % n_machines
+        energy = np.where(number < 10, 50_000 + 9_000 * number, 10) + np.arange(n_rows)
+        return pd.DataFrame(
+            {
+                "at": first + pd.to_timedelta(np.arange(n_rows), unit="h"),
+                "machine": [f"M{each}" for each in number],
+                "kind": np.where(number % 2, "old", "young"),
+                "energy": energy + rng.normal(0, 0.1, n_rows),
+                "power": rng.normal(600, 30, n_rows) + 300 * (number % 2),
+            }
+        )
+
+    normal, batch = readings(1000, JANUARY, 10), readings(300, APRIL, 11)
+    assert detect(normal, batch, n_jobs=1).n_flagged == 0
+    # Row 43 is of the new machine.
+    batch.loc[[43, 104, 205, 250], "power"] = 9_000.0
+    found = detect(normal, batch, n_jobs=1)
+    assert {43, 104, 205, 250} == set(np.argsort(-found.scores)[:4].tolist())
 
 
 def test_prices_that_rise_a_little_stay_and_single_ones_do_not() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qms22.checks.check import Check
 from qms22.checks.copies import row_hashes
-from qms22.checks.single import LEAST_ENTITIES, LevelCheck, ValueCheck
+from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, LevelCheck, ValueCheck
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 # Rows of a batch, in order of time, are looked at in so many parts. A level that is new, and in
@@ -72,13 +72,14 @@ class Staying:
     def learn(cls, checks: Sequence[Check], batch: Columns) -> Staying:
         """Learn what is new in a later batch, in order of time, next to what checks have seen."""
         found = cls()
+        known: dict[str, tuple[str, ...]] = {}
         for check in checks:
             if not isinstance(check, LevelCheck | ValueCheck) or check.columns[0] not in batch:
                 continue
             name, cells = check.columns[0], batch[check.columns[0]]
             if isinstance(check, LevelCheck) and cells.is_text:
                 if LEAST_STAFF <= len(check.coding.levels) < LEAST_ENTITIES:
-                    found.levels[name] = staying_levels(check.coding.levels, cells)
+                    known[name] = check.coding.levels
             elif cells.form == "number":
                 if isinstance(check, LevelCheck):
                     new = staying_values(check.coding.values, cells.values)
@@ -86,6 +87,7 @@ class Staying:
                     low, high = check.reference.ascending[[0, -1]].tolist()
                     new = staying_rises(low, high, cells.values)
                 found.values[name] = np.union1d(found.values.get(name, []), new)
+        found.levels.update(staying_levels(known, batch))
         return found
 
     def among(self, cells: Cells) -> NDArray[np.bool_]:
@@ -95,13 +97,34 @@ class Staying:
         return np.isin(cells.values, self.values.get(cells.name, ()))
 
 
-def staying_levels(known: Sequence[str], batch: Cells) -> tuple[str, ...]:
-    """Return the levels that no known row has, and that a batch in order of time has all along."""
-    is_new = np.append(batch.level_places(known) < 0, False)
-    places = np.flatnonzero(is_new[batch.values])
-    codes = batch.values[places]
-    least = _LEAST_SHARE * len(batch.values)
-    return tuple(batch.levels[code] for code in _staying(codes, places, len(batch.values), least))
+def staying_levels(
+    known: Mapping[str, Sequence[str]], batch: Columns
+) -> dict[str, tuple[str, ...]]:
+    """Return the levels that no known row has, and that a batch in order of time has all along.
+
+    So are levels that come together, such as the name and the account of a new supplier: some rows
+    have them, and no others. Slips do not agree across columns.
+
+    Parameters
+    ----------
+    known : mapping of str to sequence of str
+        Levels by column.
+    batch : Columns
+    """
+    found: dict[str, list[int]] = {}
+    together: dict[bytes, list[tuple[str, int]]] = {}
+    for name, levels in known.items():
+        cells = batch[name]
+        is_new = np.append(cells.level_places(levels) < 0, False)
+        places = np.flatnonzero(is_new[cells.values])
+        codes = cells.values[places]
+        found[name] = _staying(codes, places, len(cells.values), _LEAST_SHARE * len(cells.values))
+        for code in np.flatnonzero(np.bincount(codes) >= LEAST_RECURRING).tolist():
+            together.setdefault(places[codes == code].tobytes(), []).append((name, code))
+    for levels_of_rows in together.values():
+        for name, code in levels_of_rows if len(levels_of_rows) > 1 else ():
+            found[name] = sorted({*found[name], code})
+    return {name: tuple(batch[name].levels[at] for at in codes) for name, codes in found.items()}
 
 
 def staying_values(known: NDArray[np.float64], batch: NDArray[np.float64]) -> NDArray[np.float64]:

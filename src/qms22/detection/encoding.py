@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.neighbors import NearestNeighbors
 
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.warn import warn_user
 from qms22.checks.cases import LEAST_STAFF, staying_levels
+from qms22.checks.copies import row_hashes
 from qms22.checks.sequences import is_of_another_time, time_order
 from qms22.checks.surprise import NumberReference
 from qms22.detection.aligning.periods import find_periods
@@ -27,6 +29,11 @@ from qms22.tables.columns.cells import (
     take_rows,
 )
 from qms22.tables.columns.plans import LazyMatrix, NoColumnError
+
+# Known-normal rows among which the most similar one is looked for.
+_MOST_COMPARED = 7000
+# Numbers of a row with a new level are no further out than this for a detector.
+_USUAL = (0.01, 0.99)
 
 
 class EncodedTables(NamedTuple):
@@ -84,8 +91,12 @@ def encode_tables(
         encoder._leave_out(left_out)
         known = encoder._lazy_matrix(normal_cells)
     encoder._set_moves(_moves(encoder, normal_cells, batch_cells))
-    encoder._set_neutral(_staying_levels(encoder, normal_cells, batch_cells))
+    neutral = _staying_levels(encoder, normal_cells, batch_cells)
+    encoder._set_neutral(neutral)
     _, rows = encoder._transform_part(batch_cells)
+    if is_whole:
+        # Parts of a large batch are encoded one by one, and without this.
+        _fill_in(encoder, neutral, normal_cells, batch_cells, rows)
     return EncodedTables(
         encoder,
         places,
@@ -123,15 +134,53 @@ def _staying_levels(
     """
     if not is_of_another_time(normal, batch):
         return {}
-    in_order = take_rows(batch, time_order(batch))
-    found = {}
+    known = {}
     for column in encoder.columns_:
         if column.kind == "categorical" and column.outputs:
             cells = normal[column.name]
-            known = [cells.levels[code] for code in np.unique(cells.values[cells.has_value])]
-            if len(known) >= LEAST_STAFF:
-                found[column.name] = staying_levels(known, in_order[column.name])
-    return found
+            levels = [cells.levels[code] for code in np.unique(cells.values[cells.has_value])]
+            if len(levels) >= LEAST_STAFF:
+                known[column.name] = levels
+    return staying_levels(known, take_rows(batch, time_order(batch)))
+
+
+def _fill_in(
+    encoder: TabularEncoder,
+    neutral: Mapping[str, tuple[str, ...]],
+    normal: Columns,
+    batch: Columns,
+    rows: NDArray[np.float64],
+) -> None:
+    """Fill in the matrix of a batch, in place, where rows have levels that say nothing.
+
+    Of a new supplier a detector knows nothing: it should look like the known one that is most like
+    it, and not like none. Its prices, or the odometer of a new bus, may be higher than all others.
+    """
+    is_new = {name: batch[name].is_among(levels) for name, levels in neutral.items() if levels}
+    if not is_new:
+        return
+    places = np.flatnonzero(np.any(list(is_new.values()), axis=0))
+    # In an order that depends on values alone, not on the order in which rows are given.
+    drawn = row_hashes(normal, list(encoder.groups_)).argsort(kind="stable")[:_MOST_COMPARED]
+    known = encoder._lazy_matrix(normal)[drawn]
+    numbers = [
+        column.outputs[0]
+        for column in encoder.columns_
+        if column.kind == "numeric" and column.outputs
+    ]
+    inside = np.clip(rows[:, numbers], *np.quantile(known[:, numbers], _USUAL, axis=0))
+    rows[places[:, np.newaxis], numbers] = inside[places]
+    spreads = known.std(axis=0)
+    for name in is_new:
+        spreads[list(encoder.groups_[name])] = 0.0
+    others = np.flatnonzero(spreads)
+    model = NearestNeighbors(n_neighbors=1).fit(known[:, others] / spreads[others])
+    alike = rows[places[:, np.newaxis], others] / spreads[others]
+    sources = np.zeros(len(rows), dtype=np.intp)
+    sources[places] = model.kneighbors(alike, return_distance=False)[:, 0]
+    for name, is_filled in is_new.items():
+        to = np.array(encoder.groups_[name])
+        rows[np.flatnonzero(is_filled)[:, np.newaxis], to] = known[sources[is_filled]][:, to]
 
 
 def _fit_both(
