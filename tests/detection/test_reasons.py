@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -145,3 +146,19 @@ def test_a_row_that_is_repeated_says_so_first() -> None:
     assert sorted(found.top.tolist()) == [5, 6, 7]
     for row in (5, 6, 7):
         assert str(found.reasons[row][0]).startswith("the same row occurs 3 times")
+
+
+@pytest.mark.parametrize("n_files", [1, 2])
+def test_decimal_commas_are_shown_as_the_file_has_them(n_files: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    for folder, n_rows in (("normal", 300), ("new", 60)):
+        (tmp_path / folder).mkdir()
+        table = pd.DataFrame({"heat": rng.normal(20, 1, n_rows), "n": rng.integers(1, 99, n_rows)})
+        if folder == "new":
+            table.loc[7, "heat"] = 61.5
+        for at, part in enumerate(np.array_split(np.arange(n_rows), n_files)):
+            path = tmp_path / folder / f"{at}.csv"
+            table.iloc[part].round(1).to_csv(path, sep=";", decimal=",", index=False)
+    found = detect(tmp_path / "normal", tmp_path / "new", k=1, n_jobs=1)
+    assert str(found.reasons[7][0]).startswith("heat 61,5; 99 % of 300 normal rows are at most 2")
+    assert "." not in str(found.reasons[7][0])

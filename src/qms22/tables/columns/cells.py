@@ -87,6 +87,7 @@ class Cells:
     # is none ("-", "unknown", "inf"), whose values are NaN; -1 elsewhere.
     words: NDArray[np.intp] | None = None
     zone: str | None = None  # the time zone of moments, "" for local time
+    has_commas: bool = False  # whether the file has decimal commas in these numbers
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", Levels.of(self.levels))
@@ -308,7 +309,8 @@ def join_cells(name: str, first: Cells, second: Cells) -> Cells:
                     for each in (first, second)
                 ]
                 return Cells(name, one.form, np.concatenate(parts), one.levels)
-            return Cells(name, one.form, np.concatenate([first.values, second.values]))
+            values = np.concatenate([first.values, second.values])
+            return Cells(name, one.form, values, has_commas=one.has_commas)
     return column_of_values(name, [*_objects(first), *_objects(second)])
 
 

@@ -114,9 +114,8 @@ def infer_kind(
     if cells.form in ("boolean", "date"):
         return ColumnPlan(name, "boolean" if cells.form == "boolean" else "date")
     if cells.form == "number":
-        return _judge_compact_dates(cells) or _judge_numbers(
-            cells, cells.values, find_value_format(cells.values)
-        )
+        form = find_value_format(cells.values, shows_comma=cells.has_commas)
+        return _judge_compact_dates(cells) or _judge_numbers(cells, cells.values, form)
     if are_truths(cells.levels):
         return ColumnPlan(name, "boolean")
     if cells.form == "text":

@@ -91,9 +91,11 @@ class _Text:
         layout = [guessed] * self._text.is_guessed + list(self._dialect.notes)
         layout += filter(None, [footer_note(self._footer, self.name)])
         found = (*layout, *notes, *repair.notes())
+        commas = frozenset(name for name, kind in types.items() if kind == "comma float")
         if rows is not None:
-            return Content(rows.with_types(types), found)
-        return Content(MemoryRows(pa.Table.from_batches(kept).select(list(types)), types), found)
+            return Content(rows.with_types(types), found, with_commas=commas)
+        table = pa.Table.from_batches(kept).select(list(types))
+        return Content(MemoryRows(table, types), found, with_commas=commas)
 
     def _learned(
         self, batches: Iterable[pa.RecordBatch], traits: list[CellTraits]

@@ -58,7 +58,14 @@ def join_tables(
             notes_of_parts.append(f"without rows and left out: {list_some(without_rows)}")
         labels = {part.table.label for part in used}
         label = labels.pop() if len(labels) == 1 else None
-        return Content(rows, (*notes, *notes_of_parts, *rows.notes()), label, rows.place)
+        commas = frozenset(
+            name
+            for part in used
+            for name, own in part.own.items()
+            if own in part.table.content.with_commas
+        )
+        found = (*notes, *notes_of_parts, *rows.notes())
+        return Content(rows, found, label, rows.place, commas)
 
     return Table(called, read, title)
 

@@ -105,6 +105,7 @@ class Content:
     label: str | None = None  # the class column, if the file declares one, as KEEL files do
     # Returns where a row is in the file, such as "line 7"; by default its position.
     place: Callable[[int], str] | None = None
+    with_commas: frozenset[str] = frozenset()  # columns of numbers with decimal commas
 
 
 class MemoryRows(Rows):

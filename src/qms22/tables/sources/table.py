@@ -294,8 +294,9 @@ class Table:
 
     def _cells(self, table: pa.Table, rows: NDArray[np.intp] | None) -> dict[str, Cells]:
         found = {}
-        for name in table.column_names:
+        for name, own in zip(table.column_names, self._own(table.column_names), strict=True):
             cells = arrow_cells(name, table.column(name))
+            cells = replace(cells, has_commas=own in self.content.with_commas)
             cells = self._changes[name](cells) if name in self._changes else cells
             found[name] = replace(cells, numbers=rows)
         return found

@@ -67,6 +67,8 @@ class NumberFormat:
     # How durations are written, as `find_duration_style` returns it; "" for other numbers. They are
     # read as seconds.
     duration: str = ""
+    # Whether numbers, which a table has as such, are shown with a comma, as in its file.
+    shows_comma: bool = False
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the numbers that texts write; NaN for a text that does not fit."""
@@ -88,7 +90,8 @@ class NumberFormat:
             return show_duration(value, self.duration)
         letters = [name for name in self.magnitudes if MAGNITUDES[name] <= abs(value)]
         letter = letters[-1] if letters else ""
-        return self.write(value / MAGNITUDES[letter], letter)
+        text = self.write(value / MAGNITUDES[letter], letter)
+        return text.replace(".", ",") if self.shows_comma else text
 
     def write(self, value: float, letter: str = "") -> str:
         """Return a number as text, with a magnitude letter."""
@@ -219,12 +222,13 @@ def find_duration_format(
     return None if style is None else NumberFormat(unit="s", duration=style)
 
 
-def find_value_format(values: NDArray[np.float64]) -> NumberFormat:
+def find_value_format(values: NDArray[np.float64], *, shows_comma: bool = False) -> NumberFormat:
     """Return how to show the numbers of a column that is stored as numbers."""
     found = [
         split_number(number_text(float(value))) for value in values[np.isfinite(values)][:1000]
     ]
-    return _with_style(NumberFormat(), [(parts, 1.0) for parts in found if parts])
+    form = NumberFormat(shows_comma=shows_comma)
+    return _with_style(form, [(parts, 1.0) for parts in found if parts])
 
 
 def _with_style(form: NumberFormat, numbers: list[tuple[Parts, float]]) -> NumberFormat:
