@@ -11,7 +11,7 @@ from scipy.stats import chi2_contingency
 
 from qms22.checks.check import Check, Shower, share_of_rows
 from qms22.checks.codings import Coding
-from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING
+from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, MOVED
 from qms22.checks.surprise import TailReference
 from qms22.tables.columns.cells import Columns
 
@@ -30,8 +30,6 @@ _LEAST_EXPECTED = 5.0
 # entity that changes does so in several rows.
 _LEAST_MOVED = 20
 _MOST_ODD = 0.02
-# They have moved if the batch has them more than so many times as often as normal rows do.
-_MOVED = 2.0
 # Parts of a range differ if chance would make them so different in fewer cases: a usual level.
 _MOST_CHANCE = 0.05
 # Less of a surprise than this is none: a level half as likely as usual.
@@ -112,7 +110,7 @@ class DependenceCheck(Check):
         if max(self.coding.n_codes, self.other.n_codes) > LEAST_ENTITIES:
             least = LEAST_RECURRING
         n_known = self._count_keys(keys)
-        is_more = counts * self.counts.sum() > _MOVED * n_known * len(pairs)
+        is_more = counts * self.counts.sum() > MOVED * n_known * len(pairs)
         moved = keys[(counts >= least) & is_more]
         return replace(self, moved=moved, reach=int(self._ranges_differ(codes[1])))
 

@@ -32,6 +32,8 @@ _ROWS_TRIED = 1000
 # Columns with so many levels are of entities: customers, articles. A new one has so many rows.
 LEAST_ENTITIES = 20
 LEAST_RECURRING = 3
+# They have become more if the batch has them more than so many times as often as normal rows do.
+MOVED = 3.0
 
 # Shares of normal rows that are named, the largest that fits.
 _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
@@ -126,14 +128,16 @@ class LevelCheck(Check):
         """Return the check for a batch that may have new customers: levels with several rows.
 
         Slips differ from each other. In a column of few levels a new one is odd all the same. What
-        normal rows have several times is compared as among these.
+        normal rows have about as often is compared as among these.
         """
         cells = batch[self.columns[0]]
         if not cells.is_text or len(self.coding.levels) < LEAST_ENTITIES:
             return self
         places = cells.level_places(self.coding.levels)
         n_known = np.where(places < 0, 0, self.reference.counts[places + 1])
-        is_new = (level_counts(cells) >= LEAST_RECURRING) & (n_known < LEAST_RECURRING)
+        counts = level_counts(cells)
+        is_more = counts * self.reference.n > MOVED * n_known * counts.sum()
+        is_new = (counts >= LEAST_RECURRING) & is_more
         return replace(self, recurring=tuple(compress(cells.levels, is_new)))
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
