@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import compress
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
@@ -212,9 +212,9 @@ class MisspellingCheck(Check):
         if sum(bool(check._near(code)) for code in codes) > _MOST_NEW * len(codes):
             check = replace(check, levels=tuple(filter(_has_letters, levels)))
         texts = list(compress(cells.levels, rows > 0 if by_text else rows == 1))
-        n_similar = sum(check.similar(text) is not None for text in texts)
         n = len(texts) if by_text else int(rows.sum())
-        return None if n_similar > _MOST_NEW * n else replace(check, n_similar=n_similar, n=n)
+        n_similar = _count_few((check.similar(text) is not None for text in texts), n)
+        return None if n_similar is None else replace(check, n_similar=n_similar, n=n)
 
     @classmethod
     def of_words(cls, cells: Cells) -> MisspellingCheck | None:
@@ -227,8 +227,8 @@ class MisspellingCheck(Check):
             return None
         levels = tuple(word for word, count in counts.items() if count > 1)
         check = cls((cells.name,), levels, 0, n, by_word=True)
-        n_similar = sum(check.meant(text) is not None for text in texts)
-        return None if n_similar > _MOST_NEW * n else replace(check, n_similar=n_similar)
+        n_similar = _count_few((check.meant(text) is not None for text in texts), n)
+        return None if n_similar is None else replace(check, n_similar=n_similar)
 
     def meant(self, text: str) -> str | None:
         """Return a known text, or word, that is one slip away from a new one."""
@@ -286,6 +286,13 @@ class MisspellingCheck(Check):
         for text in rows[self.columns[0]].to_array():
             meant = self.meant(text) if isinstance(text, str) else None
             yield "" if meant is None else f"; did you mean “{meant}”?"
+
+
+def _count_few(are_similar: Iterable[bool], n: int) -> int | None:
+    """Return how many of n rows, or texts, are similar; None as soon as they are too many."""
+    most = int(_MOST_NEW * n)
+    count = len(list(islice(filter(None, are_similar), most + 1)))
+    return None if count > most else count
 
 
 def _has_letters(text: str) -> bool:
