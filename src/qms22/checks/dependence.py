@@ -54,8 +54,8 @@ class DependenceCheck(Check):
     reference: TailReference  # how much rarer the levels of normal rows are
     # Pairs of levels that so many rows of the batch have that they are what the batch does.
     moved: NDArray[np.int64]
-    # By so many parts of the range of the other column numbers of the batch may have moved.
-    reach: int = 0
+    # Whether a number of the batch may belong to the next part of the range.
+    may_shift: bool = False
 
     @classmethod
     def learn(
@@ -87,12 +87,11 @@ class DependenceCheck(Check):
         """Compute how much rarer levels are than they would be without the other column."""
         codes = self._codes(rows)
         (lifts,) = self._lifts(codes, [self.strength], own=own)
-        for step in range(1, 1 if own else self.reach + 1):
-            for others in (codes[1] - step, codes[1] + step):
+        if self.may_shift and not own:
+            for others in (codes[1] - 1, codes[1] + 1):
                 beside = np.where(codes[1] < 0, -1, np.clip(others, 0, self.other.n_codes - 1))
-                lifts = np.minimum(
-                    lifts, *self._lifts((codes[0], beside), [self.strength], own=own)
-                )
+                (next_to,) = self._lifts((codes[0], beside), [self.strength], own=own)
+                lifts = np.minimum(lifts, next_to)
         if len(self.moved) and not own:
             lifts[np.isin(_pair_keys(self.coding, *codes), self.moved)] = 0.0
         return np.where(lifts >= _LEAST_LIFT, self.reference.surprise(lifts, own=own), 0.0)
@@ -112,7 +111,7 @@ class DependenceCheck(Check):
         n_known = self._count_keys(keys)
         is_more = counts * self.counts.sum() > MOVED * n_known * len(pairs)
         moved = keys[(counts >= least) & is_more]
-        return replace(self, moved=moved, reach=int(self._ranges_differ(codes[1])))
+        return replace(self, moved=moved, may_shift=self._ranges_differ(codes[1]))
 
     def _ranges_differ(self, others: NDArray[np.intp]) -> bool:
         """Return whether the batch has other parts of the range than normal rows have."""
