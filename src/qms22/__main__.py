@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import os
 import signal
 import sys
@@ -13,12 +12,13 @@ from typing import Any, NoReturn
 # What a shell expects of a program that Ctrl-C has ended.
 _INTERRUPTED = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_PATIENCE = 0.1  # seconds
 
 
 def main() -> NoReturn:
     """Run the command line, and end the process."""
     _open_closed_streams()
-    sys.unraisablehook = _raise_later
+    sys.unraisablehook = _hide_interrupts
     for number in _SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup stays in force
             signal.signal(number, _interrupt)
@@ -28,6 +28,8 @@ def main() -> NoReturn:
         run()
     finally:
         # What is left is to clean up.
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_IGN)
     sys.exit(0)
@@ -36,24 +38,31 @@ def main() -> NoReturn:
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     """End the program; files that are not complete are removed on the way."""
     for each in _SIGNALS:
-        signal.signal(each, signal.SIG_IGN)
+        signal.signal(each, _interrupt_again)
     start = b"\r\x1b[K" if os.isatty(2) else b""
     with suppress(OSError):
         os.write(2, start + b"Interrupted\n")
+    # Compiled code loses an exception here and there.
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, _interrupt_again)
+        signal.setitimer(signal.ITIMER_REAL, _PATIENCE, _PATIENCE)
     sys.exit(_INTERRUPTED)
 
 
-def _raise_later(unraisable: Any) -> None:
-    """End the program also if the signal came where no exception can be raised."""
+def _interrupt_again(number: int, frame: FrameType | None) -> None:
+    """End the program unless it is just about to."""
+    handled = sys.exc_info()[1]
+    while handled is not None:
+        if isinstance(handled, SystemExit):
+            return
+        handled = handled.__context__
+    sys.exit(_INTERRUPTED)
+
+
+def _hide_interrupts(unraisable: Any) -> None:
+    """Show what could not be raised, except an interrupt: that comes again."""
     if not isinstance(unraisable.exc_value, SystemExit):
         sys.__unraisablehook__(unraisable)
-        return
-    signal.signal(signal.SIGINT, _exit_now)
-    _thread.interrupt_main()
-
-
-def _exit_now(number: int, frame: FrameType | None) -> NoReturn:
-    sys.exit(_INTERRUPTED)
 
 
 def _open_closed_streams() -> None:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from contextlib import closing
 from pathlib import Path
@@ -126,6 +127,49 @@ def test_two_interrupts(tmp_path: Path, seconds: float) -> None:
     assert (process.returncode, errors.splitlines()[-1]) == (130, "Interrupted")
     assert "Traceback" not in errors
     assert_complete(tmp_path, temporary=False)
+
+
+LOSES_INTERRUPTS = """
+import sys, time
+import qms22.cli
+from qms22.__main__ import main
+
+def run():
+    for _ in range(3):
+        try:
+            print("runs", flush=True)
+            time.sleep(60)
+        except BaseException:
+            pass
+    try:
+        time.sleep(60)
+    finally:
+        try:
+            raise KeyError("a fault while it cleans up")
+        except KeyError:
+            time.sleep(1)
+            print("clean", flush=True)
+
+qms22.cli.main = run
+main()
+"""
+
+
+def test_a_lost_interrupt(tmp_path: Path) -> None:
+    """Code that loses an exception delays the end, and nothing cuts short what cleans up."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOSES_INTERRUPTS],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "runs\n"
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=30)
+    assert output.splitlines() == ["runs", "runs", "clean"]
+    assert (process.returncode, errors) == (130, "Interrupted\n")
 
 
 @pytest.fixture(scope="module")
