@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from looking import look
 
-from qms22.checks.order import OrderCheck
-from qms22.checks.parts import TextParts
+from qms22.checks.codings import TextParts
+from qms22.checks.dependence import OrderCheck
 from qms22.checks.single import ValueCheck
 from qms22.tables.columns.cells import text_cells
 

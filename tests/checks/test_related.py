@@ -11,9 +11,8 @@ import pytest
 from looking import Looked, look
 
 from qms22.checks.codings import Coding
-from qms22.checks.dependence import DependenceCheck
+from qms22.checks.dependence import DependenceCheck, OrderCheck
 from qms22.checks.groups import GroupCheck
-from qms22.checks.order import OrderCheck
 from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.date_parts import DAY
 

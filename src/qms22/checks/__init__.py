@@ -1,16 +1,15 @@
 """Checks beside the score: what is odd about single cells and rows, in words.
 
-- `check`: what every check can do. `table_checks`: all checks of a table. `learning`: which it has.
-- `roles`: what columns are to checks; `codings`: columns as codes.
-- `single`, `missing`, `dates`, `texts`, `check_digits`: cells by themselves.
-- `groups`, `dependence`, `order`: cells that belong together.
+- `check`: what every check can do. `table_checks`: all checks of a table, and where rows are the
+  oddest. `learning`: which it has. `codings`: columns as codes, and texts as numbers.
+- `single`, `dates`, `texts`, `check_digits`: cells by themselves.
+- `groups`, `dependence`: cells that belong together.
 - `arithmetic`: sums and products. `fitting`, `relations`: numbers that do not fit the others.
 - `copies`, `sequences`, `series`: rows that belong together. `cases`: rows that are one case.
-- `surprise`: how rare a value is. `odd_cells`: where rows are the oddest.
+- `surprise`: how rare a value is.
 """
 
 from qms22.checks.learning import LearnedChecks, learn_checks
-from qms22.checks.odd_cells import OddCells
-from qms22.checks.table_checks import TableChecks
+from qms22.checks.table_checks import OddCells, TableChecks
 
 __all__ = ["LearnedChecks", "OddCells", "TableChecks", "learn_checks"]

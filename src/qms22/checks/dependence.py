@@ -1,18 +1,19 @@
-"""Levels that do not go together: a city in another country, a status without its date."""
+"""Cells that do not go together: a city in another country, a total below a part of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
-from qms22.checks.check import Check, Shower, share_of_rows
+from qms22.checks.check import Check, Shower, listed, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, MOVED
-from qms22.checks.surprise import TailReference
+from qms22.checks.surprise import LevelReference, TailReference, surprise_of_few
 from qms22.tables.columns.cells import Columns
 
 # Rows that the shares of all rows count as, next to those with the same other level.
@@ -34,6 +35,15 @@ _MOST_ODD = 0.02
 _MOST_CHANCE = 0.05
 # Less of a surprise than this is none: a level half as likely as usual.
 _LEAST_LIFT = 0.7
+# Cells that a sentence names.
+_MOST_NAMED = 4
+# A rule needs so many normal rows with both numbers, and nearly all of them have to keep it.
+_LEAST_ROWS = 30
+_MOST_BROKEN = 0.002
+# Among numbers of different rows it has to be broken at least so often: else it says nothing.
+_LEAST_BROKEN_BY_CHANCE = 0.05
+# Rules of a table: those that say most.
+_MOST_RULES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,3 +229,99 @@ def learn_dependences(
         known.sort(key=lambda each: -each[0])
         found += [check for _, check in known[:_MOST_SOURCES]]
     return found
+
+
+@dataclass(frozen=True)
+class MissingTogetherCheck(Check):
+    """Cells that are missing together, where normal rows lack only some of them."""
+
+    # The combinations of missing cells that normal rows have, one character for each column.
+    patterns: tuple[str, ...]
+    reference: LevelReference  # how often they are there
+
+    @classmethod
+    def learn(cls, rows: Columns, columns: Sequence[str]) -> MissingTogetherCheck:
+        """Learn from the known-normal rows."""
+        patterns, places = _patterns(rows, columns)
+        return cls(tuple(columns), patterns, LevelReference(np.bincount(places)))
+
+    def _codes(self, rows: Columns) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """Return the numbers of the patterns of rows, and whether several cells are missing."""
+        known = {pattern: at for at, pattern in enumerate(self.patterns)}
+        patterns, places = _patterns(rows, self.columns)
+        codes = np.array([known.get(pattern, -1) for pattern in patterns], dtype=np.intp)
+        several = np.array([pattern.count("-") > 1 for pattern in patterns])
+        return codes[places], several[places]
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd it is that so many cells are missing, where there are several."""
+        codes, several = self._codes(rows)
+        return np.where(several, self.reference.surprise(codes, own=own), 0.0)
+
+    def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return the names of the cells."""
+        for gaps in np.array([rows[name].missing for name in self.columns]).T:
+            yield listed([self.columns[at] for at in np.flatnonzero(gaps)], _MOST_NAMED)
+
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return in words how many normal rows lack the same."""
+        counts, n = np.append(self.reference.counts, 0), self.reference.n
+        for code in self._codes(rows)[0].tolist():
+            yield f" are missing together, as in {share_of_rows(int(counts[code]), n)}"
+
+
+def _patterns(rows: Columns, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
+    """Return the different patterns of missing cells, and which of them each row has."""
+    gaps = np.array([rows[name].missing for name in names]).T
+    bits = np.ascontiguousarray(np.packbits(gaps, axis=1))
+    packed = bits.view(np.dtype((np.void, bits.shape[1]))).ravel()
+    _, first, places = np.unique(packed, return_index=True, return_inverse=True)
+    texts = tuple("".join("-" if gap else "x" for gap in gaps[at]) for at in first.tolist())
+    return texts, places.ravel()
+
+
+@dataclass(frozen=True)
+class OrderCheck(Check):
+    """A number above another one of its row, where normal rows have it at or below.
+
+    Its columns are the lower number and the higher one.
+    """
+
+    n_broken: int  # normal rows that break the rule
+    n: int  # normal rows with both numbers
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd it is that a row breaks the rule."""
+        low, high = (rows[name].values for name in self.columns)
+        surprise = surprise_of_few(max(self.n_broken - own, 0), self.n)
+        with np.errstate(invalid="ignore"):
+            return np.where(low > high, surprise, 0.0)
+
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return in words how many normal rows break the rule."""
+        how_many = share_of_rows(self.n_broken, self.n)
+        for other in shown_cells(rows[self.columns[1]], show):
+            yield f" is above {other}, as in {how_many}"
+
+
+def learn_orders(rows: Columns, numbers: Sequence[str], seed: int) -> list[OrderCheck]:
+    """Learn which numbers of known-normal rows are never above others.
+
+    To see whether a rule says anything, rows drawn by the seed are compared.
+    """
+    rng = np.random.RandomState(seed)
+    found: list[tuple[float, OrderCheck]] = []
+    for low, high in permutations(numbers, 2):
+        one, other = rows[low].values, rows[high].values
+        both = ~np.isnan(one) & ~np.isnan(other)
+        one, other = one[both], other[both]
+        if (n := len(one)) < _LEAST_ROWS:
+            continue
+        n_broken = int(np.count_nonzero(one > other))
+        if n_broken > _MOST_BROKEN * n:
+            continue
+        by_chance = float(np.mean(one > other[rng.permutation(n)]))
+        if by_chance >= _LEAST_BROKEN_BY_CHANCE:
+            found.append((by_chance, OrderCheck((low, high), n_broken, n)))
+    found.sort(key=lambda each: -each[0])
+    return [check for _, check in found[:_MOST_RULES]]

@@ -14,15 +14,11 @@ from qms22._runtime.chunks import draw_rows
 from qms22.checks.arithmetic import learn_arithmetic
 from qms22.checks.cases import Staying
 from qms22.checks.check import Check
-from qms22.checks.codings import Coding
+from qms22.checks.codings import Coding, TextParts
 from qms22.checks.copies import COPIES, CopyCheck, KeyCheck, row_hashes
 from qms22.checks.dates import AbsurdDateCheck, IntervalCheck, TimeOfDayCheck, WeekdayCheck
-from qms22.checks.dependence import learn_dependences
+from qms22.checks.dependence import MissingTogetherCheck, learn_dependences, learn_orders
 from qms22.checks.groups import learn_groups
-from qms22.checks.missing import MissingTogetherCheck
-from qms22.checks.order import learn_orders
-from qms22.checks.parts import TextParts
-from qms22.checks.roles import Roles
 from qms22.checks.sequences import (
     MOST_ROWS,
     Sequences,
@@ -33,7 +29,7 @@ from qms22.checks.sequences import (
 from qms22.checks.series import find_series, learn_series
 from qms22.checks.single import LEAST_ENTITIES, LevelCheck, PresenceCheck, ValueCheck, count_new
 from qms22.checks.surprise import OddnessScale
-from qms22.checks.table_checks import DECIMALS, ROWS_AT_ONCE, USUAL, TableChecks
+from qms22.checks.table_checks import DECIMALS, ROWS_AT_ONCE, USUAL, Roles, TableChecks
 from qms22.checks.texts import MisspellingCheck, TextCheck
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, Columns, count_rows, take_rows

@@ -1,10 +1,10 @@
-"""All checks of a table, and the scores that they give."""
+"""All checks of a table: what columns are to them, the scores that they give, the oddest cells."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 from qms22.checks.arithmetic import ArithmeticCheck
 from qms22.checks.cases import Staying, repeated_cases
 from qms22.checks.check import Check, Shower, listed
+from qms22.checks.codings import TextParts
 from qms22.checks.copies import COPIES, count_copies, count_keys
 from qms22.checks.fitting import FittingChecks
-from qms22.checks.odd_cells import OddCells
-from qms22.checks.parts import TextParts
-from qms22.checks.roles import Roles
 from qms22.checks.sequences import RepetitionCheck, Sequences
 from qms22.checks.series import Series
 from qms22.checks.single import LevelCheck, ValueCheck
@@ -44,6 +42,89 @@ _LARGEST_DATE = 1e17
 
 # Rows that are looked at together.
 ROWS_AT_ONCE = 4096
+# Checks of a row that are kept.
+MOST_KEPT = 4
+
+
+class OddCells(NamedTuple):
+    """The checks in which rows are the oddest, the oddest first, (n_rows, n_kept)."""
+
+    checks: NDArray[np.int16]  # their numbers
+    surprises: NDArray[np.float32]  # about −log p
+
+    @classmethod
+    def of(cls, surprises: NDArray[np.float64]) -> OddCells:
+        """Keep the largest surprises of each row."""
+        n_kept = min(MOST_KEPT, surprises.shape[1])
+        order = np.argsort(-surprises, axis=1, kind="stable")[:, :n_kept]
+        kept = np.take_along_axis(surprises, order, axis=1)
+        found = cls.empty(len(surprises))
+        found.checks[:, :n_kept], found.surprises[:, :n_kept] = order, kept
+        return found
+
+    @classmethod
+    def empty(cls, n_rows: int) -> OddCells:
+        """Return a place for rows, none of which is odd."""
+        return cls(
+            np.zeros((n_rows, MOST_KEPT), np.int16), np.zeros((n_rows, MOST_KEPT), np.float32)
+        )
+
+    def put(self, rows: NDArray[np.intp], found: OddCells) -> None:
+        """Fill in what was found in some rows."""
+        self.checks[rows], self.surprises[rows] = found
+
+    def take(self, rows: NDArray[np.intp]) -> OddCells:
+        """Return some of the rows."""
+        return OddCells(self.checks[rows], self.surprises[rows])
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What columns of a table are to its checks."""
+
+    names: tuple[str, ...]  # those that are checked: those that the encoder uses, and constant ones
+    texts: tuple[str, ...]  # texts that the encoder cannot use; they are read nevertheless
+    keys: tuple[str, ...]  # those of them that are identifiers
+    compared: tuple[str, ...]  # those in which copies of a row agree
+    days: tuple[str, ...]  # dates whose day can be odd
+    moments: tuple[str, ...]  # dates whose time of day and weekday can be odd
+
+    @classmethod
+    def of(cls, encoder: TabularEncoder) -> Roles:
+        """Return what columns are by what the encoder has learned of them."""
+        kinds = {column.name: column.kind for column in encoder.columns_}
+        used = {column.name for column in encoder.columns_ if column.outputs}
+        kept = {name: kind for name, kind in kinds.items() if name not in encoder.ignored_}
+        names = tuple(
+            name
+            for name, kind in kinds.items()
+            if name in used
+            or kept.get(name) == "constant"
+            # A date that only says when a row was made may still be of another age.
+            or (kind == "date" and name not in encoder.ignore)
+        )
+        texts = tuple(name for name, kind in kept.items() if kind in ("identifier", "text"))
+        keys = tuple(name for name in texts if kinds[name] == "identifier")
+        whole = {*names, *texts} - ({*keys} - {*names})
+        compared = tuple(name for name in kinds if name in whole)
+        outputs = set(encoder.get_feature_names_out())
+        days = tuple(name for name in names if f"{name} (days)" in outputs)
+        return cls(
+            names, texts, keys, compared, days, tuple(name for name in names if name in used)
+        )
+
+    def among(self, rows: Columns) -> Roles:
+        """Return the roles of the columns that are among some as they are read."""
+        texts = tuple(name for name in self.texts if name in rows and rows[name].is_text)
+        names = tuple(name for name in self.names if name in rows)
+        keys = tuple(name for name in self.keys if name in rows)
+        compared = tuple(name for name in self.compared if name in {*names, *texts})
+        return replace(self, names=names, texts=texts, keys=keys, compared=compared)
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that are read: those that are checked, and texts."""
+        return (*self.names, *self.texts)
 
 
 class TableChecks:

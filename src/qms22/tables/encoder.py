@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -148,8 +148,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.missing == "error":
             self._check_cells([typed for plan, typed in planned if plan.outputs])
         self.ignored_ = tuple(self.ignore)
-        # Plain values, so that model files need no classes of this package.
-        self._plans = tuple(asdict(plan) for plan, _ in planned)
+        self._plans = {plan.name: plan for plan, _ in planned}
         self._moves: dict[str, tuple[float, float]] = {}
         return {typed.name: typed for _, typed in planned}
 
@@ -160,7 +159,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         "sold (weekday)".
         """
         self.ignored_ = (*self.ignored_, *notes)
-        self._plans = tuple(asdict(plan.leave_out(notes)) for plan in self._all_plans())
+        self._change_plans(lambda plan: plan.leave_out(notes))
         if not self.groups_:
             note = next(iter(notes.values()))
             raise ValueError(f"no column is of use but {quoted(list(notes))}: {note}")
@@ -174,13 +173,14 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _set_neutral(self, levels: Mapping[str, tuple[str, ...]]) -> None:
         """Let some levels of categories, by column, say nothing about a row."""
-        self._plans = tuple(
-            asdict(replace(plan, neutral=levels.get(plan.name, ()))) for plan in self._all_plans()
-        )
+        self._change_plans(lambda plan: replace(plan, neutral=levels.get(plan.name, ())))
 
     def _pool_unseen(self) -> None:
         """Count unseen levels of a category among the rare ones, if it has such."""
-        self._plans = tuple(asdict(plan.pool_unseen()) for plan in self._all_plans())
+        self._change_plans(ColumnPlan.pool_unseen)
+
+    def _change_plans(self, change: Callable[[ColumnPlan], ColumnPlan]) -> None:
+        self._plans = {name: change(plan) for name, plan in self._plans.items()}
 
     def transform(self, X: Any) -> NDArray[np.float64]:
         """Return a table as a matrix.
@@ -287,7 +287,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def _plans_by_name(self) -> dict[str, ColumnPlan]:
         """What was learned of each column, by name."""
-        return {plan.name: plan for plan in self._all_plans()}
+        check_is_fitted(self)
+        return self._plans
 
     @property
     def columns_(self) -> tuple[ColumnInfo, ...]:
@@ -327,8 +328,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [dict(zip(("column", "kind", "typical", "note"), row, strict=True)) for row in rows]
 
     def _all_plans(self) -> tuple[ColumnPlan, ...]:
-        check_is_fitted(self)
-        return tuple(ColumnPlan.load(plan) for plan in self._plans)
+        return tuple(self._plans_by_name.values())
 
     def _used_plans(self) -> tuple[ColumnPlan, ...]:
         return tuple(plan for plan in self._all_plans() if plan.outputs)

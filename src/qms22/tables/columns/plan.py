@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,18 +72,6 @@ class ColumnPlan:
     is_open: bool = False
     # Levels of a category that say nothing: all of its columns are 0 for them.
     neutral: tuple[str, ...] = ()
-
-    @classmethod
-    def load(cls, saved: Mapping[str, Any]) -> ColumnPlan:
-        """Return a plan from what `dataclasses.asdict` made of it."""
-        dates, numbers = saved["date_format"], saved["number_format"]
-        return cls(
-            **{
-                **saved,
-                "date_format": None if dates is None else DateFormat(**dates),
-                "number_format": None if numbers is None else NumberFormat(**numbers),
-            }
-        )
 
     def show(self, value: float) -> str:
         """Return a value as the table writes it.
@@ -187,8 +175,7 @@ class ColumnPlan:
             return read_booleans
         if self.kind == "date":
             return (self.date_format or DateFormat()).read
-        # Models up to format 4 have no number format, and read 007 as 7.
-        return (self.number_format or NumberFormat(reads_zeros=True)).read
+        return (self.number_format or NumberFormat()).read
 
     def _encode_values(self, values: NDArray[np.float64], out: NDArray[np.float64]) -> None:
         if self.kind != "date":

@@ -113,7 +113,7 @@ def writing_of(plan: ColumnPlan) -> Writing | None:
         return Writing("date", dates) if dates.family == "date" else None
     if plan.kind != "numeric":
         return None
-    numbers = plan.number_format or NumberFormat(reads_zeros=True)
+    numbers = plan.number_format or NumberFormat()
     is_plain = numbers.decimal == "." and not numbers.unit
     return Writing("number" if is_plain else "text", numbers)
 
