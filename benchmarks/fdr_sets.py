@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from reporting import console, write_csv
 from sklearn import datasets as made
 
-from qms22._runtime.progress import progress_bar
+from qms22._runtime.stages import progress_bar
 from qms22_bench.datasets import load_adbench, load_keel
 
 MOST_NORMAL = 800

@@ -21,7 +21,7 @@ from qms22._cpm.backends import solve
 from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.task import Task, detection_task
-from qms22._runtime.progress import progress_bar
+from qms22._runtime.stages import progress_bar
 from qms22_bench.datasets import Dataset, list_keel, load_keel, paper_table1
 
 

@@ -34,7 +34,7 @@ from study.families import halves_of
 from study.problems import ADBENCH, adbench_problems
 
 from qms22 import QMS22Ensemble
-from qms22._runtime.progress import progress_bar
+from qms22._runtime.stages import progress_bar
 
 LOOKS = (2, 5, 10, 20, 30, 50, 70, 100)
 BUDGETS = (10, 30, 100)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from qms22._runtime.progress import progress_bar
+from qms22._runtime.stages import progress_bar
 from qms22_bench.cli import choose_names, explained, keel_option
 from qms22_bench.datasets import list_keel
 from study.families import halves_of

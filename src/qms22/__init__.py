@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qms22._runtime.lazy import lazy_names
+from qms22._runtime.packages import lazy_names
 
 __version__ = "0.2.0.dev0"
 

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from qms22 import detect
-from qms22.detection.marks.normal_rows import rows_to_check
 from qms22.detection.marks.table_marks import TableMarks, read_marks
+from qms22.detection.results.result_table import rows_to_check
 from qms22.tables import open_table
 
 NORMAL = pd.DataFrame(

@@ -21,7 +21,7 @@ from make_files import CASES, FOLDER
 
 from qms22 import detection
 from qms22.tables.columns.cells import Cells
-from qms22.tables.sources.notes import join_notes
+from qms22.tables.texts.words import join_notes
 
 pytest.importorskip("pyarrow")
 

@@ -20,10 +20,17 @@ from qms22.metrics import true_positive_rate_at
 from qms22.report.bins import MISSING, Bins, bin_feature, bin_scores
 from qms22.report.history_strip import history_picture
 from qms22.report.packed_columns import alphabetical, as_levels, as_numbers, pack_column
-from qms22.report.packed_reasons import UNKNOWN, order_columns, pack_reasons
 from qms22.report.page import certainty, rarity, write_page
 from qms22.report.payload import Payload, shorten
-from qms22.report.prepare import outliers_found, pack_content, roc_points, rows_reached
+from qms22.report.prepare import (
+    UNKNOWN,
+    order_columns,
+    outliers_found,
+    pack_content,
+    pack_reasons,
+    roc_points,
+    rows_reached,
+)
 from qms22.tables.columns.arrow_columns import frame_cells
 from qms22.tables.columns.cells import Cells
 

@@ -8,8 +8,7 @@ from contextlib import redirect_stderr
 import pytest
 
 from qms22._runtime import stages
-from qms22._runtime.progress import progress_bar
-from qms22._runtime.stages import begin_stage, clear_stage, stages_shown
+from qms22._runtime.stages import begin_stage, clear_stage, progress_bar, stages_shown
 
 
 class Screen(io.StringIO):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qms22.tables.sources.notes import join_notes
+from qms22.tables.texts.words import join_notes
 
 
 def test_the_same_about_several_tables_is_said_once() -> None:

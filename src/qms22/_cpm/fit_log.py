@@ -17,7 +17,7 @@ from typing import Any
 from qms22 import __version__
 from qms22._cpm.checkpoint import Checkpoint
 from qms22._cpm.sweeps import FitState, Solution, SweepListener
-from qms22._runtime.progress import progress_bar, sweep_words
+from qms22._runtime.stages import progress_bar, sweep_words
 
 
 @dataclass(frozen=True)

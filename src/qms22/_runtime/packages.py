@@ -1,7 +1,8 @@
-"""Import of packages on first use."""
+"""Imports on first use: optional packages, and the names of a package."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -18,3 +19,16 @@ def need(module: str, what: str = "the table", extra: str | None = None) -> Any:
         raise ImportError(
             f"{what} needs {package}, which cannot be imported ({error}); run pip install {install}"
         ) from error
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` for a package; `homes` has the module of each name."""
+
+    def find(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(homes[name]), name)
+
+    return find, lambda: sorted(homes)

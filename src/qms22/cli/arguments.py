@@ -124,7 +124,7 @@ def read_truth(source: Table, label: str, outlier: str | None) -> tuple[NDArray[
 
     from qms22.detection.rows import check_column
     from qms22.tables.columns.typed import to_levels
-    from qms22.tables.labels import outlier_labels
+    from qms22.tables.marker import outlier_labels
 
     label = check_column(source, "label", label, "true labels") or label
     cells = to_levels(source.columns([label])[label])

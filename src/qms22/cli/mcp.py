@@ -102,7 +102,7 @@ def _answering(tool: Callable[..., dict[str, Any]], lock: Lock) -> Callable[...,
 
     @wraps(tool)
     def answer(*args: Any, **options: Any) -> dict[str, Any]:
-        from qms22.detection.results.plain_values import plain
+        from qms22.detection.results.result_data import plain
 
         with lock, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
@@ -203,8 +203,7 @@ class _Assistant:
         """
         import numpy as np
 
-        from qms22.detection.results.plain_values import column_values
-        from qms22.detection.results.result_data import row_data
+        from qms22.detection.results.result_data import column_values, row_data
 
         found = self._last
         n_rows = len(found.scores)

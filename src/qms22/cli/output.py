@@ -123,7 +123,7 @@ def print_ending(found: Detection, warnings: Iterable[str], *, quiet: bool = Fal
 
     Of the warnings, `print_answer` has printed the remark unless the run is quiet.
     """
-    from qms22.tables.sources.notes import join_notes
+    from qms22.tables.texts.words import join_notes
 
     if found.marks is not None:
         rest = "row was" if found.n_scored == 1 else f"{found.n_scored:,} rows were"

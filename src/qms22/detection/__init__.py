@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qms22._runtime.lazy import lazy_names
+from qms22._runtime.packages import lazy_names
 
 if TYPE_CHECKING:
     from qms22.decisions.comparison import Comparison as Comparison

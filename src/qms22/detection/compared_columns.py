@@ -19,7 +19,7 @@ from qms22.decisions.moved_columns import (
 )
 from qms22.decisions.over_time import Past
 from qms22.decisions.verdict import Verdict, judge_batch
-from qms22.detection.aligning.calendar_columns import is_counter, says_when
+from qms22.detection.aligning.periods import is_counter, says_when
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import (
     Cells,

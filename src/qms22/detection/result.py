@@ -18,13 +18,13 @@ from qms22.decisions.comparison import Comparison
 from qms22.decisions.verdict import Verdict
 from qms22.detection.findings.finding import Finding
 from qms22.detection.history.history_entry import ColumnException, HistoryEntry
-from qms22.detection.marks.normal_rows import rows_to_check
 from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.noticing import Noticed, notice
 from qms22.detection.policy import Rule, check_rules
 from qms22.detection.reasons.row_reasons import RowReason
 from qms22.detection.results import result_files, result_table, result_text
 from qms22.detection.results.result_data import provenance_of, result_data
+from qms22.detection.results.result_table import rows_to_check
 from qms22.detection.search_options import preset_of
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble

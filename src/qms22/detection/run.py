@@ -55,7 +55,7 @@ from qms22.detection.rows import (
 from qms22.detection.scorer import TableScorer, fit_detector, measure_normal
 from qms22.detection.search_options import SearchOptions
 from qms22.detection.streaming import score_rows
-from qms22.estimators.thresholds import threshold
+from qms22.estimators.batch_detector import threshold
 from qms22.tables import open_table
 from qms22.tables.columns.column_names import find_column
 

@@ -19,8 +19,7 @@ from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.qms22 import QMS22
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.asked_kinds import check_kind_words
-from qms22.tables.columns.encoder_options import check_ignore, check_way_of_missing
+from qms22.tables.columns.asked_kinds import check_ignore, check_kind_words, check_way_of_missing
 
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.memory import memory_allowed
-from qms22._runtime.progress import progress_bar
+from qms22._runtime.stages import progress_bar
 from qms22.checks import OddCells
 from qms22.detection.scorer import ScoredRows, TableScorer
 from qms22.tables import Table

@@ -7,7 +7,6 @@
 - `forest`, `nearest`, `cuda`: trees that tell the batch from T, distances, both on a GPU.
 - `held_out`, `learned_rows`: the common scale of views, and out-of-bag scores by the values of
   rows.
-- `flags`, `suspicious_normal`, `thresholds`: flags and bounds of a detector, scores of its
-  known-normal rows.
+- `flags`, `suspicious_normal`: flags and bounds of a detector, scores of its known-normal rows.
 - `marks`, `explain`, `saved_ensemble`: rows someone has looked at, reasons, model files.
 """

@@ -19,7 +19,15 @@ from qms22._cpm.fit_log import FitReporting
 from qms22._cpm.solver_options import SolverOptions
 from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
-from qms22._runtime.validation import check_count, check_path, check_rows, check_seed, check_top
+from qms22._runtime.validation import (
+    check_count,
+    check_path,
+    check_rows,
+    check_seed,
+    check_top,
+    is_count,
+    is_number,
+)
 from qms22._runtime.warn import warn_user
 from qms22.decisions.ruler import highest_flagged_rank, least_to_flag
 from qms22.estimators.base import COMPUTED, ROWS_OF_FIT, QMSEstimator, ThresholdMixin
@@ -32,7 +40,6 @@ from qms22.estimators.explain import (
 )
 from qms22.estimators.flags import FlagsMixin
 from qms22.estimators.marks import Marks
-from qms22.estimators.thresholds import count_flagged, threshold
 
 # contamination="auto" flags as many rows as this false discovery rate does. Where known-normal rows
 # are so few that it could only flag more than this share of the batch at once, or where they are
@@ -349,3 +356,31 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
             detector.__dict__.pop(name, None)
         detector._normal = detector._batch = None
         return detector
+
+
+def count_flagged(contamination: object, n_unlabeled: int) -> int | None:
+    """Return the number of rows that `contamination` asks for; None for "auto"."""
+    if isinstance(contamination, str) and contamination == "auto":
+        return None
+    if is_count(contamination) and 1 <= contamination <= n_unlabeled:  # type: ignore[operator]
+        return int(contamination)  # type: ignore[call-overload, no-any-return]
+    if is_number(contamination) and 0 < contamination < 1:  # type: ignore[operator]
+        return round(contamination * n_unlabeled)  # type: ignore[operator]
+    raise ValueError(
+        "contamination must be 'auto', a share in (0, 1) or a number of rows from 1 to "
+        f"{n_unlabeled}, the number of unlabeled rows; got {contamination!r}"
+    )
+
+
+def threshold(scores: NDArray[np.float64], n_flagged: int | None) -> float:
+    """Return the midpoint between flagged and other scores, or Tukey's upper fence for None."""
+    if n_flagged is None:
+        first, third = np.percentile(scores, [25, 75])
+        return float(third + 1.5 * (third - first))
+    if n_flagged == 0:
+        return float(scores.max())
+    if n_flagged == len(scores):
+        return float(np.nextafter(scores.min(), -np.inf))
+    place = len(scores) - n_flagged
+    ascending = np.partition(scores, [place - 1, place])
+    return float(ascending[place - 1] + ascending[place]) / 2

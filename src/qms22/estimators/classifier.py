@@ -18,7 +18,7 @@ from qms22._cpm.task import classification_task
 from qms22._runtime.arrays import as_host
 from qms22._runtime.devices import to_device
 from qms22._runtime.lazy_rows import LazyRows
-from qms22._runtime.progress import progress_bar, sweep_words
+from qms22._runtime.stages import progress_bar, sweep_words
 from qms22._runtime.validation import check_rows
 from qms22.estimators.base import QMSEstimator
 

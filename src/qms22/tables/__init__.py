@@ -1,7 +1,7 @@
 """Tables of any kind, from the file to the matrix that a detector takes.
 
-- `formats`: which format a file has, and opens it. `encoder`: the matrix. `labels`, `marker`: known
-  labels, and both tables in one.
+- `formats`: which format a file has, and opens it. `encoder`: the matrix. `marker`: both tables in
+  one, and known labels.
 - `sources`: bytes to rows, one function per format; `table` has the `Table` that all others use.
 - `databases`: rows of queries. `columns`: cells, what columns are, and how they become a matrix.
 - `texts`: numbers, units, dates and words as people write them.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qms22._runtime.lazy import lazy_names
+from qms22._runtime.packages import lazy_names
 
 if TYPE_CHECKING:
     from qms22._runtime.memory import memory_limit as memory_limit
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from qms22.tables.encoder import TabularEncoder as TabularEncoder
     from qms22.tables.formats import open_table as open_table
     from qms22.tables.formats import read_table as read_table
-    from qms22.tables.labels import outlier_labels as outlier_labels
+    from qms22.tables.marker import outlier_labels as outlier_labels
     from qms22.tables.marker import read_mixed as read_mixed
     from qms22.tables.marker import split_marked as split_marked
     from qms22.tables.sources.table import Table as Table
@@ -32,7 +32,7 @@ _HOMES = {
     "TabularEncoder": "qms22.tables.encoder",
     "memory_limit": "qms22._runtime.memory",
     "open_table": "qms22.tables.formats",
-    "outlier_labels": "qms22.tables.labels",
+    "outlier_labels": "qms22.tables.marker",
     "read_mixed": "qms22.tables.marker",
     "read_table": "qms22.tables.formats",
     "split_marked": "qms22.tables.marker",

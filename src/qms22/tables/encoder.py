@@ -13,9 +13,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qms22.tables.columns.arrow_columns import array_cells, frame_cells
-from qms22.tables.columns.asked_kinds import check_kinds
+from qms22.tables.columns.asked_kinds import check_array_like, check_kinds, check_parameters
 from qms22.tables.columns.cells import Cells, Columns
-from qms22.tables.columns.encoder_options import check_array_like, check_parameters
 from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
 from qms22.tables.columns.planning import plan_column
 from qms22.tables.columns.plans import (

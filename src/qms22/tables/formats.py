@@ -17,8 +17,7 @@ import pandas as pd
 from qms22._runtime.warn import warn_user
 from qms22.tables.databases.database_place import DatabasePlace, find_database
 from qms22.tables.databases.database_source import read_query
-from qms22.tables.sources.archive import ZIP_START, archived_tables, is_workbook
-from qms22.tables.sources.compressed import TableFile
+from qms22.tables.sources.compressed import ZIP_START, TableFile, archived_tables, is_workbook
 from qms22.tables.sources.csv_file import read_csv
 from qms22.tables.sources.file_rows import ArrowRows, ParquetRows, StreamRows
 from qms22.tables.sources.found_files import (

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from qms22.tables import open_table, read_table
 from qms22.tables.databases.database_place import DatabasePlace, find_database
 from qms22.tables.databases.database_source import write_database
-from qms22.tables.sources.spool import SpooledRows
+from qms22.tables.sources.file_rows import SpooledRows
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("sqlalchemy")

@@ -20,7 +20,7 @@ from qms22.detection.results.row_context import row_contexts
 from qms22.report.content import NAME, PageContent
 from qms22.report.page import write_page
 from qms22.tables.columns.cells import Columns, part_of_rows
-from qms22.tables.sources.notes import join_notes
+from qms22.tables.texts.words import join_notes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,9 +5,11 @@ Its provenance has digests of inputs and scores, versions and the time.
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,12 +22,13 @@ from qms22.detection.history.history_rows import digest
 from qms22.detection.noticing import dates_of
 from qms22.detection.policy import Rule, verdict_of_rules
 from qms22.detection.reasons.explaining import reasons_of
-from qms22.detection.results.plain_values import column_values, plain
 from qms22.detection.results.result_table import ranks_of
 from qms22.tables import Table
-from qms22.tables.sources.notes import join_notes
+from qms22.tables.texts.words import join_notes
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from qms22.detection.reasons.row_reasons import RowReason
     from qms22.detection.result import Detection
 
@@ -159,7 +162,7 @@ def _history(found: Detection) -> dict[str, Any] | None:
 def provenance_of(found: Detection) -> dict[str, Any]:
     """Return what is needed to repeat a search, and to see that it gives the same scores."""
     # Rows without a score have one NaN.
-    plain = np.where(np.isnan(found.scores), np.nan, found.scores)
+    scores = np.where(np.isnan(found.scores), np.nan, found.scores)
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
@@ -169,7 +172,7 @@ def provenance_of(found: Detection) -> dict[str, Any]:
         },
         "seed": found.settings.get("seed"),
         "inputs": [input_facts(role, table) for role, table in found.inputs],
-        "scores_sha256": sha256(plain.astype("<f8").tobytes()).hexdigest(),
+        "scores_sha256": sha256(scores.astype("<f8").tobytes()).hexdigest(),
         "scores_mean": float(np.nanmean(found.scores)) if found.n_scored else None,
     }
 
@@ -193,3 +196,29 @@ def input_facts(role: str, given: Table | Path) -> dict[str, Any]:
         "columns": len(given.names),
         "cells_sha256": None if files or given.is_distributed else digest(given),
     }
+
+
+def column_values(column: pd.Series) -> list[Any]:
+    """Return the values of a column as Python has them."""
+    import pandas as pd
+
+    if isinstance(column.dtype, pd.ArrowDtype):
+        values: list[Any] = column.array.__arrow_array__().to_pylist()
+    else:
+        values = column.tolist()
+    return values
+
+
+def plain(value: Any) -> Any:
+    """Return a value in JSON's types; None for missing and infinite ones, text for others."""
+    if isinstance(value, float | Decimal):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, dict):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if hasattr(value, "tolist"):  # NumPy's arrays and numbers
+        return plain(value.tolist())
+    return None if type(value).__name__ in ("NAType", "NaTType") else str(value)

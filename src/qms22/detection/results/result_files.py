@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qms22.detection.results.csv_text import ROWS_AT_ONCE, csv_lines
-from qms22.detection.results.plain_values import column_values, plain
-from qms22.detection.results.result_data import result_data
+from qms22.detection.results.result_data import column_values, plain, result_data
 from qms22.detection.results.result_table import parted_rows
 from qms22.detection.results.result_workbook import Remarks, write_workbook
 from qms22.tables.databases.database_place import DatabasePlace, find_database

@@ -8,8 +8,7 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from qms22.detection.results.plain_values import column_values, plain
-from qms22.detection.results.result_data import data_in_words
+from qms22.detection.results.result_data import column_values, data_in_words, plain
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:

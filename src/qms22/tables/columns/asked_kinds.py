@@ -1,13 +1,14 @@
-"""The kinds of columns that the user asks for."""
+"""What the user asks of an encoder: kinds of columns, and its other parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from qms22._runtime.validation import check_choice, is_count, is_number
 from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.kinds import has_open_levels, some_levels
 from qms22.tables.columns.plan import ColumnPlan, Kind
@@ -90,3 +91,38 @@ def asked_plan(cells: Cells, kind: Kind) -> ColumnPlan:
         return plan
     note = f"always {cells.show(first)}" if len(values) else "no values"
     return ColumnPlan(cells.name, "constant", note)
+
+
+def check_parameters(ignore: Sequence[str], missing: str, min_frequency: float) -> None:
+    """Raise ValueError if a parameter makes no sense, whatever the table is."""
+    check_ignore(ignore)
+    check_way_of_missing(missing)
+    if not (
+        is_number(min_frequency)
+        and min_frequency >= 0
+        and (min_frequency < 1 or is_count(min_frequency))
+    ):
+        raise ValueError(
+            "min_frequency must be a share in [0, 1) or a whole number of rows; got "
+            f"{min_frequency!r}"
+        )
+
+
+def check_ignore(ignore: Sequence[str | int]) -> None:
+    """Raise ValueError if columns to ignore are not a sequence."""
+    if isinstance(ignore, str) or not isinstance(ignore, Iterable):
+        raise ValueError(f"ignore must be a sequence of columns; write [{ignore!r}]")
+
+
+def check_way_of_missing(missing: str) -> None:
+    """Raise ValueError if it is not known what to do with missing values."""
+    check_choice("missing", missing, ("impute", "drop", "error"))
+
+
+def check_array_like(table: Any) -> None:
+    """Raise ValueError for a list of dicts, all of which scikit-learn's message would print."""
+    if isinstance(table, list | tuple) and any(isinstance(row, Mapping) for row in table[:1]):
+        raise ValueError(
+            "a table must be a data frame or an array; got a list of dicts; make one with "
+            "pandas.DataFrame"
+        )

@@ -14,7 +14,7 @@ from qms22.tables.databases.database import Database
 from qms22.tables.databases.database_drivers import opened
 from qms22.tables.databases.database_place import DatabasePlace
 from qms22.tables.sources.column_types import force_cast
-from qms22.tables.sources.spool import SpooledRows
+from qms22.tables.sources.file_rows import SpooledRows
 
 # Tables that a message names: about a line.
 _MOST_NAMED = 8

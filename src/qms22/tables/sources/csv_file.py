@@ -16,7 +16,7 @@ import pyarrow.csv as arrow_csv
 from qms22.tables.sources.compressed import TableFile
 from qms22.tables.sources.csv_dialect import detect_dialect
 from qms22.tables.sources.csv_repair import Repair, find_footer, footer_note
-from qms22.tables.sources.spool import SpooledRows
+from qms22.tables.sources.file_rows import SpooledRows
 from qms22.tables.sources.storage_types import CellTraits, fill_names, resolve_types
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.text_encoding import read_text

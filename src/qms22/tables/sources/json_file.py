@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from qms22.tables.sources.column_types import arrow_column, arrow_type, value_kinds
 from qms22.tables.sources.compressed import TableFile, shorten_error
-from qms22.tables.sources.spool import SpooledRows
+from qms22.tables.sources.file_rows import SpooledRows
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.text_encoding import SAMPLE, decode_text
 from qms22.tables.texts.words import list_some

@@ -15,10 +15,9 @@ import python_calamine as calamine
 from qms22._runtime.stages import reading_ended, report_reading
 from qms22.tables.sources.column_types import arrow_column, arrow_type, text_of, value_kinds
 from qms22.tables.sources.compressed import TableFile, shorten_error
-from qms22.tables.sources.csv_repair import is_footer
+from qms22.tables.sources.csv_repair import few_cells, is_footer, is_sum, sums_note
 from qms22.tables.sources.header import find_header, joined_names, unique_names
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
-from qms22.tables.sources.summary_rows import few_cells, is_sum, sums_note
 from qms22.tables.sources.workbook_size import check_book
 from qms22.tables.texts.words import list_some
 

@@ -16,8 +16,7 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from qms22._runtime.memory import MemoryBudget
-from qms22.tables.sources.archive import ZIP_START
-from qms22.tables.sources.compressed import shorten_error
+from qms22.tables.sources.compressed import ZIP_START, shorten_error
 
 # Bytes that the reader takes for each place up to the last one.
 _PLACE_BYTES = 40
