@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,6 +159,7 @@ def surprise_of_few(n_others: int, n: int) -> float:
     return math.log((n + 1.0) / (n_others + 1.0)) + (0.0 if n_others else math.log(n))
 
 
+@lru_cache
 def kept_places(n: int) -> NDArray[np.intp]:
     """Return the places of the sorted values that are kept.
 
@@ -271,7 +273,8 @@ class RarityReference:
         n = len(self.ascending)
         n_not_more = np.searchsorted(self.ascending, counts, side="right")
         # What the next rows share: the more it is, the more surprising.
-        following = np.append(self.ascending, n)[n_not_more]
+        next_one = self.ascending[np.minimum(n_not_more, n - 1)]
+        following = np.where(n_not_more < n, next_one, n)
         surprise = -np.log((1.0 + n_not_more - own) / (n + 1.0 - own))
         bonus = np.log(np.maximum(following, 1) / np.maximum(counts, 1))
         result: NDArray[np.float64] = surprise + np.where(counts <= _RARE * n, bonus, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import compress, islice
@@ -40,6 +40,8 @@ _MOST_SHOWN = 40
 _RUNS = re.compile(r"(.)\1+")
 _WORDS = re.compile(r"[^\W\d_]+")
 _CASES = {"A": "upper case", "a": "lower case", "Aa": "title case"}
+# No trait depends on which digit a digit is.
+_ONE_DIGIT = str.maketrans("012345678", "9" * 9)
 
 
 class _Classes(dict[int, str]):
@@ -105,22 +107,26 @@ class TextCheck(Check):
         there = np.flatnonzero(rows)
         if len(there) > _MOST_LEARNED:
             there = there[:: -(-len(there) // _MOST_LEARNED)]
-        texts = [cells.levels[at] for at in there.tolist()]
+        texts = Levels(cells.levels[at] for at in there.tolist())
         sizes = np.ones(len(there), dtype=np.intp) if by_text else rows[there]
         recurs = len(texts) * _LEAST_RECURRING <= rows[there].sum()
         known = dict(zip(texts, rows[there].tolist(), strict=True)) if recurs else {}
         levels = tuple(texts) if len(texts) <= _MOST_LEVELS and not by_text else ()
         n, found = int(sizes.sum()), []
         for trait in [*_TRAITS, *filter(None, [find_check_digit(texts)])]:
+            forms, places = _forms(trait, texts)
+            parts = [_parts(trait, form) for form in forms]
             counts: Counter[str] = Counter()
-            for text, size in zip(texts, sizes.tolist(), strict=True):
-                counts.update(dict.fromkeys(_parts(trait, text), size))
-            rarest = np.array([_rarest(trait, text, counts, n)[0] for text in texts]) - 1
-            ascending = np.sort(np.repeat(rarest, sizes))
+            n_rows = np.bincount(places[:-1], sizes, len(forms)).astype(np.intp)
+            for of_form, size in zip(parts, n_rows.tolist(), strict=True):
+                counts.update(dict.fromkeys(of_form, size))
+            rarest = [min(map(counts.__getitem__, each), default=n) for each in parts]
+            ascending = np.sort(np.repeat(rarest, n_rows)) - 1
             if not counts or np.count_nonzero(ascending <= 0) > _MOST_NEW * n:
                 continue
             _, usual = max((count, part) for part, count in counts.items())
-            example = min(text for text in texts if usual in _parts(trait, text))
+            has_usual = np.array([usual in each for each in parts])
+            example = min(compress(texts, has_usual[places[:-1]]))
             rest = n, by_text, RarityReference(ascending), levels, known
             found.append(cls((cells.name,), trait, dict(counts), example, *rest))
         return found
@@ -135,23 +141,27 @@ class TextCheck(Check):
         cells = rows[self.columns[0]]
         if not cells.is_text:
             return np.zeros(len(cells.values))
-        counts = Levels.of(cells.levels).computed(self, self._rarest_counts)
         # Of texts that recur, one is known without the row itself.
         own = own and not self.by_text
-        surprises = self.reference.surprise(np.maximum(counts - own, 0), own=own)
+        levels = Levels.of(cells.levels)
+        key = self.reference if own else self
+        of_forms = levels.computed(key, lambda levels: self._surprises(levels, own=own))
+        _, places = _forms(self.trait, levels)
+        found: NDArray[np.float64] = of_forms[places[cells.values]]
         if self.known:
-            of_text = Levels.of(cells.levels).computed(self.known, self._known_counts)
-            surprises[:-1][of_text > own] = 0.0
-        surprises[-1] = 0.0  # of missing cells
-        found: NDArray[np.float64] = surprises[cells.values]
+            of_text = levels.computed(self.known, self._known_counts)
+            found[of_text[cells.values] > own] = 0.0
         return found
 
-    def _rarest_counts(self, levels: Levels) -> NDArray[np.intp]:
-        found = [_rarest(self.trait, text, self.counts, self.n)[0] for text in levels]
-        return np.array([*found, self.n], dtype=np.intp)
+    def _surprises(self, levels: Levels, *, own: bool) -> NDArray[np.float64]:
+        """Compute how rare the rarest part of each form is; at the end, 0 for a missing cell."""
+        forms, _ = _forms(self.trait, levels)
+        rarest = [_rarest(self.trait, form, self.counts, self.n)[0] for form in forms]
+        counts = np.maximum(np.array(rarest, dtype=np.intp) - own, 0)
+        return np.append(self.reference.surprise(counts, own=own), 0.0)
 
     def _known_counts(self, levels: Levels) -> NDArray[np.intp]:
-        return np.array([self.known.get(text, 0) for text in levels], dtype=np.intp)
+        return np.array([*(self.known.get(text, 0) for text in levels), 0], dtype=np.intp)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return the form, sign or word, and how many normal rows have it."""
@@ -181,6 +191,21 @@ def _parts(trait: str, text: str) -> Iterable[str]:
     if trait in _TRAITS:
         return _TRAITS[trait](text)
     return ("right" if has_check_digit(trait, text) else "wrong",)
+
+
+def _forms(trait: str, levels: Levels) -> tuple[Sequence[str], NDArray[np.intp]]:
+    """Return the texts that differ in a trait, and which of them each level is; -1 for no text."""
+    if trait not in _TRAITS:
+        return levels, np.append(np.arange(len(levels)), -1)
+    found: tuple[Sequence[str], NDArray[np.intp]] = levels.computed(_with_one_digit, _with_one_digit)
+    return found
+
+
+def _with_one_digit(levels: Levels) -> tuple[Sequence[str], NDArray[np.intp]]:
+    """Return the different texts that are left with a 9 for each digit; see `_forms`."""
+    numbers: dict[str, int] = {}
+    places = [numbers.setdefault(text.translate(_ONE_DIGIT), len(numbers)) for text in levels]
+    return list(numbers), np.array([*places, -1])
 
 
 def _rarest(trait: str, text: str, counts: dict[str, int], n: int) -> tuple[int, str]:
