@@ -49,12 +49,10 @@ class TimeOfDayCheck(Check):
     @classmethod
     def learn(cls, cells: Cells) -> TimeOfDayCheck | None:
         """Learn from the known-normal rows; return None if all have the same time."""
-        ascending = np.sort(_minutes(cells.values))
-        ascending = ascending[~np.isnan(ascending)]
-        minutes, counts = np.unique(ascending, return_counts=True)
+        minutes, counts = np.unique(_minutes(cells.values[cells.has_value]), return_counts=True)
         if len(minutes) < 3:
             return None
-        gaps = gaps_on_clock(minutes, ascending, own=True)
+        gaps = gaps_on_clock(minutes, _near_times(minutes, counts), own=True)
         reference = NumberReference.learn(np.repeat(gaps, counts), least_unit=_LEAST_GAP)
         if reference is None:
             return None
@@ -62,7 +60,7 @@ class TimeOfDayCheck(Check):
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how far the times are from those of normal rows."""
-        times = np.repeat(self.minutes, self.counts)
+        times = _near_times(self.minutes, self.counts)
         values = rows[self.columns[0]].values
         gaps = gaps_on_clock(_minutes(values), times, own=own)
         # Only far from others is odd, not near to them. Midnight to the microsecond is a date whose
@@ -247,6 +245,11 @@ def _short(number: float) -> str:
 def _minutes(stamps: NDArray[np.float64]) -> NDArray[np.float64]:
     minutes: NDArray[np.float64] = np.floor(stamps % DAY / _MINUTE)
     return minutes
+
+
+def _near_times(minutes: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return minutes as often as they are there, up to the number that `gaps_on_clock` looks at."""
+    return np.repeat(minutes, np.minimum(counts, 4))
 
 
 def _weekdays(stamps: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -37,6 +37,9 @@ from qms22.tables.columns.cells import Cells, Columns, count_rows, take_rows
 # Known-normal rows that relations are learned from, and that others are compared with.
 _MOST_LEARNED = 7000
 
+# Rows of a batch that checks are aligned with.
+_MOST_ALIGNED = 4096
+
 # A check says nothing about single rows of a batch if more of them than this share are odder than
 # 99 % of the normal rows: that is what the whole batch does.
 _MOST_ODD = 0.2
@@ -72,8 +75,9 @@ class LearnedChecks(NamedTuple):
             part = others[first : first + ROWS_AT_ONCE]
             rows = take_rows(self.normal, places[part])
             of_checks = self.plain.of_checks(rows, own=True, is_drawn=False)
-            found = np.hstack([of_checks, self.plain.of_fitting(rows)])
-            scores[part] = self.checks.scores(found.round(DECIMALS))
+            of_both = of_checks, self.plain.of_fitting(rows)
+            oddness = np.maximum(*(found.max(axis=1, initial=0.0) for found in of_both))
+            scores[part] = self.checks.scale.scores(oddness.round(DECIMALS))
         return scores
 
 
@@ -166,7 +170,7 @@ def _align(
     rng: np.random.RandomState,
 ) -> NDArray[np.bool_]:
     """Compare the batch without what all of it does; return which checks are no use then."""
-    places = draw_rows(len(batch[COPIES].values), ROWS_AT_ONCE, rng)
+    places = draw_rows(len(batch[COPIES].values), _MOST_ALIGNED, rng)
     some = take_rows(batch, places)
     some = take_rows(some, time_order(some))
     checks.checks = [

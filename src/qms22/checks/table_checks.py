@@ -40,8 +40,8 @@ DECIMALS = 6
 # Microseconds from 1970 to a late date.
 _LARGEST_DATE = 1e17
 
-# Rows that are looked at together.
-ROWS_AT_ONCE = 4096
+# Rows that are looked at together: enough that what each part takes by itself does not count.
+ROWS_AT_ONCE = 2**15
 # Checks of a row that are kept.
 MOST_KEPT = 4
 

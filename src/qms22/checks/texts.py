@@ -197,8 +197,8 @@ def _forms(trait: str, levels: Levels) -> tuple[Sequence[str], NDArray[np.intp]]
     """Return the texts that differ in a trait, and which of them each level is; -1 for no text."""
     if trait not in _TRAITS:
         return levels, np.append(np.arange(len(levels)), -1)
-    found: tuple[Sequence[str], NDArray[np.intp]] = levels.computed(_with_one_digit, _with_one_digit)
-    return found
+    forms, places = levels.computed(_with_one_digit, _with_one_digit)
+    return forms, places
 
 
 def _with_one_digit(levels: Levels) -> tuple[Sequence[str], NDArray[np.intp]]:
