@@ -32,84 +32,75 @@ class FitPlan:
     fingerprint: Callable[[], Mapping[str, Any]]  # what the result depends on; see `Checkpoint`
 
 
-@dataclass(frozen=True)
 class FitReporting:
-    """Which of progress bar, log and checkpoint the user asked for."""
-
-    verbose: bool  # show a progress bar
-    log: str | PathLike[str] | None  # a file for lines of JSON; appended to
-    checkpoint: str | PathLike[str] | None  # a file for the states of the fits
-    about: Mapping[str, Any]  # the estimator, in the first line
-
-    @contextmanager
-    def start(self, plan: FitPlan) -> Iterator[FitReporter]:
-        """Report fits while the block runs."""
-        checkpoint = None
-        if self.checkpoint is not None:
-            checkpoint = Checkpoint(Path(self.checkpoint), plan.fingerprint(), plan.n_fits)
-        n_sweeps = plan.n_fits * plan.max_iter
-        with ExitStack() as stack:
-            log = stack.enter_context(_open_log(self.log))
-            show = stack.enter_context(progress_bar("sweeps", n_sweeps, enabled=self.verbose))
-            is_silent = not self.verbose and self.log is None and checkpoint is None
-            reporter = FitReporter(plan, show, log, checkpoint, is_silent)
-            begin = time.perf_counter()
-            log(
-                "start",
-                version=__version__,
-                **self.about,
-                rows=plan.n_rows,
-                **plan.facts,
-                sweeps=reporter.n_iter,
-            )
-            event = {"event": "end"}
-            try:
-                yield reporter
-                if checkpoint is not None:
-                    checkpoint.write()
-            except BaseException as error:
-                event = {"event": "failed", "error": f"{type(error).__name__}: {error}"}
-                if checkpoint is not None:
-                    with suppress(OSError):  # the first error counts
-                        checkpoint.write()
-                raise
-            finally:
-                seconds = time.perf_counter() - begin
-                log(**event, seconds=seconds, sweeps=reporter.n_iter, losses=reporter.losses)
-
-
-class FitReporter:
     """Reports sweeps of fits that run in any number of threads: to a bar, a log, a checkpoint.
 
-    `states` has where to start each fit (None for the starting point), `n_iter` its sweeps made and
-    `losses` its last loss.
+    The user asked for a bar (`verbose`), a file to append lines of JSON to (`log`) and a file for
+    the states of the fits (`checkpoint`); `about` is the estimator, in the first line. Once the
+    fits have started, `states` has where to start each (None for the starting point), `n_iter` its
+    sweeps made and `losses` its last loss.
     """
 
     def __init__(
         self,
-        plan: FitPlan,
-        show: Callable[[int, str], None],
-        log: Callable[..., None],
-        checkpoint: Checkpoint | None,
-        is_silent: bool,
+        *,
+        verbose: bool,
+        log: str | PathLike[str] | None,
+        checkpoint: str | PathLike[str] | None,
+        about: Mapping[str, Any],
     ) -> None:
-        self._plan = plan
-        self._is_silent = is_silent
-        self._show = show
-        self._log = log
-        self._checkpoint = checkpoint
+        self._verbose = verbose
+        self._log_path = log
+        self._checkpoint_path = checkpoint
+        self._about = about
         self._lock = Lock()
-        self._begin = time.perf_counter()
+
+    @contextmanager
+    def start(self, plan: FitPlan) -> Iterator[None]:
+        """Report fits while the block runs."""
+        self._plan = plan
+        self._checkpoint: Checkpoint | None = None
         self.states: Sequence[FitState | None] = [None] * plan.n_fits
-        if checkpoint is not None:
-            self.states = [*checkpoint.states]
+        if self._checkpoint_path is not None:
+            path = Path(self._checkpoint_path)
+            self._checkpoint = Checkpoint(path, plan.fingerprint(), plan.n_fits)
+            self.states = [*self._checkpoint.states]
         self.n_iter = [state.n_iter if state else 0 for state in self.states]
         self.losses = [state.loss if state else None for state in self.states]
         self._n_before = sum(self.n_iter)
+        n_sweeps = plan.n_fits * plan.max_iter
+        with ExitStack() as stack:
+            self._log = stack.enter_context(_open_log(self._log_path))
+            bar = progress_bar("sweeps", n_sweeps, enabled=self._verbose)
+            self._show = stack.enter_context(bar)
+            self._begin = time.perf_counter()
+            self._log(
+                "start",
+                version=__version__,
+                **self._about,
+                rows=plan.n_rows,
+                **plan.facts,
+                sweeps=self.n_iter,
+            )
+            event = {"event": "end"}
+            try:
+                yield
+                if self._checkpoint is not None:
+                    self._checkpoint.write()
+            except BaseException as error:
+                event = {"event": "failed", "error": f"{type(error).__name__}: {error}"}
+                if self._checkpoint is not None:
+                    with suppress(OSError):  # the first error counts
+                        self._checkpoint.write()
+                raise
+            finally:
+                seconds = time.perf_counter() - self._begin
+                self._log(**event, seconds=seconds, sweeps=self.n_iter, losses=self.losses)
 
     def listener(self, number: int) -> SweepListener | None:
         """Return the listener of a fit, by its number; None if nothing is reported."""
-        return None if self._is_silent else partial(self._on_sweep, number)
+        is_silent = not self._verbose and self._log_path is None and self._checkpoint is None
+        return None if is_silent else partial(self._on_sweep, number)
 
     def record_remote_fit(self, number: int, solution: Solution) -> None:
         """Report a fit that ran in another process, once it is finished."""

@@ -51,10 +51,10 @@ def solve_restarts(
     options = replace(options, n_threads=n_jobs // n_workers if is_here else 1)
     held_out = held_out or [None] * len(seeds)
     restarts = _Restarts(rows, n_unlabeled, n_members, options, seeds, held_out)
-    with reporting.start(restarts.plan(n_workers)) as reporter:
+    with reporting.start(restarts.plan(n_workers)):
         todo = [
-            (number, reporter.listener(number) if is_here or n_workers == 1 else None, state)
-            for number, state in enumerate(reporter.states)
+            (number, reporting.listener(number) if is_here or n_workers == 1 else None, state)
+            for number, state in enumerate(reporting.states)
         ]
         if n_workers == 1:
             return solve_all((restarts.fit(*fit) for fit in todo), options)
@@ -68,7 +68,7 @@ def solve_restarts(
             for solution in parallel(delayed(restarts.run)(*fit) for fit in todo):
                 solutions.append(solution)
                 if not is_here:
-                    reporter.record_remote_fit(len(solutions) - 1, solution)
+                    reporting.record_remote_fit(len(solutions) - 1, solution)
         except BaseException:
             restarts.halt()
             raise

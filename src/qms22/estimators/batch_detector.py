@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -47,6 +48,20 @@ from qms22.estimators.marks import Marks
 # known-normal rows is beyond the threshold.
 AUTO_FDR = 0.1
 AUTO_SHARE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class FitInputs:
+    """What a detector learns from."""
+
+    normal: NDArray[np.float64]
+    batch: NDArray[np.float64]
+    rng: np.random.RandomState
+    options: SolverOptions
+    groups: Sequence[Sequence[int]]  # the columns of features with several
+    marks: Marks  # the rows someone has looked at
+    is_later: bool  # whether the batch is of another time
+    mostly_normal: bool  # whether at most a fifth of the batch are outliers
 
 
 class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
@@ -141,14 +156,7 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         self.typical_ = self._typical.medians
         self._groups = groups
         self._learn(
-            known,
-            searched,
-            rng,
-            options,
-            columns,
-            marks,
-            is_later=is_later,
-            mostly_normal=mostly_normal,
+            FitInputs(known, searched, rng, options, columns, marks, is_later, mostly_normal)
         )
         self.unlabeled_scores_ = self._scores(batch, options.device)
         self._normal = self._batch = None
@@ -295,24 +303,8 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         """How many known-normal rows there must be."""
 
     @abstractmethod
-    def _learn(
-        self,
-        normal: NDArray[np.float64],
-        batch: NDArray[np.float64],
-        rng: np.random.RandomState,
-        options: SolverOptions,
-        groups: Sequence[Sequence[int]],
-        marks: Marks,
-        *,
-        is_later: bool,
-        mostly_normal: bool,
-    ) -> None:
-        """Learn from the rows; the order of the rows of the batch carries no meaning.
-
-        `groups` has the columns of features with several, `marks` the rows someone has looked at,
-        `is_later` whether the batch is of another time, `mostly_normal` whether at most a fifth of
-        it are outliers.
-        """
+    def _learn(self, inputs: FitInputs) -> None:
+        """Learn from the rows; the order of the rows of the batch carries no meaning."""
 
     @property
     def _n_drawn(self) -> int | None:
@@ -338,7 +330,9 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         """Return where the progress of a fit is reported to."""
         parameters = self.get_params(deep=False)
         about = {"detector": type(self).__name__, "parameters": parameters}
-        return FitReporting(self.verbose > 0, self.log, self.checkpoint, about)
+        return FitReporting(
+            verbose=self.verbose > 0, log=self.log, checkpoint=self.checkpoint, about=about
+        )
 
     def without_rows(self) -> Self:
         """Return a copy that scores and predicts alike, without the rows it was fitted on.

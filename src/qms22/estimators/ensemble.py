@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
@@ -25,7 +25,7 @@ from qms22._runtime.devices import to_device
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_count
 from qms22.decisions.ruler import Ruler, is_moved
-from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.batch_detector import BatchDetector, FitInputs
 from qms22.estimators.cuda.view_kernels import add_weighted
 from qms22.estimators.forest import BinnedRows
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
@@ -229,23 +229,13 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             if n_normal - math.ceil(n_normal / min(self.n_splits, n_normal)) >= self.n_members - 1
         )
 
-    def _learn(
-        self,
-        normal: NDArray[np.float64],
-        batch: NDArray[np.float64],
-        rng: np.random.RandomState,
-        options: SolverOptions,
-        groups: Sequence[Sequence[int]],
-        marks: Marks,
-        *,
-        is_later: bool,
-        mostly_normal: bool,
-    ) -> None:
+    def _learn(self, inputs: FitInputs) -> None:
+        rng, options, marks = inputs.rng, inputs.options, inputs.marks
         n_threads = effective_n_jobs(self.n_jobs)
         # On the host: a GPU sweeps and scores, and would compile all the rest first.
-        known, n_unlabeled = as_host(normal), len(batch)
+        known, n_unlabeled = as_host(inputs.normal), len(inputs.batch)
         # Marked outliers are rows of the batch with a certain label.
-        batch = marks.add_outliers(as_host(batch))
+        batch = marks.add_outliers(as_host(inputs.batch))
         # Rows are drawn, held out and summed by their places. In an order that depends on values
         # alone, what is learned does not depend on the order in which rows are given.
         known = known[hash_rows(known).argsort(kind="stable")]
@@ -259,7 +249,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             scaler, rows, len(batch), rng, options, n_marked
         )
         self._known, self._n_marked = known, n_marked
-        near = distance_scaler(scaler, known, groups)
+        near = distance_scaler(scaler, known, inputs.groups)
         self.views_["distances"] = learn_distances(
             near, known, options.dtype, rng, n_threads, marks
         )
@@ -278,7 +268,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         # Squared, as a correlation is: the share of the variance that two splits have in common.
         weight = max(0.0, correlation) ** 2
         scores = self._scores_by_view(batch, options.device)
-        has_moved = mostly_normal and any(
+        has_moved = inputs.mostly_normal and any(
             is_moved(1.0 - math.exp(-np.median(scores[name])), len(batch), view.n_compared)
             for name, view in self.views_.items()
         )
@@ -291,7 +281,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             "forest": between_forests,
         }
         excesses = {
-            name: 0.0 if is_later or has_moved else excess(scores[name], view.n_compared)
+            name: 0.0 if inputs.is_later or has_moved else excess(scores[name], view.n_compared)
             for name, view in self.views_.items()
         }
         self.weights_ = view_weights(trust, excesses)

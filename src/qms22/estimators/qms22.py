@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
-from numpy.typing import NDArray
 
 from qms22._cpm.backends import Backend
 from qms22._cpm.restarts import solve_restarts
@@ -17,8 +16,7 @@ from qms22._cpm.solver_options import SolverOptions
 from qms22._runtime.arrays import array_module
 from qms22._runtime.devices import to_device
 from qms22._runtime.validation import check_count
-from qms22.estimators.batch_detector import BatchDetector
-from qms22.estimators.marks import Marks
+from qms22.estimators.batch_detector import BatchDetector, FitInputs
 
 # Marked outliers weigh like this share of the batch in all. On half of ADBench's sets with 5 % of
 # outliers, 30 rows looked at had 0.63 of the outliers that they could have had where each mark
@@ -188,19 +186,9 @@ class QMS22(BatchDetector):
     def _least_normal(self) -> int:
         return self.n_members - 1
 
-    def _learn(
-        self,
-        normal: NDArray[np.float64],
-        batch: NDArray[np.float64],
-        rng: np.random.RandomState,
-        options: SolverOptions,
-        groups: Sequence[Sequence[int]],
-        marks: Marks,
-        *,
-        is_later: bool,
-        mostly_normal: bool,
-    ) -> None:
-        normal = marks.add_normal(normal)
+    def _learn(self, inputs: FitInputs) -> None:
+        options, marks, batch = inputs.options, inputs.marks, inputs.batch
+        normal = marks.add_normal(inputs.normal)
         n_copies = round(_OUTLIER_SHARE * len(batch) / max(1, len(marks.outliers)))
         batch = marks.add_outliers(batch, max(1, n_copies))
         self._scaler, rows = fit_scaler_and_stack(normal, batch, self.scaling, options.device)
@@ -209,7 +197,7 @@ class QMS22(BatchDetector):
             len(batch),
             self.n_members,
             options,
-            rng.randint(2**31 - 1, size=self.n_restarts).tolist(),
+            inputs.rng.randint(2**31 - 1, size=self.n_restarts).tolist(),
             n_jobs=effective_n_jobs(self.n_jobs),
             reporting=self._reporting(),
         )
