@@ -24,13 +24,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from businesses.measure import (
-    BUSINESSES,
-    BatchResult,
-    ErrorResult,
-    measure_clean,
-    measure_planted,
-)
+from businesses.measure import BUSINESSES, BatchResult, ErrorResult, measure_clean, measure_planted
 from businesses.plant import FAMILIES
 
 

@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from qms22.checks.surprise import (
-    LevelReference,
-    NumberReference,
-    gaps_on_clock,
-    kept_places,
-)
+from qms22.checks.surprise import LevelReference, NumberReference, gaps_on_clock, kept_places
 
 
 def naive_number(value: float, others: np.ndarray, units: tuple[float, float]) -> float:

@@ -8,16 +8,7 @@ from urllib.parse import parse_qs
 import numpy as np
 import pandas as pd
 import report_fixtures
-from report_browser import (
-    column,
-    message,
-    n_listed,
-    ranks,
-    set_filter,
-    set_k,
-    sort,
-    until,
-)
+from report_browser import column, message, n_listed, ranks, set_filter, set_k, sort, until
 from report_runs import content, plausible
 
 from qms22.detection import Finding, RowReason

@@ -13,13 +13,7 @@ from qms22._cpm.members import MemberFunctions
 from qms22._cpm.native import NativeSolver
 from qms22._cpm.reference import ReferenceSolver
 from qms22._cpm.solver_options import SolverOptions, check_range, cpm_rules
-from qms22._cpm.sweeps import (
-    CpuSolver,
-    Fit,
-    Solution,
-    SweepListener,
-    run_sweeps,
-)
+from qms22._cpm.sweeps import CpuSolver, Fit, Solution, SweepListener, run_sweeps
 from qms22._cpm.task import Task
 from qms22._runtime.chunks import row_chunks
 

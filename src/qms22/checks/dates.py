@@ -10,13 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import (
-    Check,
-    NumberCheck,
-    Shower,
-    share_of_rows,
-    shown_cells,
-)
+from qms22.checks.check import Check, NumberCheck, Shower, share_of_rows, shown_cells
 from qms22.checks.surprise import LevelReference, NumberReference, gaps_on_clock
 from qms22.tables.columns.cells import Cells, Columns, count_rows, show_value
 from qms22.tables.columns.date_parts import DAY, days_between

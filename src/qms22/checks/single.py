@@ -10,14 +10,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import (
-    MOST_LISTED,
-    Check,
-    NumberCheck,
-    Shower,
-    never_seen,
-    share_of_rows,
-)
+from qms22.checks.check import MOST_LISTED, Check, NumberCheck, Shower, never_seen, share_of_rows
 from qms22.checks.codings import Coding
 from qms22.checks.surprise import LevelReference, NumberReference
 from qms22.tables.columns.cells import Cells, Columns

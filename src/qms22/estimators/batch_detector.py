@@ -32,13 +32,7 @@ from qms22._runtime.validation import (
 from qms22._runtime.warn import warn_user
 from qms22.decisions.ruler import highest_flagged_rank, least_to_flag
 from qms22.estimators.base import COMPUTED, ROWS_OF_FIT, QMSEstimator, ThresholdMixin
-from qms22.estimators.explain import (
-    Explanation,
-    Groups,
-    TypicalValues,
-    explain_rows,
-    group_columns,
-)
+from qms22.estimators.explain import Explanation, Groups, TypicalValues, explain_rows, group_columns
 from qms22.estimators.flags import FlagsMixin
 from qms22.estimators.marks import Marks
 

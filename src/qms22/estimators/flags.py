@@ -15,12 +15,7 @@ from qms22._runtime.validation import check_share, check_top
 from qms22._runtime.warn import warn_user
 from qms22.decisions.comparison import Comparison
 from qms22.decisions.curve import bound_false
-from qms22.decisions.moved_columns import (
-    MOST_COMPARED,
-    ColumnPair,
-    MovedColumn,
-    compare_columns,
-)
+from qms22.decisions.moved_columns import MOST_COMPARED, ColumnPair, MovedColumn, compare_columns
 from qms22.decisions.ruler import Ruler, why_none
 from qms22.decisions.verdict import Verdict, judge_batch, lost_columns, outlier_confidence
 

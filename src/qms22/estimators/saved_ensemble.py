@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.forest import MOST_BINS, Forest
-from qms22.estimators.views import (
-    DistanceView,
-    ForestView,
-    MembersView,
-    SimilarityView,
-    View,
-)
+from qms22.estimators.views import DistanceView, ForestView, MembersView, SimilarityView, View
 
 _LAST_BIN = MOST_BINS - 1
 

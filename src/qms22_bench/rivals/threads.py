@@ -10,9 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
-from threadpoolctl import (  # type: ignore[import-untyped, unused-ignore]
-    ThreadpoolController,
-)
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 _ROWS_PER_BATCH = 1024
 

@@ -10,12 +10,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from qms22_bench.rivals import ExtendedIsolationForest
-from qms22_bench.rivals.extended_forest import (
-    Level,
-    grow_tree,
-    mean_path_length,
-    path_lengths,
-)
+from qms22_bench.rivals.extended_forest import Level, grow_tree, mean_path_length, path_lengths
 
 
 def naive_mean_length(size: int) -> float:

@@ -16,11 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.stages import begin_stage
 from qms22.tables.columns.arrow_columns import arrow_cells
-from qms22.tables.columns.cells import (
-    Cells,
-    Columns,
-    part_of_rows,
-)
+from qms22.tables.columns.cells import Cells, Columns, part_of_rows
 from qms22.tables.sources.compressed import shorten_error
 from qms22.tables.sources.stored_rows import (
     BATCH,

@@ -12,12 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22.tables.texts.durations import find_duration_style, read_durations, show_duration
 from qms22.tables.texts.number_text import Parts, number_values, split_number, usual_value
-from qms22.tables.texts.text_columns import (
-    LEAST_DIFFERENT,
-    fits_column,
-    most_frequent,
-    row_weights,
-)
+from qms22.tables.texts.text_columns import LEAST_DIFFERENT, fits_column, most_frequent, row_weights
 from qms22.tables.texts.units import MAGNITUDES, conversion, without_magnitude
 from qms22.tables.texts.words import number_text
 
