@@ -97,10 +97,7 @@ def plot_reasons(
     # Matplotlib reads text between dollar signs as a formula.
     ax.set_yticks(range(len(features)), [label.replace("$", r"\$") for label in labels])
     ax.invert_yaxis()
-    ax.set(
-        xlabel="Drop of the score",
-        title=f"Row {row}: score {explanation.scores[row]:.4g}",
-    )
+    ax.set(xlabel="Drop of the score", title=f"Row {row}: score {explanation.scores[row]:.4g}")
     if not features:
         ax.text(0.5, 0.5, "no single feature", ha="center", va="center", transform=ax.transAxes)
     return ax

@@ -69,9 +69,7 @@ class DependenceCheck(Check):
 
     @classmethod
     def learn(
-        cls,
-        codings: tuple[Coding, Coding],
-        codes: tuple[NDArray[np.intp], NDArray[np.intp]],
+        cls, codings: tuple[Coding, Coding], codes: tuple[NDArray[np.intp], NDArray[np.intp]]
     ) -> tuple[float, DependenceCheck] | None:
         """Learn from the codes of known-normal rows; also return by how much the other level helps.
 

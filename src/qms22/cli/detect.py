@@ -37,9 +37,7 @@ from qms22.tables.databases.database_place import DatabasePlace
 @click.command(short_help="Find the most suspicious rows of a table.")
 @click.argument("tables", nargs=-1, required=True, type=TABLE, metavar="NORMAL... BATCH")
 @click.option(
-    "--marker",
-    metavar="COLUMN",
-    help="With one file: the column that marks the known-normal rows.",
+    "--marker", metavar="COLUMN", help="With one file: the column that marks the known-normal rows."
 )
 @click.option(
     "--normal-value", help="With --marker: the value of known-normal rows, if it is not obvious."
@@ -271,11 +269,7 @@ def detect(
 @id_option
 @job_options(has_verdict=False)
 def score(
-    model: Path,
-    new: tuple[str | DatabasePlace, ...],
-    quiet: bool,
-    job: Job,
-    **options: Any,
+    model: Path, new: tuple[str | DatabasePlace, ...], quiet: bool, job: Job, **options: Any
 ) -> None:
     """Score the rows of NEW with a model that 'qms22 detect --save-model' has saved.
 

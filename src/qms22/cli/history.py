@@ -55,11 +55,7 @@ def _changes(option: str, metavar: str, words: str) -> Callable[[Callable[..., N
     "Accept a batch as known-normal: later runs of 'qms22 detect --history' learn from its rows, "
     "except those marked as anomalies.",
 )
-@_changes(
-    "--take-back",
-    "NUMBER",
-    "Withdraw the acceptance of a batch, or that it is an incident.",
-)
+@_changes("--take-back", "NUMBER", "Withdraw the acceptance of a batch, or that it is an incident.")
 @_changes(
     "--incident",
     "NUMBER",

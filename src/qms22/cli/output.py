@@ -175,5 +175,5 @@ def _print_evaluation(found: Detection, truth: NDArray[np.bool_]) -> None:
     say(
         f"by the labels: {n_hits:,} of the {n_flagged:,} flagged "
         f"{'row is an outlier' if n_flagged == 1 else 'rows are outliers'}, "
-        f"TPR {rate:.4f}, AUC {roc_auc_score(labels, scores):.4f}",
+        f"TPR {rate:.4f}, AUC {roc_auc_score(labels, scores):.4f}"
     )

@@ -39,10 +39,7 @@ class Comparison:
 
     @classmethod
     def of(
-        cls,
-        ruler: Ruler,
-        scores: NDArray[np.float64],
-        repeats: NDArray[np.intp] | slice = _NO_ROWS,
+        cls, ruler: Ruler, scores: NDArray[np.float64], repeats: NDArray[np.intp] | slice = _NO_ROWS
     ) -> Comparison:
         """Compare scores; NaN stands for none. `repeats` are rows of a case with another row."""
         ranks = ruler.ranks(scores)

@@ -236,7 +236,7 @@ def _encode_marked(encoder: TabularEncoder, marked: Sequence[MarkedRows]) -> Mar
         if n_dropped := len(table) - len(usable):
             warn_user(
                 f"{name}: missing values in {n_dropped:,} of {len(table):,} marked rows, which are "
-                "not learned from",
+                "not learned from"
             )
         are_anomalies.append(is_anomaly[usable])
         matrices.append(matrix)

@@ -61,7 +61,7 @@ def open_tables(normal: TableLike, batch: TableLike, max_samples: int | None) ->
         max_samples = rows_to_draw(len(searched.names))
         warn_user(
             f"{known.name} and {searched.name} are too large to hold in memory, and are read part "
-            f"by part; at most {max_samples:,} rows of each are drawn to learn from (max_samples)",
+            f"by part; at most {max_samples:,} rows of each are drawn to learn from (max_samples)"
         )
     elif max_samples is None:
         known, searched = known.load(), searched.load()

@@ -135,7 +135,7 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         if unlabeled is None:
             warn_user(
                 "no unlabeled rows were given, so the known-normal rows stand in for them: this is "
-                "a weak novelty detector; pass the batch to search as fit(X, unlabeled=batch)",
+                "a weak novelty detector; pass the batch to search as fit(X, unlabeled=batch)"
             )
             batch = normal
         else:

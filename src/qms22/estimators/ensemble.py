@@ -304,11 +304,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         return Ruler.of(self.score_normal(normal.select(places)))
 
     def _learn_marks(
-        self,
-        normal: NDArray[np.float64],
-        marks: Marks,
-        rng: np.random.RandomState,
-        n_threads: int,
+        self, normal: NDArray[np.float64], marks: Marks, rng: np.random.RandomState, n_threads: int
     ) -> None:
         """Learn the views that look for rows like the marked outliers."""
         distances, n_outliers = self.views_["distances"], len(marks.outliers)

@@ -59,9 +59,7 @@ _LEAST_RISING = 0.95
 
 
 def find_periods(
-    encoder: TabularEncoder,
-    normal: Mapping[str, Cells],
-    rows: Mapping[str, Cells],
+    encoder: TabularEncoder, normal: Mapping[str, Cells], rows: Mapping[str, Cells]
 ) -> dict[str, str]:
     """Return the columns to leave out because they only say when rows were made, with a note.
 

@@ -25,10 +25,7 @@ _CHANCE = 1e-3
 
 
 def match_writing(
-    normal: Table,
-    batch: Table,
-    ignored: Collection[str],
-    asked: Collection[str] = (),
+    normal: Table, batch: Table, ignored: Collection[str], asked: Collection[str] = ()
 ) -> tuple[Table, Table, list[str]]:
     """Write numbers and dates of the known-normal table as the batch does, if it differs.
 

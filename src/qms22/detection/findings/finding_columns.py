@@ -136,12 +136,7 @@ def _yes_or_no(
 
 
 def _number_attributes(
-    known: Cells,
-    searched: Cells,
-    flagged: NDArray[np.intp],
-    show: Show,
-    *,
-    is_only_date: bool,
+    known: Cells, searched: Cells, flagged: NDArray[np.intp], show: Show, *, is_only_date: bool
 ) -> Iterator[Attribute]:
     """Yield: range, missing or not, outside the normal values, and words among the numbers."""
     name, n_known = known.name, len(known.values)

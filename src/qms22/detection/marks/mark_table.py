@@ -176,10 +176,7 @@ def find_rows(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], dict[i
 
 
 def _differences(
-    marked: MarkTable,
-    batch: Table,
-    rows: NDArray[np.intp],
-    candidates: NDArray[np.intp],
+    marked: MarkTable, batch: Table, rows: NDArray[np.intp], candidates: NDArray[np.intp]
 ) -> list[str]:
     """Return how marked rows differ from rows of the batch; an empty text if they agree."""
     columns = marked.compared

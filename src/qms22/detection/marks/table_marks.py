@@ -188,7 +188,7 @@ def _warn_if_unchecked(marked: MarkTable, table: Table) -> None:
     if marked.is_by_number and not marked.compared:
         warn_user(
             f"{marked.source.name} names rows by number only, and they are taken for rows of "
-            f"{table.name}; keep another column of that table beside, by which they can be checked",
+            f"{table.name}; keep another column of that table beside, by which they can be checked"
         )
 
 
@@ -212,7 +212,7 @@ def _other_rows(
         are = "is" if len(reasons) == 1 else "are"
         warn_user(
             f"{name}: {len(reasons):,} of {len(marked.marks):,} marked rows {are} not in "
-            f"{batch.name} and {are} taken for rows of other tables ({first})",
+            f"{batch.name} and {are} taken for rows of other tables ({first})"
         )
     rows = [row for row in sorted(reasons) if marked.marks[row] != UNSURE]
     table = marked.table.iloc[rows].drop(columns=list(ignore), errors="ignore")

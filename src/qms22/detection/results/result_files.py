@@ -76,10 +76,7 @@ def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
     parts = iter(tables)
     first = pa.Table.from_pandas(next(parts), preserve_index=False)
     # pyarrow opens only files whose names are UTF-8.
-    with (
-        path.open("wb") as file,
-        pq.ParquetWriter(file, first.schema) as writer,
-    ):
+    with path.open("wb") as file, pq.ParquetWriter(file, first.schema) as writer:
         writer.write_table(first)
         for part in parts:
             writer.write_table(pa.Table.from_pandas(part, first.schema, preserve_index=False))
