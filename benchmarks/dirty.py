@@ -20,7 +20,7 @@ Rules were chosen on one half of the data sets; the numbers of the other half co
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -44,8 +44,7 @@ from reporting import console, output_option
 from sklearn.ensemble import IsolationForest
 
 from qms22 import QMS22Ensemble
-from qms22._cpm.solver_options import SolverOptions
-from qms22.estimators.marks import Marks
+from qms22.estimators.batch_detector import FitInputs
 from qms22.estimators.suspicious_normal import score_known
 from qms22.estimators.views import KnownRows
 from qms22.metrics import roc
@@ -64,20 +63,12 @@ LEAST_OUTLIERS = 10
 class Trimmed(QMS22Ensemble):
     """QMS22Ensemble that learns again without the most suspicious of the rows that teach."""
 
-    def _learn(
-        self,
-        normal: NDArray[np.float64],
-        batch: NDArray[np.float64],
-        rng: np.random.RandomState,
-        options: SolverOptions,
-        groups: Sequence[Sequence[int]],
-        marks: Marks,
-        **facts: bool,
-    ) -> None:
-        super()._learn(normal, batch, rng, options, groups, marks, **facts)
+    def _learn(self, inputs: FitInputs) -> None:
+        super()._learn(inputs)
         scores = score_known(self.views_, self.weights_, KnownRows(self._known, self._held_out))
-        kept = np.sort(np.argsort(scores, kind="stable")[: len(scores) - count_looked_at(normal)])
-        super()._learn(normal[kept], batch, rng, options, groups, marks, **facts)
+        n_kept = len(scores) - count_looked_at(inputs.normal)
+        kept = np.sort(np.argsort(scores, kind="stable")[:n_kept])
+        super()._learn(replace(inputs, normal=inputs.normal[kept]))
 
 
 def by_ensemble(

@@ -24,18 +24,9 @@ def test_the_groups_of_the_encoder_reach_the_detector(
 ) -> None:
     learn, seen = QMS22Ensemble._learn, []
 
-    def noted(
-        detector: Any,
-        normal: Any,
-        batch: Any,
-        rng: Any,
-        options: Any,
-        groups: Any,
-        *rest: Any,
-        **later: Any,
-    ) -> None:
-        seen.append((normal.shape[1], groups))
-        learn(detector, normal, batch, rng, options, groups, *rest, **later)
+    def noted(detector: Any, inputs: Any) -> None:
+        seen.append((inputs.normal.shape[1], inputs.groups))
+        learn(detector, inputs)
 
     monkeypatch.setattr(QMS22Ensemble, "_learn", noted)
     found = detect(*tables, fdr=0.3, ignore=["visit"])
