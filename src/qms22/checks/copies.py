@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,11 +58,10 @@ class CopyCheck(Check):
         n_different = np.bincount(
             different[different >= 0].astype(np.intp), minlength=len(compared)
         )
-        of_cells = _cell_terms(rows, compared)
-        whole = of_cells.sum(axis=0)
+        whole = row_hashes(rows, compared)
         without: tuple[NDArray[np.uint64], ...] = ()
-        if of_cells.size <= _MOST_CELLS and len(compared) >= _LEAST_COLUMNS:
-            without = tuple(np.sort(whole - each) for each in of_cells)
+        if _may_differ_in_one(n_normal, compared):
+            without = tuple(np.sort(whole - each) for each in _cell_terms(rows, compared))
         return cls((), tuple(compared), n_normal, n_copied, n_different, np.sort(whole), without)
 
     def _codes(self, rows: Columns, *, own: bool) -> NDArray[np.intp]:
@@ -72,11 +71,11 @@ class CopyCheck(Check):
         """
         is_copy, different = rows[COPIES].values > 1, rows[DIFFERENT].values.astype(np.intp)
         if not own:
-            of_cells = _cell_terms(rows, self.compared)
-            whole = of_cells.sum(axis=0)
+            whole = row_hashes(rows, self.compared)
             is_copy = is_copy | _are_in(whole, self.hashes)
-            for at, known in enumerate(self.without):
-                different[(different < 0) & _are_in(whole - of_cells[at], known)] = at
+            pairs = zip(self.without, _cell_terms(rows, self.compared), strict=False)
+            for at, (known, of_cells) in enumerate(pairs):
+                different[(different < 0) & _are_in(whole - of_cells, known)] = at
         return np.where(is_copy, len(self.compared), different)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
@@ -175,32 +174,38 @@ def count_copies(
     n_rows = count_rows(rows)
     copies, different = np.ones(n_rows), np.full(n_rows, -1.0)
     if not is_part and present:
-        of_cells = _cell_terms(rows, present)
-        whole = of_cells.sum(axis=0)
+        whole = row_hashes(rows, present)
         copies = _count_equal(whole).astype(np.float64)
-        if of_cells.size <= _MOST_CELLS and len(present) >= _LEAST_COLUMNS:
-            for at in range(len(present)):
-                again = (_count_equal(whole - of_cells[at]) > 1) & (copies == 1)
-                different[again & (different < 0)] = compared.index(present[at])
+        if _may_differ_in_one(n_rows, present):
+            for name, of_cells in zip(present, _cell_terms(rows, present), strict=True):
+                again = (_count_equal(whole - of_cells) > 1) & (copies == 1)
+                different[again & (different < 0)] = compared.index(name)
     numbers = {COPIES: copies, DIFFERENT: different, N_ROWS: np.full(n_rows, float(n_rows))}
     return {name: Cells(name, "number", values) for name, values in numbers.items()}
 
 
+def _may_differ_in_one(n_rows: int, names: Sequence[str]) -> bool:
+    """Whether rows are looked for that differ in one cell alone."""
+    return n_rows * len(names) <= _MOST_CELLS and len(names) >= _LEAST_COLUMNS
+
+
 def row_hashes(rows: Columns, names: Sequence[str]) -> NDArray[np.uint64]:
     """Return a number for each row; equal rows have the same."""
-    hashes: NDArray[np.uint64] = _cell_terms(rows, names).sum(axis=0)
+    hashes = np.zeros(len(rows[names[0]].values), dtype=np.uint64)
+    for of_cells in _cell_terms(rows, names):
+        hashes += of_cells
     return hashes
 
 
-def _cell_terms(rows: Columns, names: Sequence[str]) -> NDArray[np.uint64]:
-    """Return a number for each cell, (n_columns, n_rows); rows have the sums of theirs."""
-    terms = np.empty((len(names), len(rows[names[0]].values)), dtype=np.uint64)
+def _cell_terms(rows: Columns, names: Sequence[str]) -> Iterator[NDArray[np.uint64]]:
+    """Return a number for each cell, column by column; rows have the sums of theirs."""
     for at, name in enumerate(names):
         mixed = cell_hashes(rows[name]) + np.uint64(2 * at + 1)
         for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-        terms[at] = mixed ^ (mixed >> np.uint64(31))
-    return terms
+            mixed ^= mixed >> np.uint64(shift)
+            mixed *= np.uint64(factor)
+        mixed ^= mixed >> np.uint64(31)
+        yield mixed
 
 
 def cell_hashes(cells: Cells) -> NDArray[np.uint64]:
@@ -217,6 +222,10 @@ def cell_hashes(cells: Cells) -> NDArray[np.uint64]:
 
 
 def _count_equal(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Return how many rows have the number of each row."""
+    ascending = np.sort(hashes)
+    if (ascending[1:] != ascending[:-1]).all():  # which is quick to see
+        return np.ones(len(hashes), dtype=np.intp)
     _, places, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     return counts[places.ravel()]
 

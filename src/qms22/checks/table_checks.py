@@ -41,7 +41,7 @@ DECIMALS = 6
 _LARGEST_DATE = 1e17
 
 # Rows that are looked at together: enough that what each part takes by itself does not count.
-ROWS_AT_ONCE = 2**15
+ROWS_AT_ONCE = 2**14
 # Checks of a row that are kept.
 MOST_KEPT = 4
 

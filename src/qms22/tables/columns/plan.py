@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns.cells import Cells, Form, show_value
+from qms22.tables.columns.cells import Cells, Form, Levels, show_value
 from qms22.tables.columns.date_parts import date_part, part_of
 from qms22.tables.columns.typed import Reader, are_truths, read_booleans, to_levels, to_numbers
 from qms22.tables.texts.date_format import DateFormat
@@ -201,9 +201,14 @@ class ColumnPlan:
     def _places(
         self, cells: Cells, codes: NDArray[np.intp], unseen: float, gap: float
     ) -> NDArray[np.float64]:
+        found = Levels.of(cells.levels).computed(self, self._places_of_levels)
+        places = np.append(np.where(np.isnan(found), unseen, found), gap)
+        result: NDArray[np.float64] = places[codes]
+        return result
+
+    def _places_of_levels(self, levels: Levels) -> NDArray[np.float64]:
+        """Return the position of each level, NaN for unseen ones; -1 stands for none."""
         places = {level: float(at) for at, level in enumerate(self.levels)}
         places.update(dict.fromkeys(self.pooled, float(len(self.levels))))
         places.update(dict.fromkeys(self.neutral, -1.0))
-        found = [places.get(level, unseen) for level in cells.levels]
-        result: NDArray[np.float64] = np.array([*found, gap])[codes]
-        return result
+        return np.array([places.get(level, np.nan) for level in levels])
