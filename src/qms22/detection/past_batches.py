@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from qms22 import __version__
 from qms22._runtime.visible_text import visible
@@ -23,9 +24,6 @@ from qms22.detection.streaming import is_large
 from qms22.tables.columns.column_names import match_names
 from qms22.tables.sources.frame_table import FrameTable
 from qms22.tables.texts.words import list_some, number_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Rows of accepted batches to learn from, all of them in memory; of more the newest batches count.
 MOST_ACCEPTED = 1_000_000
@@ -178,8 +176,6 @@ def _newest(accepted: dict[int, pd.DataFrame]) -> list[pd.DataFrame]:
 
 def _join(normal: pd.DataFrame, accepted: list[pd.DataFrame]) -> pd.DataFrame:
     """Append rows to a table, whose rows keep their places and their index."""
-    import pandas as pd
-
     names = [str(name) for name in normal.columns]
     accepted = [rows.reindex(columns=names) for rows in accepted]
     columns = [
@@ -195,8 +191,6 @@ def _join(normal: pd.DataFrame, accepted: list[pd.DataFrame]) -> pd.DataFrame:
 
 def _join_columns(columns: list[pd.Series]) -> pd.Series:
     """Append columns; if there are texts in some and other values in others, all become texts."""
-    import pandas as pd
-
     if len({column.dtype for column in columns}) > 1:
         have_text = [any(isinstance(value, str) for value in column) for column in columns]
         if any(have_text):

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.validation import check_count
@@ -32,9 +33,6 @@ from qms22.models import save_model
 from qms22.tables import Table, TabularEncoder
 from qms22.tables.columns.cells import Columns
 from qms22.tables.databases.database_place import DatabasePlace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False, repr=False)

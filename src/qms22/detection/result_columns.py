@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # The columns that tables of a `Detection` put before those of the batch or of known-normal rows.
 RESULTS = (
@@ -26,8 +24,6 @@ def free_name(name: str, taken: Container[str]) -> str:
 
 def shown_ranks(ranks: NDArray[np.intp]) -> Any:
     """Return ranks for a table; rows that were not searched, with rank 0, have none."""
-    import pandas as pd
-
     if ranks.all():
         return ranks
     return pd.arrays.IntegerArray(ranks.astype(np.int64), ranks == 0)
@@ -40,8 +36,6 @@ def without_clashes(
 
     New names differ from those of `others`, the columns of the whole batch.
     """
-    import pandas as pd
-
     names: list[Any] = list(table.columns)
     texts = [str(name) for name in names]
     taken = set(results) - ({"row"} if id_name is not None else set())

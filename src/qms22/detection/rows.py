@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
@@ -37,8 +38,6 @@ def check_column(source: Table, option: str, column: str | int | None, use: str)
 
 def note_repeated(source: Table, id_name: str | None) -> list[str]:
     """Return a note if several rows have the same name; the column is read as a whole."""
-    import pandas as pd
-
     if id_name is None:
         return []
     parts = [chunk.iloc[:, 0] for chunk in source.chunks([id_name])]

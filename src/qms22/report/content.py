@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from qms22.tables.columns.cells import Cells
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from qms22.decisions.curve import Curve
     from qms22.decisions.verdict import Verdict
     from qms22.detection import ColumnException, Finding, HistoryEntry, RowReason

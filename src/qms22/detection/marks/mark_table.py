@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from qms22.detection.result_columns import RESULTS, free_name
@@ -13,9 +14,6 @@ from qms22.tables import Table
 from qms22.tables.columns.column_names import find_column, match_names
 from qms22.tables.columns.compare import compare_cells
 from qms22.tables.texts.words import list_some, number_text, without_apostrophe
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MARK, ROW, SOURCE = "mark", "row", "source"
 ANOMALY, NORMAL, UNSURE = "anomaly", "normal", "unsure"
@@ -110,8 +108,6 @@ def read_mark_table(
 
 def _read_marked(source: Table, names: list[str]) -> pd.DataFrame:
     """Read the rows with a mark; the table may have many others, and be larger than memory."""
-    import pandas as pd
-
     ours = _own_columns(source.names, names)
     if MARK not in ours.values():
         there = list_some([repr(name) for name in source.names])
@@ -145,8 +141,6 @@ def _own_columns(there: list[str], names: list[str]) -> dict[str, str]:
 
 def _word(mark: Any) -> str:
     """Return a mark as text; empty if there is none."""
-    import pandas as pd
-
     return "" if pd.isna(mark) else str(mark).strip()
 
 

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from qms22._runtime.warn import warn_user
@@ -36,9 +37,6 @@ from qms22.detection.marks.mark_table import (
 from qms22.tables import Table
 from qms22.tables.sources.frame_table import FrameTable
 from qms22.tables.texts.words import list_some
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # A mark is stored as its place here: a batch may have many rows. Decisions come after "unsure".
 _WORDS = ("", UNSURE, ANOMALY, NORMAL)

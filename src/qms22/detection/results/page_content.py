@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.chunks import spread_rows
@@ -23,8 +24,6 @@ from qms22.tables.columns.cells import Columns, part_of_rows
 from qms22.tables.texts.words import join_notes
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from qms22.detection.result import Detection
 
 # A page with more rows is slow to open; of a larger batch it holds the most suspicious ones.
@@ -148,8 +147,6 @@ def _renamed(columns: tuple[str, ...], names: dict[str, str]) -> tuple[str, ...]
 
 def _marked(found: Detection) -> pd.DataFrame | None:
     """Return the rows that were marked before and not searched: name, mark and columns."""
-    import pandas as pd
-
     if found.marks is None:
         return None
     rows: NDArray[np.intp] = found.marks.decided

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from qms22 import __version__
@@ -27,8 +28,6 @@ from qms22.tables import Table
 from qms22.tables.texts.words import join_notes
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from qms22.detection.reasons.row_reasons import RowReason
     from qms22.detection.result import Detection
 
@@ -200,8 +199,6 @@ def input_facts(role: str, given: Table | Path) -> dict[str, Any]:
 
 def column_values(column: pd.Series) -> list[Any]:
     """Return the values of a column as Python has them."""
-    import pandas as pd
-
     if isinstance(column.dtype, pd.ArrowDtype):
         values: list[Any] = column.array.__arrow_array__().to_pylist()
     else:

@@ -9,6 +9,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from qms22.detection.results.csv_text import ROWS_AT_ONCE, csv_lines
 from qms22.detection.results.result_data import column_values, plain, result_data
 from qms22.detection.results.result_table import parted_rows
@@ -16,8 +20,6 @@ from qms22.detection.results.result_workbook import Remarks, write_workbook
 from qms22.tables.databases.database_place import DatabasePlace, find_database
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from qms22.detection.result import Detection
 
 # A file, or a new table of a database.
@@ -70,9 +72,6 @@ def write_tables(
 
 
 def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     parts = iter(tables)
     first = pa.Table.from_pandas(next(parts), preserve_index=False)
     # pyarrow opens only files whose names are UTF-8.

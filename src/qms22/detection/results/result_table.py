@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from qms22._runtime.validation import check_count
@@ -17,8 +18,6 @@ from qms22.detection.rows import most_suspicious
 from qms22.detection.streaming import rows_per_chunk
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from qms22.detection.result import Detection
 
 # In benchmarks/dirty.py the first 5 % have half to two thirds of the anomalies in T. A person looks
@@ -34,8 +33,6 @@ def beside(
 
     The rows are given by their columns, positions and ranks; rank 0 stands for none.
     """
-    import pandas as pd
-
     reasons = np.full(len(rows), "", dtype=object)
     for at in np.flatnonzero(np.isin(rows, list(found.reasons))):
         reasons[at] = "; ".join(map(str, found.reasons[int(rows[at])]))
@@ -64,8 +61,6 @@ def ranks_of(found: Detection) -> NDArray[np.intp]:
 
 def ranked_table(found: Detection, *, only_flagged: bool = False) -> pd.DataFrame:
     """Return the rows that are ranked or marked in order of rank; see `Detection.table`."""
-    import pandas as pd
-
     rows = found.top
     if not only_flagged:
         rows = np.append(found.ranking, [] if found.marks is None else found.marks.decided)
@@ -75,16 +70,12 @@ def ranked_table(found: Detection, *, only_flagged: bool = False) -> pd.DataFram
 
 def summary_of(found: Detection, rows: NDArray[np.intp]) -> pd.DataFrame:
     """Return the results of some rows with their names."""
-    import pandas as pd
-
     names = pd.DataFrame(index=rows) if found.id is None else found.source.take(rows, [found.id])
     return pd.concat(beside(found, names, rows, ranks_of(found)[rows]), axis=1)
 
 
 def in_file_order(found: Detection) -> Iterator[pd.DataFrame]:
     """Yield the rows that are ranked or marked, with results, in the order of the file."""
-    import pandas as pd
-
     ranks = ranks_of(found)
     is_listed = ranks > 0
     if found.marks is not None:
@@ -100,8 +91,6 @@ def parted_rows(found: Detection, *, is_bad: bool) -> Iterator[pd.DataFrame]:
 
     Bad are the flagged rows and known anomalies.
     """
-    import pandas as pd
-
     chosen = found.flagged.copy()
     if found.marks is not None:
         chosen[found.marks.anomalies] = True
@@ -140,8 +129,6 @@ def rows_to_check(
     `positions` and `scores` are those of the rows of `normal`. If these lack the column `id_name`,
     they are named by their positions.
     """
-    import pandas as pd
-
     if k is None:
         k = min(math.ceil(_SHARE_TO_CHECK * len(normal)), _MOST_TO_CHECK)
     check_count("k", k)

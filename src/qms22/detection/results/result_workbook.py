@@ -8,12 +8,12 @@ from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pandas as pd
+
 from qms22.detection.results.result_data import column_values, data_in_words, plain
 from qms22.tables.databases.database_place import DatabasePlace
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from qms22.detection.result import Detection
     from qms22.tables import Table
 
