@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from qms22._runtime.files import atomic_path
 from qms22.detection.results.csv_text import ROWS_AT_ONCE, csv_lines
 from qms22.detection.results.result_data import column_values, plain, result_data
 from qms22.detection.results.result_table import parted_rows
@@ -49,8 +50,6 @@ def write_tables(
 
     A workbook also gets the remarks.
     """
-    from qms22._runtime.files import atomic_path
-
     if not isinstance(target, DatabasePlace):
         target = find_database(target, new=True) or Path(target)
     if isinstance(target, DatabasePlace):

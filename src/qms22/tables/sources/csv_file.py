@@ -93,7 +93,8 @@ class _Text:
         found = (*layout, *notes, *repair.notes())
         commas = frozenset(name for name, kind in types.items() if kind == "comma float")
         if rows is not None:
-            return Content(rows.with_types(types), found, with_commas=commas)
+            rows.types = types
+            return Content(rows, found, with_commas=commas)
         table = pa.Table.from_batches(kept).select(list(types))
         return Content(MemoryRows(table, types), found, with_commas=commas)
 

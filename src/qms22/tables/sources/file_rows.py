@@ -9,9 +9,10 @@ import shutil
 import tempfile
 import weakref
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -123,13 +124,13 @@ class ArrowRows(_FileRows):
 
     def __init__(self, file: TableFile) -> None:
         super().__init__(file)
-        # Of all columns that are used, if these are texts of a file.
-        self._types: Mapping[str, StorageType] = {}
+        # Of all columns that are used, if these are texts of a file; the others are left out.
+        self.types: Mapping[str, StorageType] = {}
 
     @cached_property
     def names(self) -> list[str]:
         """The columns."""
-        return list(self._types) or super().names
+        return list(self.types) or super().names
 
     @cached_property
     def n_rows(self) -> int:
@@ -158,7 +159,7 @@ class ArrowRows(_FileRows):
             for at, n_rows in enumerate(self._sizes):
                 if has_any(wanted.positions, first, n_rows):
                     batch = _validated(reader.get_batch(at), wanted.columns)
-                    yield first, typed_rows(batch, self._types, wanted.texts)
+                    yield first, typed_rows(batch, self.types, wanted.texts)
                 first += n_rows
 
 
@@ -267,98 +268,55 @@ def _validated(batch: pa.RecordBatch, columns: list[str]) -> pa.RecordBatch:
 class SpooledRows(ArrowRows):
     """Rows in a temporary file that lives as long as they do.
 
-    They are made from at least one batch.
+    They are made from at least one batch. Types may change from batch to batch: a driver that
+    returns Python values, such as that of SQLite, has no types for a column, and those of a batch
+    are the types of its values. In the file a column has what is common to all.
     """
 
     def __init__(self, batches: Iterable[pa.RecordBatch]) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="qms22-"))
         weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
-        self._spool = _Spool(self.folder)
-        super().__init__(TableFile(self._spool.write(batches)))
+        # A query may never end.
+        self._least_free = shutil.disk_usage(self.folder).free // 2
+        parts: list[tuple[Path, pa.Schema]] = []
+        for schema, alike in groupby(batches, key=lambda batch: batch.schema):
+            parts.append((self.folder / f"{len(parts)}.arrow", schema))
+            self._write(*parts[-1], alike)
+        if len(parts) > 1:
+            merged = self.folder / "merged.arrow", _common_schema([schema for _, schema in parts])
+            self._write(*merged, _cast_parts([path for path, _ in parts], merged[1]))
+            parts = [merged]
+        super().__init__(TableFile(parts[0][0]))
+
+    def _write(self, path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._n_written = 0
+        with pa.ipc.new_file(str(path), schema, options=options) as writer:
+            for batch in batches:
+                if batch.num_rows:
+                    writer.write_batch(batch)
+                    if shutil.disk_usage(self.folder).free < self._least_free:
+                        raise OSError(errno.ENOSPC, "it fills half of the free disk")
+                self._n_written += batch.nbytes
 
     @property
     def n_bytes(self) -> int:
         """Size before the batches were compressed."""
-        return self._spool.n_bytes
-
-    def with_types(self, types: Mapping[str, StorageType]) -> SpooledRows:
-        """Return the rows, whose columns are texts of a file, with the storage types of some.
-
-        The other columns are left out.
-        """
-        self._types = types
-        return self
+        return self._n_written
 
 
-class _Spool:
-    """Record batches in a file, whose types may change from batch to batch until all are there.
-
-    A driver that returns Python values, such as that of SQLite, has no types for a column: those of
-    a batch are the types of its values.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.n_bytes = 0
-        self._paths: list[Path] = []
-        self._schemas: list[pa.Schema] = []
-        self._writer: pa.ipc.RecordBatchFileWriter | None = None
-        # A query may never end.
-        self._least_free = shutil.disk_usage(folder).free // 2
-
-    def write(self, batches: Iterable[pa.RecordBatch]) -> Path:
-        """Write all batches, at least one, and return the file, in which they have one schema."""
-        try:
-            for batch in batches:
-                self._add(batch)
-        finally:
-            self._close()
-        return self._paths[0] if len(self._paths) == 1 else self._merge()
-
-    def _add(self, batch: pa.RecordBatch) -> None:
-        if not self._schemas or batch.schema != self._schemas[-1]:
-            self._close()
-            self._paths.append(self.folder / f"{len(self._paths)}.arrow")
-            self._schemas.append(batch.schema)
-            self._writer = _writer(self._paths[-1], batch.schema)
-        if batch.num_rows and self._writer is not None:
-            self._writer.write_batch(batch)
-            if shutil.disk_usage(self.folder).free < self._least_free:
-                raise OSError(errno.ENOSPC, "it fills half of the free disk")
-        self.n_bytes += batch.nbytes
-
-    def _close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-
-    def _merge(self) -> Path:
-        """Write the files into one, each column in the common type of its parts."""
-        first = self._schemas[0]
-        kinds = [
-            common_type([schema.field(at).type for schema in self._schemas])
-            for at in range(len(first))
-        ]
-        schema = pa.schema(list(zip(first.names, kinds, strict=True)))
-        merged = self.folder / "merged.arrow"
-        self.n_bytes = 0
-        with _writer(merged, schema) as writer:
-            for batch in self._parts():
-                columns = map(force_cast, batch.columns, kinds)
-                batch = pa.record_batch(list(columns), schema=schema)
-                writer.write_batch(batch)
-                self.n_bytes += batch.nbytes
-        return merged
-
-    def _parts(self) -> Iterator[pa.RecordBatch]:
-        for path in self._paths:
-            with pa.OSFile(str(path)) as file:
-                reader = pa.ipc.open_file(file)
-                for at in range(reader.num_record_batches):
-                    yield reader.get_batch(at)
-            path.unlink()
+def _common_schema(schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """Return a schema with the common types of the columns of several."""
+    columns = zip(*(schema.types for schema in schemas), strict=True)
+    return pa.schema(list(zip(schemas[0].names, map(common_type, map(list, columns)), strict=True)))
 
 
-def _writer(path: Path, schema: pa.Schema) -> pa.ipc.RecordBatchFileWriter:
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    return pa.ipc.new_file(str(path), schema, options=options)
+def _cast_parts(paths: Sequence[Path], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Read the batches of temporary files in one schema, and remove the files."""
+    for path in paths:
+        with pa.OSFile(str(path)) as file:
+            reader = pa.ipc.open_file(file)
+            for at in range(reader.num_record_batches):
+                columns = map(force_cast, reader.get_batch(at).columns, schema.types)
+                yield pa.record_batch(list(columns), schema=schema)
+        path.unlink()
