@@ -32,14 +32,15 @@ class ClusterTable(Table, ABC):
 
     is_distributed = True
 
-    def __init__(self, name: str, most_drawn: int | None = None) -> None:
+    def __init__(self, table: Any, name: str, most_drawn: int | None = None) -> None:
         super().__init__(name, lambda: Content(None))
+        self._table = table
         self.most_drawn = most_drawn
 
-    @property
-    @abstractmethod
+    @cached_property
     def own_names(self) -> list[str]:
         """The columns, as the engine's table calls them."""
+        return list(self._table.columns)
 
     @abstractmethod
     def _run(self, task: PartTask, numbers: Collection[int] | None) -> Iterator[tuple[int, Any]]:
@@ -75,11 +76,6 @@ class ClusterTable(Table, ABC):
     def n_rows(self) -> int:
         """Number of rows."""
         return sum(self._sizes.values())
-
-    @property
-    def is_drawn_whole(self) -> bool:
-        """Whether all rows are brought to this process to learn from."""
-        return self.most_drawn is not None and self.n_rows <= self.most_drawn
 
     def reader(
         self, columns: Sequence[str] | None = None

@@ -19,15 +19,9 @@ class DaskTable(ClusterTable):
     """A Dask data frame; its parts are its partitions."""
 
     def __init__(self, table: dd.DataFrame, name: str, most_drawn: int | None = None) -> None:
-        super().__init__(name, most_drawn)
-        self._table = table.rename(columns=str)
+        super().__init__(table.rename(columns=str), name, most_drawn)
         # Made once: Dask may join partitions of which fewer columns are read.
         self._parts = self._table.to_delayed()
-
-    @property
-    def own_names(self) -> list[str]:
-        """The columns, as the engine's table calls them."""
-        return list(self._table.columns)
 
     def _run(self, task: PartTask, numbers: Collection[int] | None) -> Iterator[tuple[int, Any]]:
         shared = _share(task)

@@ -16,10 +16,6 @@ from qms22.cluster.cluster_table import ClusterTable, PartTask
 class RayTable(ClusterTable):
     """A Ray dataset; its parts are its blocks."""
 
-    def __init__(self, table: Dataset, name: str, most_drawn: int | None = None) -> None:
-        super().__init__(name, most_drawn)
-        self._table = table
-
     @cached_property
     def own_names(self) -> list[str]:
         """The columns, as the engine's table calls them."""

@@ -66,7 +66,8 @@ class ClusterDetection(Detection):
         assert self.checks is not None
         scorer = TableScorer(self.encoder, self.detector, self.checks)
         # If all rows were drawn, scores of repeated rows depend on all of them.
-        known = self.scores if source.is_drawn_whole else None
+        is_whole = source.most_drawn is not None and source.n_rows <= source.most_drawn
+        known = self.scores if is_whole else None
         ruler = None if self.comparison is None else self.comparison.ruler
         flagged = np.flatnonzero(self.flagged)
         marked = np.empty(0, np.intp) if self.marks is None else self.marks.decided

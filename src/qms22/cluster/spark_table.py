@@ -18,15 +18,6 @@ _KINDS = {float: DoubleType(), int: LongType(), bool: BooleanType()}
 class SparkTable(ClusterTable):
     """A Spark data frame; its parts are its partitions."""
 
-    def __init__(self, table: DataFrame, name: str, most_drawn: int | None = None) -> None:
-        super().__init__(name, most_drawn)
-        self._table = table
-
-    @property
-    def own_names(self) -> list[str]:
-        """The columns, as the engine's table calls them."""
-        return list(self._table.columns)
-
     def _run(self, task: PartTask, numbers: Collection[int] | None) -> Iterator[tuple[int, Any]]:
         def call(chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             number = _number()
