@@ -22,8 +22,7 @@ from reporting import console, output_option
 from rich.table import Table
 
 import qms22
-from qms22._cpm.cuda.backend import CudaBackend
-from qms22._cpm.cuda.solver import CudaFits
+from qms22._cpm.cuda.backend import CudaBackend, CudaFits
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task, detection_task

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from qms22.report.payload import _TYPE_NAMES
+from qms22.report.packed_columns import _TYPE_NAMES
 
 
 def unpacked(text: str) -> tuple[Any, Callable[[Any], Any]]:

@@ -17,8 +17,7 @@ from model_files import assert_one_sentence, small_rows
 
 from qms22 import QMS22Ensemble
 from qms22.estimators.forest import Forest, fit_forest
-from qms22.estimators.held_out import HeldOutScores
-from qms22.estimators.learned_rows import LearnedRows
+from qms22.estimators.held_out import HeldOutScores, LearnedRows
 from qms22.estimators.saved_ensemble import check_forest
 from qms22.models import load_model, save_model
 

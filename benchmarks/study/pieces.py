@@ -13,8 +13,7 @@ from qms22 import QMS22Ensemble
 from qms22._cpm.backends import choose_backend
 from qms22._cpm.scaling import DEVIATION, FeatureScaler, fit_scaler_and_stack
 from qms22.estimators.forest import BinnedRows, fit_forest
-from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores, log_mean
-from qms22.estimators.learned_rows import LearnedRows, hash_rows
+from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores, LearnedRows, hash_rows, log_mean
 from qms22.estimators.learning import (
     distance_scaler,
     forest_agreement,

@@ -59,8 +59,7 @@ _CLASSES = {
     "estimators.ensemble": "QMS22Ensemble",
     "estimators.explain": "TypicalValues",
     "estimators.forest": "Forest",
-    "estimators.held_out": "HeldOutScores",
-    "estimators.learned_rows": "LearnedRows",
+    "estimators.held_out": "HeldOutScores LearnedRows",
     "estimators.qms22": "QMS22",
     "estimators.views": "CovarianceView DistanceView ForestView MembersPart MembersView "
     "SimilarityView",

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from qms22._cpm.cuda.backend import SweepResult
 from qms22._cpm.cuda.fit_memory import allocate_fits
-from qms22._cpm.cuda.solver import SweepResult
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task

@@ -14,7 +14,7 @@ from tasks import KINDS, random_task
 
 from qms22 import QMS22
 from qms22._cpm.backends import solve, solve_all
-from qms22._cpm.cuda import solver as cuda_solver
+from qms22._cpm.cuda import backend as cuda_backend
 from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState, Solution
@@ -39,7 +39,7 @@ def small_gpu(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if request.param == "in device memory":
         real = devices.describe_gpu(0)
         monkeypatch.setattr(
-            cuda_solver, "describe_gpu", lambda number: replace(real, shared_bytes=0)
+            cuda_backend, "describe_gpu", lambda number: replace(real, shared_bytes=0)
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from qms22.estimators.learned_rows import hash_rows
+from qms22.estimators.held_out import hash_rows
 from qms22.estimators.views import SHRINKAGE as SHRINKAGE
 from qms22.estimators.weights import _MOST_SUSPICIOUS as MOST_SUSPICIOUS
 

@@ -17,8 +17,7 @@ from sklearn.exceptions import NotFittedError
 from qms22 import QMS22Ensemble
 from qms22.estimators import learning
 from qms22.estimators.base import ROWS_OF_FIT
-from qms22.estimators.held_out import HeldOutScores
-from qms22.estimators.learned_rows import hash_rows
+from qms22.estimators.held_out import HeldOutScores, hash_rows
 from qms22.estimators.suspicious_normal import score_known, stand_out
 from qms22.estimators.views import KnownRows
 from qms22.models import load_model, save_model

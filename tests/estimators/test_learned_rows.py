@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from qms22.estimators.learned_rows import LearnedRows, hash_rows
+from qms22.estimators.held_out import LearnedRows, hash_rows
 
 TABLES = arrays(
     np.float64,

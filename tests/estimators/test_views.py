@@ -23,8 +23,7 @@ from qms22.estimators.cuda.view_kernels import (
     trees_record,
 )
 from qms22.estimators.forest import fit_forest
-from qms22.estimators.held_out import HeldOutScores, log_mean
-from qms22.estimators.learned_rows import LearnedRows, hash_rows
+from qms22.estimators.held_out import HeldOutScores, LearnedRows, hash_rows, log_mean
 from qms22.estimators.nearest import mean_log_distances
 
 NEIGHBORS = 16

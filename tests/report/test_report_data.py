@@ -19,9 +19,15 @@ from qms22.detection import Finding, RowReason
 from qms22.metrics import true_positive_rate_at
 from qms22.report.bins import MISSING, Bins, bin_feature, bin_scores
 from qms22.report.history_strip import history_picture
-from qms22.report.packed_columns import alphabetical, as_levels, as_numbers, pack_column
+from qms22.report.packed_columns import (
+    Payload,
+    alphabetical,
+    as_levels,
+    as_numbers,
+    pack_column,
+    shorten,
+)
 from qms22.report.page import certainty, rarity, write_page
-from qms22.report.payload import Payload, shorten
 from qms22.report.prepare import (
     UNKNOWN,
     order_columns,

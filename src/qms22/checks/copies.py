@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from qms22.checks.check import Check, Shower, share_of_rows, shown_cells
 from qms22.checks.surprise import surprise_of_few
+from qms22.estimators.held_out import mix_bits
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 # With a larger share of normal rows that are there more than once, repetition is usual.
@@ -200,12 +201,7 @@ def row_hashes(rows: Columns, names: Sequence[str]) -> NDArray[np.uint64]:
 def _cell_terms(rows: Columns, names: Sequence[str]) -> Iterator[NDArray[np.uint64]]:
     """Return a number for each cell, column by column; rows have the sums of theirs."""
     for at, name in enumerate(names):
-        mixed = cell_hashes(rows[name]) + np.uint64(2 * at + 1)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            mixed ^= mixed >> np.uint64(shift)
-            mixed *= np.uint64(factor)
-        mixed ^= mixed >> np.uint64(31)
-        yield mixed
+        yield mix_bits(cell_hashes(rows[name]) + np.uint64(2 * at + 1))
 
 
 def cell_hashes(cells: Cells) -> NDArray[np.uint64]:

@@ -19,7 +19,7 @@ from qms22.detection.streaming import is_large, rows_to_draw
 from qms22.tables import Table, open_table
 from qms22.tables.columns.column_names import find_column
 from qms22.tables.columns.date_parts import split_part
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted
 
 
 class InputTables(NamedTuple):
@@ -86,7 +86,7 @@ def find_ignored(tables: InputTables, ignore: Sequence[str | int]) -> list[str]:
             name += part
         if name is None:
             names = dict.fromkeys([*tables.batch.names, *tables.normal.names])
-            listed = list_some([repr(each) for each in names])
+            listed = list_quoted(names)
             raise ValueError(f"there is no column {asked!r} to ignore; the columns are {listed}")
         found.append(name)
     return found

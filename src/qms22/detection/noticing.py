@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qms22.checks.copies import row_hashes
 from qms22.tables.columns.cells import Cells, Columns
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted
 
 if TYPE_CHECKING:
     from qms22.detection.result import Detection
@@ -174,7 +174,7 @@ def _schema(found: Detection) -> Iterator[Noticed]:
     for what, columns in (("new", added), ("gone", lost)):
         if columns := [name for name in columns if name not in ignored]:
             be = "Column {} is" if len(columns) == 1 else "Columns {} are"
-            text = f"{be.format(list_some([repr(name) for name in columns]))} {what}."
+            text = f"{be.format(list_quoted(columns))} {what}."
             yield Noticed("schema", text, tuple(columns), {"change": what})
 
 

@@ -14,7 +14,7 @@ from sklearn.utils import gen_batches
 from qms22._runtime.visible_text import one_line
 from qms22.tables import Table
 from qms22.tables.columns.column_names import find_column
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted
 
 # A file, an open table, or a data frame of any library.
 TableLike: TypeAlias = "str | Path | Table | Any"
@@ -29,7 +29,7 @@ def check_column(source: Table, option: str, column: str | int | None, use: str)
         raise ValueError(f"{option} must be the name of one column; got {column!r}")
     name = None if column is None else find_column(str(column), source.names)
     if column is not None and name is None:
-        there = list_some([repr(name) for name in source.names])
+        there = list_quoted(source.names)
         raise ValueError(
             f"{one_line(source.name)} has no column {column!r} for {use}; its columns are {there}"
         )

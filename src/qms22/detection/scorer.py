@@ -18,7 +18,7 @@ from qms22.detection.encoding import EncodedTables
 from qms22.estimators.base import for_workers
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble, rows_to_compare
-from qms22.estimators.learned_rows import LearnedRows
+from qms22.estimators.held_out import LearnedRows
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Columns, part_of_rows, take_rows
 

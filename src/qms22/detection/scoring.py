@@ -19,7 +19,7 @@ from qms22.detection.scorer import TableScorer
 from qms22.detection.streaming import is_large, score_rows
 from qms22.models import SavedModel, load_model
 from qms22.tables import Table, TabularEncoder, open_table
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted
 
 
 def score(
@@ -132,5 +132,5 @@ def _note_lacking(encoder: TabularEncoder, source: Table) -> list[str]:
             encoder._check_columns(source.names)
     if not lacking:
         return []
-    names = list_some([repr(name) for name in lacking])
+    names = list_quoted(lacking)
     return [f"{source.name} lacks {names}, which the model uses; all rows get the usual value"]

@@ -28,8 +28,7 @@ from qms22.decisions.ruler import Ruler, is_moved
 from qms22.estimators.batch_detector import BatchDetector, FitInputs
 from qms22.estimators.cuda.view_kernels import add_weighted
 from qms22.estimators.forest import BinnedRows
-from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
-from qms22.estimators.learned_rows import hash_rows
+from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores, hash_rows
 from qms22.estimators.learning import (
     distance_scaler,
     forest_agreement,

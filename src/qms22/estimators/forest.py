@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from qms22 import _core
 from qms22._runtime.arrays import is_on_gpu
 from qms22.estimators.cuda import view_kernels as views
-from qms22.estimators.learned_rows import hash_rows
+from qms22.estimators.held_out import hash_rows
 
 # As many as a byte can number.
 MOST_BINS = 256

@@ -1,4 +1,4 @@
-"""Scores of normal rows that a view has not learned from: the common scale of all views."""
+"""Scores of rows that a view has not learned from: the common scale, and scores by values."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from qms22.estimators.cuda import view_kernels as views
 # Held-out rows that others are compared with, in each part of a view: enough for p-values of 1 in
 # 8,000, and a fit stays as fast with more known-normal rows.
 MOST_COMPARED = 4096
+# Odd constants of a known mixer of 64-bit numbers (SplitMix64).
+_FIRST, _SECOND, _THIRD = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,56 @@ def log_mean(logarithms: list[Any]) -> Any:
     # One after the other: a sum along an axis would add in an order that depends on n.
     add = views.add_logarithms if is_on_gpu(logarithms[0]) else np.logaddexp
     return reduce(add, logarithms) - math.log(len(logarithms))
+
+
+@dataclass(frozen=True)
+class LearnedRows:
+    """Scores of rows by their values.
+
+    A forest knows the rows that it has learned from, and scores them too high or too low. Their
+    out-of-bag scores are kept here. A row is recognised by its values, not by its place, so that
+    the score of a row is a function of its values alone.
+    """
+
+    keys: NDArray[np.uint64]  # ascending hashes of the different rows
+    scores: NDArray[np.float64]  # the mean score of the rows with these values
+
+    @classmethod
+    def of(cls, keys: NDArray[np.uint64], scores: NDArray[np.float64]) -> LearnedRows:
+        """Keep the scores of rows given by their hashes; equal rows share the mean of theirs."""
+        different, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        return cls(different, np.bincount(which, weights=scores) / counts)
+
+    @classmethod
+    def of_equal(cls, keys: NDArray[Any], scores: NDArray[np.float64]) -> LearnedRows:
+        """Keep the scores of rows given by their hashes, of which equal ones have equal scores."""
+        different, first = np.unique(keys, return_index=True)
+        return cls(different, scores[first])
+
+    def replace(self, scores: Any, keys: Any) -> Any:
+        """Return scores of rows given by their hashes, with the kept ones where a row is known."""
+        if is_on_gpu(keys):
+            return views.replace_known(scores, keys, self.keys, self.scores)
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.scores[place], scores)
+
+
+def hash_rows(rows: Any) -> Any:
+    """Compute a 64-bit hash of the values of every row of NumPy or CuPy."""
+    if is_on_gpu(rows):
+        return views.hash_rows(rows)
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:
+        # 0.0 is added because -0.0 equals 0.0 and has other bits.
+        bits = (column.astype(np.float64) + 0.0).view(np.uint64)
+        keys = mix_bits(keys * np.uint64(_FIRST) + bits)
+    return keys
+
+
+def mix_bits(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Make every bit of 64-bit numbers depend on all of their bits, in place."""
+    for shift, factor in ((30, _SECOND), (27, _THIRD)):
+        keys ^= keys >> np.uint64(shift)
+        keys *= np.uint64(factor)
+    keys ^= keys >> np.uint64(31)
+    return keys

@@ -12,8 +12,7 @@ from scipy.linalg import solve_triangular  # type: ignore[import-untyped, unused
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.scaling import DEVIATION, LARGEST, FeatureScaler
 from qms22.estimators.forest import BinnedRows, fit_forest
-from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores
-from qms22.estimators.learned_rows import LearnedRows
+from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores, LearnedRows
 from qms22.estimators.marks import Marks
 from qms22.estimators.nearest import mean_log_distances
 from qms22.estimators.views import (

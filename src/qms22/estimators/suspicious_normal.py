@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from qms22._runtime.arrays import as_host
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.validation import check_top
-from qms22.estimators.learned_rows import LearnedRows, hash_rows
+from qms22.estimators.held_out import LearnedRows, hash_rows
 from qms22.estimators.views import KnownRows, View
 
 # As many rows of the batch count as found as give an estimated false discovery rate of 0.3.

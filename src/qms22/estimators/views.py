@@ -19,8 +19,7 @@ from qms22._cpm.backends import Backend, choose_backend
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.scaling import FeatureScaler
 from qms22.estimators.forest import Forest, find_bins
-from qms22.estimators.held_out import HeldOutScores, log_mean
-from qms22.estimators.learned_rows import LearnedRows, hash_rows
+from qms22.estimators.held_out import HeldOutScores, LearnedRows, hash_rows, log_mean
 from qms22.estimators.nearest import mean_log_distances
 
 # The share of the mean variance in every direction: columns that depend on each other, or that are

@@ -15,8 +15,7 @@ from qms22.decisions.curve import Curve
 from qms22.metrics import roc
 from qms22.report.bins import bin_feature, bin_scores
 from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent, RowContext
-from qms22.report.packed_columns import alphabetical, pack_column
-from qms22.report.payload import Payload
+from qms22.report.packed_columns import Payload, alphabetical, pack_column
 
 if TYPE_CHECKING:
     from qms22.detection import RowReason

@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from qms22.tables.formats import open_table
 from qms22.tables.sources.table import Table
-from qms22.tables.texts.words import NO, NORMAL_WORDS, OUTLIER_WORDS, YES, canonical, list_some
+from qms22.tables.texts.words import (
+    NO,
+    NORMAL_WORDS,
+    OUTLIER_WORDS,
+    YES,
+    canonical,
+    list_quoted,
+    list_some,
+)
 
 # Values that mean normal in a column that marks the normal rows, and those that mean unknown.
 _MARKS = YES | {"x", "t"}
@@ -91,7 +99,7 @@ def split_marked(
     if marker not in table.columns:
         raise ValueError(
             f"{name} has no column {marker!r} to mark the normal rows; its columns are "
-            f"{_quoted([str(column) for column in table.columns])}"
+            f"{list_quoted([str(column) for column in table.columns])}"
         )
     column = table[marker]
     words = column.map(_word, na_action="ignore").astype(object).where(column.notna(), None)
@@ -101,7 +109,7 @@ def split_marked(
     if is_normal.all():
         raise ValueError(
             f"column {marker!r} of {name} marks all {len(table)} rows as normal "
-            f"({_quoted(sorted(wanted))}), so no row is left to search; use another value, or "
+            f"({list_quoted(sorted(wanted))}), so no row is left to search; use another value, or "
             "none, in the rows to search"
         )
     rest = table.drop(columns=marker)
@@ -117,7 +125,7 @@ def _guess(present: list[str], marker: str, name: str) -> set[str]:
     if not words and len(marks) == 1 and is_plain and not _OTHER_SENSE.search(marker):
         return set(marks)
     raise ValueError(
-        f"column {marker!r} of {name} holds {_quoted(present) or 'no values'}, of which "
+        f"column {marker!r} of {name} holds {list_quoted(present) or 'no values'}, of which "
         f"{'several may' if len(words) > 1 else 'none surely'} mean normal; name the value that "
         "marks the normal rows"
     )
@@ -129,17 +137,13 @@ def _given(present: list[str], normal: Value | Sequence[Value], marker: str) -> 
         if _word(value) not in present:
             raise ValueError(
                 f"column {marker!r} has no value {value!r} to mark the normal rows; it holds "
-                f"{_quoted(present) or 'no values'}"
+                f"{list_quoted(present) or 'no values'}"
             )
     return {_word(value) for value in values}
 
 
 def _word(value: object) -> str:
     return canonical(value).lower()
-
-
-def _quoted(values: list[str]) -> str:
-    return list_some([repr(value) for value in values])
 
 
 def outlier_labels(

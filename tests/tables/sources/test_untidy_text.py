@@ -215,9 +215,9 @@ def test_sums_of_tables_with_such_levels(tmp_path: Path) -> None:
 
 
 def test_titles_need_names_below(tmp_path: Path) -> None:
-    assert find_header([["a", ""], ["1", "x"], ["2", "y"]]).at == 0
-    assert find_header([["kind", "town"], ["a", "b"], ["c", "d"]]).at == 0
-    assert find_header([["note"], ["so it is", "yes"], ["or not", "no"]]).at == 0
+    assert find_header([["a", ""], ["1", "x"], ["2", "y"]])[0] == 0
+    assert find_header([["kind", "town"], ["a", "b"], ["c", "d"]])[0] == 0
+    assert find_header([["note"], ["so it is", "yes"], ["or not", "no"]])[0] == 0
 
 
 def test_readers_warn(tmp_path: Path) -> None:

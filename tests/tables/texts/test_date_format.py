@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qms22.tables.texts.date_format import DateFormat, find_date_format
-from qms22.tables.texts.month_names import month_number, month_style
+from qms22.tables.texts.date_text import month_number, month_style
 
 GERMAN = month_style(["März"])
 

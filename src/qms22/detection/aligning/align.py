@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from qms22.tables import Table
 from qms22.tables.columns.column_names import match_names
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted, list_some
 
 
 class AlignedTable(NamedTuple):
@@ -46,8 +46,8 @@ def align_table(
     lacking = [name for name in names if name not in known and name not in ignore]
     if not matched:
         raise ValueError(
-            f"{table.name} and {other} have no column in common ({_quoted(there)}, but "
-            f"{_quoted(names)}); give tables with the same columns"
+            f"{table.name} and {other} have no column in common ({list_quoted(there)}, but "
+            f"{list_quoted(names)}); give tables with the same columns"
         )
     return AlignedTable(table.renamed(renamed), renamed, extra, lacking, tuple(notes))
 
@@ -58,7 +58,9 @@ def left_out(columns: Sequence[str], table: str, other: str) -> list[str]:
         return []
     what = "column" if len(columns) == 1 else "columns"
     be = "is" if len(columns) == 1 else "are"
-    return [f"{what} {_quoted(columns)} of {table} {be} left out, as {other} has none of that name"]
+    return [
+        f"{what} {list_quoted(columns)} of {table} {be} left out, as {other} has none of that name"
+    ]
 
 
 def _is_numbered(*headers: Sequence[str]) -> bool:
@@ -66,7 +68,3 @@ def _is_numbered(*headers: Sequence[str]) -> bool:
     return any(
         list(names) == [f"x{number}" for number in range(1, len(names) + 1)] for names in headers
     )
-
-
-def _quoted(names: Sequence[str]) -> str:
-    return list_some([repr(name) for name in names])

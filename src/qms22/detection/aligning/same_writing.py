@@ -15,7 +15,7 @@ from qms22.tables.columns.kinds import level_counts
 from qms22.tables.columns.rewriting import Rewriting, find_writing, write_truths, writing_of
 from qms22.tables.columns.typed import are_truths, read_booleans
 from qms22.tables.texts.text_columns import LEAST_SHARE
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted
 
 # So many rows show how a table is written: what one in a thousand has, ten of them show.
 _SAMPLE = 10_000
@@ -129,7 +129,7 @@ def _truth_words(known: Cells, new: Cells) -> dict[float, str]:
 
 
 def _note(changes: Collection[str], table: str, other: str) -> str:
-    names = list_some([repr(name) for name in changes])
+    names = list_quoted(changes)
     return f"{table} writes {names} in another format than {other}; the values are compared"
 
 
@@ -153,7 +153,7 @@ def _find_zones(
         for name, zone in zones.items()
     ]
     if local:
-        listed = list_some([repr(name) for name in local])
+        listed = list_quoted(local)
         notes.append(
             f"only one of {tables[0]} and {tables[1]} has a time zone in {listed}; local times are "
             "compared"

@@ -13,7 +13,7 @@ from qms22.detection.result_columns import RESULTS, free_name
 from qms22.tables import Table
 from qms22.tables.columns.column_names import find_column, match_names
 from qms22.tables.columns.compare import compare_cells
-from qms22.tables.texts.words import list_some, number_text, without_apostrophe
+from qms22.tables.texts.words import list_quoted, number_text, without_apostrophe
 
 MARK, ROW, SOURCE = "mark", "row", "source"
 ANOMALY, NORMAL, UNSURE = "anomaly", "normal", "unsure"
@@ -110,7 +110,7 @@ def _read_marked(source: Table, names: list[str]) -> pd.DataFrame:
     """Read the rows with a mark; the table may have many others, and be larger than memory."""
     ours = _own_columns(source.names, names)
     if MARK not in ours.values():
-        there = list_some([repr(name) for name in source.names])
+        there = list_quoted(source.names)
         raise ValueError(
             f"{source.name} has no column {MARK!r} with the marks; its columns are {there}"
         )

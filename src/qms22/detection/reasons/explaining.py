@@ -18,8 +18,12 @@ from qms22.detection.encoding import EncodedTables
 from qms22.detection.findings.finding import Finding, find_findings
 from qms22.detection.inputs import InputTables
 from qms22.detection.reasons.blame import CLEARLY_ODD
-from qms22.detection.reasons.combinations import combination_reasons
-from qms22.detection.reasons.row_reasons import RowReason, blamed_reasons, cell_reasons
+from qms22.detection.reasons.row_reasons import (
+    RowReason,
+    blamed_reasons,
+    cell_reasons,
+    combination_reasons,
+)
 from qms22.detection.scorer import TableScorer
 from qms22.tables import Table, TabularEncoder
 from qms22.tables.columns.cells import Columns, take_rows

@@ -79,7 +79,7 @@ def log_p_values(scores: Any, ascending: NDArray[np.float64], deviation: float) 
 
 
 def hash_rows(rows: Any) -> Any:
-    """Compute what ``qms22.estimators.learned_rows.hash_rows`` does, of CuPy rows."""
+    """Compute what ``qms22.estimators.held_out.hash_rows`` does, of CuPy rows."""
     rows = rows.astype(np.float64, copy=False)
     keys = need_cupy().empty(len(rows), dtype=np.uint64)
     _launch("hash_rows", len(rows), (rows_record(rows), keys))

@@ -15,7 +15,7 @@ from qms22.tables.columns.plan import ColumnPlan, Kind
 from qms22.tables.columns.typed import to_levels
 from qms22.tables.texts.date_format import DateFormat, find_date_format
 from qms22.tables.texts.number_format import NumberFormat, find_duration_format, find_number_format
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted
 
 # What the user can ask for, by the words that name it; the kinds of `ColumnInfo` are among them.
 KIND_WORDS: dict[str, Kind | Literal["ignore"]] = {
@@ -50,7 +50,7 @@ def check_kinds(kinds: Mapping[str, str] | None, names: Collection[str]) -> None
     check_kind_words(kinds)
     for name, kind in (kinds or {}).items():
         if name not in names:
-            there = list_some([repr(each) for each in names])
+            there = list_quoted(names)
             raise ValueError(
                 f"there is no column {name!r} to read as {kind}; the columns are {there}"
             )

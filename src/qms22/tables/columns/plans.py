@@ -12,7 +12,7 @@ from qms22.tables.columns.cells import Cells, count_rows
 from qms22.tables.columns.kinds import code_word
 from qms22.tables.columns.plan import ColumnPlan
 from qms22.tables.columns.typed import to_levels
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted, list_some
 
 
 class LazyMatrix:
@@ -158,7 +158,7 @@ def check_columns(plans: Iterable[ColumnPlan], names: Iterable[str]) -> None:
 
 def quoted(names: list[str]) -> str:
     """Return the names of columns for a message."""
-    return f"column{'s' if len(names) > 1 else ''} {list_some([repr(name) for name in names])}"
+    return f"column{'s' if len(names) > 1 else ''} {list_quoted(names)}"
 
 
 def _blocks(

@@ -25,7 +25,7 @@ import pyarrow as pa
 from qms22._runtime.memory import MemoryBudget, memory_allowed
 from qms22._runtime.stages import reading_ended, report_reading
 from qms22.tables.sources.found_files import choose_tables
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted
 
 # The estimated ratio of the sizes of a table's content and its compressed file.
 _RATIO = 4
@@ -291,9 +291,7 @@ def archived_tables(file: TableFile, inner: str | None) -> tuple[list[ArchivedFi
     elif inner in members:
         chosen, others = [inner], []
     else:
-        raise ValueError(
-            f"{file.path} has no file {inner!r}; its files are {list_some(list(map(repr, names)))}"
-        )
+        raise ValueError(f"{file.path} has no file {inner!r}; its files are {list_quoted(names)}")
     return [ArchivedFile(file, members[name]) for name in sorted(chosen)], others
 
 

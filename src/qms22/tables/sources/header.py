@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from qms22.tables.texts.words import is_number_text
 
@@ -23,15 +22,10 @@ _LEAST_NAMED = 2 / 3
 _YEARS = range(1900, 2101)
 
 
-class HeaderPlace(NamedTuple):
-    """Where the names are."""
-
-    at: int | None  # the row of the names; None if there is none
-    first: int  # the first row below them
-
-
-def find_header(rows: Sequence[Sequence[str]]) -> HeaderPlace:
+def find_header(rows: Sequence[Sequence[str]]) -> tuple[int | None, int]:
     """Find the names of columns among the first rows of a table, none of which is empty.
+
+    Return the row of the names, None if there is none, and the first row below them.
 
     The names are in the first row, unless rows above them have fewer cells, as titles do: names are
     words above columns of numbers or dates. There are no names if the first row has numbers above
@@ -44,11 +38,11 @@ def find_header(rows: Sequence[Sequence[str]]) -> HeaderPlace:
         at += _names_columns(rows[at + 1], rows[at + 2 : at + 2 + _ROWS_COMPARED], width)
     body = rows[at + 1 : at + 1 + _ROWS_COMPARED]
     if at == 0 and _is_data(rows[0], body):
-        return HeaderPlace(None, 0)
+        return None, 0
     first = at + 1
     while first < len(rows) and _is_rule(rows[first]):
         first += 1
-    return HeaderPlace(at, first)
+    return at, first
 
 
 def typical_width(rows: Sequence[Sequence[str]]) -> int:

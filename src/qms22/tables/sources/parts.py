@@ -15,7 +15,7 @@ from qms22.tables.sources.column_types import cast_column, common_type, is_text
 from qms22.tables.sources.storage_types import CellTraits, convert
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, Rows, Wanted, has_any
 from qms22.tables.sources.table import Table
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted, list_some
 
 # The value of a key whose name Hive writes for a missing one.
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -98,7 +98,7 @@ def _with_rows(
         if names and not known and not names.keys() & of_table:
             raise ValueError(
                 f"{table.name} has no column in common with {used[0].table.name} (it has "
-                f"{list_some([repr(name) for name in table.names])}); give only files that are "
+                f"{list_quoted(table.names)}); give only files that are "
                 "parts of one table"
             )
         own = {known.get(name, name): name for name in table.names}
@@ -171,7 +171,7 @@ class _PartRows(Rows):
                 differing.setdefault(what, []).append(name)
         for what, names in differing.items():
             columns, are = ("column", "is") if len(names) == 1 else ("columns", "are")
-            notes.append(f"{columns} {list_some([repr(name) for name in names])} {are} {what}")
+            notes.append(f"{columns} {list_quoted(names)} {are} {what}")
         return notes
 
     def place(self, row: int) -> str:

@@ -19,7 +19,7 @@ from qms22.tables.sources.csv_repair import few_cells, is_footer, is_sum, sums_n
 from qms22.tables.sources.header import find_header, joined_names, unique_names
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.workbook_size import check_book
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted, list_some
 
 # Excel keeps an encrypted workbook in a stream of this name.
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -54,10 +54,7 @@ def read_sheet(file: TableFile, wanted: str | None = None) -> Content:
         visible, hidden = _sheet_names(book)
         names = visible + hidden
         if wanted is not None and wanted not in names:
-            raise ValueError(
-                f"{path} has no sheet {wanted!r}; its sheets are "
-                f"{list_some([repr(name) for name in names])}"
-            )
+            raise ValueError(f"{path} has no sheet {wanted!r}; its sheets are {list_quoted(names)}")
         for name in names if wanted is None else [wanted]:
             sheet = book.get_sheet_by_name(name)
             rows = sheet.to_python(skip_empty_area=True)

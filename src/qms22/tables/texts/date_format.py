@@ -18,9 +18,9 @@ from qms22.tables.texts.date_text import (
     date_stamps,
     iso_stamps,
     match_date,
+    month_style,
     split_date,
 )
-from qms22.tables.texts.month_names import month_style
 from qms22.tables.texts.text_columns import fits_column, most_frequent, row_weights
 
 Precision = Literal["month", "week", "day", "minute", "second"]

@@ -86,6 +86,11 @@ def keel_text(text: str | None) -> str | None:
     return None if text.lower() in KEEL_MISSING else text
 
 
+def list_quoted(names: Iterable[str]) -> str:
+    """Return the first five names for a message, in quotes, and the number of the others."""
+    return list_some([repr(name) for name in names])
+
+
 def list_some(values: list[str]) -> str:
     """Return the first five values for a message, and the number of the others."""
     more = f" and {len(values) - 5} more" if len(values) > 5 else ""
