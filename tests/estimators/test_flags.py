@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from qms22 import QMS22, QMS22Ensemble
+from qms22.estimators.batch_detector import FitInputs
 
 QUICK: dict[str, Any] = {
     "n_splits": 2,
@@ -120,9 +121,9 @@ def test_clear_outliers_are_flagged(fitted: QMS22Ensemble) -> None:
 def test_everything_takes_one_fit(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     learn, seen = QMS22Ensemble._learn, []
 
-    def noted(detector: QMS22Ensemble, *arguments: Any, **later: Any) -> None:
-        seen.append([len(table) for table in arguments[:2]])
-        learn(detector, *arguments, **later)
+    def noted(detector: QMS22Ensemble, inputs: FitInputs) -> None:
+        seen.append([len(inputs.normal), len(inputs.batch)])
+        learn(detector, inputs)
 
     monkeypatch.setattr(QMS22Ensemble, "_learn", noted)
     decisions(fit(rows))

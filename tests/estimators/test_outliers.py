@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from qms22 import QMS22, QMS22Ensemble
-from qms22.estimators.batch_detector import BatchDetector
+from qms22.estimators.batch_detector import BatchDetector, FitInputs
 from qms22.estimators.views import similarity
 from qms22.estimators.weights import outlier_forest_weight, separation, similarity_weight
 from qms22.models import load_model, save_model
@@ -101,18 +101,18 @@ def test_all_marks_teach_however_few_rows_are_drawn(
 ) -> None:
     learn, seen = type(detector)._learn, []
 
-    def noted(detector: Any, *arguments: Any, **later: Any) -> None:
-        seen.append(arguments)
-        learn(detector, *arguments, **later)
+    def noted(detector: Any, inputs: FitInputs) -> None:
+        seen.append(inputs)
+        learn(detector, inputs)
 
     monkeypatch.setattr(type(detector), "_learn", noted)
     clone(detector).set_params(max_samples=140).fit(normal, unlabeled=batch, **marked)
-    ((known, mixture, *_, marks),) = seen
+    (inputs,) = seen
     unmarked = set(map(tuple, np.concatenate([normal, batch])))
-    assert set(map(tuple, np.concatenate([known, mixture]))) <= unmarked
-    assert len(known) == 140
-    np.testing.assert_array_equal(marks.outliers, marked["outliers"])
-    np.testing.assert_array_equal(marks.normal, marked["marked_normal"])
+    assert set(map(tuple, np.concatenate([inputs.normal, inputs.batch]))) <= unmarked
+    assert len(inputs.normal) == 140
+    np.testing.assert_array_equal(inputs.marks.outliers, marked["outliers"])
+    np.testing.assert_array_equal(inputs.marks.normal, marked["marked_normal"])
 
 
 def p_values_of_normal(seed: int, same_batch: bool) -> Rows:
