@@ -28,7 +28,6 @@ from sklearn.utils.validation import check_is_fitted
 from qms22 import __version__
 from qms22._runtime.files import atomic_path
 from qms22._runtime.lazy_rows import LazyRows
-from qms22._runtime.packages import need
 from qms22._runtime.validation import is_count
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
@@ -157,7 +156,8 @@ def save_model(
     >>> bool((model.detector.score_samples(S) == detector.score_samples(S)).all())
     True
     """
-    skops_io = need("skops.io", "a model file")
+    from skops import io as skops_io  # type: ignore[import-untyped, unused-ignore]
+
     if type(detector) not in _DETECTORS:
         raise TypeError(
             "a model file can hold a QMS22 or a QMS22Ensemble detector; got a "
@@ -204,7 +204,8 @@ def load_model(path: str | PathLike[str]) -> SavedModel:
         If the file is not a model of qms22, is damaged, holds a type that a model must not hold,
         or has the format of a newer version of qms22.
     """
-    skops_io = need("skops.io", "a model file")
+    from skops import io as skops_io  # type: ignore[import-untyped, unused-ignore]
+
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{str(path)!r} is a folder; {_GIVE_ANOTHER}")

@@ -207,7 +207,7 @@ def test_a_known_normal_row_is_checked_as_if_it_were_new(
 def test_of_many_rows_some_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """Relations learn from some known-normal rows; the others are new to them."""
     expected = compare(*odd_tables(0, 0)).ruler
-    monkeypatch.setattr("qms22.checks.learning._MOST_LEARNED", 150)
+    monkeypatch.setattr("qms22.checks.choice._MOST_LEARNED", 150)
     found = compare(*odd_tables(0, 0)).ruler
     assert found.n_known == expected.n_known == 200
     assert np.corrcoef(found.ascending, expected.ascending)[0, 1] > 0.9

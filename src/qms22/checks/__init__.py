@@ -1,7 +1,7 @@
 """Checks beside the score: what is odd about single cells and rows, in words.
 
 - `check`: what every check can do. `table_checks`: all checks of a table, and where rows are the
-  oddest. `learning`: which it has. `codings`: columns as codes, and texts as numbers.
+  oddest. `choice`: which it has. `codings`: columns as codes, and texts as numbers.
 - `single`, `dates`, `texts`, `check_digits`: cells by themselves.
 - `groups`, `dependence`: cells that belong together.
 - `arithmetic`: sums and products. `fitting`, `relations`: numbers that do not fit the others.
@@ -9,7 +9,7 @@
 - `surprise`: how rare a value is.
 """
 
-from qms22.checks.learning import LearnedChecks, learn_checks
+from qms22.checks.choice import LearnedChecks, learn_checks
 from qms22.checks.table_checks import OddCells, TableChecks
 
 __all__ = ["LearnedChecks", "OddCells", "TableChecks", "learn_checks"]

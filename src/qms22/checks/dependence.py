@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
-from qms22.checks.check import Check, Shower, listed, share_of_rows, shown_cells
+from qms22.checks.check import NORMAL_ROWS, Check, Shower, listed, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, MOVED
 from qms22.checks.surprise import LevelReference, TailReference, surprise_of_few
@@ -37,6 +37,10 @@ _MOST_CHANCE = 0.05
 _LEAST_LIFT = 0.7
 # Cells that a sentence names.
 _MOST_NAMED = 4
+# A column is an attribute of an entity, as the ward of a patient, if hardly any entity changes it
+# and several rows have the same: at most so many values per entity, and at least so many rows.
+_MOST_CHANGES = 1.5
+_LEAST_ROWS_PER_CASE = 2.0
 # A rule needs so many normal rows with both numbers, and nearly all of them have to keep it.
 _LEAST_ROWS = 30
 _MOST_BROKEN = 0.002
@@ -51,7 +55,8 @@ class DependenceCheck(Check):
     """A level that is much rarer in rows with a level of another column than in all rows.
 
     Where nothing is known of the other level, or nothing follows from it, nothing is odd. Its
-    columns are that of the level, and the other one.
+    columns are that of the level, and the other one. If both are attributes of an entity, such as
+    ward and sex of a patient, its rows say the same again: entities are counted, and not rows.
     """
 
     coding: Coding
@@ -64,16 +69,22 @@ class DependenceCheck(Check):
     reference: TailReference  # how much rarer the levels of normal rows are
     # Pairs of levels that so many rows of the batch have that they are what the batch does.
     moved: NDArray[np.int64]
+    # The column whose levels are counted; "" for rows.
+    entity: str = ""
     # Whether a number of the batch may belong to the next part of the range.
     may_shift: bool = False
 
     @classmethod
     def learn(
-        cls, codings: tuple[Coding, Coding], codes: tuple[NDArray[np.intp], NDArray[np.intp]]
+        cls,
+        codings: tuple[Coding, Coding],
+        codes: tuple[NDArray[np.intp], NDArray[np.intp]],
+        entity: str,
     ) -> tuple[float, DependenceCheck] | None:
-        """Learn from the codes of known-normal rows; also return by how much the other level helps.
+        """Learn from the codes of known-normal rows, or of entities.
 
-        None stands for columns that do not depend on each other.
+        Also return by how much the other level helps. None stands for columns that do not depend on
+        each other.
         """
         coding, other = codings
         counts = np.bincount(codes[0] + 1, minlength=coding.n_codes + 1)
@@ -81,7 +92,9 @@ class DependenceCheck(Check):
         keys, key_counts = np.unique(_pair_keys(coding, *codes), return_counts=True)
         nothing = TailReference(np.empty(0), 0), np.empty(0, dtype=np.int64)
         names = coding.name, *other.columns
-        check = cls(names, coding, other, 0.0, counts, other_counts, keys, key_counts, *nothing)
+        check = cls(
+            names, coding, other, 0.0, counts, other_counts, keys, key_counts, *nothing, entity
+        )
         lifts = check._lifts(codes, _STRENGTHS, own=True)
         # A pair that should not be there must not hide the dependence.
         gains = [-float(np.minimum(each, _LEAST_GAIN / 2).sum()) for each in lifts]
@@ -183,7 +196,8 @@ class DependenceCheck(Check):
         found = np.array([*self._count(codes, others), others]).T.tolist()
         conditions = self.other.show_condition(rows, show)
         for (both, n, other), condition in zip(found, conditions, strict=True):
-            often = f"{share_of_rows(both, n)} with {condition}"
+            of = f"different {self.entity}" if self.entity else NORMAL_ROWS
+            often = f"{share_of_rows(both, n, of)} with {condition}"
             yield f", as in {often}{self._usual(other, n, show)}"
 
     def _usual(self, other: int, n: int, show: Shower) -> str:
@@ -207,16 +221,27 @@ def _pair_keys(
 
 
 def learn_dependences(
-    rows: Columns, targets: Sequence[Coding], sources: Sequence[Coding]
+    rows: Columns, targets: Sequence[Coding], sources: Sequence[Coding], entities: Sequence[str]
 ) -> list[DependenceCheck]:
     """Learn for each of the targets which sources say most about it, from known-normal rows."""
     codes = {coding: coding.codes(rows) for coding in (*targets, *sources)}
     # What is alike in all rows, such as the presence of a full column, says nothing.
     varies = {coding for coding, found in codes.items() if (found != found[0]).any()}
+    attributes = _attributes(rows, entities, {coding: codes[coding] for coding in varies})
+
+    def learn(target: Coding, source: Coding) -> tuple[float, DependenceCheck] | None:
+        pair = codes[target], codes[source]
+        for entity, (of_entity, numbers) in attributes.items():
+            if {target, source} <= of_entity and entity not in (target.name, *source.columns):
+                cases = np.unique(np.stack([*pair, numbers]), axis=1, return_index=True)[1]
+                pair = pair[0][cases], pair[1][cases]
+                return DependenceCheck.learn((target, source), pair, entity)
+        return DependenceCheck.learn((target, source), pair, "")
+
     found = []
     for target in targets:
         learned = [
-            DependenceCheck.learn((target, source), (codes[target], codes[source]))
+            learn(target, source)
             for source in sources
             if target in varies
             and source in varies
@@ -226,6 +251,26 @@ def learn_dependences(
         known = [each for each in learned if each is not None]
         known.sort(key=lambda each: -each[0])
         found += [check for _, check in known[:_MOST_SOURCES]]
+    return found
+
+
+def _attributes(
+    rows: Columns, entities: Sequence[str], codes: Mapping[Coding, NDArray[np.intp]]
+) -> dict[str, tuple[set[Coding], NDArray[np.intp]]]:
+    """Return the attributes of entities and the numbers of these, the fewest entities first."""
+    found: dict[str, tuple[set[Coding], NDArray[np.intp]]] = {}
+    for entity in sorted(entities, key=lambda name: len(rows[name].levels)):
+        numbers = rows[entity].values
+        n_entities = len(np.unique(numbers))
+        if n_entities * _LEAST_ROWS_PER_CASE > len(numbers):
+            continue
+        of_entity = {
+            coding
+            for coding, of_rows in codes.items()
+            if len(np.unique(numbers * (coding.n_codes + 1) + of_rows))
+            <= _MOST_CHANGES * n_entities
+        }
+        found[entity] = of_entity, numbers
     return found
 
 

@@ -145,12 +145,10 @@ class Sequences:
                 for name in (name for name in self.numbers if name in rows):
                     runs = _runs(rows[name].values, order, is_first, weights)
                     found[derived_name("run", entity, name)] = runs
-        for entity, common in self.crowds.items():
+        for entity in self.crowds:
             if entity in rows and self.date in rows:
-                is_counted = rows[entity].has_value & ~rows[entity].is_among(common)
                 for hours in _WINDOWS:
                     counts, usual = _count_within(rows, entity, self.date, hours)
-                    counts[~is_counted] = 1.0
                     if not are_normal:
                         counts[counts <= _BURST * usual] = 1.0
                     found[derived_name("count", entity, self.date, hours)] = counts
@@ -248,6 +246,11 @@ class RepetitionCheck(Check):
     rate: float
     # How much it says at most by codes of a column; of those that no normal row has, the last.
     rates: tuple[tuple[Coding, NDArray[np.float64]], ...] = ()
+    # Of entities: those that are common anyway, those that normal rows have, and the largest count
+    # of any of these, which one that is new may have, too, such as the salaries of a month.
+    common: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    most_of_new: int = 0
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -255,10 +258,13 @@ class RepetitionCheck(Check):
         return (*self.columns, self.key)
 
     @classmethod
-    def learn(cls, rows: Columns, columns: tuple[str, ...], key: str) -> RepetitionCheck:
-        """Learn from known-normal rows."""
+    def learn(
+        cls, rows: Columns, columns: tuple[str, ...], key: str, common: tuple[str, ...] = ()
+    ) -> RepetitionCheck:
+        """Learn from known-normal rows; of entities, from those that are not common."""
+        cells, of_rows = rows[columns[0]], rows[key].values
         # Rows that are counted together are one case, and leave together.
-        counts, n_rows = np.unique(rows[key].values, return_counts=True)
+        counts, n_rows = np.unique(of_rows[~cells.is_among(common)], return_counts=True)
         cases = np.repeat(counts, np.ceil(n_rows / np.maximum(counts, 1)).astype(np.intp))
         share = 1.0 - len(cases) / max(int(n_rows.sum()), 1)
         rate = float(_rate_of(np.array(share)))
@@ -266,9 +272,9 @@ class RepetitionCheck(Check):
         second, most = np.sort(np.append([1, 1], cases))[-2:].astype(int).tolist()
         check = cls(columns, key, reference, most, second, rate)
         if not check._is_run:
-            return check
+            known, most_of_new = tuple(cells.levels), int(of_rows.max(initial=1))
+            return replace(check, common=common, known=known, most_of_new=most_of_new)
         # A value that is common anyway is soon there again.
-        cells = rows[columns[0]]
         values, n_rows = np.unique(cells.values[cells.has_value], return_counts=True)
         shares = n_rows / max(len(cells.values), 1)
         common = Coding(columns[0], "level", (), values[shares >= _COMMON])
@@ -295,8 +301,11 @@ class RepetitionCheck(Check):
         is_odd = counts >= _LEAST_COUNT
         if not self._is_run:
             # Business grows: only a multiple of what there was at most is a burst.
+            cells = rows[self.columns[0]]
             others = np.where(own & (counts == self.most), self.second, self.most)
+            others = np.where(cells.is_among(self.known), others, self.most_of_new)
             is_odd &= counts > np.maximum(_BURST * others, _LEAST_BURST)
+            is_odd &= ~cells.is_among(self.common)
         return np.where(is_odd, surprise, 0.0)
 
     @property
@@ -374,10 +383,13 @@ def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck
             key = derived_name("run", entity, name)
             if rows[key].values.max(initial=0) <= _LONGEST_RUN:
                 found.append(RepetitionCheck.learn(rows, (name, *by), key))
-    for entity in sequences.crowds if sequences.date else ():
+    crowds = sequences.crowds if sequences.date else {}
+    for entity, common in crowds.items():
+        is_counted = ~rows[entity].is_among(common)
         for key in (derived_name("count", entity, sequences.date, hours) for hours in _WINDOWS):
-            if np.quantile(rows[key].values, _USUALLY) <= _LEAST_COUNT:
-                found.append(RepetitionCheck.learn(rows, (entity, sequences.date), key))
+            counts = np.where(is_counted, rows[key].values, 1.0)
+            if is_counted.any() and np.quantile(counts, _USUALLY) <= _LEAST_COUNT:
+                found.append(RepetitionCheck.learn(rows, (entity, sequences.date), key, common))
     for entity, name in sequences.counters:
         step = StepCheck.learn(rows, (name, entity), derived_name("step", entity, name))
         found += [] if step is None else [step]

@@ -41,7 +41,8 @@ class Verdict:
         Of the hypothesis that the batch is drawn as the known-normal rows were.
     fewest_outliers : int or None
         At least this many rows of the batch are unlike the known-normal rows, with the given
-        confidence, even if none of them can be named. None if only columns and extreme values were
+        confidence, but no more than can be named: rows that are flagged, or beyond all
+        known-normal ones. None if only columns and extreme values were
         looked at, and there was nothing to see.
     confidence : float
         If the batch is drawn as the known-normal rows were, the decision is "fine" with at least

@@ -16,7 +16,7 @@ from qms22.checks.cases import LEAST_STAFF, staying_levels
 from qms22.checks.copies import row_hashes
 from qms22.checks.sequences import is_of_another_time, time_order
 from qms22.checks.surprise import NumberReference
-from qms22.detection.aligning.periods import find_periods
+from qms22.detection.aligning.periods import CASES_NOTE, find_periods
 from qms22.detection.marks.table_marks import MarkedRows
 from qms22.estimators.marks import Marks
 from qms22.tables import TabularEncoder
@@ -88,7 +88,7 @@ def encode_tables(
     positions, batch_cells, _ = _encode(encoder, whole[1], names[1])
     left_out = {name: why for name, why in (may_move or {}).items() if name in encoder.groups_}
     if left_out := find_periods(encoder, normal_cells, batch_cells) | left_out:
-        encoder._leave_out(left_out)
+        encoder._leave_out(left_out, [name for name in left_out if left_out[name] == CASES_NOTE])
         known = encoder._lazy_matrix(normal_cells)
     encoder._set_moves(_moves(encoder, normal_cells, batch_cells))
     neutral = _staying_levels(encoder, normal_cells, batch_cells)

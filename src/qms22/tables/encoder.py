@@ -151,14 +151,19 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._moves: dict[str, tuple[float, float]] = {}
         return {typed.name: typed for _, typed in planned}
 
-    def _leave_out(self, notes: Mapping[str, str]) -> None:
+    def _leave_out(self, notes: Mapping[str, str], identifiers: Collection[str] = ()) -> None:
         """Stop using some columns; raise ValueError if no other is used.
 
         `notes` has the reasons by column, or by part of a date: "sold (days)", "sold (hour)" or
-        "sold (weekday)".
+        "sold (weekday)". Some of the columns are `identifiers`, which are not ignored.
         """
-        self.ignored_ = (*self.ignored_, *notes)
-        self._change_plans(lambda plan: plan.leave_out(notes))
+        self.ignored_ = (*self.ignored_, *(name for name in notes if name not in identifiers))
+
+        def leave_out(plan: ColumnPlan) -> ColumnPlan:
+            rest = plan.leave_out(notes)
+            return replace(rest, kind="identifier") if plan.name in identifiers else rest
+
+        self._change_plans(leave_out)
         if not self.groups_:
             note = next(iter(notes.values()))
             raise ValueError(f"no column is of use but {quoted(list(notes))}: {note}")

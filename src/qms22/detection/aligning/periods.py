@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.checks.single import LEAST_ENTITIES
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.date_parts import DAY, part_name, part_of, parts_about_time
@@ -37,6 +38,7 @@ _NUMBER_NOTE = (
 _LEVEL_NOTE = (
     "nearly all of the batch has levels that no normal row has: looks like a period; ignored"
 )
+CASES_NOTE = "names that each batch has others of; only how they are written is compared"
 _CALENDAR_NOTE = "says when a row was made, and the batch is from another time; ignored"
 _WORD_NOTE = "nearly all of the batch has texts of another kind; ignored"
 # What a column counts: the least and largest number there is, and last words of its name.
@@ -70,7 +72,8 @@ def find_periods(
       outside the normal dates, or outside the normal range of one of these columns;
     - whole numbers, if nearly all rows are above or nearly all below all normal ones: a month, a
       year, a counter. Numbers with decimals are measurements and stay;
-    - a category whose levels recur, if nearly all rows have levels that no normal row has.
+    - a category whose levels recur, if nearly all rows have levels that no normal row has. If
+      these are many, they are no periods, but name patients or orders: the note is `CASES_NOTE`.
 
     Whole numbers and categories stay if there are few rows, or if no other column would be left.
     A column of numbers or dates in which nearly all rows have words that no normal row has cannot
@@ -181,6 +184,8 @@ def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells) -> str:
         # The levels of a period recur. The share of normal rows with a level of their own estimates
         # how many rows have unseen levels (Good and Turing).
         is_new = _count_new(rows, rows.values, known) > most
+        if is_new and len(np.unique(rows.values[rows.has_value])) >= LEAST_ENTITIES:
+            return CASES_NOTE
         return _LEVEL_NOTE if is_new and single_share(normal) <= MOST_SINGLE else ""
     if rows.words is not None and _count_new(rows, rows.words, known) > most:
         return _WORD_NOTE

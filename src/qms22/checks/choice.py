@@ -141,7 +141,9 @@ def learn_checks(
     # What changes from row to row of an entity has no usual level at another time.
     moving = counters | {each.number for each in checks.series if checks.is_later}
     largest = 2**31 - 1
-    checks.checks += learn_related(some, roles, numbers, moving, by, rng.randint(largest))
+    checks.checks += learn_related(
+        some, roles, numbers, moving, by, checks.entities, rng.randint(largest)
+    )
     categories = [
         check
         for check in checks.checks
@@ -235,12 +237,13 @@ def learn_related(
     numbers: Sequence[str],
     moving: Collection[str],
     by: str | None,
+    entities: Sequence[str],
     seed: int,
 ) -> list[Check]:
     """Learn the checks of cells of known-normal rows that belong together.
 
     Numbers that are `moving` have no usual level in a group; `by` is the column of which the user
-    says that its rows belong together.
+    says that its rows belong together, and `entities` are those of which many levels recur.
     """
     by_level = []
     most = _MOST_GROUPS * count_rows(rows) + 1
@@ -265,7 +268,7 @@ def learn_related(
     texts = [name for name in roles.names if rows[name].is_text]
     return [
         *learn_groups(rows, [name for name in numbers if name not in moving], by_level, by),
-        *learn_dependences(rows, targets, [*targets, *others]),
+        *learn_dependences(rows, targets, [*targets, *others], entities),
         *learn_orders(rows, numbers, seed),
         *learn_arithmetic(rows, plain, texts),
     ]
