@@ -110,12 +110,59 @@ def test_rules_are_those_of_the_table(normal: pd.DataFrame) -> None:
     }
 
 
+def order_lines(n_rows: int, seed: int) -> pd.DataFrame:
+    """Draw order lines with a discount in percent, a rate of tax, fees and a volume."""
+    rng = np.random.default_rng(seed)
+    pieces, price = rng.integers(1, 9, n_rows), rng.lognormal(3, 0.6, n_rows).round(2)
+    discount = rng.choice([0, 5, 10, 15], n_rows, p=[0.6, 0.2, 0.15, 0.05])
+    line = (pieces * price * (1 - discount / 100)).round(2)
+    tax = rng.choice([7, 19], n_rows)
+    fee = rng.choice([4.9, 9.9, 14.9], n_rows)
+    sides = rng.integers(10, 99, (3, n_rows))
+    return pd.DataFrame(
+        {
+            "pieces": pieces,
+            "price": price,
+            "discount %": discount,
+            "line": line,
+            "tax rate": tax,
+            "gross": (line * (1 + tax / 100)).round(2),
+            "fee": fee,
+            "billed": (1.07 * (line + fee)).round(2),
+            **dict(zip(("length", "width", "height"), sides, strict=True)),
+            "litres": (sides.prod(axis=0) / 1000).round(1),
+        }
+    )
+
+
+def test_percentages_rates_and_three_factors_make_numbers() -> None:
+    normal = order_lines(N_NORMAL, 0)
+    found = rules(normal)
+    assert found["line"] == {("pieces", "price", "discount %")}
+    assert ("line", "tax rate") in found["gross"]
+    assert found["billed"] == {("line", "fee")}
+    assert found["litres"] == {("length", "width", "height")}
+    # Numbers beyond those of the normal rows keep the rules all the same.
+    batch = order_lines(N_BATCH, 1)
+    batch.loc[ODD + 1, ["pieces", "line"]] = 400, 400 * batch["price"][ODD + 1]
+    batch.loc[ODD + 1, "discount %"] = 0
+    batch.loc[ODD, ["line", "billed"]] += 0.5
+    looked = look(normal, batch)
+    assert looked.by(ArithmeticCheck, "line")[ODD] == looked.by(ArithmeticCheck, "line").max() > 8
+    assert not looked.by(ArithmeticCheck, "line")[ODD + 1]
+    says = looked.says(ODD, ArithmeticCheck, "line")
+    assert "where 0.01 × pieces × price × (100 − discount %) is" in says
+    assert "where 1.07 × (line + fee) is" in looked.says(ODD, ArithmeticCheck, "billed")
+
+
 def test_small_whole_numbers_and_noise_have_no_rules() -> None:
     rng = np.random.default_rng(0)
     small = {f"n{at}": rng.integers(1, 4, 400) for at in range(6)}
     assert rules(pd.DataFrame(small)) == {}
     sparse = {f"s{at}": (rng.random(400) < 0.02) * rng.integers(1, 9, 400) for at in range(6)}
     assert rules(pd.DataFrame(sparse)) == {}
+    shares = {f"p{at}": rng.choice([0, 5, 10, 20], 400) for at in range(4)} | small
+    assert rules(pd.DataFrame(shares)) == {}
     assert rules(pd.DataFrame(rng.normal(size=(400, 12)), columns=list("abcdefghijkl"))) == {}
 
 

@@ -33,9 +33,12 @@ _N_TRIED = 24
 _LEAST_HELD = 8
 _MOST_FAILED = 6
 
-# All pairs of up to so many columns are tried, and sums of three of up to the second number.
+# All pairs of up to so many columns are tried, and three of up to the second number.
 _MOST_OF_PAIRS = 60
 _MOST_OF_THREE = 30
+# What percentages and shares are of: a number may be multiplied by what is left of these, or by
+# these and the share.
+_WHOLES = (100.0, 1.0)
 # Of more columns only those side by side are added up.
 _LEAST_RANGE = 4
 
@@ -50,30 +53,34 @@ _MOST_DIGITS = 15
 _STEPS = (
     ("equal", 0),
     ("pair", _FEW_DIGITS),
+    ("multiple", _FEW_DIGITS),
     ("share", _FEW_DIGITS),
     ("share", _MOST_DIGITS),
     ("range", 0),
-    ("three", 0),
+    ("three", _FEW_DIGITS),
 )
 
 
 class _Guess(NamedTuple):
-    """What may make a number: columns, their signs in a sum, and whether it is a product."""
+    """What may make a number: columns, their signs, and how they are put together."""
 
     places: tuple[int, ...]
     signs: tuple[int, ...]
     is_product: bool = False
+    has_factor: bool = False
+    wholes: tuple[float, ...] = ()  # what is added to the factors of a product
 
 
 @dataclass(frozen=True)
 class ArithmeticCheck(Check):
     """A number that is not what others of its row make, as it is in normal rows.
 
-    Its columns are the number, and what it is computed from.
+    Its columns are the number, and what it is computed from: a multiple of their sum or product.
     """
 
     signs: tuple[int, ...]  # 1 for what is added, -1 for what is subtracted
-    factor: float | None  # of a product; None for a sum
+    factor: float  # what the sum or product is multiplied by
+    wholes: tuple[float, ...]  # of a product, what each is added to, such as 100; none of a sum
     units: tuple[float, ...]  # by how much each number may be off by rounding
     n_broken: int = 0  # normal rows that break the rule
     n: int = 0  # normal rows that it is about
@@ -89,14 +96,17 @@ class ArithmeticCheck(Check):
         self, values: Sequence[NDArray[np.float64]]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Compute what the other numbers make, and how far rounding may put it off."""
-        table = np.array(values)
-        if self.factor is None:
-            off = np.full(table.shape[1], 1.001 * sum(self.units))
-            return np.array(self.signs) @ table, off + _EXACT * np.abs(table).max(axis=0)
-        found, off = self.factor * np.prod(table, axis=0), np.full(table.shape[1], self.units[0])
-        for value, unit in zip(values, self.units[1:], strict=True):
+        first, *others = self.units
+        terms = np.array(self.signs)[:, np.newaxis] * np.array(values)
+        if not self.wholes:
+            largest = self.factor * np.abs(terms).max(axis=0)
+            off = 1.001 * (first + self.factor * sum(others)) + _EXACT * largest
+            return self.factor * terms.sum(axis=0), off
+        terms += np.array(self.wholes)[:, np.newaxis]
+        found, off = self.factor * np.prod(terms, axis=0), np.full_like(terms[0], first)
+        for term, unit in zip(terms, others, strict=True):
             if unit:
-                off = off + np.abs(found) * unit / np.maximum(np.abs(value), unit)
+                off = off + np.abs(found) * unit / np.maximum(np.abs(term), unit)
         return found, 1.001 * off + _EXACT * np.abs(found)
 
     def is_kept(self, rows: Columns) -> NDArray[np.bool_]:
@@ -135,16 +145,19 @@ class ArithmeticCheck(Check):
     @property
     def _rule(self) -> str:
         others = self.columns[1:]
-        if self.factor is not None:
-            factor = [] if self.factor == 1.0 else [number_text(self.factor)]
-            return " × ".join([*factor, *others])
         if len(others) >= _LEAST_RANGE:
             return f"the sum of {others[0]} to {others[-1]}"
-        signed = (
-            f"{'+' if sign > 0 else '−'} {each}"
-            for each, sign in zip(others, self.signs, strict=True)
-        )
-        return " ".join(signed).removeprefix("+ ")
+        factor = [] if self.factor == 1.0 else [number_text(self.factor)]
+        signs = ["+" if sign > 0 else "−" for sign in self.signs]
+        if self.wholes:
+            terms = [
+                f"({number_text(whole)} {sign} {each})" if whole else each
+                for each, sign, whole in zip(others, signs, self.wholes, strict=True)
+            ]
+            return " × ".join([*factor, *terms])
+        pairs = zip(signs, others, strict=True)
+        total = " ".join(f"{sign} {each}" for sign, each in pairs).removeprefix("+ ")
+        return f"{factor[0]} × ({total})" if factor else total
 
 
 def learn_arithmetic(
@@ -160,6 +173,7 @@ def learn_arithmetic(
         return []
     table = np.array([rows[name].values for name in names])
     units = np.array([_half_unit(column) for column in table])
+    terms = _Terms.among(table)
     texts = [rows[name] for name in categories if len(rows[name].levels) <= _MOST_LEVELS]
     # In an order that depends on values alone.
     order = np.lexsort(np.nan_to_num(table))
@@ -174,7 +188,7 @@ def learn_arithmetic(
             is_made = any(check.columns[0] == names[target] for check in found.values())
             if len(telling) < _LEAST_HELD or (step in ("range", "three") and is_made):
                 continue
-            for guess in _Tried(table[:, telling], units, target).guesses(step):
+            for guess in _Tried(table[:, telling], units, terms, target).guesses(step):
                 places = (target, *guess.places)
                 is_known = any(known <= {*places} for known in found)
                 if step == "share":
@@ -194,11 +208,39 @@ def learn_arithmetic(
     return list(found.values())
 
 
+class _Terms(NamedTuple):
+    """What a product may be made of: numbers, and what they take off a whole or put on it."""
+
+    places: NDArray[np.intp]  # of the numbers
+    signs: NDArray[np.intp]
+    wholes: NDArray[np.float64]  # 0 for the number itself
+
+    @classmethod
+    def among(cls, table: NDArray[np.float64]) -> _Terms:
+        """Find the terms: columns, and what is left of percentages and shares, or put on."""
+        places = np.arange(len(table))
+        least, most = np.fmin.reduce(table, axis=1), np.fmax.reduce(table, axis=1)
+        found = [cls(places, np.ones_like(places), np.zeros(len(places)))]
+        for whole in _WHOLES:
+            parts = np.flatnonzero((least >= 0) & (most <= whole) & (most > whole / 100))
+            parts = parts[(least < most)[parts]]
+            for sign in (-1, 1):
+                signs, wholes = np.full_like(parts, sign), np.full(len(parts), whole)
+                found.append(cls(parts, signs, wholes))
+        return cls(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+    def of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Compute the terms of some rows."""
+        signed: NDArray[np.float64] = self.signs[:, np.newaxis] * numbers[self.places]
+        return self.wholes[:, np.newaxis] + signed
+
+
 class _Tried(NamedTuple):
     """Rows in which rules are tried: all numbers, half units of their rounding, and the target."""
 
     numbers: NDArray[np.float64]
     units: NDArray[np.float64]
+    terms: _Terms
     target: int
 
     def guesses(self, step: str) -> Iterator[_Guess]:
@@ -209,7 +251,13 @@ class _Tried(NamedTuple):
             return self._products(1)
         if step == "pair":
             return chain(self._sums(2), self._products(2))
-        return self._ranges() if step == "range" else self._threes()
+        if step == "multiple":
+            return self._multiples()
+        if step == "range":
+            return self._ranges()
+        if len(self.numbers) > _MOST_OF_THREE:
+            return iter(())
+        return chain(self._threes(), self._products(3))
 
     def _sets(self, size: int) -> NDArray[np.intp]:
         """Return all sets of so many other columns, one in each line."""
@@ -230,17 +278,38 @@ class _Tried(NamedTuple):
             yield _Guess(tuple(places), (1,) * size)
 
     def _products(self, size: int) -> Iterator[_Guess]:
-        """Find the sets of columns whose product, times a factor, is the number."""
-        sets, sizes = self._sets(size), np.abs(self.numbers)
-        with np.errstate(divide="ignore"):
-            logs = np.where(_is_telling(self.numbers), np.log(sizes), np.nan)
-            shares = np.where(_is_telling(self.numbers), self.units[:, np.newaxis] / sizes, np.nan)
-        left = logs[self.target] - logs[sets].sum(axis=1)
+        """Find the sets of terms whose product, times a factor, is the number."""
+        terms = self.terms
+        those = np.flatnonzero((terms.places != self.target) & ((terms.wholes == 0) | (size > 1)))
+        sets = np.array(list(combinations(those, size)), dtype=np.intp).reshape(-1, size)
+        # No column with itself, such as what is left of a percentage.
+        sets = sets[(np.diff(np.sort(terms.places[sets], axis=1), axis=1) > 0).all(axis=1)]
+        units = self.units[terms.places]
+        logs, shares = _logs(terms.of(self.numbers), units[:, np.newaxis])
+        for at in sets[self._is_multiple(logs[sets].sum(axis=1), shares[sets].sum(axis=1))]:
+            places, signs, wholes = (tuple(each[at].tolist()) for each in terms)
+            yield _Guess(places, signs, is_product=True, has_factor=True, wholes=wholes)
+
+    def _multiples(self) -> Iterator[_Guess]:
+        """Find the pairs of columns whose sum, times a factor, is the number."""
+        sets = self._sets(2)
+        units = self.units[sets].sum(axis=1)[:, np.newaxis]
+        found = self._is_multiple(*_logs(self.numbers[sets].sum(axis=1), units))
+        for places in sets[found].tolist():
+            yield _Guess(tuple(places), (1, 1), has_factor=True)
+
+    def _is_multiple(
+        self, logs: NDArray[np.float64], shares: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Return of which lines, by their logarithms, the number is a multiple in all rows.
+
+        The shares say how far rounding may put each off.
+        """
+        own, share = _logs(self.numbers[self.target], self.units[self.target])
+        left = own - logs
         n_present = np.count_nonzero(~np.isnan(left), axis=1)
         middle = np.sort(left, axis=1)[np.arange(len(left)), np.maximum(n_present - 1, 0) // 2]
-        limits = 2 * (shares[self.target] + shares[sets].sum(axis=1)) + _EXACT
-        for places in sets[_holds(left - middle[:, np.newaxis], limits)].tolist():
-            yield _Guess(tuple(places), (1,) * size, is_product=True)
+        return _holds(left - middle[:, np.newaxis], 2 * (share + shares) + _EXACT)
 
     def _ranges(self) -> Iterator[_Guess]:
         """Find sums of columns side by side."""
@@ -254,8 +323,6 @@ class _Tried(NamedTuple):
 
     def _threes(self) -> Iterator[_Guess]:
         """Find sums of three, of which one may be subtracted."""
-        if len(self.numbers) > _MOST_OF_THREE:
-            return
         pairs = self._sets(2)
         left = self.numbers[self.target] - self.numbers[pairs].sum(axis=1)
         limits = self._limits(pairs)
@@ -267,6 +334,17 @@ class _Tried(NamedTuple):
                 )
                 for pair in pairs[rest][held].tolist():
                     yield _Guess((*pair, third), (1, 1, sign))
+
+
+def _logs(
+    values: NDArray[np.float64], units: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return logarithms of the sizes of values, and how far their units may put these off.
+
+    Of nothing, neither is known.
+    """
+    sizes = np.where(_is_telling(values), np.abs(values), np.nan)
+    return np.log(sizes), units / sizes
 
 
 def _holds(
@@ -294,9 +372,10 @@ def _verified(
     n = len(target)
     if n < _LEAST_ROWS:
         return None
-    factors: Sequence[float | None] = [None]
-    if guess.is_product:
-        factors = _factors(target, values, most_digits)
+    factors = [1.0]
+    if guess.has_factor:
+        plain = ArithmeticCheck(columns, guess.signs, 1.0, guess.wholes, (0.0,) * len(columns))
+        factors = _factors(target, plain.computed(values)[0], most_digits)
         if any(np.ptp(value) == 0.0 for value in values):
             # Next to a number that does not change, another factor says nothing.
             factors = [1.0] if 1.0 in factors and len(values) > 1 else []
@@ -305,7 +384,7 @@ def _verified(
         limits = (float(units[0]), *of_others.tolist())
         tried = []
         for factor in factors:
-            check = ArithmeticCheck(columns, guess.signs, factor, limits, 0, n)
+            check = ArithmeticCheck(columns, guess.signs, factor, guess.wholes, limits, 0, n)
             found, off = check.computed(values)
             is_broken = np.abs(target - found) > off
             tried.append((int(np.count_nonzero(is_broken)), check, is_broken))
@@ -334,7 +413,8 @@ def _is_chance(
     ascending = np.sort(target[some])
     last = np.searchsorted(ascending, found + off, side="right")
     first = np.searchsorted(ascending, found - off, side="left")
-    most = _MOST_BY_CHANCE if check.factor is None else _MOST_PRODUCTS_BY_CHANCE
+    is_sum = not check.wholes and check.factor == 1.0
+    most = _MOST_BY_CHANCE if is_sum else _MOST_PRODUCTS_BY_CHANCE
     return not some.any() or bool((last - first).mean() > most * len(ascending))
 
 
@@ -356,16 +436,15 @@ def _limited(
 
 
 def _factors(
-    target: NDArray[np.float64], values: Sequence[NDArray[np.float64]], most_digits: int
+    target: NDArray[np.float64], base: NDArray[np.float64], most_digits: int
 ) -> list[float]:
-    """Return what a product may be multiplied by: with few digits first."""
-    product = np.prod(np.array(values), axis=0)
-    some = np.flatnonzero((product != 0) & (target != 0))
+    """Return what a sum or product may be multiplied by: with few digits first."""
+    some = np.flatnonzero((base != 0) & (target != 0))
     # The largest numbers are rounded least.
     some = some[np.argsort(-np.abs(target[some]), kind="stable")][: max(len(some) // 4, 1)]
     if not len(some):
         return []
-    factor = float(np.median(target[some] / product[some]))
+    factor = float(np.median(target[some] / base[some]))
     rounded = (float(f"{factor:.{digits}g}") for digits in range(1, most_digits + 1))
     return list(dict.fromkeys(rounded))
 
