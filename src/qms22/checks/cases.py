@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from qms22.checks.check import Check
 from qms22.checks.copies import row_hashes
-from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, LevelCheck, ValueCheck
+from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, LEAST_STAFF, LevelCheck, ValueCheck
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 # Rows of a batch, in order of time, are looked at in so many parts. A level that is new, and in
@@ -21,9 +21,6 @@ _LEAST_PARTS = 5
 _LEAST_SHARE = 0.01
 # Prices rise by some percent.
 _SMALL_RISE = 0.1
-# A column with fewer levels, such as a state, has all that there are; one with more, such as the
-# doctors of a clinic, may get another.
-LEAST_STAFF = 8
 
 
 def repeated_cases(

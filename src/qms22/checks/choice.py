@@ -142,7 +142,14 @@ def learn_checks(
     moving = counters | {each.number for each in checks.series if checks.is_later}
     largest = 2**31 - 1
     checks.checks += learn_related(
-        some, roles, numbers, moving, by, checks.entities, rng.randint(largest)
+        some,
+        roles,
+        numbers,
+        moving,
+        by,
+        checks.entities,
+        rng.randint(largest),
+        is_later=checks.is_later,
     )
     categories = [
         check
@@ -239,6 +246,8 @@ def learn_related(
     by: str | None,
     entities: Sequence[str],
     seed: int,
+    *,
+    is_later: bool,
 ) -> list[Check]:
     """Learn the checks of cells of known-normal rows that belong together.
 
@@ -268,7 +277,7 @@ def learn_related(
     texts = [name for name in roles.names if rows[name].is_text]
     return [
         *learn_groups(rows, [name for name in numbers if name not in moving], by_level, by),
-        *learn_dependences(rows, targets, [*targets, *others], entities),
+        *learn_dependences(rows, targets, [*targets, *others], entities, is_later=is_later),
         *learn_orders(rows, numbers, seed),
         *learn_arithmetic(rows, plain, texts),
     ]

@@ -71,6 +71,9 @@ class DependenceCheck(Check):
     moved: NDArray[np.int64]
     # The column whose levels are counted; "" for rows.
     entity: str = ""
+    # Whether the level is an attribute of the other column, which may change in the course of time:
+    # normal rows of the time after a change are compared with those before.
+    may_change: bool = False
     # Whether a number of the batch may belong to the next part of the range.
     may_shift: bool = False
 
@@ -79,7 +82,9 @@ class DependenceCheck(Check):
         cls,
         codings: tuple[Coding, Coding],
         codes: tuple[NDArray[np.intp], NDArray[np.intp]],
-        entity: str,
+        entity: str = "",
+        *,
+        may_change: bool = False,
     ) -> tuple[float, DependenceCheck] | None:
         """Learn from the codes of known-normal rows, or of entities.
 
@@ -101,8 +106,9 @@ class DependenceCheck(Check):
         best = int(np.argmax(gains))
         if gains[best] < max(_LEAST_GAIN, _LEAST_MEAN_GAIN * len(codes[0])):
             return None
-        reference = TailReference.learn(lifts[best])
-        return gains[best], replace(check, strength=_STRENGTHS[best], reference=reference)
+        check = replace(check, strength=_STRENGTHS[best], may_change=may_change)
+        (lifts_over_time,) = check._lifts(codes, [check.strength], own=True)
+        return gains[best], replace(check, reference=TailReference.learn(lifts_over_time))
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how much rarer levels are than they would be without the other column."""
@@ -162,8 +168,11 @@ class DependenceCheck(Check):
         """
         n = max(int(self.counts.sum()), 1)
         with_both, with_other = self._count(*codes)
-        counts = self.counts[codes[0] + 1] - own
-        expected = np.maximum(with_both - own, 0) / (np.maximum(counts, 0.5) / n)
+        n_own = np.full(len(with_both), int(own))
+        if own and self.may_change:
+            n_own = np.where(2 * with_both < with_other, with_both, n_own)
+        counts = self.counts[codes[0] + 1] - n_own
+        expected = np.maximum(with_both - n_own, 0) / (np.maximum(counts, 0.5) / n)
         # A level that no other row has is new, whatever it is with; in a range or an hour of the
         # other column, a level may be missing by chance.
         is_known = counts > 0
@@ -221,9 +230,17 @@ def _pair_keys(
 
 
 def learn_dependences(
-    rows: Columns, targets: Sequence[Coding], sources: Sequence[Coding], entities: Sequence[str]
+    rows: Columns,
+    targets: Sequence[Coding],
+    sources: Sequence[Coding],
+    entities: Sequence[str],
+    *,
+    is_later: bool,
 ) -> list[DependenceCheck]:
-    """Learn for each of the targets which sources say most about it, from known-normal rows."""
+    """Learn for each of the targets which sources say most about it, from known-normal rows.
+
+    If the batch is of another time, attributes of `entities` may have changed.
+    """
     codes = {coding: coding.codes(rows) for coding in (*targets, *sources)}
     # What is alike in all rows, such as the presence of a full column, says nothing.
     varies = {coding for coding, found in codes.items() if (found != found[0]).any()}
@@ -232,11 +249,13 @@ def learn_dependences(
     def learn(target: Coding, source: Coding) -> tuple[float, DependenceCheck] | None:
         pair = codes[target], codes[source]
         for entity, (of_entity, numbers) in attributes.items():
+            if entity == source.name and source.how == "level" and target in of_entity:
+                return DependenceCheck.learn((target, source), pair, may_change=is_later)
             if {target, source} <= of_entity and entity not in (target.name, *source.columns):
                 cases = np.unique(np.stack([*pair, numbers]), axis=1, return_index=True)[1]
                 pair = pair[0][cases], pair[1][cases]
                 return DependenceCheck.learn((target, source), pair, entity)
-        return DependenceCheck.learn((target, source), pair, "")
+        return DependenceCheck.learn((target, source), pair)
 
     found = []
     for target in targets:

@@ -277,9 +277,9 @@ class RepetitionCheck(Check):
         # A value that is common anyway is soon there again.
         values, n_rows = np.unique(cells.values[cells.has_value], return_counts=True)
         shares = n_rows / max(len(cells.values), 1)
-        common = Coding(columns[0], "level", (), values[shares >= _COMMON])
+        usual = Coding(columns[0], "level", (), values[shares >= _COMMON])
         limits = -np.log(shares[shares >= _COMMON])
-        of_values = common, np.concatenate([[np.inf], limits, [np.inf]])
+        of_values = usual, np.concatenate([[np.inf], limits, [np.inf]])
         if len(columns) == 1:
             return replace(check, rates=(of_values,))
         # And a room of the two that are dear.

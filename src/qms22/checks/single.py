@@ -24,6 +24,9 @@ _ROWS_TRIED = 1000
 
 # Columns with so many levels are of entities: customers, articles. A new one has so many rows.
 LEAST_ENTITIES = 20
+# A column with fewer levels, such as a state, has all that there are; one with more, such as the
+# doctors of a clinic, may get another.
+LEAST_STAFF = 8
 LEAST_RECURRING = 3
 # They have become more if the batch has them more than so many times as often as normal rows do.
 MOVED = 3.0
@@ -132,6 +135,17 @@ class LevelCheck(Check):
         is_more = counts * self.reference.n > MOVED * n_known * counts.sum()
         is_new = (counts >= LEAST_RECURRING) & is_more
         return replace(self, recurring=tuple(compress(cells.levels, is_new)))
+
+    @property
+    def may_have_new(self) -> bool:
+        """Whether a later batch may have other levels, as of staff and articles."""
+        return len(self.coding.levels) >= LEAST_STAFF
+
+    def repeats_new(self, cells: Cells) -> NDArray[np.bool_]:
+        """Return which cells have a level that no normal row has, and that a cell before has."""
+        is_repeat = np.ones(len(cells.values), dtype=bool)
+        is_repeat[np.unique(cells.values, return_index=True)[1]] = False
+        return is_repeat & cells.has_value & ~cells.is_among(self.coding.levels)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return in words how many normal rows have the levels."""

@@ -246,6 +246,10 @@ class TableChecks:
             own = {name: cells.take(at) for name, cells in some.items()}
             names = [name for name in self.columns_of(number) if name in own]
             is_repeat[at] = repeated_cases(own, names, self.entities, most)
+        for check in self.checks:
+            # Whatever is odd about a new article is odd about all of its rows.
+            if isinstance(check, LevelCheck) and check.may_have_new and check.columns[0] in some:
+                is_repeat |= check.repeats_new(some[check.columns[0]])
         return places[is_repeat]
 
     def scores(self, surprises: NDArray[Any]) -> NDArray[np.float64]:

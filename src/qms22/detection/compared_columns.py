@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
 from qms22.checks.sequences import time_distance, time_order
+from qms22.checks.single import LEAST_ENTITIES
 from qms22.decisions.batch_profile import Profile, profile_batch
 from qms22.decisions.curve import OutlierBound
 from qms22.decisions.moved_columns import (
@@ -108,8 +109,9 @@ def pair_columns(
         for table, rows in zip((normal, batch), drawn, strict=True)
     ]
     asked = encoder.kinds or {}
+    plans = encoder._plans_by_name
     pairs = (
-        _pair(cells[0][name], cells[1][name])
+        _pair(cells[0][name], cells[1][name], plans[name].neutral)
         for name in names
         if name in asked or not _is_about_time(cells[0][name], cells[1][name], encoder.ignored_)
     )
@@ -124,8 +126,12 @@ def _is_about_time(normal: Cells, batch: Cells, left_out: Collection[str]) -> bo
     return is_left_out and is_counter(normal.values) and is_counter(batch.values)
 
 
-def _pair(normal: Cells, batch: Cells) -> ColumnPair | None:
-    """Return a column of two tables as numbers or as levels; None if it has dates."""
+def _pair(normal: Cells, batch: Cells, staying: Sequence[str]) -> ColumnPair | None:
+    """Return a column of two tables as numbers or as levels; None if it has dates.
+
+    Of a category with some levels, such as staff, those that are new and stay stand for those that
+    are gone.
+    """
     if {normal.form, batch.form} & {"date", "other"}:
         return None
     joined, n_normal = join_cells(normal.name, normal, batch), len(normal.values)
@@ -133,4 +139,8 @@ def _pair(normal: Cells, batch: Cells) -> ColumnPair | None:
     if joined.form == "boolean":
         codes = np.where(joined.has_value, np.nan_to_num(codes), -1).astype(np.intp)
         levels = ("false", "true")
+    elif staying and len(np.unique(codes[:n_normal])) < LEAST_ENTITIES:
+        there = np.bincount(codes[n_normal:] + 1, minlength=len(levels) + 1)[1:]
+        is_replaced = (there == 0) | np.isin(levels, staying)
+        codes = np.where(np.append(is_replaced, False)[codes], np.argmax(is_replaced), codes)
     return ColumnPair(joined.name, codes[:n_normal], codes[n_normal:], levels)
