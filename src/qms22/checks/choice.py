@@ -158,7 +158,7 @@ def learn_checks(
     ]
     dates, seed = date_pairs(some, roles), rng.randint(largest)
     of_numbers = checks.fitting.learn(some, numbers, categories, dates, counters, seed)
-    checks.trust_rules(some, of_numbers)
+    of_numbers[checks.right_numbers(some)] = 0.0
     own = np.hstack([checks.of_checks(some, own=True), of_numbers])
     plain = copy(checks)
     plain.fitting = copy(checks.fitting)

@@ -110,11 +110,11 @@ class FittingChecks:
         ]
 
     def within(self, columns: Collection[str]) -> list[int]:
-        """Return the numbers among some columns that only others of these say something about."""
+        """Return the numbers among some columns that no number outside of these says much about."""
         return [
             at
             for at, (name, sources) in enumerate(zip(self.numbers, self.sources, strict=True))
-            if {name, *sources} <= {*columns}
+            if {name, *sources} & {*self.numbers} <= {*columns}
         ]
 
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
@@ -122,16 +122,17 @@ class FittingChecks:
         return self._surprises(self._relations.predict(self._inputs(rows)))
 
     def blame(
-        self, rows: Columns, owners: Mapping[str, str]
+        self, rows: Columns, owners: Mapping[str, str], are_right: NDArray[np.bool_]
     ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
         """Return of each column how much less odd all numbers of a row together are without it.
 
         The second mapping has the surprises that are then left, (n_rows, n_numbers). One wrong cell
         makes all columns odd that are predicted from it. Of many columns, those are asked whose
-        cells are the oddest. `owners` are the columns that numbers are parts of.
+        cells are the oddest. `owners` are the columns that numbers are parts of; numbers that
+        `are_right` fit the others.
         """
         inputs = self._inputs(rows)
-        surprises = self._clear_surprises(self._relations.predict(inputs))
+        surprises = np.where(are_right, 0.0, self._clear_surprises(self._relations.predict(inputs)))
         whole, odd = _oddness(surprises), surprises.max(axis=0, initial=0.0).tolist()
         positions: dict[str, list[int]] = {}
         oddest: dict[str, float] = {}
@@ -145,7 +146,11 @@ class FittingChecks:
             positions[coding.name].append(at)
         asked = sorted(positions, key=lambda name: -oddest.get(name, 0.0))[:_MOST_ASKED]
         without = {
-            name: self._clear_surprises(self._relations.predict_without(inputs, places))
+            name: np.where(
+                are_right,
+                0.0,
+                self._clear_surprises(self._relations.predict_without(inputs, places)),
+            )
             for name, places in positions.items()
             if name in asked
         }

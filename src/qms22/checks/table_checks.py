@@ -280,7 +280,7 @@ class TableChecks:
         self, rows: Columns
     ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
         """Return of each column how odd numbers are without it; see `FittingChecks.blame`."""
-        return self.fitting.blame(rows, self.owners)
+        return self.fitting.blame(rows, self.owners, self.right_numbers(rows))
 
     def is_fitting(self, check: int) -> bool:
         """Whether a check compares a number with the other columns."""
@@ -348,16 +348,15 @@ class TableChecks:
 
     def of_fitting(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd numbers are next to the other columns."""
-        return self.trust_rules(rows, self.fitting.surprises(rows))
+        return np.where(self.right_numbers(rows), 0.0, self.fitting.surprises(rows))
 
-    def trust_rules(self, rows: Columns, surprises: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Let numbers that keep a rule fit the others of the rule, in place."""
+    def right_numbers(self, rows: Columns) -> NDArray[np.bool_]:
+        """Return which numbers fit the others as a rule that they keep, such as a sum, says."""
+        found = np.zeros((len(rows[COPIES].values), len(self.fitting.numbers)), dtype=bool)
         for check in self.checks:
             if isinstance(check, ArithmeticCheck) and rows.keys() >= set(check.needs):
-                is_kept = check.is_kept(rows)
-                for number in self.fitting.within(check.columns):
-                    surprises[is_kept, number] = 0.0
-        return surprises
+                found[:, self.fitting.within(check.columns)] |= check.is_kept(rows)[:, np.newaxis]
+        return found
 
 
 def _cells_to_try(name: str, plan: ColumnPlan) -> Cells:
