@@ -29,7 +29,8 @@ def repeated_cases(
     """Return which rows, all odd in one check, are of a case with a row before them.
 
     Rows of a case are odd in the same cells and of the same entity: the wrong country of a customer
-    is in all its rows. Without columns to blame, each row is a case. Where at most so many (`most`)
+    is in all its rows. Several rows in which the same cells do not go together are one, too: so
+    does a discount that is new for some articles. Without columns to blame, each row is a case. Where at most so many (`most`)
     normal rows are counted together, in a run or an hour, that many with the same cells are a case.
     """
     found = np.zeros(count_rows(rows), dtype=bool)
@@ -43,6 +44,9 @@ def repeated_cases(
         if entity in rows:
             nth, _ = _count_before(row_hashes(rows, [*columns, entity]))
             found |= rows[entity].has_value & (nth > 0)
+    if len(columns) > 1:
+        nth, n_equal = _count_before(row_hashes(rows, columns))
+        found |= (nth > 0) & (n_equal >= LEAST_RECURRING)
     return found
 
 

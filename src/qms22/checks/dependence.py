@@ -39,7 +39,7 @@ _LEAST_LIFT = 0.7
 _MOST_NAMED = 4
 # A column is an attribute of an entity, as the ward of a patient, if hardly any entity changes it
 # and several rows have the same: at most so many values per entity, and at least so many rows.
-_MOST_CHANGES = 1.5
+_MOST_CHANGES = 1.2
 _LEAST_ROWS_PER_CASE = 2.0
 # A rule needs so many normal rows with both numbers, and nearly all of them have to keep it.
 _LEAST_ROWS = 30

@@ -249,7 +249,8 @@ class TableChecks:
         for check in self.checks:
             # Whatever is odd about a new article is odd about all of its rows.
             if isinstance(check, LevelCheck) and check.may_have_new and check.columns[0] in some:
-                is_repeat |= check.repeats_new(some[check.columns[0]])
+                cells = some[check.columns[0]]
+                is_repeat |= check.repeats_new(cells) & ~self.staying.among(cells)
         return places[is_repeat]
 
     def scores(self, surprises: NDArray[Any]) -> NDArray[np.float64]:
