@@ -135,7 +135,7 @@ class TableChecks:
 
     def __init__(self, encoder: TabularEncoder) -> None:
         self.roles = Roles.of(encoder)
-        self.sequences = Sequences((), (), "", (), {})
+        self.sequences = Sequences((), (), "", (), ())
         self.series: tuple[Series, ...] = ()
         self.parts: tuple[TextParts, ...] = ()
         self.entities: tuple[str, ...] = ()
