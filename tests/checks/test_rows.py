@@ -243,6 +243,35 @@ def panel(days: pd.DatetimeIndex, seed: int) -> pd.DataFrame:
     )
 
 
+def sensor(n_rows: int, first: str, seed: int) -> pd.DataFrame:
+    """Draw the temperatures of a sensor every ten minutes, with a door that has nothing to say."""
+    rng = np.random.default_rng(seed)
+    times = pd.date_range(first, periods=n_rows, freq="10min")
+    heat = 20 + 5 * np.sin(np.arange(n_rows) / 144 * 2 * np.pi) + rng.normal(0, 0.1, n_rows)
+    doors = rng.choice(["open", "shut"], n_rows)
+    return pd.DataFrame({"time": times, "heat": heat.round(2), "door": doors})
+
+
+def test_a_table_that_is_one_series() -> None:
+    normal, batch = sensor(600, "2024-01-01", 0), sensor(300, "2024-01-06", 1)
+    usual = look(normal, batch)
+    # Nothing is said about the ends, of which normal rows have two.
+    assert usual.by(SeriesCheck)[[0, -1]].max() < 5
+    row = 150
+    batch.loc[row, "heat"] = 40 - batch.loc[row, "heat"] - 5
+    for table in (batch, batch.sample(frac=1.0, random_state=0)):
+        found = look(normal, table.reset_index(drop=True))
+        assert table.index[found.ranking[0]] == row
+    found = look(normal, batch)
+    assert np.delete(found.by(SeriesCheck), row).max() <= usual.by(SeriesCheck).max() + 2
+    assert "; the rows before and after have about " in found.reason(row)
+
+
+def test_rows_in_order_of_time_are_no_series_by_that() -> None:
+    found = look(payments(N_NORMAL, 0), payments(N_BATCH, 1))
+    assert not any(isinstance(check, SeriesCheck) for check in found.checks.checks)
+
+
 def test_the_neighbours_of_a_wrong_number_are_not_odd() -> None:
     normal = panel(pd.date_range("2024-01-01", periods=60), 0)
     batch = panel(pd.date_range("2024-06-01", periods=30), 1)

@@ -155,7 +155,7 @@ class Sequences:
         """Return the rows in order, those of an entity together, and which are the first of one."""
         n_rows = count_rows(rows)
         keys = cell_hashes(rows[entity]) if entity else np.zeros(n_rows, dtype=np.uint64)
-        if self.date in rows and entity:
+        if self.date in rows:
             order = np.lexsort((np.arange(n_rows), rows[self.date].values, keys))
         else:
             order = np.argsort(keys, kind="stable")

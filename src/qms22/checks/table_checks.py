@@ -185,7 +185,7 @@ class TableChecks:
         return {
             each.key: each.column(rows, self.sequences)
             for each in self.series
-            if rows.keys() >= {each.number, each.entity, each.date}
+            if rows.keys() >= {*each.columns, each.date}
         }
 
     def comparable(self, cells: Cells) -> Cells:
