@@ -61,9 +61,12 @@ class Looked:
         ]
 
 
-def look(normal: pd.DataFrame, batch: pd.DataFrame, **options: Any) -> Looked:
-    """Learn the checks of two tables, and look at the batch."""
+def look(
+    normal: pd.DataFrame, batch: pd.DataFrame, by: str | None = None, **options: Any
+) -> Looked:
+    """Learn the checks of two tables, and look at the batch; `by` says what belongs together."""
     encoded = encode_frames(normal, batch, **options)
-    checks = learn_checks(encoded.encoder, encoded.normal_cells, encoded.batch_cells, 0).checks
+    tables = encoded.normal_cells, encoded.batch_cells
+    checks = learn_checks(encoded.encoder, *tables, 0, by=by).checks
     rows = checks.read(encoded.batch_cells)
     return Looked(encoded.encoder, checks, rows, checks.surprises(rows))

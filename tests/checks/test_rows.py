@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -124,6 +126,33 @@ def test_a_burst() -> None:
     assert text.startswith("customer C017 in 6 rows within an hour; at most ")
 
 
+@pytest.mark.parametrize("n_customers", [8, 20, 50])
+def test_a_burst_of_a_frequent_customer(n_customers: int) -> None:
+    normal, batch = payments(N_NORMAL, 0), payments(N_BATCH, 1)
+    for table in (normal, batch):
+        # One in three is of the largest customer, who pays six times at once each week.
+        numbers = np.where(table.index % 3 == 0, 0, 1 + table.index % (n_customers - 1))
+        table["customer"] = [f"C{number:03}" for number in numbers]
+    weeks = pd.Timestamp("2024-01-02 09:00") + pd.to_timedelta(np.repeat(np.arange(8), 6) * 7, "D")
+    minutes = pd.to_timedelta(np.tile(np.arange(6), 8), "min")
+    normal.loc[np.arange(48) * 3, "paid"] = weeks + minutes
+    large, small = np.arange(9) * 3, np.arange(100, 109)
+    batch.loc[[*large, *small], "paid"] = [
+        *pd.date_range("2024-02-03 10:00", periods=9, freq="2min"),
+        *pd.date_range("2024-02-10 10:00", periods=9, freq="2min"),
+    ]
+    batch.loc[small, "customer"] = "C002"
+    found = look(normal, batch, by="customer")
+    bursts = found.by(RepetitionCheck, "customer", "paid")
+    assert sorted(np.argsort(-bursts)[:9]) == small.tolist()
+    assert bursts[small].min() > 10
+    assert not np.delete(bursts, small).any()
+    says = found.says(104, RepetitionCheck, "customer", "paid")
+    assert re.match(
+        r"customer C002 in 9 rows within an hour; at most \d in normal rows of a customer", says
+    )
+
+
 @pytest.mark.parametrize("change", [-500.0, 500.0])
 def test_a_counter_that_runs_back_or_jumps(change: float) -> None:
     normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 2000.0)
@@ -135,8 +164,40 @@ def test_a_counter_that_runs_back_or_jumps(change: float) -> None:
     # The right value after it is not to blame.
     assert np.delete(of_steps, odd).max() < 8
     text = found.says(odd, StepCheck, "counter", "meter")
-    assert text.startswith(f"counter {batch.loc[odd, 'counter']:g} is -4")
-    assert "a day away from the rows before and after of meter M05; normal rows are " in text
+    here, before = (f"{batch.loc[row, 'counter']:g}" for row in (odd, odd - 1))
+    if change < 0:
+        assert text == f"counter {here} runs back from {before} (meter M05, the day before)"
+    else:
+        since = f"a day from {before} (meter M05, the day before); "
+        assert re.fullmatch(rf"counter {here} rises by 5\d\d\.?\d* {re.escape(since)}.*", text)
+
+
+@pytest.mark.parametrize("back", [0.4, 40.0, 4000.0])
+def test_a_counter_that_stays_back(back: float) -> None:
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 2000.0)
+    odd = 5 * 30 + 11
+    fall = batch.loc[odd, "counter"] - batch.loc[odd - 1, "counter"] + back
+    batch.loc[odd : 5 * 30 + 29, "counter"] = (
+        batch.loc[odd : 5 * 30 + 29, "counter"] - fall
+    ).round(2)
+    found = look(normal, batch)
+    of_steps = found.by(StepCheck, "counter", "meter")
+    assert found.ranking[0] == int(np.argmax(of_steps)) == odd
+    assert of_steps[odd] > 12
+    assert np.delete(of_steps, odd).max() < 8
+    assert "runs back" in found.reason(odd)
+
+
+def test_a_counter_without_dates() -> None:
+    normal, batch = (
+        meters(n, "2024-01-01", begin).drop(columns="day") for n, begin in ((60, 0.0), (30, 2000.0))
+    )
+    batch.loc[ODD, "counter"] = 12.5
+    found = look(normal, batch)
+    assert found.ranking[0] == ODD
+    text = found.says(ODD, StepCheck)
+    before = f"{batch.loc[ODD - 1, 'counter']:g}"
+    assert text == f"counter 12.5 runs back from {before} (meter M00, the row before)"
 
 
 def test_a_counter_that_goes_on_is_not_odd() -> None:
@@ -180,6 +241,35 @@ def panel(days: pd.DatetimeIndex, seed: int) -> pd.DataFrame:
             "noise": rng.normal(0, 1, sold.size).round(3),
         }
     )
+
+
+def sensor(n_rows: int, first: str, seed: int) -> pd.DataFrame:
+    """Draw the temperatures of a sensor every ten minutes, with a door that has nothing to say."""
+    rng = np.random.default_rng(seed)
+    times = pd.date_range(first, periods=n_rows, freq="10min")
+    heat = 20 + 5 * np.sin(np.arange(n_rows) / 144 * 2 * np.pi) + rng.normal(0, 0.1, n_rows)
+    doors = rng.choice(["open", "shut"], n_rows)
+    return pd.DataFrame({"time": times, "heat": heat.round(2), "door": doors})
+
+
+def test_a_table_that_is_one_series() -> None:
+    normal, batch = sensor(600, "2024-01-01", 0), sensor(300, "2024-01-06", 1)
+    usual = look(normal, batch)
+    # Nothing is said about the ends, of which normal rows have two.
+    assert usual.by(SeriesCheck)[[0, -1]].max() < 5
+    row = 150
+    batch.loc[row, "heat"] = 40 - batch.loc[row, "heat"] - 5
+    for table in (batch, batch.sample(frac=1.0, random_state=0)):
+        found = look(normal, table.reset_index(drop=True))
+        assert table.index[found.ranking[0]] == row
+    found = look(normal, batch)
+    assert np.delete(found.by(SeriesCheck), row).max() <= usual.by(SeriesCheck).max() + 2
+    assert "; the rows before and after have about " in found.reason(row)
+
+
+def test_rows_in_order_of_time_are_no_series_by_that() -> None:
+    found = look(payments(N_NORMAL, 0), payments(N_BATCH, 1))
+    assert not any(isinstance(check, SeriesCheck) for check in found.checks.checks)
 
 
 def test_the_neighbours_of_a_wrong_number_are_not_odd() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from itertools import compress
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from qms22.checks.check import Check, NumberCheck, Shower, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, cell_hashes, derived_name
+from qms22.checks.dates import unit_of_days
 from qms22.checks.single import LEAST_ENTITIES
-from qms22.checks.surprise import NumberReference, TailReference
+from qms22.checks.surprise import NumberReference, TailReference, surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 from qms22.tables.columns.date_parts import DAY
-from qms22.tables.columns.kinds import level_counts
 
 _HOUR = DAY / 24
 # Hours within which rows of an entity are counted.
@@ -40,8 +40,6 @@ _MOST_A_STEP = 5.0
 _POOLED = 10.0
 # Values in a larger share of the normal rows are common.
 _COMMON = 0.01
-# Where more rows at once are usual for entities, nothing is odd about them.
-_USUALLY = 0.9
 _BURST = 2
 _DEVIATIONS = 2.0
 _LEAST_BURST = 4
@@ -97,8 +95,7 @@ class Sequences:
     numbers: tuple[str, ...]  # columns of numbers with many values
     date: str  # that by which rows of an entity are in order; "" for the order of the table
     counters: tuple[tuple[str, str], ...]  # entities, and numbers that rise from row to row of each
-    # Entities whose rows at once are counted, but for levels that are common anyway.
-    crowds: dict[str, tuple[str, ...]]
+    crowds: tuple[str, ...]  # entities whose rows at once are counted
 
     @classmethod
     def learn(cls, rows: Columns, by: str | None = None, time: str | None = None) -> Sequences:
@@ -115,11 +112,8 @@ class Sequences:
             if cells.form == "number"
             and len(np.unique(cells.values[~np.isnan(cells.values)])) >= _LEAST_VALUES
         )
-        crowds = {
-            name: tuple(compress(rows[name].levels, level_counts(rows[name]) > _COMMON * n_rows))
-            for name, n in n_levels.items()
-            if LEAST_ENTITIES <= n <= _MOST_CROWDS * n_rows
-        }
+        many = (n for n, k in n_levels.items() if LEAST_ENTITIES <= k <= _MOST_CROWDS * n_rows)
+        crowds = tuple(dict.fromkeys([*many, *([] if by is None else [by])]))
         bare = cls(("", *entities), numbers, time or time_column(rows), (), crowds)
         rising: dict[str, tuple[float, str]] = {}
         for entity in entities:
@@ -154,14 +148,14 @@ class Sequences:
                     found[derived_name("count", entity, self.date, hours)] = counts
         for entity, name in self.counters:
             if entity in rows and name in rows:
-                found[derived_name("step", entity, name)] = self._steps(rows, entity, name)
+                found |= zip(_step_keys(entity, name), self._steps(rows, entity, name), strict=True)
         return {name: Cells(name, "number", values) for name, values in found.items()}
 
     def order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return the rows in order, those of an entity together, and which are the first of one."""
         n_rows = count_rows(rows)
         keys = cell_hashes(rows[entity]) if entity else np.zeros(n_rows, dtype=np.uint64)
-        if self.date in rows and entity:
+        if self.date in rows:
             order = np.lexsort((np.arange(n_rows), rows[self.date].values, keys))
         else:
             order = np.argsort(keys, kind="stable")
@@ -170,22 +164,30 @@ class Sequences:
         return order, is_first
 
     def _steps(self, rows: Columns, entity: str, name: str) -> NDArray[np.float64]:
-        """Return how much a counter rose since the row before, per day where there are dates."""
+        """Return what a counter was before, and how many days ago, or rows without dates."""
         order, is_first = self.order(rows, entity)
         values = rows[name].values[order]
-        steps = np.append(np.nan, np.diff(values))
-        if self.date in rows:
-            days = np.append(np.nan, np.diff(rows[self.date].values[order])) / DAY
-            with np.errstate(divide="ignore", invalid="ignore"):
-                steps = np.where(days > 0, steps / days, np.nan)
-        steps[is_first] = np.nan
-        # A wrong value makes two steps odd, and a right one at most one of them.
-        following = np.append(steps[1:], np.nan)
-        middle = np.nanmedian(steps) if not np.isnan(steps).all() else 0.0
-        is_nearer = np.abs(following - middle) < np.abs(steps - middle)
-        result = np.empty(len(order))
-        result[order] = np.where(is_nearer, following, steps)
-        return result
+        days = rows[self.date].values[order] / DAY if self.date in rows else np.arange(len(order))
+        there = np.isfinite(values + days)
+        order, values, days = order[there], values[there], days[there]
+        entities, line = np.cumsum(is_first)[there], np.arange(len(order))
+
+        def since(places: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+            is_before = (entities == entities[places]) & (days > days[places])
+            return values - values[places], np.where(is_before, days - days[places], np.nan)
+
+        one, two = np.maximum(line - 1, 0), np.maximum(line - 2, 0)
+        (rise, passed), (rise_of_two, passed_of_two) = since(one), since(two)
+        with np.errstate(over="ignore", invalid="ignore"):
+            rates = (rise / passed)[~np.isnan(passed)]
+            middle = np.median(rates) if len(rates) else 0.0
+            excess, excess_of_two = rise - middle * passed, rise_of_two - middle * passed_of_two
+        # A row after a wrong one follows from that before it; after a step for good none does.
+        is_after_wrong = np.abs(excess_of_two) < np.abs(excess) / 2
+        found = np.full((2, count_rows(rows)), np.nan)
+        found[0, order] = values[np.where(is_after_wrong, two, one)]
+        found[1, order] = np.where(is_after_wrong, passed_of_two, passed)
+        return found
 
 
 def _runs(
@@ -230,6 +232,10 @@ def _count_within(
     return counts, usual
 
 
+def _step_keys(entity: str, name: str) -> tuple[str, str]:
+    return derived_name("before", entity, name), derived_name("passed", entity, name)
+
+
 @dataclass(frozen=True)
 class RepetitionCheck(Check):
     """More equal values after each other, or more rows of one entity in an hour, than usual.
@@ -238,19 +244,14 @@ class RepetitionCheck(Check):
     """
 
     key: str  # the column of counts
-    reference: TailReference  # the counts of normal rows, each case once
-    # The two largest counts of normal rows.
-    most: int
-    second: int
+    reference: TailReference  # the evidence of normal rows, each case once
+    most: int  # the largest count of normal rows
     # How much one more row says at most: −log of the share of normal rows that are not the first.
     rate: float
     # How much it says at most by codes of a column; of those that no normal row has, the last.
     rates: tuple[tuple[Coding, NDArray[np.float64]], ...] = ()
-    # Of entities: those that are common anyway, those that normal rows have, and the largest count
-    # of any of these, which one that is new may have, too, such as the salaries of a month.
-    common: tuple[str, ...] = ()
-    known: tuple[str, ...] = ()
-    most_of_new: int = 0
+    # The two largest counts of entities that are as frequent or less, by codes of entities.
+    limits: NDArray[np.intp] = field(default_factory=lambda: np.ones((2, 1), dtype=np.intp))
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -258,22 +259,16 @@ class RepetitionCheck(Check):
         return (*self.columns, self.key)
 
     @classmethod
-    def learn(
-        cls, rows: Columns, columns: tuple[str, ...], key: str, common: tuple[str, ...] = ()
-    ) -> RepetitionCheck:
-        """Learn from known-normal rows; of entities, from those that are not common."""
+    def of_runs(cls, rows: Columns, columns: tuple[str, ...], key: str) -> RepetitionCheck:
+        """Learn from known-normal rows how many of them after each other are equal."""
         cells, of_rows = rows[columns[0]], rows[key].values
         # Rows that are counted together are one case, and leave together.
-        counts, n_rows = np.unique(of_rows[~cells.is_among(common)], return_counts=True)
+        counts, n_rows = np.unique(of_rows, return_counts=True)
         cases = np.repeat(counts, np.ceil(n_rows / np.maximum(counts, 1)).astype(np.intp))
         share = 1.0 - len(cases) / max(int(n_rows.sum()), 1)
         rate = float(_rate_of(np.array(share)))
         reference = TailReference.learn(rate * (cases - 1.0))
-        second, most = np.sort(np.append([1, 1], cases))[-2:].astype(int).tolist()
-        check = cls(columns, key, reference, most, second, rate)
-        if not check._is_run:
-            known, most_of_new = tuple(cells.levels), int(of_rows.max(initial=1))
-            return replace(check, common=common, known=known, most_of_new=most_of_new)
+        check = cls(columns, key, reference, int(cases.max(initial=1)), rate)
         # A value that is common anyway is soon there again.
         values, n_rows = np.unique(cells.values[cells.has_value], return_counts=True)
         shares = n_rows / max(len(cells.values), 1)
@@ -283,12 +278,28 @@ class RepetitionCheck(Check):
         if len(columns) == 1:
             return replace(check, rates=(of_values,))
         # And a room of the two that are dear.
-        coding = Coding.of_levels(rows[columns[1]])
-        codes, again = coding.codes(rows), 1.0 - 1.0 / rows[key].values
-        sums, n_own = (np.bincount(codes, each, coding.n_codes) for each in (again, None))
-        pooled = (sums + _POOLED * share) / (n_own + _POOLED)
-        of_entities = coding, _rate_of(np.append(pooled, share))
+        of_entities = _rates_of(rows, columns[1], of_rows, share)
         return replace(check, rate=math.inf, rates=(of_entities, of_values))
+
+    @classmethod
+    def of_bursts(cls, rows: Columns, columns: tuple[str, ...], key: str) -> RepetitionCheck:
+        """Learn from known-normal rows how many of an entity are there at once."""
+        of_rows = rows[key].values.astype(np.intp)
+        coding, rates = _rates_of(rows, columns[0], of_rows)
+        codes, base = coding.codes(rows), int(of_rows.max(initial=1)) + 1
+        cases, n_rows = np.unique(codes * base + of_rows, return_counts=True)
+        cases = np.repeat(cases, np.ceil(n_rows / (cases % base)).astype(np.intp))
+        # Who is there often may be there often at once: the rarest entities come first.
+        sizes = np.bincount(codes, minlength=coding.n_codes)
+        cases = cases[np.argsort(sizes[cases // base], kind="stable")]
+        entities, counts = cases // base, cases % base
+        most = np.maximum.accumulate(counts)
+        second = np.maximum.accumulate(np.minimum(counts, np.append(1, most[:-1])))
+        reach = np.append(sizes, len(codes))
+        last = np.searchsorted(sizes[entities], reach, side="right") - 1
+        reference = TailReference.learn(rates[entities] * (counts - 1.0))
+        limits = np.stack([most, second])[:, last]
+        return cls(columns, key, reference, base - 1, math.inf, ((coding, rates),), limits)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd counts are, at most as odd as chance makes so many."""
@@ -301,68 +312,106 @@ class RepetitionCheck(Check):
         is_odd = counts >= _LEAST_COUNT
         if not self._is_run:
             # Business grows: only a multiple of what there was at most is a burst.
-            cells = rows[self.columns[0]]
-            others = np.where(own & (counts == self.most), self.second, self.most)
-            others = np.where(cells.is_among(self.known), others, self.most_of_new)
+            most, second = self._limits(rows)
+            others = np.where(own & (counts == most), second, most)
             is_odd &= counts > np.maximum(_BURST * others, _LEAST_BURST)
-            is_odd &= ~cells.is_among(self.common)
         return np.where(is_odd, surprise, 0.0)
 
     @property
     def _is_run(self) -> bool:
         return self.key.startswith("\0run")
 
+    def _limits(self, rows: Columns) -> NDArray[np.intp]:
+        limits: NDArray[np.intp] = self.limits[:, self.rates[0][0].codes(rows)]
+        return limits
+
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return how many rows there are, and how many at most among normal ones."""
         counts = rows[self.key].values.tolist()
-        of = [""] * len(counts)
+        of, most = [""] * len(counts), [self.most] * len(counts)
         how = "within a day" if self.key.endswith(f"\0{_WINDOWS[-1]}") else "within an hour"
         if self._is_run:
             how = "after each other"
             for name in self.columns[1:]:
                 of = [f" of {entity}" for entity in shown_cells(rows[name], show)]
-        for count, entity in zip(counts, of, strict=True):
+        else:
+            most = self._limits(rows)[0].tolist()
+        for count, entity, limit in zip(counts, of, most, strict=True):
             found = f"{int(count):,} rows{entity} {how}"
-            usual = f"; at most {self.most:,} in normal rows"
+            such = "" if limit == self.most else f" of a {self.columns[0]} as frequent"
+            usual = f"; at most {int(limit):,} in normal rows{such}"
             # Longer runs of normal rows are of values that are common.
-            yield f" in {found}{usual if count > self.most else ', as in hardly any normal rows'}"
+            yield f" in {found}{usual if count > limit else ', as in hardly any normal rows'}"
 
 
 @dataclass(frozen=True, eq=False)
 class StepCheck(NumberCheck):
     """A counter that runs back, or rises more or less than usual.
 
-    It blames the counter, and the column that says which rows belong together; `key` has the steps.
+    It blames the counter, and the column that says which rows belong together.
     """
 
-    key: str
+    n_back: int  # normal rows with less than the row before
+    date: str  # by which rows are in order; "" for the order of the table
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns it looks at."""
-        return (*self.columns, self.key)
+        return (*self.columns, *_step_keys(*reversed(self.columns)), *filter(None, [self.date]))
 
     @classmethod
-    def learn(cls, rows: Columns, columns: tuple[str, ...], key: str) -> StepCheck | None:
+    def learn(cls, rows: Columns, columns: tuple[str, str], date: str) -> StepCheck | None:
         """Learn from known-normal rows; None if there are too few steps."""
-        reference = NumberReference.learn(rows[key].values)
-        return None if reference is None else cls(columns, reference, key)
+        steps = _steps_of(rows, columns)
+        reference, n_back = NumberReference.learn(steps), int(np.count_nonzero(steps < 0))
+        return None if reference is None else cls(columns, reference, n_back, date)
 
     def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Return the steps."""
-        return rows[self.key].values
+        """Return how much the counter rose, per day where there are dates."""
+        return _steps_of(rows, self.columns)
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd the steps are; where none goes back, a small one back is as well."""
+        back = surprise_of_few(max(self.n_back - own, 0), self.reference.n)
+        is_back = self.numbers(rows) < 0
+        return np.maximum(super().surprise(rows, own=own), np.where(is_back, back, 0.0))
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return how fast the counter has changed, and how fast it usually does."""
         name, entity = self.columns
         low, high = (show(name, float(self.reference.ascending[at])) for at in (0, -1))
-        steps = rows[self.key].values.tolist()
-        for of, step in zip(shown_cells(rows[entity], show), steps, strict=True):
+        keys = (rows[key].values.tolist() for key in _step_keys(entity, name))
+        lists = shown_cells(rows[entity], show), self.numbers(rows).tolist(), *keys
+        for of, step, before, days in zip(*lists, strict=True):
             if math.isnan(step):
                 yield ""
                 continue
-            away = f"{show(name, step)} a day away from the rows before and after of {of}"
-            yield f" is {away}; normal rows are {low} to {high}"
+            unit, factor = unit_of_days(days)
+            when = "the day" if days == 1 else f"{factor * days:,.0f} {unit}"
+            since = f"from {show(name, before)} ({of}, {when if self.date else 'the row'} before)"
+            rises = f" rises by {show(name, step)}{' a day' if self.date else ''} {since}"
+            usual = f"; {low} to {high} in normal rows"
+            yield f" runs back {since}" if step < 0 else f"{rises}{usual}"
+
+
+def _steps_of(rows: Columns, columns: Sequence[str]) -> NDArray[np.float64]:
+    before, passed = (rows[key].values for key in _step_keys(*reversed(columns)))
+    with np.errstate(over="ignore"):
+        steps: NDArray[np.float64] = (rows[columns[0]].values - before) / passed
+    return steps
+
+
+def _rates_of(
+    rows: Columns, entity: str, counts: NDArray[Any], share: float | None = None
+) -> tuple[Coding, NDArray[np.float64]]:
+    """Return how much one more row of each entity says; a share is that of all other entities."""
+    coding = Coding.of_levels(rows[entity])
+    codes, again = coding.codes(rows), 1.0 - 1.0 / counts
+    sums, n_own = (np.bincount(codes, each, coding.n_codes) for each in (again, None))
+    if share is None:
+        share = float(np.mean(sums[n_own > 0] / n_own[n_own > 0]))
+    pooled = (sums + _POOLED * share) / (n_own + _POOLED)
+    return coding, _rate_of(np.append(pooled, share))
 
 
 def _rate_of(shares: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -382,15 +431,11 @@ def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck
                 continue
             key = derived_name("run", entity, name)
             if rows[key].values.max(initial=0) <= _LONGEST_RUN:
-                found.append(RepetitionCheck.learn(rows, (name, *by), key))
-    crowds = sequences.crowds if sequences.date else {}
-    for entity, common in crowds.items():
-        is_counted = ~rows[entity].is_among(common)
+                found.append(RepetitionCheck.of_runs(rows, (name, *by), key))
+    for entity in sequences.crowds if sequences.date else ():
         for key in (derived_name("count", entity, sequences.date, hours) for hours in _WINDOWS):
-            counts = np.where(is_counted, rows[key].values, 1.0)
-            if is_counted.any() and np.quantile(counts, _USUALLY) <= _LEAST_COUNT:
-                found.append(RepetitionCheck.learn(rows, (entity, sequences.date), key, common))
+            found.append(RepetitionCheck.of_bursts(rows, (entity, sequences.date), key))
     for entity, name in sequences.counters:
-        step = StepCheck.learn(rows, (name, entity), derived_name("step", entity, name))
+        step = StepCheck.learn(rows, (name, entity), sequences.date)
         found += [] if step is None else [step]
     return found

@@ -22,6 +22,8 @@ _LEAST_ROWS = 8.0
 _STEPS = (-2, -1, 1, 2)
 _REACH = 2.5
 _LEAST_NEAR = 2
+# One series alone has too few ends that say how far numbers are there from two on one side.
+_LEAST_NEAR_OF_ONE = 3
 # Numbers are a series if rows differ from those around them by so much less than from all others.
 _SMOOTH = 0.6
 # Logarithms begin at this quantile of the positive numbers.
@@ -33,7 +35,7 @@ class Series:
     """A number whose rows are compared with those before and after of the same entity."""
 
     number: str
-    entity: str
+    entity: str  # "" if all rows are of one
     date: str
     reach: float  # rows further away are not compared, in microseconds
     small: float  # what is added before taking logarithms; 0 for plain numbers
@@ -42,6 +44,16 @@ class Series:
     def key(self) -> str:
         """The name of the column of differences."""
         return derived_name("series", self.entity, self.number)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The number, and the column that says which rows belong together, if there is one."""
+        return (self.number, self.entity) if self.entity else (self.number,)
+
+    def grouping(self, rows: Columns) -> Grouping:
+        """Return the rows of each entity."""
+        codings = (Coding.of_levels(rows[name]) for name in self.columns[1:])
+        return Grouping.learn(tuple(codings), rows)
 
     def scaled(self, rows: Columns) -> NDArray[np.float64]:
         """Return the numbers, or their logarithms."""
@@ -80,55 +92,62 @@ class Series:
         line = np.arange(len(order))
         out = counts == len(_STEPS)
         places = out.astype(np.intp), np.maximum(counts - 1 - out, 0)
+        least = _LEAST_NEAR if self.entity else _LEAST_NEAR_OF_ONE
         found = np.empty((2, len(order)))
         for middle, place in zip(found, places, strict=True):
-            middle[order] = np.where(counts >= _LEAST_NEAR, near[line, place], np.nan)
+            middle[order] = np.where(counts >= least, near[line, place], np.nan)
         return found[0], found[1]
 
 
 def find_series(rows: Columns, sequences: Sequences) -> tuple[Series, ...]:
-    """Return the numbers of known-normal rows that are series, if the table is a panel."""
-    date, levels = sequences.date, {}
-    for entity in filter(None, sequences.entities if date else ()):
-        n_levels = len(rows[entity].levels)
+    """Return the numbers of known-normal rows that are series, if the table is a panel.
+
+    Each is one by the column with the most entities or without one, whichever is smoother: the door
+    beside a sensor says nothing about it.
+    """
+    date, reaches = sequences.date, dict[int, tuple[str, float]]()
+    for entity in sequences.entities if date else ():
+        n_levels = len(rows[entity].levels) if entity else 1
         if n_levels * _LEAST_ROWS > count_rows(rows):
             continue
         order, is_first = sequences.order(rows, entity)
         steps = np.diff(rows[date].values[order])
         is_other_time = is_first | np.append(True, steps > 0)
         if np.mean(is_other_time) >= _NEARLY_ALL:
-            levels[entity] = n_levels, steps[~is_first[1:]]
-    if not levels:
-        return ()
-    entity = max(levels, key=lambda name: levels[name][0])
-    _, steps = levels[entity]
-    reach = _REACH * float(np.nanmedian(steps)) if len(steps) else 0.0
+            steps = steps[~is_first[1:]]
+            reach = _REACH * float(np.nanmedian(steps)) if len(steps) else 0.0
+            reaches.setdefault(n_levels, (entity, reach))
+    panels = [reaches[n_levels] for n_levels in {1, max(reaches, default=1)} & {*reaches}]
     counters = {name for _, name in sequences.counters}
     found = []
-    for name in sequences.numbers:
+    for name in sequences.numbers if panels else ():
         values = rows[name].values
         positive = values[values > 0]
         is_log = len(positive) and np.nanmean(values >= 0) >= 1 - (1 - _NEARLY_ALL) / 5
         small = float(np.quantile(positive, _SMALL)) if is_log else 0.0
-        series = Series(name, entity, date, reach, small)
-        if name not in counters and _is_smooth(series, rows, sequences):
+        tried = [Series(name, entity, date, reach, small) for entity, reach in panels]
+        smooth = [(_roughness(each, rows, sequences), each) for each in tried]
+        (_, is_smooth), series = min(smooth, key=lambda each: each[0][0])
+        if name not in counters and is_smooth:
             found.append(series)
     return tuple(found)
 
 
-def _is_smooth(series: Series, rows: Columns, sequences: Sequences) -> bool:
+def _roughness(series: Series, rows: Columns, sequences: Sequences) -> tuple[float, bool]:
+    """Return how far numbers are from those around, and whether that is less than from others."""
     scaled = series.scaled(rows)
     differences = np.abs(scaled - np.mean(series._around(rows, sequences), axis=0))
     there = ~np.isnan(differences)
     if not there.any():
-        return False
-    groups = Grouping.learn((Coding.of_levels(rows[series.entity]),), rows).numbers(rows)[there]
+        return np.inf, False
+    groups = series.grouping(rows).numbers(rows)[there]
     order = np.lexsort((scaled[there], groups))
     starts = np.flatnonzero(np.append(True, np.diff(groups[order]) > 0))
     sizes = np.diff(np.append(starts, len(order)))
     medians = scaled[there][order][starts + sizes // 2]
     far = np.abs(scaled[there][order] - np.repeat(medians, sizes))
-    return bool(np.median(differences[there]) <= _SMOOTH * np.median(far))
+    middle = float(np.median(differences[there]))
+    return middle, middle <= _SMOOTH * float(np.median(far))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,23 +167,24 @@ class SeriesCheck(GroupCheck):
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return what the numbers around are, and how far normal ones are off."""
-        name, entity = self.columns
+        name, *by = self.columns
         around = self.series.scaled(rows) - rows[self.series.key].values
-        for of, near in zip(shown_cells(rows[entity], show), around.tolist(), strict=True):
+        of_all = [[""] * count_rows(rows)]
+        of_rows = [[f" of {cell}" for cell in shown_cells(rows[each], show)] for each in by]
+        for of, near in zip(*(of_rows or of_all), around.tolist(), strict=True):
             if np.isnan(near):
                 yield ""
                 continue
             usual = show(name, float(f"{self.series.plain(near):.4g}"))
-            yield f"; the rows before and after of {of} have about {usual}"
+            yield f"; the rows before and after{of} have about {usual}"
 
 
 def learn_series(rows: Columns, series: tuple[Series, ...]) -> list[SeriesCheck]:
     """Learn from known-normal rows, with the columns of `series`."""
     found = []
     for each in series:
-        grouping = Grouping.learn((Coding.of_levels(rows[each.entity]),), rows)
-        learned = GroupCheck.learn(rows[each.key], grouping, rows)
+        learned = GroupCheck.learn(rows[each.key], each.grouping(rows), rows)
         if learned is not None:
-            fields = {**vars(learned[1]), "columns": (each.number, each.entity)}
+            fields = {**vars(learned[1]), "columns": each.columns}
             found.append(SeriesCheck(**fields, series=each))
     return found

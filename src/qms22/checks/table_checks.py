@@ -135,7 +135,7 @@ class TableChecks:
 
     def __init__(self, encoder: TabularEncoder) -> None:
         self.roles = Roles.of(encoder)
-        self.sequences = Sequences((), (), "", (), {})
+        self.sequences = Sequences((), (), "", (), ())
         self.series: tuple[Series, ...] = ()
         self.parts: tuple[TextParts, ...] = ()
         self.entities: tuple[str, ...] = ()
@@ -185,7 +185,7 @@ class TableChecks:
         return {
             each.key: each.column(rows, self.sequences)
             for each in self.series
-            if rows.keys() >= {each.number, each.entity, each.date}
+            if rows.keys() >= {*each.columns, each.date}
         }
 
     def comparable(self, cells: Cells) -> Cells:
