@@ -21,10 +21,16 @@ RIGHT = [
     ("modulo 11", "0-306-40615-2"),
     ("modulo 11", "0-8044-2957-X"),
     ("modulo 11", "2049-3630"),
+    ("Luhn", "2160-0"),
+    ("modulo 97", "85.07.30-033.28"),
 ]
 
 
-@pytest.mark.parametrize(("name", "text"), RIGHT)
+# Of these, another digit may leave the same remainder.
+REMAINDERS = [("modulo 7", "276-44102321"), ("modulo 9", "2007-5003-8")]
+
+
+@pytest.mark.parametrize(("name", "text"), [*RIGHT, *REMAINDERS])
 def test_real_numbers_are_right(name: str, text: str) -> None:
     assert has_check_digit(name, text)
     assert not has_check_digit(name, text[:-1])

@@ -160,3 +160,29 @@ def test_a_condition_on_days_between_dates() -> None:
         "20 to 30 days from sent to paid",
         "no days from sent to paid",
     ]
+
+
+def test_the_country_of_a_sender_is_odd_and_not_the_sender() -> None:
+    rng = np.random.default_rng(0)
+    countries = np.array(["DE", "FR", "IT", "ES"])
+    homes = rng.integers(4, size=25)
+
+    def transfers(n_rows: int) -> pd.DataFrame:
+        senders = rng.integers(25, size=n_rows)
+        return pd.DataFrame(
+            {
+                "sender": [f"S{sender:02}" for sender in senders],
+                "country": countries[homes[senders]],
+                "amount": rng.normal(size=n_rows),
+            }
+        )
+
+    normal, batch = transfers(600), transfers(150)
+    home = countries[homes[7]]
+    batch.loc[ODD, ["sender", "country"]] = "S07", countries[countries != home][0]
+    found = look(normal, batch)
+    assert found.ranking[0] == ODD
+    text = found.reason(ODD)
+    assert re.match(
+        rf"country \w\w, as in none of \d+ .* with sender S07; \d+ have {home}", text
+    ), text

@@ -14,6 +14,7 @@ from numpy.random import Generator
 from qms22.checks import learn_checks
 from qms22.checks.check_digits import has_check_digit
 from qms22.checks.texts import MisspellingCheck, TextCheck
+from qms22.tables.columns.cells import Cells
 
 N_NORMAL, N_BATCH, ODD = 600, 150, 7
 WORDS = ["steel", "pipe", "valve", "pump", "flange", "gasket", "bolt", "washer", "seal"]
@@ -73,7 +74,7 @@ def planted(texts: list[str], odd: str) -> list[str]:
             "exact form",
             ", written like this in none of 600 normal rows; usual is",
         ),
-        (codes, "ZB-1234", "signs", "contains “Z” (U+005A), as none of 600 normal rows do"),
+        (codes, "ZB-1234", "signs", "contains “Z”, as none of 600 normal rows do"),
         (codes, "\u0410B-1234", "signs", "(U+0410), as none of 600 normal rows do"),
         (articles, "steel pipe test 12 mm", "words", "contains “test”, as none of 600 normal rows"),
     ],
@@ -112,6 +113,117 @@ def test_a_wrong_check_digit(form: str, name: str) -> None:
     assert found.ranking[0] == ODD
     assert f"has a wrong check digit ({name})" in found.reason(ODD)
     assert np.flatnonzero(found.by(TextCheck, trait=name)).tolist() == [ODD]
+
+
+def test_a_wrong_check_digit_of_whole_numbers() -> None:
+    rng = np.random.default_rng(0)
+    normal, batch = (
+        pd.DataFrame(
+            {
+                "x": rng.normal(size=n),
+                "ean": [int(with_digit("400" + 10 * "0", "EAN", rng)) for _ in range(n)],
+            }
+        )
+        for n in (150, 60)
+    )
+    batch.loc[ODD, "ean"] += 1
+    found = look(normal, batch)
+    assert found.ranking[0] == ODD
+    assert found.reason(ODD).startswith(f"ean {batch.ean[ODD]} has a wrong check digit (EAN)")
+
+
+def test_the_accounts_of_new_customers_have_check_digits_too() -> None:
+    """What holds for the texts of all rows counts for rows, though customers are few."""
+    rng = np.random.default_rng(0)
+    accounts = [with_digit("DE" + 20 * "0", "IBAN", rng) for _ in range(30)]
+    rows = [accounts[at] for at in np.sort(rng.integers(30, size=N_NORMAL))]
+    codes, levels = pd.factorize(np.array(rows))
+    cells = Cells("text", "text", codes, tuple(levels))
+    (check,) = (each for each in TextCheck.learn(cells, by_text=True) if each.trait == "IBAN")
+    wrong = accounts[0][:-1] + str((int(accounts[0][-1]) + 1) % 10)
+    found = Cells("text", "text", np.array([0, 1]), (accounts[0], wrong))
+    assert check.surprise({"text": found})[0] == 0
+    assert check.surprise({"text": found})[1] > 2 * np.log(N_NORMAL) - 0.1
+
+
+@pytest.mark.parametrize(
+    ("odd", "sentence"),
+    [
+        ("Lena MÃ¼ller", "looks like a damaged encoding (Müller?)"),
+        ("Lena M\ufffdller", "looks like a damaged encoding"),
+        ("Lenа Muller", "mixes Latin and Cyrillic letters"),
+    ],
+)
+def test_a_damaged_or_mixed_name(odd: str, sentence: str) -> None:
+    rng = np.random.default_rng(0)
+    names = [f"{first} {last}" for first in ("Lena", "José", "Jörg") for last in WORDS]
+    normal, batch = (rng.choice(names, n).tolist() for n in (N_NORMAL, N_BATCH))
+    found = searched(normal, planted(batch, odd))
+    assert found.ranking[0] == ODD
+    says = found.says(ODD, TextCheck, trait="faults")
+    assert says == f"text {odd} {sentence}, as none of 600 normal rows do"
+    assert np.flatnonzero(found.by(TextCheck, trait="faults")).tolist() == [ODD]
+
+
+def test_an_address_without_its_sign_and_a_code_cut_short() -> None:
+    rng = np.random.default_rng(0)
+
+    def mails(n_rows: int) -> list[str]:
+        names = articles(rng, n_rows)
+        return [name.replace(" ", ".") + "@example.org" for name in names]
+
+    found = searched(mails(N_NORMAL), planted(mails(N_BATCH), "steel.pipe.20.mmexample.org"))
+    assert found.says(ODD, TextCheck, trait="@").endswith(
+        "lacks “@”, as none of 600 normal rows do"
+    )
+    letters = list("ABCDEFGH1234567890")
+    normal, batch = (["".join(rng.choice(letters, 18)) for _ in range(n)] for n in (150, 60))
+    found = searched(normal, planted(batch, batch[ODD][:11]))
+    assert found.ranking[0] == ODD
+    assert "has 11 characters, as none of 150" in found.says(ODD, TextCheck, trait="length")
+
+
+def test_the_month_of_a_text_is_not_odd_and_a_known_text_is_none() -> None:
+    rng = np.random.default_rng(0)
+    normal, batch = (
+        [f"Rent {month} 2025 flat {number}" for number in rng.permutation(n)]
+        for month, n in (("April", N_NORMAL), ("Mai", N_BATCH))
+    )
+    for at in (10, 20, 30):
+        normal[at] = "thanks again"
+    found = searched(normal, planted(batch, "thanks again"))
+    assert not found.by(TextCheck, trait="words").any()
+    assert not found.by(TextCheck)[ODD]
+
+
+@pytest.mark.parametrize(
+    ("known", "slip", "meant"),
+    [
+        (["yes", "no"], "yse", "yes"),
+        (["GA-5190", "GA-4823", "GA-4711"], "GA-4171", "GA-4711"),
+        # Others are as near.
+        (["GA-4190", "GA-4191", "GA-4711"], "GA-4171", None),
+        (["A1", "B2"], "A2", None),
+    ],
+)
+def test_a_slip_in_a_short_text(known: list[str], slip: str, meant: str | None) -> None:
+    rng = np.random.default_rng(0)
+    normal, batch = (rng.choice(known, n).tolist() for n in (N_NORMAL, N_BATCH))
+    found = searched(normal, planted(batch, slip))
+    assert found.ranking[0] == ODD
+    assert (found.reason(ODD) == f"text {slip}; did you mean “{meant}”?") == (meant is not None)
+
+
+def test_a_long_example_is_said_to_be_cut() -> None:
+    normal, batch = (
+        [
+            f"https://shop.example.com/item/{number}?ref=mail&page=1"
+            for number in range(100, 100 + n)
+        ]
+        for n in (300, 100)
+    )
+    says = searched(normal, planted(batch, "/etc/passwd")).says(ODD, TextCheck, trait="rough form")
+    assert says.endswith("usual is “https://shop.example.com/item/100?ref=ma…”")
 
 
 @pytest.mark.parametrize("slip", ["Hambrug", "Hamurg", "Hammburg", "Hanburg"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 # So many different texts, nearly all of them right, tell that a column has a check digit; by chance
 # a tenth would be.
@@ -21,34 +22,34 @@ def _iban(text: str) -> bool:
 
 
 def _luhn(text: str) -> bool:
-    """Card numbers: every second digit from the right counts twice, by its digit sum."""
-    if not re.fullmatch(r"\d{8,19}", text):
+    """Card numbers and LOINC: every second digit from the right counts twice, by its digit sum."""
+    if not re.fullmatch(r"\d{4,19}", text):
         return False
     digits = [int(sign) for sign in reversed(text)]
     return sum(digits[::2] + [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]) % 10 == 0
 
 
-def _ean(text: str) -> bool:
-    """Article numbers and ISBN-13: weights 1 and 3 from the right."""
-    if not re.fullmatch(r"\d{8}|\d{12,14}", text):
+def _divides(pattern: str, modulus: int, weights: Sequence[int], text: str) -> bool:
+    """Tell whether a modulus divides the sum of digits with weights from the right; X is 10."""
+    if not re.fullmatch(pattern, text):
         return False
-    digits = [int(sign) for sign in reversed(text)]
-    return (sum(digits[::2]) + 3 * sum(digits[1::2])) % 10 == 0
+    digits = (10 if sign == "X" else int(sign) for sign in reversed(text))
+    pairs = zip(weights, digits, strict=False)
+    return sum(weight * digit for weight, digit in pairs) % modulus == 0
 
 
-def _modulo_11(text: str) -> bool:
-    """ISBN-10 and ISSN: weights 1, 2, 3, … from the right, modulo 11; X is 10."""
-    if not re.fullmatch(r"\d{7}[\dX]|\d{9}[\dX]", text):
-        return False
-    digits = [10 if sign == "X" else int(sign) for sign in reversed(text)]
-    return sum(weight * digit for weight, digit in enumerate(digits, start=1)) % 11 == 0
-
-
+_POWERS = tuple(10**place for place in range(13))
 _ALGORITHMS: dict[str, Callable[[str], bool]] = {
     "IBAN": _iban,
     "Luhn": _luhn,
-    "EAN": _ean,
-    "modulo 11": _modulo_11,
+    # Article numbers and ISBN-13; ISBN-10 and ISSN.
+    "EAN": partial(_divides, r"\d{8}|\d{12,14}", 10, (1, 3) * 7),
+    "modulo 11": partial(_divides, r"\d{7}[\dX]|\d{9}[\dX]", 11, range(1, 11)),
+    # The remainder of the digits before: of air waybills, without the three of the airline.
+    "modulo 7": partial(_divides, r"\d{8}|\d{11}", 7, (-1, *_POWERS[:7])),
+    "modulo 9": partial(_divides, r"\d{8,14}", 9, (-1, *_POWERS)),
+    # Two digits, which add what the remainder lacks.
+    "modulo 97": partial(_divides, r"\d{10,15}", 97, (1, 10, *_POWERS)),
 }
 
 

@@ -76,6 +76,8 @@ class DependenceCheck(Check):
     may_change: bool = False
     # Whether a number of the batch may belong to the next part of the range.
     may_shift: bool = False
+    # The same two columns the other way round, where that tells better what is odd.
+    told: DependenceCheck | None = None
 
     @classmethod
     def learn(
@@ -195,6 +197,10 @@ class DependenceCheck(Check):
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[places] == keys, self.key_counts[places], 0)
 
+    def describe(self, rows: Columns, show: Shower) -> list[str]:
+        """Return in words what is odd about rows."""
+        return self.told.describe(rows, show) if self.told else super().describe(rows, show)
+
     def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return the cells to blame; of an interval, both dates."""
         return self.coding.show(rows, show)
@@ -269,7 +275,11 @@ def learn_dependences(
         ]
         known = [each for each in learned if each is not None]
         known.sort(key=lambda each: -each[0])
-        found += [check for _, check in known[:_MOST_SOURCES]]
+        for _, check in known[:_MOST_SOURCES]:
+            # What is odd is the country of a sender, and not the sender.
+            is_owner = target.name in entities and check.other.name not in entities
+            told = learn(check.other, target) if is_owner and check.other.how == "level" else None
+            found.append(replace(check, columns=told[1].columns, told=told[1]) if told else check)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import compress, islice
@@ -18,6 +19,8 @@ from qms22.checks.check_digits import find_check_digit, has_check_digit
 from qms22.checks.surprise import RarityReference, surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns, Levels
 from qms22.tables.columns.kinds import level_counts
+from qms22.tables.columns.typed import to_levels
+from qms22.tables.texts.date_text import month_number
 
 # Texts that a check learns from; more would take long and teach little.
 _MOST_LEARNED = 20_000
@@ -31,6 +34,10 @@ _MOST_LEVELS = 20
 _LEAST_LETTERS = 4
 # Shorter codes differ in one digit without a slip.
 _LEAST_DIGITS = 6
+# Whole numbers from here on may be codes with a check digit.
+_LEAST_CODE = 1e7
+# Short texts, such as "yes", are compared with short ones that are unlike each other.
+_LEAST_SIGNS = 3
 # Texts of so many long words on average are looked at word by word.
 _LEAST_WORDS = 1.0
 # The most characters of a text that are looked at, and that are shown.
@@ -39,6 +46,8 @@ _MOST_SHOWN = 40
 
 _RUNS = re.compile(r"(.)\1+")
 _WORDS = re.compile(r"[^\W\d_]+")
+# Neighbours of two alphabets, some of whose letters look alike.
+_MIXED = re.compile("[A-Za-zÀ-ɏ][Ѐ-ԯ]|[Ѐ-ԯ][A-Za-zÀ-ɏ]")
 _CASES = {"A": "upper case", "a": "lower case", "Aa": "title case"}
 # No trait depends on which digit a digit is.
 _ONE_DIGIT = str.maketrans("012345678", "9" * 9)
@@ -71,14 +80,39 @@ def _cases(text: str) -> Iterable[str]:
     return {_CASES.get(form, "mixed case") for form in words}
 
 
+def _mended(word: str) -> str:
+    """Return a word of UTF-8 that was read in another encoding as it was meant, others as is."""
+    for encoding in ("cp1252", "latin-1"):
+        with suppress(UnicodeError):
+            return word.encode(encoding).decode()
+    return word
+
+
+def _faults(text: str) -> Iterable[str]:
+    words = [] if text.isascii() else text.split(" ")
+    if meant := [mended for word in words if (mended := _mended(word)) != word]:
+        return [f"looks like a damaged encoding ({' '.join(meant)}?)"]
+    if "\ufffd" in text:
+        return ["looks like a damaged encoding"]
+    return ["mixes Latin and Cyrillic letters" if _MIXED.search(text) else "has no fault"]
+
+
 # What texts have in common, from what a reader sees at once to what takes a look.
 _TRAITS: dict[str, Callable[[str], Iterable[str]]] = {
+    "faults": _faults,
     "rough form": lambda text: [_RUNS.sub(r"\1", form_of(text))],
     "exact form": lambda text: [form_of(text)],
+    "length": lambda text: [f"has {len(text)} characters"],
     "signs": lambda text: {"9" if sign.isdigit() else sign for sign in text[:_MOST_CHARACTERS]},
-    "words": lambda text: set(_WORDS.findall(text[:_MOST_CHARACTERS].casefold())),
+    "words": lambda text: {
+        word
+        for word in _WORDS.findall(text[:_MOST_CHARACTERS].casefold())
+        if month_number(word) is None  # months say when a text was written
+    },
     "case": _cases,
 }
+# What is alike in all normal texts in other traits than these, new customers have, too.
+_VARYING = ("rough form", "signs", "words", "case")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,39 +142,51 @@ class TextCheck(Check):
         if len(there) > _MOST_LEARNED:
             there = there[:: -(-len(there) // _MOST_LEARNED)]
         texts = Levels(cells.levels[at] for at in there.tolist())
-        sizes = np.ones(len(there), dtype=np.intp) if by_text else rows[there]
         recurs = len(texts) * _LEAST_RECURRING <= rows[there].sum()
-        known = dict(zip(texts, rows[there].tolist(), strict=True)) if recurs else {}
+        # Others are known from two rows besides their own.
+        n_more = rows[there] if recurs else rows[there] - 1
+        known = {text: n for text, n in zip(texts, n_more.tolist(), strict=True) if n > 0}
         levels = tuple(texts) if len(texts) <= _MOST_LEVELS and not by_text else ()
-        n, found = int(sizes.sum()), []
-        for trait in [*_TRAITS, *filter(None, [find_check_digit(texts)])]:
+        found: list[TextCheck] = []
+        common = set(*texts[:1]).intersection(*texts) if not levels else set[str]()
+        signs = sorted(sign for sign in common if not (sign.isalnum() or sign.isspace()))
+        for trait in [*_TRAITS, *signs, *filter(None, [find_check_digit(texts)])]:
             forms, places = _forms(trait, texts)
             parts = [_parts(trait, form) for form in forms]
-            counts: Counter[str] = Counter()
+            is_same = trait not in _VARYING and len(set().union(*parts)) == 1
+            of_texts = by_text and not is_same
+            sizes = np.ones(len(there), dtype=np.intp) if of_texts else rows[there]
+            n, counts = int(sizes.sum()), Counter[str]()
             n_rows = np.bincount(places[:-1], sizes, len(forms)).astype(np.intp)
             for of_form, size in zip(parts, n_rows.tolist(), strict=True):
                 counts.update(dict.fromkeys(of_form, size))
             rarest = [min(map(counts.__getitem__, each), default=n) for each in parts]
             ascending = np.sort(np.repeat(rarest, n_rows)) - 1
-            if not counts or np.count_nonzero(ascending <= 0) > _MOST_NEW * n:
+            is_usual = is_same or trait != "length"
+            if not counts or np.count_nonzero(ascending <= 0) > _MOST_NEW * n or not is_usual:
                 continue
             _, usual = max((count, part) for part, count in counts.items())
             has_usual = np.array([usual in each for each in parts])
             example = min(compress(texts, has_usual[places[:-1]]))
-            rest = n, by_text, RarityReference(ascending), levels, known
+            rest = n, of_texts, RarityReference(ascending), levels, known
             found.append(cls((cells.name,), trait, dict(counts), example, *rest))
         return found
+
+    @classmethod
+    def of_numbers(cls, cells: Cells) -> list[TextCheck]:
+        """Learn from codes that were read as numbers: whole ones of one width with check digits."""
+        if cells.form != "number" or np.nanmin(cells.values, initial=np.inf) < _LEAST_CODE:
+            return []
+        return cls.learn(to_levels(cells)) if find_check_digit(to_levels(cells).levels) else []
 
     @property
     def is_form(self) -> bool:
         """Whether it compares the form or the words of a text as a whole."""
-        return self.trait in ("rough form", "exact form", "words", "case")
+        return self.trait in ("rough form", "exact form", "length", "words", "case")
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how rare the rarest form, sign or word of texts is."""
-        cells = rows[self.columns[0]]
-        if not cells.is_text:
-            return np.zeros(len(cells.values))
+        cells = to_levels(rows[self.columns[0]])
         # Of texts that recur, one is known without the row itself.
         own = own and not self.by_text
         levels = Levels.of(cells.levels)
@@ -165,31 +211,37 @@ class TextCheck(Check):
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return the form, sign or word, and how many normal rows have it."""
-        for text in rows[self.columns[0]].to_array():
+        for text in to_levels(rows[self.columns[0]]).to_array():
             yield self._clause(text) if isinstance(text, str) else ""
 
     def _clause(self, text: str) -> str:
         count, part = _rarest(self.trait, text, self.counts, self.n)
-        if count == 0 and self.levels:
+        if count == 0 and self.levels and self.trait != "faults":
             return f"; {never_seen(self.n, self.levels)}"
         how_many = share_of_rows(count, self.n)
         if self.by_text:
             how_many = how_many.replace("normal rows", "texts of normal rows")
+        if len(self.trait) == 1 or self.trait in ("faults", "length"):
+            return f" {part}, as {how_many} do"
         if self.trait in ("rough form", "exact form"):
-            return f", written like this in {how_many}; usual is “{self.example[:_MOST_SHOWN]}”"
+            usual = self.example[:_MOST_SHOWN] + "…" * (len(self.example) > _MOST_SHOWN)
+            return f", written like this in {how_many}; usual is “{usual}”"
         if self.trait not in _TRAITS:
             return f" has a wrong check digit ({self.trait}), as {how_many} have"
         if self.trait == "case":
             return f" has a word in {part}, as {how_many} do"
         if part == text.casefold():
             return f", as in {how_many}"
-        sign = f" (U+{ord(part):04X})" if self.trait == "signs" else ""
+        is_hidden = self.trait == "signs" and not " " < part <= "~"
+        sign = f" (U+{ord(part):04X})" if is_hidden else ""
         return f" contains “{part}”{sign}, as {how_many} do"
 
 
 def _parts(trait: str, text: str) -> Iterable[str]:
     if trait in _TRAITS:
         return _TRAITS[trait](text)
+    if len(trait) == 1:
+        return (f"{'has' if trait in text else 'lacks'} “{trait}”",)
     return ("right" if has_check_digit(trait, text) else "wrong",)
 
 
@@ -284,8 +336,7 @@ class MisspellingCheck(Check):
         return min(similar, default=None)
 
     def _near(self, text: str) -> list[str]:
-        n_digits = sum(map(str.isdigit, text))
-        if len(text) > _MOST_CHARACTERS or not (_has_letters(text) or n_digits >= _LEAST_DIGITS):
+        if not _LEAST_SIGNS <= len(text) <= _MOST_CHARACTERS or _MIXED.search(text):
             return []
         candidates = {level for slip in _slips(text) for level in self._by_slip.get(slip, ())}
         return [each for each in candidates - {text} if _is_one_slip(text, each)]
@@ -325,6 +376,11 @@ def _has_letters(text: str) -> bool:
     return sum(map(str.isalpha, text)) >= _LEAST_LETTERS
 
 
+def _is_short(text: str) -> bool:
+    """Whether a text is too short for a slip to be told from another text, most often."""
+    return not _has_letters(text) and sum(map(str.isdigit, text)) < _LEAST_DIGITS
+
+
 def _long_words(text: str) -> list[str]:
     """Return the different words of a text in which a slip can be told."""
     words = _WORDS.findall(text[:_MOST_CHARACTERS])
@@ -338,7 +394,7 @@ def _slips(text: str) -> set[str]:
 
 def _is_one_slip(one: str, other: str) -> bool:
     """Whether texts differ by one character, or by two neighbours that are swapped."""
-    if abs(len(one) - len(other)) > 1:
+    if abs(len(one) - len(other)) > 1 or _is_short(one) != _is_short(other):
         return False
     start = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
     if start is None:

@@ -192,7 +192,7 @@ def show_value(form: str, value: float) -> str:
     if form == "boolean":
         return "true" if value else "false"
     if form != "date":
-        return f"{value:.6g}"
+        return number_text(value) if form == "identifier" else f"{value:.6g}"
     moment = np.datetime64(round(value), "us")
     coarsest = next(unit for unit in "Dms" if unit == "s" or moment == moment.astype(f"M8[{unit}]"))
     return str(moment.astype(f"M8[{coarsest}]")).replace("T", " ")

@@ -98,7 +98,8 @@ class ColumnPlan:
             return to_numbers(cells, _FORMS[self.kind], self._reader())
         if self.kind == "constant" and are_truths(self.levels):
             return to_numbers(cells, "boolean", read_booleans)
-        if self.kind != "categorical" or cells.is_text:
+        is_asked = self.kind == "text" and cells.form == "number"
+        if (self.kind != "categorical" or cells.is_text) and not is_asked:
             return cells
         texts = to_levels(cells)
         if cells.form != "boolean":
