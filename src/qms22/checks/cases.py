@@ -29,9 +29,10 @@ def repeated_cases(
     """Return which rows, all odd in one check, are of a case with a row before them.
 
     Rows of a case are odd in the same cells and of the same entity: the wrong country of a customer
-    is in all its rows. Several rows in which the same cells do not go together are one, too: so
-    does a discount that is new for some articles. Without columns to blame, each row is a case. Where at most so many (`most`)
-    normal rows are counted together, in a run or an hour, that many with the same cells are a case.
+    is in all its rows. Several rows in which the same cells do not go together are one, too, such
+    as a discount that is new for some articles. Without columns to blame, each row is a case. Where
+    at most so many (`most`) normal rows are counted together, in a run or an hour, that many with
+    the same cells are a case.
     """
     found = np.zeros(count_rows(rows), dtype=bool)
     if not columns:
