@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -199,16 +198,6 @@ def test_what_cannot_be_saved(detector: QMS22, tmp_path: Path) -> None:
         save_model(tmp_path / "none" / "model.skops", detector)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_without_skops(detector: QMS22, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "skops.io", None)
-    for call in (
-        lambda: save_model(tmp_path / "model.skops", detector),
-        lambda: load_model(tmp_path / "model.skops"),
-    ):
-        with pytest.raises(ImportError, match=r"a model file needs skops, .*run pip install qms22"):
-            call()
 
 
 def breast_cancer() -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -166,6 +166,14 @@ def why_copy(**cells: Any) -> None:
     _print_reason(normal, pd.concat([batch, again], ignore_index=True), 100)
 
 
+def why_flags(**cells: int) -> None:
+    """Write categories in columns of 0 and 1, change those of an order, and print the reason."""
+    orders = make_orders(1000, 0), make_orders(100, 1)
+    normal, batch = (each.join(pd.get_dummies(each.pop("category"), dtype=int)) for each in orders)
+    batch.loc[40, list(cells)] = list(cells.values())
+    _print_reason(normal, batch, 40)
+
+
 def why_key(order: str) -> None:
     """Give two orders the same number, and print the first reason of one of them."""
     normal, batch = make_orders(1000, 0), make_orders(100, 1)

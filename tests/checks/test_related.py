@@ -11,13 +11,15 @@ import pytest
 from looking import Looked, look
 
 from qms22.checks.codings import Coding
-from qms22.checks.dependence import DependenceCheck, OrderCheck
+from qms22.checks.dependence import DependenceCheck, OneOfCheck, OrderCheck
 from qms22.checks.groups import GroupCheck
 from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.date_parts import DAY
 
 N_NORMAL, N_BATCH, ODD = 900, 200, 7
 TARIFFS = {"day": "power", "night": "power", "heat": "gas", "cook": "gas"}
+
+USUAL = {"sodium": (140, 3.0), "potassium": (4.2, 0.4), "glucose": (90, 18.0)}
 
 
 def readings(n_rows: int, seed: int) -> pd.DataFrame:
@@ -43,6 +45,26 @@ def readings(n_rows: int, seed: int) -> pd.DataFrame:
             ],
             "net": net,
             "gross": (net + rng.uniform(0, 5, n_rows)).round(2),
+        }
+    )
+
+
+def samples(n_rows: int, seed: int) -> pd.DataFrame:
+    """Draw values of a laboratory, whose spreads differ, and loads with flags and colours."""
+    rng = np.random.default_rng(seed)
+    test = rng.choice(["sodium", "potassium", "glucose"], n_rows)
+    mean, deviation = np.array([USUAL[name] for name in test]).T
+    load = rng.uniform(0, 50, n_rows).round(1)
+    load[np.abs(load - 30) < 0.5] = 20.0
+    colours = np.eye(4, dtype=int)[rng.integers(4, size=n_rows)]
+    return pd.DataFrame(
+        {
+            "test": test,
+            "value": rng.normal(mean, deviation).round(1),
+            "load": load,
+            "alarm": (load > 30).astype(int),
+            "class": np.array(["low", "middle", "high"])[np.searchsorted([10, 40], load)],
+            **dict(zip(["red", "blue", "green", "black"], colours.T, strict=True)),
         }
     )
 
@@ -127,6 +149,84 @@ def test_a_clean_batch_breaks_no_rule(normal: pd.DataFrame) -> None:
     found = planted(normal)
     assert found.by(DependenceCheck).max() < 7
     assert not found.by(OrderCheck).any()
+
+
+def planted_samples(**cells: Any) -> Looked:
+    normal, batch = samples(N_NORMAL, 0), samples(N_BATCH, 1)
+    batch.loc[ODD, list(cells)] = list(cells.values())
+    return look(normal, batch)
+
+
+@pytest.mark.parametrize(("test", "value"), [("potassium", 8.5), ("sodium", 165.0)])
+def test_the_spread_of_a_group_is_its_own(test: str, value: float) -> None:
+    found = planted_samples(test=test, value=value)
+    assert found.ranking[0] == ODD
+    assert f"normal rows with test {test} have " in found.says(ODD, GroupCheck, "value", "test")
+
+
+def test_a_few_rows_of_a_group_borrow_the_spread_of_others() -> None:
+    normal = readings(N_NORMAL, 0)
+    rare = normal["meter"] == "M003"
+    # Three readings that are equal by chance make no exact meter.
+    normal = normal[~rare | (rare.cumsum() <= 3)]
+    normal.loc[rare, "value"] = 80.0
+    batch = readings(N_BATCH, 1)
+    batch.loc[ODD, ["meter", "value", "is_large"]] = ["M003", 81.0, False]
+    assert look(normal, batch, missing="impute").by(GroupCheck, "value", "meter")[ODD] < 5
+
+
+@pytest.mark.parametrize(
+    ("name", "level", "load", "of_rows"),
+    [
+        ("alarm", 0, 30.8, r"above 30; \d+ have 1"),
+        ("alarm", 1, 29.2, r"up to 29\.\d; \d+ have 0"),
+        ("class", "low", 10.4, r"10 to 40; \d+ have middle"),
+    ],
+)
+def test_a_limit_is_named(name: str, level: object, load: float, of_rows: str) -> None:
+    found = planted_samples(load=load, **{name: level})
+    assert found.ranking[0] == ODD
+    text = found.says(ODD, DependenceCheck, name, "load")
+    assert re.match(rf"{name} {level}, as in none of \d+ normal rows with load {of_rows}", text), (
+        text
+    )
+
+
+def test_where_no_normal_row_tells_the_side_of_a_limit_is_a_part_of_its_own() -> None:
+    load = np.array([12.0, 20.4, np.nan, 33.3, 47.0])
+    cells = Cells("load", "number", load)
+    coding = Coding.of_range(cells).with_limits({"load": cells}, np.array([0, 0, 1, 1, 1]))
+    assert coding is not None
+    new = {"load": Cells("load", "number", np.array([1.0, 20.4, 25.0, 30.0, 30.1, 99.0, np.nan]))}
+    assert coding.codes(new).tolist() == [0, 0, 1, 1, 2, 2, -1]
+    assert coding.show_condition(new, lambda _, value: f"{value:g}")[1:5:3] == [
+        "load up to 20.4",
+        "load above 30",
+    ]
+    assert Coding.of_range(cells).with_limits({"load": cells}, np.array([0, 1, 1, 0, 1])) is None
+
+
+@pytest.mark.parametrize("n_ones", [0, 2, 3])
+def test_a_category_in_columns_of_0_and_1(n_ones: int) -> None:
+    ones = [1] * n_ones + [0] * (4 - n_ones)
+    found = planted_samples(**dict(zip(["red", "blue", "green", "black"], ones, strict=True)))
+    assert found.ranking[0] == ODD
+    words = f"{n_ones} of red … black are 1; exactly one is in all 900 normal rows"
+    assert found.reason(ODD) == words
+    assert np.flatnonzero(found.by(OneOfCheck)).tolist() == [ODD]
+    # What the columns say about each other is said once.
+    assert not found.by(DependenceCheck, "red", "blue").any()
+
+
+def test_slips_among_normal_rows_keep_no_category_from_being_found() -> None:
+    normal, batch = samples(N_NORMAL, 0), samples(N_BATCH, 1)
+    normal.loc[0, ["red", "blue"]] = 1
+    batch.loc[ODD, ["red", "blue", "green", "black"]] = 0
+    found = look(normal, batch)
+    assert found.says(ODD, OneOfCheck).endswith("; exactly one is in 899 of 900 normal rows")
+    batch["red"] = batch["red"].astype(float)
+    batch.loc[ODD, "red"] = np.nan
+    assert not look(normal, batch, missing="impute").by(OneOfCheck).any()
 
 
 def test_a_number_above_another_one(normal: pd.DataFrame) -> None:

@@ -56,6 +56,19 @@ def test_a_contradiction_blames_the_number_if_nothing_else_is_known() -> None:
     assert reason.text == "days 40.25 where country suggests 20"
 
 
+@pytest.mark.parametrize("name", ["salary", "tax"])
+def test_a_number_that_is_odd_for_its_group_is_to_blame(name: str) -> None:
+    rng = np.random.default_rng(3)
+    grade = rng.choice([1, 2, 3], 600)
+    salary = 2000 * grade * rng.lognormal(0, 0.07, 600)
+    normal = pd.DataFrame({"grade": [f"G{each}" for each in grade], "salary": salary.round(2)})
+    normal["tax"] = (0.19 * normal["salary"]).round(2)
+    row = normal[normal["grade"] == "G1"].head(1)
+    # As others of the table, and twice as much as others of the grade.
+    [[reason, *_]] = explain(normal, row.assign(**{name: 2 * row[name]}))
+    assert reason.columns[0] == name
+
+
 def test_rows_that_agree_in_a_category_blame_it() -> None:
     rng = np.random.default_rng(2)
     normal, rows = draw_parcels(1000, rng), draw_parcels(40, rng)

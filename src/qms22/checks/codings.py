@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
-from itertools import compress
+from dataclasses import dataclass, field, replace
+from itertools import compress, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,8 @@ class Coding:
 
     A column is coded by its levels or values, where 0 stands for missing cells ("level"); by the
     letters at the beginning of texts ("begin"); by whether there is a value (0), nothing (1), a
-    word (2) or the number 0 (3) ("presence"); by parts of its range ("range"); by the hour of a
-    date ("hour"); or by parts of the days from another date ("interval").
+    word (2) or the number 0 (3) ("presence"); by parts of its "range", or by "limits" in it; by
+    the hour of a date ("hour"); or by parts of the days from another date ("interval").
     """
 
     name: str
@@ -88,6 +88,20 @@ class Coding:
         """Return the coding by parts of the days between two dates of known-normal rows."""
         return cls(later.name, "interval", (), _ends(days_between(earlier, later)), earlier.name)
 
+    def with_limits(self, rows: Columns, codes: NDArray[np.intp]) -> Coding | None:
+        """Return the coding by limits between codes of known-normal rows; None without any."""
+        values = rows[self.name].values
+        values, codes = values[~np.isnan(values)], codes[~np.isnan(values)]
+        parts = sorted((values[codes == code] for code in np.unique(codes)), key=np.min)
+        ends: list[float] = []
+        for last, first in ((float(low.max()), high.min()) for low, high in pairwise(parts)):
+            rounded = (np.ceil(last * 10.0**places) / 10.0**places for places in range(-9, 10))
+            # Of what is between the two nobody knows on which side it is: a part of its own.
+            ends += [last, next((float(each) for each in rounded if last <= each < first), last)]
+            if last >= first:
+                return None
+        return replace(self, how="limits", values=np.unique(ends)) if ends else None
+
     def codes(self, rows: Columns) -> NDArray[np.intp]:
         """Return the code of each row."""
         cells = rows[self.name]
@@ -98,7 +112,7 @@ class Coding:
             return codes if cells.words is None else codes + (cells.words >= 0)
         if self.how == "hour":
             return np.nan_to_num(cells.values % DAY // _HOUR, nan=-1.0).astype(np.intp)
-        if self.how in ("range", "interval"):
+        if self.how in ("range", "limits", "interval"):
             values = days_between(rows[self.other], cells) if self.other else cells.values
             return np.where(np.isnan(values), -1, np.searchsorted(self.values, values))
         if self.how == "begin" and not cells.is_text:
@@ -147,7 +161,7 @@ class Coding:
             return (f"a value of {name}", f"no {name}", f"a word in {name}", f"{name} 0")[code]
         if self.how == "hour":
             return f"{name} {code:02}:00 to {code:02}:59"
-        if self.how in ("range", "interval"):
+        if self.how in ("range", "limits", "interval"):
             unit, factor = unit_of_days(float(np.abs(self.values).max(initial=0.0)))
             what = f"{unit} from {self.other} to {name}" if self.other else name
             if code < 0:

@@ -14,7 +14,7 @@ from qms22.checks.check import NORMAL_ROWS, Check, Shower, listed, share_of_rows
 from qms22.checks.codings import Coding
 from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, MOVED
 from qms22.checks.surprise import LevelReference, TailReference, surprise_of_few
-from qms22.tables.columns.cells import Columns
+from qms22.tables.columns.cells import Columns, count_rows
 
 # Rows that the shares of all rows count as, next to those with the same other level.
 _STRENGTHS = (1.0, 10.0, 100.0, 1e3, 1e4)
@@ -46,6 +46,8 @@ _LEAST_ROWS = 30
 _MOST_BROKEN = 0.002
 # Among numbers of different rows it has to be broken at least so often: else it says nothing.
 _LEAST_BROKEN_BY_CHANCE = 0.05
+# Columns of 0 and 1 of which one category may consist.
+_MOST_TOGETHER = 50
 # Rules of a table: those that say most.
 _MOST_RULES = 20
 
@@ -144,7 +146,7 @@ class DependenceCheck(Check):
 
     def _ranges_differ(self, others: NDArray[np.intp]) -> bool:
         """Return whether the batch has other parts of the range than normal rows have."""
-        if self.other.how != "range":
+        if self.other.how not in ("range", "limits"):
             return False
         counts = np.bincount(others + 1, minlength=len(self.other_counts))
         both = np.array([counts, self.other_counts])
@@ -242,11 +244,13 @@ def learn_dependences(
     entities: Sequence[str],
     *,
     is_later: bool,
-) -> list[DependenceCheck]:
+) -> list[Check]:
     """Learn for each of the targets which sources say most about it, from known-normal rows.
 
     If the batch is of another time, attributes of `entities` may have changed.
     """
+    flags = [each.name for each in targets if each.values.tolist() == [0.0, 1.0]]
+    categories = _learn_categories(rows, flags)
     codes = {coding: coding.codes(rows) for coding in (*targets, *sources)}
     # What is alike in all rows, such as the presence of a full column, says nothing.
     varies = {coding for coding, found in codes.items() if (found != found[0]).any()}
@@ -263,15 +267,19 @@ def learn_dependences(
                 return DependenceCheck.learn((target, source), pair, entity)
         return DependenceCheck.learn((target, source), pair)
 
-    found = []
-    for target in targets:
+    found: list[Check] = [*categories]
+    for target in filter(varies.__contains__, targets):
+        ranges = [
+            each for each in sources if each.how == "range" and target.n_codes <= _MOST_LEVELS
+        ]
+        limits = [*filter(None, (each.with_limits(rows, codes[target]) for each in ranges))]
+        codes |= {coding: coding.codes(rows) for coding in limits}
         learned = [
             learn(target, source)
-            for source in sources
-            if target in varies
-            and source in varies
-            and target.name not in source.columns
+            for source in (*(each for each in sources if each in varies), *limits)
+            if target.name not in source.columns
             and (source.how == "level" or target.n_codes <= _MOST_LEVELS)
+            and not any({target.name, source.name} <= {*each.columns} for each in categories)
         ]
         known = [each for each in learned if each is not None]
         known.sort(key=lambda each: -each[0])
@@ -374,6 +382,47 @@ class OrderCheck(Check):
         how_many = share_of_rows(self.n_broken, self.n)
         for other in shown_cells(rows[self.columns[1]], show):
             yield f" is above {other}, as in {how_many}"
+
+
+@dataclass(frozen=True)
+class OneOfCheck(Check):
+    """None or several 1 in columns of 0 and 1 that are one category: always one of them is 1."""
+
+    n_broken: int  # normal rows that break the rule
+    n: int  # normal rows
+
+    def _n_ones(self, rows: Columns) -> NDArray[np.float64]:
+        return sum((rows[name].values for name in self.columns), np.zeros(1))
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd it is that a row breaks the rule; 0 where a cell is missing."""
+        surprise = surprise_of_few(max(self.n_broken - own, 0), self.n)
+        return np.where(np.abs(self._n_ones(rows) - 1) > 0, surprise, 0.0)
+
+    def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return how many of the columns are 1, and which columns these are."""
+        one = show(self.columns[0], 1.0)
+        for n_ones in np.nan_to_num(self._n_ones(rows)).tolist():
+            yield f"{n_ones:.0f} of {self.columns[0]} … {self.columns[-1]} are {one}"
+
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return in words how many normal rows keep the rule."""
+        kept = f"{self.n - self.n_broken:,} of" if self.n_broken else "all"
+        return [f"; exactly one is in {kept} {self.n:,} normal rows"] * count_rows(rows)
+
+
+def _learn_categories(rows: Columns, flags: Sequence[str]) -> list[OneOfCheck]:
+    """Learn which columns side by side, of 0 and 1, are one category in known-normal rows."""
+    n, found = count_rows(rows), []
+    # Two columns of which always one is 1 depend on each other, and that is said.
+    while len(flags) > 2:
+        ones = np.cumsum([rows[name].values for name in flags[:_MOST_TOGETHER]], axis=0)
+        n_broken = np.count_nonzero(ones != 1, axis=1)
+        size = 3 + int(np.argmin(n_broken[2:]))
+        if is_one := n_broken[size - 1] <= _MOST_BROKEN * n:
+            found.append(OneOfCheck(tuple(flags[:size]), int(n_broken[size - 1]), n))
+        flags = flags[size if is_one else 1 :]
+    return found
 
 
 def learn_orders(rows: Columns, numbers: Sequence[str], seed: int) -> list[OrderCheck]:

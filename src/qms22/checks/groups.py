@@ -11,13 +11,14 @@ from typing import Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import digamma, polygamma
 
 from qms22.checks.check import NumberCheck, Shower, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.surprise import NumberReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
-# Rows of normal ones that a spread counts as, where a group has few rows of its own.
+# Rows of normal ones that the usual spread counts as at most, next to those of a group.
 _OF_ALL = 5.0
 # A group helps if it makes a number more predictable by so much on average, in units of −log p.
 _LEAST_GAIN = 0.1
@@ -92,7 +93,8 @@ class GroupStatistics:
     scale: float
     # Whether numbers are logarithms; and whether 0, which has none, is not compared.
     number_scale: Scale
-    variance: float  # within groups
+    variance: float  # the usual one within groups
+    strength: float  # rows that it counts as: the fewer, the more groups differ in theirs
     # Rows that the mean of all groups counts as: the ratio of the variances within and between.
     shrinkage: float
     # Of each group; the last one stands for rows of no group.
@@ -118,14 +120,22 @@ class GroupStatistics:
             np.bincount(groups, weights, n_groups).astype(np.float64)
             for weights in (standard, standard**2)
         )
+        around = squares - sums**2 / np.maximum(counts, 1)
         n_free = len(values) - np.count_nonzero(counts)
         if n_free < 1:
             return None
-        within = float((squares - sums**2 / np.maximum(counts, 1)).sum()) / n_free
-        variance = min(max(within, _LEAST_VARIANCE), 1.0)
+        within = min(max(float(around.sum()) / n_free, _LEAST_VARIANCE), 1.0)
         # All variance is 1: what is not within groups is between them.
-        shrinkage = variance / max(1.0 - variance, _LEAST_VARIANCE)
-        return cls(center, scale, number_scale, variance, shrinkage, counts, sums, squares)
+        shrinkage = within / max(1.0 - within, _LEAST_VARIANCE)
+        # Sodium varies by some percent of what glucose does: logarithms of variances are compared.
+        half = (counts[counts > 1] - 1) / 2
+        logs = np.log(np.maximum(around[counts > 1] / 2, _LEAST_VARIANCE * half)) - digamma(half)
+        usual = float(np.average(logs, weights=half))
+        differences = np.average((logs - usual) ** 2 - polygamma(1, half), weights=half)
+        # The logarithm of the variance of so many rows varies by two divided by them.
+        strength = 2.0 / max(float(differences), 2.0 / _OF_ALL)
+        of_all = min(math.exp(usual), within), strength, shrinkage
+        return cls(center, scale, number_scale, *of_all, counts, sums, squares)
 
     def errors(
         self, values: NDArray[np.float64], groups: NDArray[np.intp], *, own: bool
@@ -137,7 +147,8 @@ class GroupStatistics:
         squares = self.squares[groups] - own * standard**2
         means = sums / (n + self.shrinkage)
         around = np.maximum(squares - sums**2 / np.maximum(n, 1), 0.0)
-        variances = (around + _OF_ALL * self.variance) / (np.maximum(n - 1, 0) + _OF_ALL)
+        variances = around + self.strength * self.variance
+        variances /= np.maximum(n - 1, 0) + self.strength
         variances *= 1 + 1 / (n + self.shrinkage)
         is_plain = self.number_scale == "plain"
         typical = np.abs(means * self.scale + self.center) if is_plain else 1.0

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks import TableChecks
+from qms22.checks.groups import GroupCheck
 from qms22.checks.single import LevelCheck, ValueCheck
 from qms22.tables.columns.cells import Columns
 
@@ -39,25 +40,26 @@ def find_culprits(
 ) -> list[str | None]:
     """Return for each row the column whose cell makes most of the others odd, if any does.
 
-    Of total = price * quantity each may be wrong. That which is odd by itself is to blame; or that
-    in which several such rows agree, as if they had a common cause; or else the last number: people
-    put what is computed after what it is computed from. `blamed` has by column how much less odd
-    all numbers of each row are without it.
+    Of total = price * quantity each may be wrong. That which is odd by itself is to blame, or for
+    its group if that is not in doubt; or that in which several such rows agree, as if they had a
+    common cause; or else the last number: people put what is computed after what it is computed
+    from. `blamed` has by column how much less odd all numbers of each row are without it.
     """
     # A table may lack columns.
     names = tuple(name for name in blamed if name in rows)
     if not names:
         return [None] * len(surprises)
     amounts = np.array([blamed[name] for name in names]).T
-    alone = _odd_alone(checks, names, surprises)
+    alone = _odd_alone(checks, names, surprises, np.zeros(amounts.shape, dtype=bool))
     most = amounts.max(axis=1, keepdims=True)
     is_likely = (amounts >= _NEARLY * most) | ((alone >= CLEARLY_ODD) & (amounts >= _PARTLY * most))
+    in_group = _odd_alone(checks, names, surprises, ~is_likely)
     culprits: list[str | None] = [None] * len(surprises)
     undecided: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for row in np.flatnonzero(most[:, 0] > 0).tolist():
         likely = np.flatnonzero(is_likely[row])
-        oddest = likely[np.argmax(alone[row, likely])]
-        if len(likely) == 1 or alone[row, oddest] >= LEAST_ODD:
+        oddest = likely[np.argmax(in_group[row, likely])]
+        if len(likely) == 1 or in_group[row, oddest] >= LEAST_ODD:
             culprits[row] = names[oddest]
         else:
             undecided[tuple(names[at] for at in likely)].append(row)
@@ -76,15 +78,19 @@ def find_culprits(
 
 
 def _odd_alone(
-    checks: TableChecks, names: Sequence[str], surprises: NDArray[np.float64]
+    checks: TableChecks, names: Sequence[str], odd: NDArray[np.float64], is_sound: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return how odd the cells of columns are by themselves."""
-    alone = np.zeros((len(surprises), len(names)))
-    for number in range(len(checks.checks)):
-        columns = checks.columns_of(number)
-        if len(columns) == 1 and columns[0] in names:
-            at = names.index(columns[0])
-            alone[:, at] = np.maximum(alone[:, at], surprises[:, number])
+    """Return how odd cells are by themselves, or for groups by cells that are sound."""
+    alone = np.zeros((len(odd), len(names)))
+    for number, check in enumerate(checks.checks):
+        name, *by = checks.columns_of(number) or ("",)
+        if not {name, *by} <= {*names} or (by and not isinstance(check, GroupCheck)):
+            continue
+        found = odd[:, number]
+        for each in by:
+            found = np.where(is_sound[:, names.index(each)], found, 0.0)
+        at = names.index(name)
+        alone[:, at] = np.maximum(alone[:, at], found)
     return alone
 
 
