@@ -66,10 +66,13 @@ def test_rows_of_a_new_doctor_are_not_flagged_and_slips_are() -> None:
     assert found.n_flagged == 0
     assert found.verdict is not None
     assert found.verdict.decision == "fine"
-    batch.loc[[12, 41, 42], "weight"] = 612.0
+    # Rows of a name that comes once are one case; odd rows of a new doctor who stays are not.
+    batch.loc[[12, 41, 42, 60], "weight"] = 612.0
     batch.loc[[50, 51, 52], "doctor"] = "Conti"
     found = detect(normal, batch, n_jobs=1)
-    assert {12, 41, 42, 50, 51, 52} <= set(found.top[:8].tolist())
+    assert {12, 41, 42, 50, 51, 52, 60} <= set(found.top[:9].tolist())
+    only = batch.assign(weight=batch["weight"].clip(upper=90.0))
+    assert detect(normal, only, n_jobs=1).n_flagged == 0
 
 
 def test_levels_stay_if_they_are_there_all_along() -> None:
