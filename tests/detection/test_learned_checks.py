@@ -101,6 +101,19 @@ def test_times_of_day_are_compared_with_all_rows() -> None:
     assert (check.reference.n, check.counts.sum()) == (400, 400)
 
 
+def test_a_time_near_to_many_others_is_not_odd() -> None:
+    """Eight minutes make no difference, though all others are within one minute; forty do."""
+    minutes = 480.0 + np.arange(500) % 3
+    check = TimeOfDayCheck.learn(Cells("at", "date", minutes * _MINUTE))
+    assert check is not None
+    at = np.array([478.0, 490.0, 520.0, np.nan])
+    rows = {"at": Cells("at", "date", at * _MINUTE)}
+    found = check.surprise(rows)
+    assert found[2] > 3
+    assert found[[0, 1, 3]].max() == 0
+    assert "none of 500 normal rows" in check.describe(rows, lambda name, _: name)[2]
+
+
 def test_few_values_are_found_behind_the_first_rows() -> None:
     few = np.repeat([1.0, 2.0, 3.0], 500)
     check = learn_levels(Cells("n", "number", few))

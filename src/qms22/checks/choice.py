@@ -33,6 +33,7 @@ from qms22.checks.table_checks import DECIMALS, ROWS_AT_ONCE, USUAL, Roles, Tabl
 from qms22.checks.texts import MisspellingCheck, TextCheck
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, Columns, count_rows, take_rows
+from qms22.tables.columns.date_parts import has_days
 
 # Known-normal rows that relations are learned from, and that others are compared with.
 _MOST_LEARNED = 7000
@@ -275,9 +276,12 @@ def learn_related(
 
 
 def date_pairs(rows: Columns, roles: Roles) -> list[tuple[str, str]]:
-    """Return the pairs of dates whose days between them are looked at."""
-    dates = [name for name in roles.names if rows[name].form == "date"]
-    return list(combinations(dates[:_MOST_DATES], 2))
+    """Return the pairs of dates, or of times of the day, with the time between them looked at."""
+    by_sort: dict[bool, list[str]] = {}
+    for name in roles.names:
+        if rows[name].form == "date":
+            by_sort.setdefault(has_days(rows[name]), []).append(name)
+    return [pair for names in by_sort.values() for pair in combinations(names[:_MOST_DATES], 2)]
 
 
 def has_numbers(cells: Cells) -> bool:

@@ -16,7 +16,7 @@ from qms22.checks.copies import COPIES, cell_hashes, derived_name
 from qms22.checks.single import LEAST_ENTITIES
 from qms22.checks.surprise import NumberReference, TailReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
-from qms22.tables.columns.date_parts import DAY
+from qms22.tables.columns.date_parts import DAY, has_days
 from qms22.tables.columns.kinds import level_counts
 
 _HOUR = DAY / 24
@@ -59,7 +59,7 @@ def time_column(rows: Columns) -> str:
     found = [("", (0.0, 0))]
     for name, cells in rows.items():
         values = cells.values[cells.has_value] if cells.form == "date" else np.empty(0)
-        if len(values) > 1 and values.max() >= 2 * DAY:
+        if len(values) > 1 and has_days(cells):
             rising = round(float(np.mean(np.diff(values) >= 0)), 1)
             found.append((name, (rising, len(np.unique(values)))))
     return max(found, key=lambda each: each[1])[0]
