@@ -15,7 +15,7 @@ from qms22.checks.single import LEAST_ENTITIES
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.date_parts import DAY, part_name, part_of, parts_about_time
-from qms22.tables.columns.kinds import MOST_SINGLE, single_share
+from qms22.tables.columns.kinds import MOST_SINGLE, says_identifier, single_share
 from qms22.tables.columns.plan import ColumnPlan
 
 # The share of the batch that has to be outside the normal values. Measurements can be whole numbers
@@ -58,6 +58,9 @@ _RECURRING = frozenset({"weekday", "hour"})
 _NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Numbers that rise or stay in nearly all steps from row to row are counters.
 _LEAST_RISING = 0.95
+# Numbers of rows in any order are spread evenly but for gaps: no more than so large a share of them
+# is elsewhere. Of measurements most are in the middle.
+_MOST_UNEVEN = 0.1
 
 
 def find_periods(
@@ -233,11 +236,18 @@ def _part(cells: Cells) -> str | None:
     """Return the part of a date that a column has; None if it is another column."""
     values = cells.values[cells.has_value] if cells.form == "number" else np.empty(0)
     part = _part_of_name(cells.name)
-    if part is None or not len(values):
+    if not len(values):
         return None
+    years, rest = np.divmod(values, 100)
+    if _are_parts("year", years):
+        # 202403 is a month whatever its name, unless this says that it is a week.
+        part, values = part or "month", rest
+    return part if part is not None and _are_parts(part, values) else None
+
+
+def _are_parts(part: str, values: NDArray[np.float64]) -> bool:
     low, high, _ = _UNITS[part]
-    is_in_range = values.min() >= low and values.max() <= high
-    return part if is_in_range and (values == np.rint(values)).all() else None
+    return bool(((values >= low) & (values <= high) & (values == np.rint(values))).all())
 
 
 def _part_of_name(name: str) -> str | None:
@@ -250,7 +260,26 @@ def _part_of_name(name: str) -> str | None:
     return _PARTS.get(words[-1]) if words else None
 
 
-def is_counter(values: NDArray[np.float64]) -> bool:
-    """Return whether numbers rise from row to row, as order numbers do."""
-    steps = np.diff(values[~np.isnan(values)])
+def are_counted(normal: Cells, batch: Cells) -> bool:
+    """Return whether numbers count rows on from one table to another one, as order numbers do.
+
+    They rise from row to row. Or they are in another order, and those of the batch begin where the
+    normal ones end; these are spread evenly, or the name says that they are no measurements.
+    """
+    known, values = (each.values[each.has_value] for each in (normal, batch))
+    if min(len(known), len(values)) < 2:
+        return False
+    if _is_rising(known) and _is_rising(values):
+        return True
+    if np.median(values) < np.median(known):
+        known, values = -known, -values
+    known, later = np.sort(known), values[values > known.max()]
+    if not len(later) or later.min() - known[-1] > np.diff(known).max():
+        return False
+    places = (known - known[0]) / np.ptp(known) - np.linspace(0, 1, len(known))
+    return says_identifier(normal.name) or bool(np.abs(places).max() <= _MOST_UNEVEN)
+
+
+def _is_rising(values: NDArray[np.float64]) -> bool:
+    steps = np.diff(values)
     return bool((steps > 0).any() and np.mean(steps >= 0) >= _LEAST_RISING)

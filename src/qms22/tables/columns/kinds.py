@@ -209,11 +209,11 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
         is_rising = len(present) >= _LEAST_COUNTED and len(steps) - len(up) <= int(steps[-1] > 0)
         if is_rising and up.sum() <= _MEAN_GAP * len(up):
             return ColumnPlan(name, "identifier", "a running number: it rises from row to row")
-        if _says_identifier(name) and len(np.unique(present)) == len(present):
+        if says_identifier(name) and len(np.unique(present)) == len(present):
             return ColumnPlan(name, "identifier", "whole numbers that all differ")
         if _number_rows(present):
             return ColumnPlan(name, "identifier", "a running number in another order")
-        if _says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
+        if says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
             return ColumnPlan(name, "identifier", "a running number")
         is_plain = not form.unit and not form.thousands
         is_code = code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE
@@ -233,7 +233,7 @@ def _judge_texts(cells: Cells) -> ColumnPlan:
     n_rows, n_levels = int((~cells.missing).sum()), len(cells.levels)
     differ = f"{n_levels} different texts in {n_rows} rows"
     name = cells.name
-    is_named = _says_identifier(name)
+    is_named = says_identifier(name)
     if n_levels == n_rows and (n_rows >= LEAST_ROWS or is_named) and cells.form != "category":
         longest = max(map(len, cells.levels))
         if longest <= LONGEST_IDENTIFIER and not any(" " in text for text in cells.levels):
@@ -274,7 +274,8 @@ def _recur(whole: NDArray[np.float64]) -> bool:
     return len(np.unique(whole)) * LEAST_RECURRING <= len(whole)
 
 
-def _says_identifier(name: str) -> bool:
+def says_identifier(name: str) -> bool:
+    """Return whether a name says that a column has numbers or names of rows or things."""
     words = [word.lower() for word in _WORDS.findall(name)]
     # pandas names a column without a name, such as that of row numbers, "Unnamed: 0".
     return words == ["index"] or (
