@@ -19,8 +19,9 @@ _MINUTE = 60e6
 # Fewer days than this are shown as hours, and fewer hours than this as minutes.
 _FEW_DAYS = 2.0
 _FEW_HOURS = 2.0
-# Fewer minutes between two times of day make no difference.
-_NEAR = 10.0
+# Minutes from a time to those that are near to it, and that make a difference.
+_NEAR = 30.0
+_LEAST_GAP = 10.0
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # A normal table of fewer days may lack a weekday by chance.
 _LEAST_DAYS = 28
@@ -46,7 +47,7 @@ class TimeOfDayCheck(Check):
         if len(minutes) < 3:
             return None
         gaps = gaps_on_clock(minutes, _near_times(minutes, counts), own=True)
-        reference = NumberReference.learn(np.repeat(gaps, counts), least_unit=_NEAR)
+        reference = NumberReference.learn(np.repeat(gaps, counts), least_unit=_LEAST_GAP)
         if reference is None:
             return None
         return cls((cells.name,), minutes, counts, reference)
@@ -59,30 +60,19 @@ class TimeOfDayCheck(Check):
         # Only far from others is odd, not near to them. Midnight to the microsecond is a date whose
         # time nobody has written down.
         is_far = (gaps > np.median(self.reference.ascending)) & (values % DAY != 0)
-        # Nor is what many normal rows are near to, if they are nearer to each other.
-        share = (self._count_near(_minutes(values)) - own) / max(self.counts.sum() - own, 1)
-        most = -np.log(np.maximum(share, np.finfo(float).tiny))
-        return np.where(is_far, np.minimum(self.reference.surprise(gaps, own=own), most), 0.0)
+        return np.where(is_far, self.reference.surprise(gaps, own=own), 0.0)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return the times between which no normal row is."""
         for minute in _minutes(rows[self.columns[0]].values).tolist():
             yield "" if math.isnan(minute) else f"; {self._comparison(minute)}"
 
-    def _count_near(self, minutes: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Count the normal rows near to times of day, none of which are near to missing ones."""
-        times = np.concatenate([self.minutes - 1440.0, self.minutes, self.minutes + 1440.0])
-        up_to = np.cumsum(np.append(0, np.tile(self.counts, 3)))
-        first, last = (
-            up_to[np.searchsorted(times, minutes + reach, side)]
-            for reach, side in ((-_NEAR, "left"), (_NEAR, "right"))
-        )
-        return last - first
-
     def _comparison(self, minute: float) -> str:
         n = int(self.counts.sum())
-        if n_near := int(self._count_near(np.array([minute]))[0]):
-            return f"{share_of_rows(n_near, n)} are within ten minutes of that time of day"
+        distance = np.abs(self.minutes - minute)
+        is_near = np.minimum(distance, 1440.0 - distance) <= _NEAR
+        if n_near := int(self.counts[is_near].sum()):
+            return f"{share_of_rows(n_near, n)} are within half an hour of that time of day"
         after = int(np.searchsorted(self.minutes, minute)) % len(self.minutes)
         before, later = _clock(self.minutes[after - 1]), _clock(self.minutes[after])
         return f"none of {n:,} normal rows is between {before} and {later}"
