@@ -60,11 +60,11 @@ _CODE_NAMES = (
 _CODE_WORDS = _ID_WORDS | frozenset(_CODE_NAMES.split())
 _CODE_ENDS = ("nummer", "nr", "code")
 # Numbers of these are codes, however small.
-_PLACES = (
+_NUMBERED = (
     "state county country region district precinct ward tract team club store branch bus truck "
-    "tram vehicle turbine machine device station"
+    "tram vehicle turbine machine device station status code"
 )
-_PLACE_WORDS = frozenset(_PLACES.split())
+_NUMBERED_WORDS = frozenset(_NUMBERED.split())
 # Codes have at least four digits: fewer may be counts, such as a visit_no.
 _LEAST_CODE = 1000
 # So few of the numbers may be smaller: a round number.
@@ -87,8 +87,8 @@ def infer_kind(
       are whole numbers that all differ and rise from row to row with small gaps, or that hardly
       any two rows share in so narrow a range, or if the name says so (id, key, nr, …) and they
       all differ or count up; like texts if they have four digits or more and the name says that
-      they are codes (plz, phone, customer_number, …), or if they recur and are of places, teams or
-      machines (county, bus, …); else numeric.
+      they are codes (plz, phone, customer_number, …), or if they recur and are of places, teams,
+      machines (county, bus, …) or called a status or code; else numeric.
     - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
       such as 20241231: date.
     - texts of four digits or more, of one width, that recur and are no years: like other texts.
@@ -217,7 +217,7 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
             return ColumnPlan(name, "identifier", "a running number")
         is_plain = not form.unit and not form.thousands
         is_code = code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE
-        if is_plain and (is_code or (_last_word(name) in _PLACE_WORDS and _recur(present))):
+        if is_plain and (is_code or (_last_word(name) in _NUMBERED_WORDS and _recur(present))):
             return _judge_texts(to_levels(cells))
     return ColumnPlan(name, "numeric", number_format=form)
 
