@@ -101,17 +101,18 @@ def test_times_of_day_are_compared_with_all_rows() -> None:
     assert (check.reference.n, check.counts.sum()) == (400, 400)
 
 
-def test_a_time_near_to_many_others_is_not_odd() -> None:
-    """Eight minutes make no difference, though all others are within one minute; forty do."""
-    minutes = 480.0 + np.arange(500) % 3
+def test_many_normal_rows_near_to_a_time_are_no_reason() -> None:
+    minutes = np.append(480.0 + np.arange(498) % 3, [486.0, 900.0])
     check = TimeOfDayCheck.learn(Cells("at", "date", minutes * _MINUTE))
     assert check is not None
-    at = np.array([478.0, 490.0, 520.0, np.nan])
-    rows = {"at": Cells("at", "date", at * _MINUTE)}
-    found = check.surprise(rows)
-    assert found[2] > 3
-    assert found[[0, 1, 3]].max() == 0
-    assert "none of 500 normal rows" in check.describe(rows, lambda name, _: name)[2]
+    rows = {"at": Cells("at", "date", np.array([486.0, 505.0, 880.0, 1200.0]) * _MINUTE)}
+    said = [text.split("; ")[1] for text in check.describe(rows, lambda *_: "08:00")]
+    assert said == [
+        "1 of 500 normal rows are at that time of day",
+        "none of 500 normal rows is between 08:06 and 15:00",
+        "1 of 500 normal rows are within half an hour of that time of day",
+        "none of 500 normal rows is between 15:00 and 08:00",
+    ]
 
 
 def test_few_values_are_found_behind_the_first_rows() -> None:

@@ -277,11 +277,9 @@ def learn_related(
 
 def date_pairs(rows: Columns, roles: Roles) -> list[tuple[str, str]]:
     """Return the pairs of dates, or of times of the day, with the time between them looked at."""
-    by_sort: dict[bool, list[str]] = {}
-    for name in roles.names:
-        if rows[name].form == "date":
-            by_sort.setdefault(has_days(rows[name]), []).append(name)
-    return [pair for names in by_sort.values() for pair in combinations(names[:_MOST_DATES], 2)]
+    dates = [name for name in roles.names if rows[name].form == "date"]
+    pairs = combinations(dates[:_MOST_DATES], 2)
+    return [(one, other) for one, other in pairs if has_days(rows[one]) == has_days(rows[other])]
 
 
 def has_numbers(cells: Cells) -> bool:

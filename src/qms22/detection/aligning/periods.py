@@ -58,8 +58,7 @@ _RECURRING = frozenset({"weekday", "hour"})
 _NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Numbers that rise or stay in nearly all steps from row to row are counters.
 _LEAST_RISING = 0.95
-# Numbers of rows in any order are spread evenly but for gaps: no more than so large a share of them
-# is elsewhere. Of measurements most are in the middle.
+# Numbers of rows are spread evenly but for such a share; of measurements most are in the middle.
 _MOST_UNEVEN = 0.1
 
 
@@ -235,19 +234,15 @@ def says_which_time(cells: Cells) -> bool:
 def _part(cells: Cells) -> str | None:
     """Return the part of a date that a column has; None if it is another column."""
     values = cells.values[cells.has_value] if cells.form == "number" else np.empty(0)
-    part = _part_of_name(cells.name)
-    if not len(values):
-        return None
-    years, rest = np.divmod(values, 100)
-    if _are_parts("year", years):
+    part, (first, last, _) = _part_of_name(cells.name), _UNITS["year"]
+    if len(values) and first <= values.min() // 100 and values.max() // 100 <= last:
         # 202403 is a month whatever its name, unless this says that it is a week.
-        part, values = part or "month", rest
-    return part if part is not None and _are_parts(part, values) else None
-
-
-def _are_parts(part: str, values: NDArray[np.float64]) -> bool:
+        part, values = part or "month", values % 100
+    if part is None or not len(values):
+        return None
     low, high, _ = _UNITS[part]
-    return bool(((values >= low) & (values <= high) & (values == np.rint(values))).all())
+    is_in_range = values.min() >= low and values.max() <= high
+    return part if is_in_range and (values == np.rint(values)).all() else None
 
 
 def _part_of_name(name: str) -> str | None:
@@ -261,23 +256,18 @@ def _part_of_name(name: str) -> str | None:
 
 
 def are_counted(normal: Cells, batch: Cells) -> bool:
-    """Return whether numbers count rows on from one table to another one, as order numbers do.
-
-    They rise from row to row. Or they are in another order, and those of the batch begin where the
-    normal ones end; these are spread evenly, or the name says that they are no measurements.
-    """
+    """Return whether numbers count the rows of both tables: in order, or evenly without gaps."""
     known, values = (each.values[each.has_value] for each in (normal, batch))
     if min(len(known), len(values)) < 2:
         return False
     if _is_rising(known) and _is_rising(values):
         return True
-    if np.median(values) < np.median(known):
-        known, values = -known, -values
-    known, later = np.sort(known), values[values > known.max()]
-    if not len(later) or later.min() - known[-1] > np.diff(known).max():
-        return False
-    places = (known - known[0]) / np.ptp(known) - np.linspace(0, 1, len(known))
-    return says_identifier(normal.name) or bool(np.abs(places).max() <= _MOST_UNEVEN)
+    sign = np.sign(np.median(values) - np.median(known)) or 1.0
+    known, values = np.sort(sign * known), sign * values
+    gap = values[values > known[-1]].min(initial=np.inf) - known[-1]
+    away = known - np.linspace(known[0], known[-1], len(known))
+    is_even = np.abs(away).max() <= _MOST_UNEVEN * np.ptp(known)
+    return bool(gap <= np.diff(known).max() and (is_even or says_identifier(normal.name)))
 
 
 def _is_rising(values: NDArray[np.float64]) -> bool:

@@ -30,8 +30,8 @@ _ISO = re.compile(
 _CLOCK = re.compile(r"(-)?(\d+):([0-5]\d)(?::([0-5]\d))?([.,]\d+)?")
 _NAMES = re.compile(r"duration|dauer|elapsed|runtime|laufzeit|uptime|downtime", re.IGNORECASE)
 _DAY = 24
-# What happens at night does so on either side of midnight: clocks of which most are in the hour
-# after it, and nearly all before the hour at which people begin to work, are durations.
+# What happens at night does so on either side of midnight: clocks are durations if most are in the
+# hour after it, and nearly all before the hour at which people begin to work.
 _MORNING = 6
 ISO = "P"
 
