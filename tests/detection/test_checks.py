@@ -178,6 +178,32 @@ def test_minutes_between_two_times() -> None:
     assert words.endswith("; in 98 % of normal rows it is 20 to 59 minutes after")
 
 
+def test_times_of_day_are_compared_with_each_other_only() -> None:
+    def shifts(n_rows: int, seed: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        day = pd.Timestamp("1960-03-01") + pd.to_timedelta(
+            np.sort(rng.integers(0, 90, n_rows)), "D"
+        )
+        begin = rng.integers(7 * 60, 9 * 60, n_rows)
+        end = begin + rng.integers(440, 500, n_rows)
+        return pd.DataFrame(
+            {
+                "day": day.strftime("%Y-%m-%d"),
+                "paid": (day + pd.Timedelta(days=10)).strftime("%Y-%m-%d"),
+                "begin": [f"{at // 60:02d}:{at % 60:02d}" for at in begin],
+                "end": [f"{at // 60:02d}:{at % 60:02d}" for at in end],
+            }
+        )
+
+    normal, batch = shifts(600, 0), shifts(200, 1)
+    batch.loc[ODD, ["begin", "end"]] = batch.loc[ODD, ["end", "begin"]].to_numpy()
+    _, checks, _ = read(normal, batch)
+    pairs = {each.columns for each in checks.checks if isinstance(each, IntervalCheck)}
+    assert pairs == {("paid", "day"), ("end", "begin")}
+    found = detect(normal, batch, k=1, n_jobs=1)
+    assert found.top.tolist() == [ODD]
+
+
 def test_rounding_is_not_odd() -> None:
     """No reason may say that a total of 80.04 does not fit the 80.04 that is suggested."""
     _, checks, rows = read(orders(N_NORMAL, 0), orders(N_BATCH, 1))

@@ -101,6 +101,20 @@ def test_times_of_day_are_compared_with_all_rows() -> None:
     assert (check.reference.n, check.counts.sum()) == (400, 400)
 
 
+def test_many_normal_rows_near_to_a_time_are_no_reason() -> None:
+    minutes = np.append(480.0 + np.arange(498) % 3, [486.0, 900.0])
+    check = TimeOfDayCheck.learn(Cells("at", "date", minutes * _MINUTE))
+    assert check is not None
+    rows = {"at": Cells("at", "date", np.array([486.0, 505.0, 880.0, 1200.0]) * _MINUTE)}
+    said = [text.split("; ")[1] for text in check.describe(rows, lambda *_: "08:00")]
+    assert said == [
+        "1 of 500 normal rows are at that time of day",
+        "none of 500 normal rows is between 08:06 and 15:00",
+        "1 of 500 normal rows are within half an hour of that time of day",
+        "none of 500 normal rows is between 15:00 and 08:00",
+    ]
+
+
 def test_few_values_are_found_behind_the_first_rows() -> None:
     few = np.repeat([1.0, 2.0, 3.0], 500)
     check = learn_levels(Cells("n", "number", few))

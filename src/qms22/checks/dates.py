@@ -22,6 +22,7 @@ _FEW_HOURS = 2.0
 # Minutes from a time to those that are near to it, and that make a difference.
 _NEAR = 30.0
 _LEAST_GAP = 10.0
+_FEW = 9  # so many rows near to a time are few: where there are more, they do not make it odd
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # A normal table of fewer days may lack a weekday by chance.
 _LEAST_DAYS = 28
@@ -69,10 +70,11 @@ class TimeOfDayCheck(Check):
 
     def _comparison(self, minute: float) -> str:
         n = int(self.counts.sum())
-        distance = np.abs(self.minutes - minute)
-        is_near = np.minimum(distance, 1440.0 - distance) <= _NEAR
-        if n_near := int(self.counts[is_near].sum()):
-            return f"{share_of_rows(n_near, n)} are within half an hour of that time of day"
+        distance = np.abs((self.minutes - minute + 720.0) % 1440.0 - 720.0)
+        for reach, where in ((_NEAR, "within half an hour of"), (0.0, "at")):
+            n_near = int(self.counts[distance <= reach].sum())
+            if 0 < n_near <= _FEW:
+                return f"{share_of_rows(n_near, n)} are {where} that time of day"
         after = int(np.searchsorted(self.minutes, minute)) % len(self.minutes)
         before, later = _clock(self.minutes[after - 1]), _clock(self.minutes[after])
         return f"none of {n:,} normal rows is between {before} and {later}"

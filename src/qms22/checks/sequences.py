@@ -17,7 +17,7 @@ from qms22.checks.dates import unit_of_days
 from qms22.checks.single import LEAST_ENTITIES
 from qms22.checks.surprise import NumberReference, TailReference, surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns, count_rows
-from qms22.tables.columns.date_parts import DAY
+from qms22.tables.columns.date_parts import DAY, has_days
 
 _HOUR = DAY / 24
 # Hours within which rows of an entity are counted.
@@ -57,7 +57,7 @@ def time_column(rows: Columns) -> str:
     found = [("", (0.0, 0))]
     for name, cells in rows.items():
         values = cells.values[cells.has_value] if cells.form == "date" else np.empty(0)
-        if len(values) > 1 and values.max() >= 2 * DAY:
+        if len(values) > 1 and has_days(cells):
             rising = round(float(np.mean(np.diff(values) >= 0)), 1)
             found.append((name, (rising, len(np.unique(values)))))
     return max(found, key=lambda each: each[1])[0]

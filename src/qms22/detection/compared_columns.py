@@ -20,7 +20,7 @@ from qms22.decisions.moved_columns import (
 )
 from qms22.decisions.over_time import Past
 from qms22.decisions.verdict import Verdict, judge_batch
-from qms22.detection.aligning.periods import is_counter, says_when
+from qms22.detection.aligning.periods import are_counted, says_when
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import (
     Cells,
@@ -97,8 +97,8 @@ def pair_columns(
     """Return the columns of two tables that can be compared, and which normal rows are.
 
     Columns that the encoder left out as periods are among them: that they moved is worth knowing.
-    Those that only say when a row was made are not: months, hours, and counters that rise from row
-    to row. Of long tables, rows are drawn at random.
+    Those that only say when a row was made are not: months, hours, and counters. Of long tables,
+    rows are drawn at random.
     """
     kinds = {column.name: column.kind for column in encoder.columns_}
     names = [name for name in kinds if kinds[name] in _COMPARED and name not in ignore]
@@ -123,7 +123,7 @@ def _is_about_time(normal: Cells, batch: Cells, left_out: Collection[str]) -> bo
     if says_when(normal):
         return True
     is_left_out = normal.name in left_out and normal.form == batch.form == "number"
-    return is_left_out and is_counter(normal.values) and is_counter(batch.values)
+    return is_left_out and are_counted(normal, batch)
 
 
 def _pair(normal: Cells, batch: Cells, staying: Sequence[str]) -> ColumnPair | None:

@@ -119,6 +119,8 @@ def test_kinds(values: list[Any], expected: str) -> None:
         ("county", [1 + 2 * (at % 60) for at in range(300)], "categorical"),
         ("home team", [1 + at % 30 for at in range(300)], "categorical"),
         ("county", list(range(0, 5000, 50)) * 2, "numeric"),
+        ("http_status", [200, 200, 404, 301] * 50, "categorical"),
+        ("status", [at % 97 + at / 4 for at in range(200)], "numeric"),
         ("bus", [1000 + 7 * (at % 30) for at in range(300)], "categorical"),
         # Where numbers are stored as such, texts of digits are codes.
         ("wagon", [str(1000 + 7 * (at % 30)) for at in range(300)], "categorical"),

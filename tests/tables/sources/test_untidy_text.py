@@ -108,6 +108,17 @@ def test_everything_at_once(tmp_path: Path, end: str) -> None:
             "has no column names",
         ),
         (
+            "school,math,,art,\nclass,mean,max,mean,max\nA,3,4,5,6\n",
+            {
+                "school / class": ["A"],
+                "math / mean": [3],
+                "math / max": [4],
+                "art / mean": [5],
+                "art / max": [6],
+            },
+            "",
+        ),
+        (
             "person,,speed,\nname,age,mean,max\nann,3,4,6\n",
             {
                 "person / name": ["ann"],

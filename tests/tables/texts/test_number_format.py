@@ -180,6 +180,9 @@ def test_prices_without_cents() -> None:
     np.testing.assert_array_equal(find(texts).read(texts), [12, 1234, 7.5, -3])
     assert np.isnan(find(["2", "3", "7"]).read(["2-"])).all()
     assert find(["2-", "3-", "7-", "5"]).read(["2-"]).tolist() == [-2]
+    assert find_number_format(["1", "2", "3", "2-"], [90, 80, 70, 60]) is None
+    ages = [str(age) for age in range(20, 60)]
+    assert np.isnan(find([*ages, "60-"], [9] * 41).read(["60-"])).all()
     assert find(["12.-", "7.50"]).read(["12.-", "12.50-"]).tolist() == [12, -12.5]
 
 

@@ -15,7 +15,7 @@ from qms22.checks.single import LEAST_ENTITIES
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.date_parts import DAY, part_name, part_of, parts_about_time
-from qms22.tables.columns.kinds import MOST_SINGLE, single_share
+from qms22.tables.columns.kinds import MOST_SINGLE, says_identifier, single_share
 from qms22.tables.columns.plan import ColumnPlan
 
 # The share of the batch that has to be outside the normal values. Measurements can be whole numbers
@@ -58,6 +58,8 @@ _RECURRING = frozenset({"weekday", "hour"})
 _NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 # Numbers that rise or stay in nearly all steps from row to row are counters.
 _LEAST_RISING = 0.95
+# Numbers of rows are spread evenly but for such a share; of measurements most are in the middle.
+_MOST_UNEVEN = 0.1
 
 
 def find_periods(
@@ -232,7 +234,10 @@ def says_which_time(cells: Cells) -> bool:
 def _part(cells: Cells) -> str | None:
     """Return the part of a date that a column has; None if it is another column."""
     values = cells.values[cells.has_value] if cells.form == "number" else np.empty(0)
-    part = _part_of_name(cells.name)
+    part, (first, last, _) = _part_of_name(cells.name), _UNITS["year"]
+    if len(values) and first <= values.min() // 100 and values.max() // 100 <= last:
+        # 202403 is a month whatever its name, unless this says that it is a week.
+        part, values = part or "month", values % 100
     if part is None or not len(values):
         return None
     low, high, _ = _UNITS[part]
@@ -250,7 +255,21 @@ def _part_of_name(name: str) -> str | None:
     return _PARTS.get(words[-1]) if words else None
 
 
-def is_counter(values: NDArray[np.float64]) -> bool:
-    """Return whether numbers rise from row to row, as order numbers do."""
-    steps = np.diff(values[~np.isnan(values)])
+def are_counted(normal: Cells, batch: Cells) -> bool:
+    """Return whether numbers count the rows of both tables: in order, or evenly without gaps."""
+    known, values = (each.values[each.has_value] for each in (normal, batch))
+    if min(len(known), len(values)) < 2:
+        return False
+    if _is_rising(known) and _is_rising(values):
+        return True
+    sign = np.sign(np.median(values) - np.median(known)) or 1.0
+    known, values = np.sort(sign * known), sign * values
+    gap = values[values > known[-1]].min(initial=np.inf) - known[-1]
+    away = known - np.linspace(known[0], known[-1], len(known))
+    is_even = np.abs(away).max() <= _MOST_UNEVEN * np.ptp(known)
+    return bool(gap <= np.diff(known).max() and (is_even or says_identifier(normal.name)))
+
+
+def _is_rising(values: NDArray[np.float64]) -> bool:
+    steps = np.diff(values)
     return bool((steps > 0).any() and np.mean(steps >= 0) >= _LEAST_RISING)

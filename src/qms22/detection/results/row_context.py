@@ -56,11 +56,15 @@ class _Tables:
         return None
 
     def _past(self, row: int, name: str, by: tuple[str, ...]) -> RowContext | None:
-        """Return the numbers of the known-normal rows of the same entity, in order of time."""
+        """Return the numbers of known-normal and earlier rows of the entity, in order of time."""
         if not self.normal.keys() >= {name, *by} or self.normal[name].form != "number":
             return None
-        same = np.all([self._hashes[0][each] == self._hashes[1][each][row] for each in by], axis=0)
-        values = self.normal[name].values[self._order[same[self._order]]]
+        known, order = self._orders
+        parts = []
+        for at, rows in enumerate((known, order[: int(np.argmax(order == row))])):
+            same = [self._hashes[at][each][rows] == self._hashes[1][each][row] for each in by]
+            parts.append((self.normal, self.batch)[at][name].values[rows[np.all(same, axis=0)]])
+        values = np.concatenate(parts)
         values = values[~np.isnan(values)]
         here = float(self.batch[name].values[row])
         if len(values) < 2 or np.isnan(here):
@@ -71,8 +75,9 @@ class _Tables:
         of = listed(
             [shown_cells(self.batch[each].take(np.array([row])), self.show)[0] for each in by]
         )
+        kind = "known-normal and earlier" if len(parts[1]) else "known-normal"
         text = (
-            f"{name} in {len(values):,} known-normal rows with {of}: {low} to {high}, "
+            f"{name} in {len(values):,} {kind} rows with {of}: {low} to {high}, "
             f"last {last}; here {self.show(name, here)}"
         )
         return RowContext(text, tuple(values[-_MOST_POINTS:].tolist()), here)
@@ -110,5 +115,5 @@ class _Tables:
         return tuple({n: cell_hashes(t[n]) for n in usable} for t in (self.normal, self.batch))
 
     @cached_property
-    def _order(self) -> NDArray[np.intp]:
-        return time_order(self.normal)
+    def _orders(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        return time_order(self.normal), time_order(self.batch)

@@ -26,7 +26,8 @@ class Keys {
 
   arrows() {
     const { table } = this.page;
-    const many = Math.max(1, Math.floor(table.box.clientHeight / table.rowHeight) - 2);
+    const { scrollTop, clientHeight } = table.box;
+    const many = Math.max(1, table.placeAt(scrollTop + clientHeight) - table.placeAt(scrollTop) - 2);
     return {
       ArrowDown: () => this.page.step(1),
       ArrowUp: () => this.page.step(-1),

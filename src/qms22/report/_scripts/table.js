@@ -9,21 +9,20 @@ const MOST_LISTED = 250_000;
 // More columns in the document would make scrolling slow; the chosen row shows all of them.
 const MOST_COLUMNS = 100;
 
-// The least width of the column of reasons, in em.
-const LEAST_REASONS = 24;
+// In em: the least width of the column of reasons, that of a sign, and the heights of a row and a line.
+const [LEAST_REASONS, SIGN, LEAST_HEIGHT, LINE] = [24, 0.55, 2.75, 1.25];
 
 const BADGES = { anomaly: "A", normal: "N", unsure: "?" };
 
 class RankedTable {
   constructor(run, marks, onChoose) {
-    Object.assign(this, { run, marks, onChoose, flags: run.flags, chosen: 0, sorted: run.columns[0], direction: 1 });
+    Object.assign(this, { run, marks, onChoose, flags: run.flags, chosen: 0, room: LEAST_REASONS, sorted: run.columns[0], direction: 1 });
     this.columns = shownColumns(run);
     this.table = document.getElementById("ranked");
     this.head = this.table.querySelector("thead tr");
     this.body = this.table.querySelector("tbody");
     this.box = document.getElementById("ranked-box");
     this.onlyFlagged = document.getElementById("only-flagged");
-    this.table.classList.toggle("explained", run.reasons.isAny);
     this.head.append(...this.columns.map((column) => this.heading(column)));
     this.setWidths();
     this.found = allRows(run);
@@ -56,18 +55,41 @@ class RankedTable {
 
   // Reasons take the room that is left beside whole columns: no cell is cut off at the edge.
   fitReasons() {
+    this.em = parseFloat(getComputedStyle(this.table).fontSize);
     const place = this.columns.findIndex(({ role }) => role === "reasons");
     let total = this.widths.reduce((sum, width) => sum + width, 0);
     if (place >= 0) {
-      let room = this.box.clientWidth / parseFloat(getComputedStyle(this.table).fontSize);
+      let room = this.box.clientWidth / this.em;
       room -= this.widths.slice(0, place).reduce((sum, width) => sum + width, 0);
       for (const width of this.widths.slice(place + 1)) {
         if (room - width < LEAST_REASONS) break;
         room -= width;
       }
-      total += Math.max(room, LEAST_REASONS);
+      this.room = Math.max(room, LEAST_REASONS);
+      total += this.room;
     }
     this.table.style.minWidth = `${total}em`;
+    if (this.rows) this.setHeights();
+  }
+
+  // About as high as the reasons are long; a row that needs more is higher.
+  height(row) {
+    const nLines = Math.ceil((SIGN * this.run.reasons.plain(row).length) / (this.room - 1.5));
+    return this.em * Math.max(LEAST_HEIGHT, LINE * nLines + 0.8);
+  }
+
+  // Where listed rows begin; the line above one of them belongs to it.
+  setHeights() {
+    this.tops = new Float64Array(this.nListed + 1);
+    this.rows.subarray(0, this.nListed).forEach((row, place) => {
+      this.tops[place + 1] = this.tops[place] + this.height(row) + (place === this.certain ? this.em * LEAST_HEIGHT : 0);
+    });
+  }
+
+  // The place of the row at some height of the list.
+  placeAt(height) {
+    const next = this.tops.findIndex((top) => top > height);
+    return next < 0 ? this.nListed : next - 1;
   }
 
   // An empty line as high as the rows that are not in the document.
@@ -112,6 +134,7 @@ class RankedTable {
     this.rows = sortRows(rows, this.sorted, this.direction);
     this.nListed = Math.min(this.rows.length, MOST_LISTED);
     this.certain = this.countCertain();
+    this.setHeights();
     this.box.scrollTop = 0;
     this.columns.forEach((column, place) => {
       const cell = this.head.cells[place];
@@ -131,11 +154,6 @@ class RankedTable {
     return run.isRate && isByRank && count > 0 ? count : Infinity;
   }
 
-  // How far down a row of the list is, in rows: the line takes the room of one.
-  down(place) {
-    return place + (place >= this.certain ? 1 : 0);
-  }
-
   showCount() {
     const { rows, nListed, run } = this;
     const shown = document.getElementById("shown");
@@ -148,27 +166,19 @@ class RankedTable {
     document.getElementById("nothing-flagged").hidden = this.flags.count > 0;
   }
 
-  get rowHeight() {
-    // The height of a line is fixed by the style; a phone has higher ones.
-    const line = this.body.querySelector("tr[data-row]");
-    return line?.getBoundingClientRect().height || 32;
-  }
-
   // Put the rows in sight into the document.
   render(isChanged = false) {
     this.frame = undefined;
     if (!this.rows) return;
-    const height = this.rowHeight;
-    const first = Math.max(0, Math.floor(this.box.scrollTop / height) - SPARE_ROWS);
-    const end = Math.min(this.nListed, first + Math.ceil(this.box.clientHeight / height) + 2 * SPARE_ROWS);
+    const { tops, box } = this;
+    const first = Math.max(0, this.placeAt(box.scrollTop) - SPARE_ROWS);
+    const end = Math.min(this.nListed, this.placeAt(box.scrollTop + box.clientHeight) + 1 + SPARE_ROWS);
     if (!isChanged && first === this.first && end === this.end) return;
     const hadFocus = this.body.contains(document.activeElement);
     Object.assign(this, { first, end });
     const lines = Array.from(this.rows.subarray(first, end), (row, place) => this.line(row, first + place));
     if (this.certain >= first && this.certain < end) lines.splice(this.certain - first, 0, this.border());
-    const above = this.certain < first ? first + 1 : first;
-    const below = this.nListed - end + (this.certain >= end && this.certain < Infinity ? 1 : 0);
-    this.body.replaceChildren(...this.space(above * height), ...lines, ...this.space(below * height));
+    this.body.replaceChildren(...this.space(tops[first]), ...lines, ...this.space(tops[this.nListed] - tops[end]));
     this.mark();
     if (hadFocus && !this.focus(this.chosen)) this.box.focus({ preventScroll: true });
   }
@@ -195,6 +205,7 @@ class RankedTable {
     const button = element("button", { type: "button", tabIndex: -1, text: String(row + 1) });
     const name = element("th", { scope: "row", className: "number", children: [badge, button] });
     const line = element("tr", { children: [name, ...cells] });
+    line.style.height = `${this.height(row)}px`;
     line.dataset.row = row;
     line.ariaRowIndex = place + 2;
     return line;
@@ -237,12 +248,11 @@ class RankedTable {
   reveal(row) {
     const place = this.rows.indexOf(row);
     if (place < 0) return;
-    const height = this.rowHeight;
     const head = this.head.getBoundingClientRect().height;
-    const top = this.down(place) * height;
-    const room = this.box.clientHeight - head - height;
+    const [top, below] = this.tops.subarray(place, place + 2);
+    const room = this.box.clientHeight - head;
     if (top < this.box.scrollTop) this.box.scrollTop = top;
-    else if (top > this.box.scrollTop + room) this.box.scrollTop = top - room;
+    else if (below > this.box.scrollTop + room) this.box.scrollTop = below - room;
     this.render();
   }
 

@@ -12,6 +12,11 @@ from qms22.tables.columns.cells import Cells
 DAY = 86_400e6  # microseconds
 
 
+def has_days(dates: Cells) -> bool:
+    """Return whether a column has days, and not only times of the day."""
+    return bool(np.nanmax(np.abs(dates.values), initial=0.0) >= 2 * DAY)
+
+
 def days_between(earlier: Cells, later: Cells) -> NDArray[np.float64]:
     """Return the days from one date to another; NaN where one of them is missing."""
     days: NDArray[np.float64] = (later.values - earlier.values) / DAY

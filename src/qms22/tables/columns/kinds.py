@@ -60,11 +60,11 @@ _CODE_NAMES = (
 _CODE_WORDS = _ID_WORDS | frozenset(_CODE_NAMES.split())
 _CODE_ENDS = ("nummer", "nr", "code")
 # Numbers of these are codes, however small.
-_PLACES = (
+_NUMBERED = (
     "state county country region district precinct ward tract team club store branch bus truck "
-    "tram vehicle turbine machine device station"
+    "tram vehicle turbine machine device station status code"
 )
-_PLACE_WORDS = frozenset(_PLACES.split())
+_NUMBERED_WORDS = frozenset(_NUMBERED.split())
 # Codes have at least four digits: fewer may be counts, such as a visit_no.
 _LEAST_CODE = 1000
 # So few of the numbers may be smaller: a round number.
@@ -87,8 +87,8 @@ def infer_kind(
       are whole numbers that all differ and rise from row to row with small gaps, or that hardly
       any two rows share in so narrow a range, or if the name says so (id, key, nr, …) and they
       all differ or count up; like texts if they have four digits or more and the name says that
-      they are codes (plz, phone, customer_number, …), or if they recur and are of places, teams or
-      machines (county, bus, …); else numeric.
+      they are codes (plz, phone, customer_number, …), or if they recur and are of places, teams,
+      machines (county, bus, …) or called a status or code; else numeric.
     - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
       such as 20241231: date.
     - texts of four digits or more, of one width, that recur and are no years: like other texts.
@@ -209,15 +209,15 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
         is_rising = len(present) >= _LEAST_COUNTED and len(steps) - len(up) <= int(steps[-1] > 0)
         if is_rising and up.sum() <= _MEAN_GAP * len(up):
             return ColumnPlan(name, "identifier", "a running number: it rises from row to row")
-        if _says_identifier(name) and len(np.unique(present)) == len(present):
+        if says_identifier(name) and len(np.unique(present)) == len(present):
             return ColumnPlan(name, "identifier", "whole numbers that all differ")
         if _number_rows(present):
             return ColumnPlan(name, "identifier", "a running number in another order")
-        if _says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
+        if says_identifier(name) and bool(np.isin(steps, (0.0, 1.0)).all()):
             return ColumnPlan(name, "identifier", "a running number")
         is_plain = not form.unit and not form.thousands
         is_code = code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE
-        if is_plain and (is_code or (_last_word(name) in _PLACE_WORDS and _recur(present))):
+        if is_plain and (is_code or (_last_word(name) in _NUMBERED_WORDS and _recur(present))):
             return _judge_texts(to_levels(cells))
     return ColumnPlan(name, "numeric", number_format=form)
 
@@ -233,7 +233,7 @@ def _judge_texts(cells: Cells) -> ColumnPlan:
     n_rows, n_levels = int((~cells.missing).sum()), len(cells.levels)
     differ = f"{n_levels} different texts in {n_rows} rows"
     name = cells.name
-    is_named = _says_identifier(name)
+    is_named = says_identifier(name)
     if n_levels == n_rows and (n_rows >= LEAST_ROWS or is_named) and cells.form != "category":
         longest = max(map(len, cells.levels))
         if longest <= LONGEST_IDENTIFIER and not any(" " in text for text in cells.levels):
@@ -274,7 +274,8 @@ def _recur(whole: NDArray[np.float64]) -> bool:
     return len(np.unique(whole)) * LEAST_RECURRING <= len(whole)
 
 
-def _says_identifier(name: str) -> bool:
+def says_identifier(name: str) -> bool:
+    """Return whether a name says that a column has numbers or names of rows or things."""
     words = [word.lower() for word in _WORDS.findall(name)]
     # pandas names a column without a name, such as that of row numbers, "Unnamed: 0".
     return words == ["index"] or (

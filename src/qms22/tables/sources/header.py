@@ -108,13 +108,13 @@ def joined_names(names: Sequence[str], above: Sequence[str]) -> list[str] | None
     for group in groups:
         over.append(group or (over or [""])[-1])
     sizes = Counter(filter(None, over)).values()
-    # A title may be in several cells, too.
-    if len(sizes) < 2 or min(sizes) < 2:
-        return None
-    return [
+    joined = [
         f"{group} / {name.strip()}" if group and name.strip() else name
         for name, group in zip(names, over, strict=True)
     ]
+    # A title may be in several cells, too: a group of one name only tells where others recur.
+    tells_apart = len(set(names)) < len(names) == len(set(joined))
+    return joined if len(sizes) > 1 and (min(sizes) > 1 or tells_apart) else None
 
 
 def _is_rule(row: Sequence[str]) -> bool:

@@ -9,7 +9,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from qms22.tables.texts.text_columns import fits_column, most_frequent, row_weights
+from qms22.tables.texts.text_columns import LEAST_SHARE, fits_column, most_frequent, row_weights
 
 _SECONDS = (86400.0, 3600.0, 60.0, 1.0)
 _NUMBER = r"(\d+(?:[.,]\d+)?)"
@@ -30,6 +30,9 @@ _ISO = re.compile(
 _CLOCK = re.compile(r"(-)?(\d+):([0-5]\d)(?::([0-5]\d))?([.,]\d+)?")
 _NAMES = re.compile(r"duration|dauer|elapsed|runtime|laufzeit|uptime|downtime", re.IGNORECASE)
 _DAY = 24
+# What happens at night does so on either side of midnight: clocks are durations if most are in the
+# hour after it, and nearly all before the hour at which people begin to work.
+_MORNING = 6
 ISO = "P"
 
 
@@ -45,7 +48,8 @@ def find_duration_style(
 
     Nearly all rows must have one. Numbers with one unit (90 min) are numbers. Texts such as
     01:30:00 are times of the day, unless the name says that they are durations, the user asks for
-    numbers (`is_asked`), or some have 24 or more before the first colon.
+    numbers (`is_asked`), some have 24 or more before the first colon, or most have 0 there and
+    nearly all others little more.
 
     The style is "P" for ISO 8601; "h:mm:ss", "hh:mm:ss", "m:ss" or "mm:ss"; or the words for days,
     hours, minutes and seconds with their blanks, such as "|h| m|", and one more blank before a bar
@@ -59,7 +63,9 @@ def find_duration_style(
     clocks = [match for text, _ in fitting if (match := _CLOCK.fullmatch(text))]
     if clocks:
         is_said = is_asked or _NAMES.search(name) is not None
-        is_duration = is_said or any(int(match[2]) >= _DAY for match in clocks)
+        hours = np.array([int(match[2]) for match in clocks])
+        is_short = 2 * np.mean(hours == 0) > 1 and np.mean(hours < _MORNING) >= LEAST_SHARE
+        is_duration = is_said or is_short or bool((hours >= _DAY).any())
         return _clock_style(clocks) if is_duration and len(clocks) == len(fitting) else None
     if any(_ISO.fullmatch(text) for text, _ in fitting):
         return ISO

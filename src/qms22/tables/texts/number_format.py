@@ -37,8 +37,8 @@ _LARGEST = 1e15
 # A median may need more decimals than the numbers: as many as this error asks for.
 _ERROR = 5e-4
 _INDIAN = re.compile(r"[0-9]{1,2}(\D[0-9]{2})+\D[0-9]{3}")
-# A minus behind a whole number is one only in a column that writes several negative numbers so: 2-
-# may be "2 or more", or cut off.
+# A minus behind a whole number is one only in a column that writes several different negative
+# numbers so: 2- may be "2 or more", or cut off, and recur.
 _BEHIND, _LEAST_BEHIND = "5-", 3
 
 
@@ -193,7 +193,7 @@ def find_number_format(
     magnitudes = _clear_magnitudes([each for each in parts if each.unit == unit])
     pairs = zip(parts, weights[fits], strict=True)
     minus = [(each.negative, n) for each, n in pairs if each.negative]
-    is_behind = sum(n for sign, n in minus if sign == _BEHIND) >= _LEAST_BEHIND
+    is_behind = sum(sign == _BEHIND for sign, _ in minus) >= _LEAST_BEHIND
     is_behind &= bool(minus) and most_frequent(minus)[0] == _BEHIND
     form = NumberFormat(
         decimal,
