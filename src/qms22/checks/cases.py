@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,9 @@ class Staying:
 
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    # For each of the levels, the columns that are odd in half of its rows or more: a new article is
+    # heavier than all others.
+    unlike: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def learn(cls, checks: Sequence[Check], batch: Columns) -> Staying:
@@ -91,6 +94,18 @@ class Staying:
                 found.values[name] = np.union1d(found.values.get(name, []), new)
         found.levels.update(staying_levels(known, batch))
         return found
+
+    def comparing(
+        self, batch: Columns, is_odd: NDArray[np.bool_], blamed: Sequence[str]
+    ) -> Staying:
+        """Learn what is odd in most rows of the levels; `blamed` has the column of each check."""
+        unlike = {}
+        pairs = [(name, level) for name, levels in self.levels.items() for level in levels]
+        for name, level in pairs:
+            shares = is_odd[batch[name].is_among((level,))].mean(axis=0)
+            odd = {column for column, share in zip(blamed, shares, strict=True) if share >= 0.5}
+            unlike[name, level] = tuple(sorted(odd))
+        return replace(self, unlike=unlike)
 
     def among(self, cells: Cells) -> NDArray[np.bool_]:
         """Return which cells have one of them."""

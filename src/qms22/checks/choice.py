@@ -46,6 +46,9 @@ _MOST_ALIGNED = 4096
 _MOST_ODD = 0.2
 _LEAST_MOVED = 20
 
+# Nor does one that finds a normal row in a hundred so odd: it says one in 3,000.
+_MOST_USUAL = 8.0
+
 # Dates whose intervals are looked at; more have too many pairs.
 _MOST_DATES = 5
 
@@ -189,11 +192,15 @@ def _align(
     ]
     checks.fitting.align(some)
     checks.staying = Staying.learn(checks.checks if checks.is_later else (), some)
-    is_odd = checks.surprises(some) > np.quantile(own, USUAL, axis=0)
+    most = np.quantile(own, USUAL, axis=0)
+    is_odd = checks.surprises(some) > most
+    if any(checks.staying.levels.values()):
+        checks.staying = checks.staying.comparing(some, is_odd, checks.blamed)
+        is_odd = checks.surprises(some) > most
     # Copies of a row are one case: a row that is there again and again is not the batch.
     n_odd = np.sum(is_odd / some[COPIES].values[:, np.newaxis], axis=0)
-    is_moved: NDArray[np.bool_] = n_odd >= max(_LEAST_MOVED, _MOST_ODD * len(places))
-    return is_moved
+    is_useless: NDArray[np.bool_] = n_odd >= max(_LEAST_MOVED, _MOST_ODD * len(places))
+    return is_useless | (most > _MOST_USUAL)
 
 
 def _leave_out(checks: TableChecks, out: NDArray[np.bool_]) -> None:

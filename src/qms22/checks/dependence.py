@@ -12,7 +12,13 @@ from scipy.stats import chi2_contingency
 
 from qms22.checks.check import NORMAL_ROWS, Check, Shower, listed, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
-from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, MOVED
+from qms22.checks.single import (
+    LEAST_COMMON,
+    LEAST_COMMON_SHARE,
+    LEAST_ENTITIES,
+    LEAST_RECURRING,
+    MOVED,
+)
 from qms22.checks.surprise import LevelReference, TailReference, surprise_of_few
 from qms22.tables.columns.cells import Columns, count_rows
 
@@ -27,10 +33,6 @@ _MOST_LEVELS = 12
 _MOST_SOURCES = 3
 # A level is missing in a range by chance if fewer rows with it would be there.
 _LEAST_EXPECTED = 5.0
-# Pairs in so many rows of a batch, and so large a share of it, are what the batch does; and an
-# entity that changes does so in several rows.
-_LEAST_MOVED = 20
-_MOST_ODD = 0.02
 # Parts of a range differ if chance would make them so different in fewer cases: a usual level.
 _MOST_CHANCE = 0.05
 # Less of a surprise than this is none: a level half as likely as usual.
@@ -136,7 +138,8 @@ class DependenceCheck(Check):
         codes = self._codes(batch)
         pairs = _pair_keys(self.coding, *codes)
         keys, counts = np.unique(pairs, return_counts=True)
-        least = max(_LEAST_MOVED, _MOST_ODD * len(pairs))
+        least = max(LEAST_COMMON, LEAST_COMMON_SHARE * len(pairs))
+        # An entity that changes does so in several rows.
         if max(self.coding.n_codes, self.other.n_codes) > LEAST_ENTITIES:
             least = LEAST_RECURRING
         n_known = self._count_keys(keys)

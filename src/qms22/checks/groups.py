@@ -15,11 +15,14 @@ from scipy.special import digamma, polygamma
 
 from qms22.checks.check import NumberCheck, Shower, listed, shown_cells
 from qms22.checks.codings import Coding
+from qms22.checks.single import LEAST_RECURRING
 from qms22.checks.surprise import NumberReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 # Rows of normal ones that the usual spread counts as at most, next to those of a group.
 _OF_ALL = 5.0
+# And at least.
+_LEAST_OF_ALL = 1.0
 # A group helps if it makes a number more predictable by so much on average, in units of −log p.
 _LEAST_GAIN = 0.1
 # Columns by whose pairs numbers are grouped: those that say most about each number.
@@ -128,12 +131,13 @@ class GroupStatistics:
         # All variance is 1: what is not within groups is between them.
         shrinkage = within / max(1.0 - within, _LEAST_VARIANCE)
         # Sodium varies by some percent of what glucose does: logarithms of variances are compared.
-        half = (counts[counts > 1] - 1) / 2
-        logs = np.log(np.maximum(around[counts > 1] / 2, _LEAST_VARIANCE * half)) - digamma(half)
+        # A row more in each, with the variance of all: a group may be exact by chance.
+        half = counts[counts > 1] / 2
+        logs = np.log((around[counts > 1] + within) / 2) - digamma(half)
         usual = float(np.average(logs, weights=half))
         differences = np.average((logs - usual) ** 2 - polygamma(1, half), weights=half)
         # The logarithm of the variance of so many rows varies by two divided by them.
-        strength = 2.0 / max(float(differences), 2.0 / _OF_ALL)
+        strength = min(max(2.0 / max(float(differences), 1e-9), _LEAST_OF_ALL), _OF_ALL)
         of_all = min(math.exp(usual), within), strength, shrinkage
         return cls(center, scale, number_scale, *of_all, counts, sums, squares)
 
@@ -225,8 +229,12 @@ class GroupCheck(NumberCheck):
         order = np.argsort(groups, kind="stable")
         shifts = np.zeros(len(self.shifts))
         for part in np.split(order, np.flatnonzero(np.diff(groups[order])) + 1):
-            middle = float(np.median(errors[part])) if len(part) >= _LEAST_MOVED else 0.0
-            if abs(middle) >= _LEAST_MOVE:
+            if len(part) < LEAST_RECURRING:
+                continue
+            middle = float(np.quantile(errors[part], 0.5, method="lower"))
+            # A new price, or another card of a customer, is in several rows.
+            is_new = np.count_nonzero(errors[part] == middle) >= LEAST_RECURRING
+            if abs(middle) >= _LEAST_MOVE and (is_new or len(part) >= _LEAST_MOVED):
                 shifts[groups[part[0]]] = middle
         # Fields are replaced one after the other: the rest is aligned without these shifts.
         moved = replace(self, shifts=shifts)

@@ -30,6 +30,9 @@ LEAST_STAFF = 8
 LEAST_RECURRING = 3
 # They have become more if the batch has them more than so many times as often as normal rows do.
 MOVED = 3.0
+# What so many rows of a batch have, and so large a share of it, is what the batch does.
+LEAST_COMMON = 20
+LEAST_COMMON_SHARE = 0.02
 
 # Shares of normal rows that are named, the largest that fits.
 _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)

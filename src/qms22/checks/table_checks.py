@@ -208,6 +208,11 @@ class TableChecks:
         # Nobody knows what numbers go with a new doctor.
         for name in new.levels.keys() & rows.keys():
             found[new.among(rows[name]), len(self.checks) :] = 0.0
+        blamed = np.array(self.blamed)
+        for (name, level), columns in new.unlike.items():
+            if name in rows and columns:
+                is_new = rows[name].is_among((level,))
+                found[np.ix_(is_new, np.isin(blamed, columns))] = 0.0
         of_cells = (LevelCheck, TextCheck, ValueCheck)
         for at in range(found.shape[1]):
             if self.is_fitting(at) or isinstance(self.checks[at], of_cells):
@@ -266,6 +271,12 @@ class TableChecks:
         if self.is_scored:
             of_excess = excess_weight(excess(scores, len(self.scale.ascending)))
             self.weight = max(_WEIGHT, _OF_VIEWS * of_views) + of_excess
+
+    @property
+    def blamed(self) -> list[str]:
+        """The column that each check is about, the first of its columns; "" for whole rows."""
+        n_checks = len(self.checks) + len(self.fitting.numbers)
+        return [next(iter(self._names_of(at)), "") for at in range(n_checks)]
 
     def columns_of(self, check: int) -> tuple[str, ...]:
         """Return the columns that a check looks at; the first one is to blame."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from qms22.checks.check import Check, Shower, never_seen, share_of_rows
 from qms22.checks.check_digits import find_check_digit, has_check_digit
+from qms22.checks.single import LEAST_COMMON, LEAST_COMMON_SHARE, MOVED
 from qms22.checks.surprise import RarityReference, surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns, Levels
 from qms22.tables.columns.kinds import level_counts
@@ -198,6 +199,28 @@ class TextCheck(Check):
             of_text = levels.computed(self.known, self._known_counts)
             found[of_text[cells.values] > own] = 0.0
         return found
+
+    def aligned(self, batch: Columns) -> TextCheck:
+        """Return the check for a batch many texts of which have a word or a form that is new.
+
+        So it is where new texts come in the course of time, such as those of a bonus.
+        """
+        if not self.by_text or self.trait not in _VARYING:
+            return self
+        cells = to_levels(batch[self.columns[0]])
+        forms, places = _forms(self.trait, Levels.of(cells.levels))
+        sizes = np.bincount(places[cells.values] + 1, minlength=len(forms) + 1)[1:]
+        found = Counter[str]()
+        for form, size in zip(forms, sizes.tolist(), strict=True):
+            found.update(dict.fromkeys(_parts(self.trait, form), size) if size else {})
+        n_rows = len(cells.values)
+        least = max(LEAST_COMMON, LEAST_COMMON_SHARE * n_rows)
+        usual = {
+            part: round(count * self.n / n_rows)
+            for part, count in found.items()
+            if count >= least and count * self.n > MOVED * self.counts.get(part, 0) * n_rows
+        }
+        return replace(self, counts=self.counts | usual)
 
     def _surprises(self, levels: Levels, *, own: bool) -> NDArray[np.float64]:
         """Compute how rare the rarest part of each form is; at the end, 0 for a missing cell."""
