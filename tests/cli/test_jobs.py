@@ -216,6 +216,30 @@ def test_each_row_is_good_or_bad(files: Path, suffix: str) -> None:
     assert {*parts[1]["reasons"]} == {row["text"] for row in rows}
 
 
+@pytest.mark.parametrize("above", ["sep=;\r\n", "", "Sales of May\n\n"])
+def test_rows_of_a_text_stay_as_they_are_written(tmp_path: Path, above: str) -> None:
+    header, end = "country;phone;user;sold;rate;note", "\r\n" if "\r" in above else "\n"
+    rng = np.random.default_rng(0)
+    cells = [["NA", "DE", ""], ["+49 30 5258", "-"], ["@u4", "@u5"], ["TRUE", "FALSE"]]
+    lines = [
+        ";".join([*(rng.choice(each) for each in cells), f"{rng.uniform(0.1, 0.9):.3f}0", note])
+        for note in ['"a; ""b"""', '""', '"two\nlines"', "=1+1"] * 75
+    ]
+    lines[7] = f"{lines[7]};"  # one cell too many
+    lines[240] = "DE;-;@u4;TRUE;99.50;=1+1"
+    for name, some in (("n", lines[:200]), ("b", lines[200:])):
+        (tmp_path / f"{name}.csv").write_bytes((above + end.join([header, *some, ""])).encode())
+    options = ("--good", "g.csv", "--bad", "x.csv", "-k", "1", "-q", "--n-jobs", "1")
+    result = run("detect", "n.csv", "b.csv", *options, cwd=tmp_path)
+    assert result.exit_code == 0, result.stderr
+    good, bad = ((tmp_path / name).read_bytes().decode() for name in ("g.csv", "x.csv"))
+    assert good == above + end.join([header, *lines[200:240], *lines[241:], ""])
+    start = above + f'{header};reasons{end}{lines[240]};"rate 99.5; '
+    assert bad.startswith(start)
+    table = qms22.tables.open_table(tmp_path / "x.csv")
+    assert (table.n_rows, table.names[-1]) == (1, "reasons")
+
+
 def test_good_and_bad_tables_of_one_database(files: Path) -> None:
     parts = ("--good", "load.db#good", "--bad", "load.db#bad")
     result = run(*DETECT, *parts, cwd=files)

@@ -18,7 +18,7 @@ from qms22.tables.sources.csv_dialect import detect_dialect
 from qms22.tables.sources.csv_repair import Repair, find_footer, footer_note
 from qms22.tables.sources.file_rows import SpooledRows
 from qms22.tables.sources.storage_types import CellTraits, fill_names, resolve_types
-from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
+from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows, WrittenRows
 from qms22.tables.sources.text_encoding import read_text
 from qms22.tables.texts.words import CSV_MISSING
 
@@ -92,11 +92,38 @@ class _Text:
         layout += filter(None, [footer_note(self._footer, self.name)])
         found = (*layout, *notes, *repair.notes())
         commas = frozenset(name for name, kind in types.items() if kind == "comma float")
+        written, file, width = None, self._file, len(self._dialect.names)
+        if width > 1 and len(self._dialect.header) in (0, width) and not repair.sums:
+            # The file is opened again, lest its text stays in memory.
+            written = WrittenRows(
+                self._decode(0, self._start),
+                self._dialect.separator,
+                lambda: _Text(file).lines(is_ragged=is_ragged),
+            )
         if rows is not None:
             rows.types = types
-            return Content(rows, found, with_commas=commas)
+            return Content(rows, found, with_commas=commas, written=written)
         table = pa.Table.from_batches(kept).select(list(types))
-        return Content(MemoryRows(table, types), found, with_commas=commas)
+        return Content(MemoryRows(table, types), found, with_commas=commas, written=written)
+
+    def lines(self, *, is_ragged: bool) -> Iterator[str]:
+        """Yield the rows as they are written; those of another width as they are read."""
+        lines, taken, cells = self._open_body(), list[str](), list[str]()
+
+        def records() -> Iterator[tuple[int, list[str]]]:
+            nonlocal cells
+            for line, cells in self._dialect.rows(taken.append(each) or each for each in lines):
+                yield line, cells
+                taken.clear()
+
+        header = list(self._dialect.header)
+        rows: Iterator[list[str]] = (row for _, row in records() if row != header)
+        if self._dialect.skips_blanks or is_ragged:
+            rows = Repair(self._dialect, self.name).equal_rows(records())
+        for row in rows:
+            end = "\r\n" if taken[-1].endswith("\r\n") else "\n"
+            raw = "".join(taken).strip("\r\n") + end
+            yield raw if row is cells else _text_of([row], self._dialect.separator)
 
     def _learned(
         self, batches: Iterable[pa.RecordBatch], traits: list[CellTraits]
@@ -150,9 +177,13 @@ class _Text:
         body = memoryview(self._text.content)[self._start : self._end]
         if not is_rewritten:
             return body
-        lines = io.TextIOWrapper(pa.BufferReader(pa.py_buffer(body)), "utf-8", newline="")
-        rows = repair.equal_rows(self._dialect.rows(lines))
+        rows = repair.equal_rows(self._dialect.rows(self._open_body()))
         return memoryview(self._file.keep(_with_tabs(rows)))
+
+    def _open_body(self) -> io.TextIOWrapper:
+        """Return the lines between header and footer."""
+        body = memoryview(self._text.content)[self._start : self._end]
+        return io.TextIOWrapper(pa.BufferReader(pa.py_buffer(body)), "utf-8", newline="")
 
     def _fault(self, error: Exception) -> ValueError:
         """Return an error that names the file and the reason."""
@@ -190,6 +221,10 @@ def _wait_for_release(body: memoryview) -> None:
 def _with_tabs(rows: Iterator[list[str]]) -> Iterator[bytes]:
     """Write rows for the parser, with tabs."""
     while some := list(islice(rows, _ROWS_REWRITTEN)):
-        rewritten = io.StringIO(newline="")
-        csv.writer(rewritten, delimiter="\t").writerows(some)
-        yield rewritten.getvalue().encode()
+        yield _text_of(some, "\t").encode()
+
+
+def _text_of(rows: Iterable[list[str]], separator: str) -> str:
+    written = io.StringIO(newline="")
+    csv.writer(written, delimiter=separator).writerows(rows)
+    return written.getvalue()
