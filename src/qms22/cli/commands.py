@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import errno
 import io
 import sys
 import traceback
@@ -59,8 +58,6 @@ def _failures_in_words() -> Iterator[None]:
         vars(error)["message"] = one_line(error.message)
         raise
     except OSError as error:
-        if error.errno == errno.EPIPE:  # the reader of a pipe wants no more; click ends quietly
-            raise
         # Python would try to write the rest at its end.
         with suppress(OSError):
             sys.stdout.close()

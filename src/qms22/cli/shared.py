@@ -139,8 +139,6 @@ def explained() -> Iterator[list[str]]:
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = lambda message, *_, **__: notes.append(str(message))
             yield notes
-    except BrokenPipeError:  # of standard error; click ends quietly
-        raise
     except (ValueError, OSError, ImportError, MemoryError) as error:
         print_notes(notes)
         words = str(error).splitlines() or [type(error).__name__]
