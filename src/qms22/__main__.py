@@ -82,10 +82,9 @@ class _Output(io.FileIO):
     """A standard stream; if nobody reads it any more, what is written to it is lost."""
 
     def write(self, data: Any) -> int:
-        try:
+        with suppress(BrokenPipeError):
             return super().write(data)
-        except BrokenPipeError:
-            return len(data)
+        return len(data)
 
 
 def _let_reader_leave(name: str) -> None:

@@ -45,7 +45,7 @@ def write_parted(found: Detection, good: Target | None, bad: Target | None) -> N
     written = found.source.content.written
     for path, is_bad in ((good, False), (bad, True)):
         if path is not None:
-            lines = None if written is None else parted_lines(found, written, is_bad=is_bad)
+            lines = None if written is None else parted_lines(found, written(), is_bad=is_bad)
             write_tables(parted_rows(found, is_bad=is_bad), path, lines=lines)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from qms22.detection.result_columns import free_name, shown_ranks, without_clash
 from qms22.detection.results.csv_text import csv_cell
 from qms22.detection.rows import most_suspicious
 from qms22.detection.streaming import rows_per_chunk
-from qms22.tables.sources.stored_rows import WrittenRows
 from qms22.tables.sources.stored_rows import check_count as check_rows
 
 if TYPE_CHECKING:
@@ -102,16 +100,16 @@ def parted_rows(found: Detection, *, is_bad: bool) -> Iterator[pd.DataFrame]:
         yield part
 
 
-def parted_lines(found: Detection, written: WrittenRows, *, is_bad: bool) -> Iterator[str]:
-    """Yield what `parted_rows` does as the lines of a text file, as they are written there."""
+def parted_lines(found: Detection, lines: Iterable[str], *, is_bad: bool) -> Iterator[str]:
+    """Yield what `parted_rows` does as lines, from those of a text, which begin with its head."""
     cells = {row: csv_cell(why, is_quoted=True) for row, why in _why_bad(found).items()}
     if is_bad:
         cells[-1] = free_name("reasons", found.source.names)
     row = -1
-    for row, line in enumerate(chain([written.head], written.lines()), start=-1):
+    for row, line in enumerate(lines, start=-1):
         if is_bad and row in cells and line:
             text = line.rstrip("\r\n")
-            yield f"{text}{written.separator}{cells[row]}{line[len(text) :]}"
+            yield f"{text}{found.source.content.separator}{cells[row]}{line[len(text) :]}"
         elif not is_bad and row not in cells:
             yield line
     check_rows(row + 1, len(found.scores), len(found.scores), found.source.name)

@@ -7,6 +7,7 @@ import io
 import re
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from operator import add
 
@@ -18,7 +19,7 @@ from qms22.tables.sources.csv_dialect import detect_dialect
 from qms22.tables.sources.csv_repair import Repair, find_footer, footer_note
 from qms22.tables.sources.file_rows import SpooledRows
 from qms22.tables.sources.storage_types import CellTraits, fill_names, resolve_types
-from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows, WrittenRows
+from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.text_encoding import read_text
 from qms22.tables.texts.words import CSV_MISSING
 
@@ -92,22 +93,22 @@ class _Text:
         layout += filter(None, [footer_note(self._footer, self.name)])
         found = (*layout, *notes, *repair.notes())
         commas = frozenset(name for name, kind in types.items() if kind == "comma float")
-        written, file, width = None, self._file, len(self._dialect.names)
-        if width > 1 and len(self._dialect.header) in (0, width) and not repair.sums:
+        content, file = (
+            Content(rows, found, None, None, commas, self._dialect.separator),
+            self._file,
+        )
+        names = self._dialect.names
+        if len(self._dialect.header) in (0, len(names)) and len(names) > 1 and not repair.sums:
             # The file is opened again, lest its text stays in memory.
-            written = WrittenRows(
-                self._decode(0, self._start),
-                self._dialect.separator,
-                lambda: _Text(file).lines(is_ragged=is_ragged),
-            )
+            content = replace(content, written=lambda: _Text(file).lines())
         if rows is not None:
             rows.types = types
-            return Content(rows, found, with_commas=commas, written=written)
+            return content
         table = pa.Table.from_batches(kept).select(list(types))
-        return Content(MemoryRows(table, types), found, with_commas=commas, written=written)
+        return replace(content, rows=MemoryRows(table, types))
 
-    def lines(self, *, is_ragged: bool) -> Iterator[str]:
-        """Yield the rows as they are written; those of another width as they are read."""
+    def lines(self) -> Iterator[str]:
+        """Yield all above the first row, and the rows; those of another width as they are read."""
         lines, taken, cells = self._open_body(), list[str](), list[str]()
 
         def records() -> Iterator[tuple[int, list[str]]]:
@@ -116,11 +117,8 @@ class _Text:
                 yield line, cells
                 taken.clear()
 
-        header = list(self._dialect.header)
-        rows: Iterator[list[str]] = (row for _, row in records() if row != header)
-        if self._dialect.skips_blanks or is_ragged:
-            rows = Repair(self._dialect, self.name).equal_rows(records())
-        for row in rows:
+        yield self._decode(0, self._start)
+        for row in Repair(self._dialect, self.name).equal_rows(records()):
             end = "\r\n" if taken[-1].endswith("\r\n") else "\n"
             raw = "".join(taken).strip("\r\n") + end
             yield raw if row is cells else _text_of([row], self._dialect.separator)

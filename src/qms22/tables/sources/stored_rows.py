@@ -96,14 +96,6 @@ def check_count(n_found: int, n_expected: int, n_claimed: int, name: str) -> Non
         )
 
 
-class WrittenRows(NamedTuple):
-    """The rows of a text file, as they are written there, and all above them."""
-
-    head: str
-    separator: str
-    lines: Callable[[], Iterator[str]]
-
-
 @dataclass(frozen=True, eq=False)
 class Content:
     """What a format reads from a file."""
@@ -114,7 +106,9 @@ class Content:
     # Returns where a row is in the file, such as "line 7"; by default its position.
     place: Callable[[int], str] | None = None
     with_commas: frozenset[str] = frozenset()  # columns of numbers with decimal commas
-    written: WrittenRows | None = None  # of a text file
+    # Of a text: what separates cells; all above the first row, and the rows as they are written.
+    separator: str = ""
+    written: Callable[[], Iterator[str]] | None = None
 
 
 class MemoryRows(Rows):
