@@ -139,6 +139,12 @@ def test_options_from_files(files: Path) -> None:
     assert result.exit_code == 1  # the command line has the last word
     result = run("score", "m.skops", "batch.csv", "--top", "1", cwd=files)
     assert result.exit_code == 1  # one file serves several commands
+    (files / "both.toml").write_text("fail-on = ['anomalies', 'drift', 'flagged']\nmax-flagged = 9")
+    config = ("--config", "both.toml", "--top", "1")
+    result = run("score", "m.skops", "batch.csv", *config, cwd=files)
+    assert last_line(result).startswith("policy violated by flagged: 1 of 150")
+    (files / "both.toml").write_text("fail-on = ['dirt']")
+    assert_refused(run("score", "m.skops", "batch.csv", *config, cwd=files), "'dirt' is not one of")
 
 
 @pytest.mark.parametrize(
@@ -326,7 +332,8 @@ def test_a_batch_of_a_long_history_is_valid_and_verified(files: Path) -> None:
 
 
 def test_verify(files: Path) -> None:
-    assert run(*DETECT, "--json", "r.json", cwd=files).exit_code == 0
+    rules = ("--fail-on", "drift,schema", "--max-flagged", "99", "--max-share", "50%")
+    assert run(*DETECT, *rules, "--json", "r.json", cwd=files).exit_code == 0
     verify = ("verify", "r.json", "normal.csv", "batch.csv", "--n-jobs", "1", "-q")
     result = run(*verify, cwd=files)
     assert result.exit_code == 0, result.stderr
@@ -340,10 +347,27 @@ def test_verify(files: Path) -> None:
         assert words in last_line(result)
 
     differs({"rows": data["rows"][1:]}, "not what the file says about rows")
+    differs({"answer": "None."}, "not what the file says about answer")
+    differs({"notes": ["fine"]}, "not what the file says about notes")
+    differs({"noticed": [{"kind": "volume"}]}, "not what the file says about noticed")
+    differs({"policy": {**data["policy"], "is_met": False}}, "what the file says about policy")
+    *rules_then, last = data["policy"]["rules"]
+    edited = {**data["policy"], "rules": [*rules_then, {**last, "is_met": False}]}
+    differs({"policy": edited}, "says about policy")
     differs({"settings": {**data["settings"], "seed": 1}}, "the scores differ, though inputs")
     other = {**data["provenance"], "scores_sha256": "0" * 64, "scores_mean": 1.0}
     other["versions"] = {**other["versions"], "numpy": "1.0"}
-    differs({"provenance": other}, "and so do versions: numpy 1.0 then, ")
+    differs({"provenance": other}, "the scores differ; versions differ: numpy 1.0 then, ")
+    other = {**data["provenance"], "versions": other["versions"]}
+    (files / "r.json").write_text(json.dumps({**data, "provenance": other}))
+    assert (
+        "the same to the bit; versions differ: numpy 1.0 then, " in run(*verify, cwd=files).stderr
+    )
+    # Files may be called otherwise, and lie elsewhere.
+    (files / "r.json").write_text(json.dumps(data))
+    shutil.copy(files / "normal.csv", files / "old.csv")
+    result = run("verify", "r.json", files / "old.csv", "batch.csv", "-q", cwd=files)
+    assert result.exit_code == 0, result.stderr
     # Another CPU changes last digits.
     rounded = {**data["provenance"], "scores_sha256": "0" * 64}
     rounded["scores_mean"] *= 1 + 1e-12

@@ -23,11 +23,14 @@ class Rule(NamedTuple):
     is_met : bool
     text : str
         What decided, in a sentence.
+    limit : float or None
+        Of "max-flagged" and "max-share".
     """
 
     name: str
     is_met: bool
     text: str
+    limit: float | None = None
 
 
 def check_rules(
@@ -53,11 +56,13 @@ def check_rules(
     are = f"{n_flagged:,} of {n_rows:,} rows {'is' if n_flagged == 1 else 'are'} flagged"
     if max_flagged is not None:
         check_count("max_flagged", max_flagged, least=0)
-        yield Rule("max-flagged", n_flagged <= max_flagged, f"{are}; the limit is {max_flagged:,}.")
+        text = f"{are}; the limit is {max_flagged:,}."
+        yield Rule("max-flagged", n_flagged <= max_flagged, text, max_flagged)
     if max_share is not None:
         check_share("max_share", max_share)
         is_met = n_flagged <= max_share * n_rows
-        yield Rule("max-share", is_met, f"{are}; the limit is {100 * max_share:g} %.")
+        text = f"{are}; the limit is {100 * max_share:g} %."
+        yield Rule("max-share", is_met, text, max_share)
 
 
 def verdict_of_rules(rules: Sequence[Rule]) -> str:

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, tee
 from operator import add
 
 import pyarrow as pa
@@ -109,19 +109,19 @@ class _Text:
 
     def lines(self) -> Iterator[str]:
         """Yield all above the first row, and the rows; those of another width as they are read."""
-        lines, taken, cells = self._open_body(), list[str](), list[str]()
+        lines, again = tee(self._open_body())
+        cells, raw, n_read = list[str](), "", 0
 
         def records() -> Iterator[tuple[int, list[str]]]:
-            nonlocal cells
-            for line, cells in self._dialect.rows(taken.append(each) or each for each in lines):
+            nonlocal cells, raw, n_read
+            for line, cells in self._dialect.rows(lines):
+                raw, n_read = "".join(islice(again, line - n_read)), line
                 yield line, cells
-                taken.clear()
 
         yield self._decode(0, self._start)
         for row in Repair(self._dialect, self.name).equal_rows(records()):
-            end = "\r\n" if taken[-1].endswith("\r\n") else "\n"
-            raw = "".join(taken).strip("\r\n") + end
-            yield raw if row is cells else _text_of([row], self._dialect.separator)
+            text = raw.strip("\r\n") + ("\r\n" if raw.endswith("\r\n") else "\n")
+            yield text if row is cells else _text_of([row], self._dialect.separator)
 
     def _learned(
         self, batches: Iterable[pa.RecordBatch], traits: list[CellTraits]
