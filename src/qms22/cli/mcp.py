@@ -23,7 +23,11 @@ from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22.cli.arguments import STANDARD_INPUT
 from qms22.cli.shared import TABLE, explained, memory_limit_option
-from qms22.tables.databases.database_place import DatabasePlace, find_database
+from qms22.tables.databases.database_place import (
+    DatabasePlace,
+    find_database,
+    without_passwords,
+)
 from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
@@ -109,7 +113,7 @@ def _answering(tool: Callable[..., dict[str, Any]], lock: Lock) -> Callable[...,
             try:
                 found = tool(*args, **options)
             except (ValueError, OSError, ImportError, MemoryError) as error:
-                raise ToolError(str(error) or type(error).__name__) from error
+                raise ToolError(without_passwords(error) or type(error).__name__) from error
         left_out: dict[str, int] = {}
         if caught:
             found["warnings"] = [str(each.message) for each in caught]
