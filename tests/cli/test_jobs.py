@@ -57,7 +57,11 @@ def last_line(result: Result) -> str:
     ("rules", "code", "words"),
     [
         (["--fail-on", "anomalies"], 1, "policy violated by anomalies: The batch contains"),
-        (["--fail-on", "drift, volume,schema"], 0, "policy met: drift, volume, schema"),
+        (
+            ["--fail-on", "drift, volume,schema"],
+            0,
+            "policy met: drift, volume (not checked), schema",
+        ),
         (["--fail-on", "flagged"], 1, "policy violated by flagged: "),
         (["--max-flagged", "3"], 1, "policy violated by max-flagged: "),
         (["--max-flagged", "100"], 0, "policy met: max-flagged"),
