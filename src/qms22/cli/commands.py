@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from qms22._runtime.visible_text import one_line
-from qms22.tables.databases.database_place import without_passwords
+from qms22.tables.databases.database_place import masked
 
 # The exit code of click for what cannot be done.
 _FAILED = 2
@@ -56,7 +56,7 @@ def _failures_in_words() -> Iterator[None]:
     except click.exceptions.NoArgsIsHelpError:  # the help has many lines
         raise
     except click.ClickException as error:
-        vars(error)["message"] = one_line(without_passwords(error.message))
+        vars(error)["message"] = one_line(masked(error.message))
         raise
     except OSError as error:
         # Python would try to write the rest at its end.

@@ -19,11 +19,7 @@ from qms22._runtime.memory import memory_limit
 from qms22._runtime.stages import clear_stage
 from qms22._runtime.visible_text import one_line
 from qms22.detection.policy import FAIL_ON
-from qms22.tables.databases.database_place import (
-    DatabasePlace,
-    find_database,
-    without_passwords,
-)
+from qms22.tables.databases.database_place import DatabasePlace, find_database, masked
 
 _TABLES = (".csv", ".parquet", ".json", ".jsonl", ".xlsx")
 _SUFFIXES = {
@@ -182,7 +178,7 @@ def print_notes(notes: Iterable[str]) -> None:
 def say(text: str) -> None:
     """Print a line to standard error; on a terminal it is broken between words."""
     clear_stage()
-    line = one_line(without_passwords(text))
+    line = one_line(masked(text))
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         line = textwrap.fill(

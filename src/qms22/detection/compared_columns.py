@@ -133,4 +133,5 @@ def _pair(normal: Cells, batch: Cells) -> ColumnPair | None:
     if joined.form == "boolean":
         codes = np.where(joined.has_value, np.nan_to_num(codes), -1).astype(np.intp)
         levels = ("false", "true")
-    return ColumnPair(joined.name, codes[:n_normal], codes[n_normal:], levels)
+    gap = "missing" if batch.words is None else f"no {joined.form}"
+    return ColumnPair(joined.name, codes[:n_normal], codes[n_normal:], levels, gap)

@@ -106,7 +106,7 @@ def _without_secrets(url: str) -> str:
     )
 
 
-def without_passwords(text: object) -> str:
+def masked(text: object) -> str:
     """Return a message without the users and passwords of addresses in it."""
     return _ADDRESS.sub(lambda found: _without_secrets(found[0]), str(text))
 
