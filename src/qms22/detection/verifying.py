@@ -135,17 +135,21 @@ def _history_then(path: Path | None, recorded: Mapping[str, Any], folder: Path) 
 def _compare(recorded: Mapping[str, Any], found: Detection) -> tuple[bool, str]:
     """Return whether a recorded result and a new one are the same, and how, in one sentence."""
     then, now = recorded["provenance"], provenance_of(found)
-    rules = {each["name"]: each["limit"] for each in (recorded["policy"] or {"rules": ()})["rules"]}
-    policy = found.check(
-        fail_on=[name for name in rules if name in FAIL_ON],
-        max_flagged=rules.get("max-flagged"),
-        max_share=rules.get("max-share"),
-    )
-    again = json.loads(json_text(result_data(found, policy)))
-    again["scores_mean"] = now["scores_mean"]
+    again = {**json.loads(json_text(result_data(found))), "scores_mean": now["scores_mean"]}
     known = {**recorded, "scores_mean": then.get("scores_mean")}
     # Files may lie elsewhere now.
     again["notes"], known["notes"] = _nameless(again, now), _nameless(known, then)
+    policy = recorded["policy"] or {"is_met": True, "rules": []}
+    compared = policy["rules"]
+    if recorded["history"] is not None:  # sizes and dates of batches that are gone from it
+        again["noticed"] = known["noticed"]
+        compared = [each for each in compared if each["name"] != "volume"]
+    limits = {each["name"]: each["limit"] for each in compared}
+    fail_on = [name for name in limits if name in FAIL_ON]
+    most = {"max_flagged": limits.get("max-flagged"), "max_share": limits.get("max-share")}
+    rules = [rule._asdict() for rule in found.check(fail_on=fail_on, **most)]
+    again["policy"] = [rules, all(each["is_met"] for each in policy["rules"])]
+    known["policy"] = [compared, policy["is_met"]]
     is_exact = now["scores_sha256"] == then["scores_sha256"]
     is_same = operator.eq if is_exact else _is_close
     differ = [
@@ -168,8 +172,10 @@ def _compare(recorded: Mapping[str, Any], found: Detection) -> tuple[bool, str]:
 
 
 def _nameless(data: Mapping[str, Any], provenance: Mapping[str, Any]) -> str:
-    """Return the notes of a result without the names of its inputs."""
+    """Return the notes of a result without names of inputs and ends of exceptions."""
     text = "\n".join(data["notes"])
+    for each in (data["history"] or {}).get("exceptions", ()):
+        text = text.replace(each["until"], "")
     for each in provenance["inputs"]:
         for name in (each["name"], Path(each["name"]).name):
             text = text.replace(name, each["role"])
