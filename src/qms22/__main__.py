@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -18,6 +19,8 @@ _PATIENCE = 0.1  # seconds
 def main() -> NoReturn:
     """Run the command line, and end the process."""
     _open_closed_streams()
+    for name in ("stdout", "stderr"):
+        _let_reader_leave(name)
     sys.unraisablehook = _hide_interrupts
     for number in _SIGNALS:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup stays in force
@@ -72,7 +75,24 @@ def _open_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
-            setattr(sys, name, open(number, mode))  # noqa: SIM115
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+
+
+class _Output(io.FileIO):
+    """A standard stream; if nobody reads it any more, what is written to it is lost."""
+
+    def write(self, data: Any) -> int:
+        with suppress(BrokenPipeError):
+            return super().write(data)
+        return len(data)
+
+
+def _let_reader_leave(name: str) -> None:
+    """Let a pipe end early: that changes neither the exit code nor what is written to files."""
+    old = getattr(sys, name)
+    buffer = io.BufferedWriter(_Output(old.fileno(), "w", closefd=False))
+    new = io.TextIOWrapper(buffer, old.encoding, old.errors, line_buffering=old.line_buffering)
+    setattr(sys, name, new)
 
 
 if __name__ == "__main__":

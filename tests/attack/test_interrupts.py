@@ -219,7 +219,7 @@ def test_kills(tmp_path: Path, first_run: tuple[Path, float], seed: int) -> None
 
 
 @pytest.mark.parametrize("command", [DETECT, ("--help",), ("detect", "--help"), ("--version",)])
-@pytest.mark.parametrize("closed", ["stdout", "stderr", "stdin", "all", "pipe"])
+@pytest.mark.parametrize("closed", ["stdout", "stderr", "stdin", "all", "pipe", "both"])
 def test_closed_streams(tmp_path: Path, command: tuple[str, ...], closed: str) -> None:
     """Standard streams that are closed, or a pipe that nobody reads"""
     write_tables(tmp_path)
@@ -229,9 +229,10 @@ def test_closed_streams(tmp_path: Path, command: tuple[str, ...], closed: str) -
         "stdin": "<&-",
         "all": "<&- >&- 2>&-",
         "pipe": "| true",
+        "both": "2>&1 | true",
     }[closed]
     outputs = OUTPUTS if command == DETECT else ()
-    line = " ".join(map(str, (COMMAND, *command, *outputs, shell)))
+    line = " ".join(map(str, ("set -o pipefail;", COMMAND, *command, *outputs, shell)))
     done = subprocess.run(
         ["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
@@ -240,6 +241,22 @@ def test_closed_streams(tmp_path: Path, command: tuple[str, ...], closed: str) -
     assert done.returncode == 0, done.stderr
     assert_complete(tmp_path, temporary=False)
     assert len(list(tmp_path.iterdir())) == len(INPUTS) + (6 if outputs else 0)
+
+
+@pytest.mark.parametrize("stream", ["", "2>&1"])
+def test_a_pipe_that_ends_early_changes_nothing(tmp_path: Path, stream: str) -> None:
+    """The policy decides the exit code, and the batch is accepted, though nobody reads"""
+    write_tables(tmp_path)
+    visits(N_BATCH, 2).to_csv(tmp_path / "fine.csv", index=False)
+    codes = []
+    for batch, rules in (("fine.csv", "anomalies"), ("batch.csv", "flagged --max-flagged 0 -k 1")):
+        job = f"{COMMAND} detect normal.csv {batch} --id visit --n-jobs 1 --fail-on {rules}"
+        history = "--history h.sqlite --accept" if batch == "fine.csv" else ""
+        line = f"set -o pipefail; {job} {history} {stream} | true"
+        codes.append(subprocess.run(["bash", "-c", line], cwd=tmp_path, timeout=120).returncode)
+    assert codes == [0, 1]
+    [entry] = BatchHistory(tmp_path / "h.sqlite").entries()
+    assert entry.accepted
 
 
 def test_a_closed_standard_input_is_no_table(tmp_path: Path) -> None:

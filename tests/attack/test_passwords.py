@@ -92,6 +92,33 @@ def test_errors(tmp_path: Path, address: str) -> None:
         raise AssertionError(f"{address} was opened")
 
 
+PATHS = ("--history", "--json", "--report", "--save-model", "--summary", "--normal-to-check", "-o")
+MORE = [
+    "jdbc:postgresql://127.0.0.1/db?user=me&password=hush",
+    "jdbc:sqlserver://127.0.0.1;database=x;password=hush",
+    " postgresql://me:hush@127.0.0.1:1/db",
+]
+
+
+@pytest.mark.parametrize("address", [ADDRESSES[1], ADDRESSES[4], *MORE])
+def test_addresses_in_the_place_of_paths(tmp_path: Path, address: str) -> None:
+    """Password in an address that is given as a path, or as any other option"""
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n2,3\n")
+    (tmp_path / "b.csv").write_text("x,y\n1,2\n2,3\n")
+    for name in ("history", "as", "ignore", "memory-limit", "fail-on", "id"):
+        (tmp_path / f"{name}.toml").write_text(f"{name} = '{address}'")
+        found = run("detect", "a.csv", "b.csv", "--config", f"{name}.toml", cwd=tmp_path)
+        assert_refused(found)
+        assert_hidden(found.output)
+    given: list[tuple[str, ...]]
+    given = [("detect", "a.csv", "b.csv", option, address) for option in (*PATHS, "--config")]
+    given += [("detect", address, "a.csv"), ("history", address), ("score", address, "a.csv")]
+    for arguments in given:
+        found = run(*arguments, cwd=tmp_path)
+        assert_refused(found)
+        assert_hidden(found.output)
+
+
 def test_outputs(tmp_path: Path, tables: tuple[str, str]) -> None:
     """Password of a server that is read: page, history, model, results, terminal"""
     names = ("o.csv", "o.xlsx", "o.json", "o.parquet", "page.html", "m.skops", "h.sqlite")

@@ -57,7 +57,11 @@ def last_line(result: Result) -> str:
     ("rules", "code", "words"),
     [
         (["--fail-on", "anomalies"], 1, "policy violated by anomalies: The batch contains"),
-        (["--fail-on", "drift, volume,schema"], 0, "policy met: drift, volume, schema"),
+        (
+            ["--fail-on", "drift, volume,schema"],
+            0,
+            "policy met: drift, volume (not checked), schema",
+        ),
         (["--fail-on", "flagged"], 1, "policy violated by flagged: "),
         (["--max-flagged", "3"], 1, "policy violated by max-flagged: "),
         (["--max-flagged", "100"], 0, "policy met: max-flagged"),
@@ -139,6 +143,12 @@ def test_options_from_files(files: Path) -> None:
     assert result.exit_code == 1  # the command line has the last word
     result = run("score", "m.skops", "batch.csv", "--top", "1", cwd=files)
     assert result.exit_code == 1  # one file serves several commands
+    (files / "both.toml").write_text("fail-on = ['anomalies', 'drift', 'flagged']\nmax-flagged = 9")
+    config = ("--config", "both.toml", "--top", "1")
+    result = run("score", "m.skops", "batch.csv", *config, cwd=files)
+    assert last_line(result).startswith("policy violated by flagged: 1 of 150")
+    (files / "both.toml").write_text("fail-on = ['dirt']")
+    assert_refused(run("score", "m.skops", "batch.csv", *config, cwd=files), "'dirt' is not one of")
 
 
 @pytest.mark.parametrize(
@@ -214,6 +224,30 @@ def test_each_row_is_good_or_bad(files: Path, suffix: str) -> None:
     rows = valid(files / "r.json")["rows"]
     assert sorted(row["id"] for row in rows) == sorted(parts[1]["visit"])
     assert {*parts[1]["reasons"]} == {row["text"] for row in rows}
+
+
+@pytest.mark.parametrize("above", ["sep=;\r\n", "", "Sales of May\n\n"])
+def test_rows_of_a_text_stay_as_they_are_written(tmp_path: Path, above: str) -> None:
+    header, end = "country;phone;user;sold;rate;note", "\r\n" if "\r" in above else "\n"
+    rng = np.random.default_rng(0)
+    cells = [["NA", "DE", ""], ["+49 30 5258", "-"], ["@u4", "@u5"], ["TRUE", "FALSE"]]
+    lines = [
+        ";".join([*(rng.choice(each) for each in cells), f"{rng.uniform(0.1, 0.9):.3f}0", note])
+        for note in ['"a; ""b"""', '""', '"two\nlines"', "=1+1"] * 75
+    ]
+    lines[7] = f"{lines[7]};"  # one cell too many
+    lines[240] = "DE;-;@u4;TRUE;99.50;=1+1"
+    for name, some in (("n", lines[:200]), ("b", lines[200:])):
+        (tmp_path / f"{name}.csv").write_bytes((above + end.join([header, *some, ""])).encode())
+    options = ("--good", "g.csv", "--bad", "x.csv", "-k", "1", "-q", "--n-jobs", "1")
+    result = run("detect", "n.csv", "b.csv", *options, cwd=tmp_path)
+    assert result.exit_code == 0, result.stderr
+    good, bad = ((tmp_path / name).read_bytes().decode() for name in ("g.csv", "x.csv"))
+    assert good == above + end.join([header, *lines[200:240], *lines[241:], ""])
+    start = above + f'{header};reasons{end}{lines[240]};"rate 99.5; '
+    assert bad.startswith(start)
+    table = qms22.tables.open_table(tmp_path / "x.csv")
+    assert (table.n_rows, table.names[-1]) == (1, "reasons")
 
 
 def test_good_and_bad_tables_of_one_database(files: Path) -> None:
@@ -302,7 +336,8 @@ def test_a_batch_of_a_long_history_is_valid_and_verified(files: Path) -> None:
 
 
 def test_verify(files: Path) -> None:
-    assert run(*DETECT, "--json", "r.json", cwd=files).exit_code == 0
+    rules = ("--fail-on", "drift,schema", "--max-flagged", "99", "--max-share", "50%")
+    assert run(*DETECT, *rules, "--json", "r.json", cwd=files).exit_code == 0
     verify = ("verify", "r.json", "normal.csv", "batch.csv", "--n-jobs", "1", "-q")
     result = run(*verify, cwd=files)
     assert result.exit_code == 0, result.stderr
@@ -316,10 +351,27 @@ def test_verify(files: Path) -> None:
         assert words in last_line(result)
 
     differs({"rows": data["rows"][1:]}, "not what the file says about rows")
+    differs({"answer": "None."}, "not what the file says about answer")
+    differs({"notes": ["fine"]}, "not what the file says about notes")
+    differs({"noticed": [{"kind": "volume"}]}, "not what the file says about noticed")
+    differs({"policy": {**data["policy"], "is_met": False}}, "what the file says about policy")
+    *rules_then, last = data["policy"]["rules"]
+    edited = {**data["policy"], "rules": [*rules_then, {**last, "is_met": False}]}
+    differs({"policy": edited}, "says about policy")
     differs({"settings": {**data["settings"], "seed": 1}}, "the scores differ, though inputs")
     other = {**data["provenance"], "scores_sha256": "0" * 64, "scores_mean": 1.0}
     other["versions"] = {**other["versions"], "numpy": "1.0"}
-    differs({"provenance": other}, "and so do versions: numpy 1.0 then, ")
+    differs({"provenance": other}, "the scores differ; versions differ: numpy 1.0 then, ")
+    other = {**data["provenance"], "versions": other["versions"]}
+    (files / "r.json").write_text(json.dumps({**data, "provenance": other}))
+    assert (
+        "the same to the bit; versions differ: numpy 1.0 then, " in run(*verify, cwd=files).stderr
+    )
+    # Files may be called otherwise, and lie elsewhere.
+    (files / "r.json").write_text(json.dumps(data))
+    shutil.copy(files / "normal.csv", files / "old.csv")
+    result = run("verify", "r.json", files / "old.csv", "batch.csv", "-q", cwd=files)
+    assert result.exit_code == 0, result.stderr
     # Another CPU changes last digits.
     rounded = {**data["provenance"], "scores_sha256": "0" * 64}
     rounded["scores_mean"] *= 1 + 1e-12

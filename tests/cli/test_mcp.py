@@ -63,6 +63,12 @@ def folder(tmp_path: Path) -> Path:
     return write_visits(folder)
 
 
+def test_an_unknown_argument_is_an_error(folder: Path) -> None:
+    [answer] = ask(("detect", {**SEARCH, "time_column": "day"}), options=(folder,))
+    assert answer.is_error
+    assert "time_column" in answer.text
+
+
 def test_a_talk(folder: Path) -> None:
     before = sorted(folder.iterdir())
     early, searched, verdict, sick, usual, none = ask(

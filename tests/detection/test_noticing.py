@@ -39,6 +39,26 @@ def test_rows_of_a_day(n_rows: int) -> None:
     assert noticed(found)["volume"] == text
 
 
+def test_one_day_is_compared_with_another_one() -> None:
+    one, cut = day(1), day(2).iloc[:28]
+    rule = search(cut, one, k=1).check(fail_on=["volume"])[0]
+    text = "The batch has 28 rows, 28 a day by 'time'; known-normal days have 200."
+    assert rule == ("volume", False, text, None)
+    assert search(day(2)[:80], one, k=1).check(fail_on=["volume"])[0].is_met
+
+
+def test_a_rule_says_that_nothing_was_compared() -> None:
+    undated = [table.drop(columns="time") for table in (day(2)[:28], day(1))]
+    found = search(*undated, k=1)
+    [rule] = found.check(fail_on=["volume"])
+    assert rule.is_met
+    assert rule.text.startswith("not checked: ")
+    data = found.to_dict([rule])
+    assert data["policy"]["text"] == "policy met: volume (not checked)"
+    [usual] = search(day(1)).check(fail_on=["volume"])
+    assert usual.text == "The number of rows is as usual."
+
+
 def test_rows_of_the_same_days_may_be_a_draw() -> None:
     assert "volume" not in noticed(search(NORMAL[::10].assign(order=range(0, 5600, 10))))
 
@@ -83,8 +103,11 @@ def test_columns() -> None:
 def test_keys_and_rows_that_are_sent_again() -> None:
     batch = day(1)
     batch.loc[[3, 4], "order"] = batch.loc[5, "order"]
-    text = "Column 'order' is no longer unique: 1 value occurs more than once, such as "
-    assert noticed(search(batch))["key"].startswith(text)
+    text = "Column 'order' is no longer unique: 1 value occurs more than once, such as 21005."
+    assert noticed(search(batch))["key"] == text
+    names = batch.assign(order=batch["order"].map("A{}".format))
+    known = NORMAL.assign(order=NORMAL["order"].map("A{}".format))
+    assert noticed(search(names, known))["key"].endswith(" more than once, such as 'A21005'.")
     again = pd.concat([day(1), NORMAL[-20:]], ignore_index=True)
     text = "20 rows are sent again: the known-normal table has the same."
     assert noticed(search(again))["resent"] == text
@@ -95,6 +118,19 @@ def test_missing_cells() -> None:
     batch.loc[[7, 9], "price"] = np.nan
     text = "Column 'price' has 2 missing cells; the known-normal rows have none."
     assert noticed(search(batch, k=1)) == {"missing": text}
+
+
+def test_numbers_that_become_texts_are_not_missing() -> None:
+    verdict = search(day(1).assign(quantity="a few"), k=1).verdict
+    assert verdict is not None
+    [moved] = [column for column in verdict.moved if column.name == "quantity"]
+    assert moved.change == "no number 0 % → 100 %"
+
+
+def test_a_long_constant_is_cut_in_notes() -> None:
+    long = search(day(1).assign(note="x" * 25_000), NORMAL.assign(note="x" * 25_000), k=1)
+    notes = [column.note for column in long.encoder.columns_ if column.name == "note"]
+    assert max(map(len, [*notes, *long.notes])) < 200
 
 
 def test_days_that_lack(tmp_path: Path) -> None:

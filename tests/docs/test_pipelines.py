@@ -111,6 +111,35 @@ def test_python_reads_the_same(orders: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len(parts[0]) + len(parts[1]) == len(pd.read_csv("today.csv"))
 
 
+@pytest.mark.parametrize(
+    ("fail_on", "config", "project", "used"),
+    [
+        ("", "", "", "anomalies,drift,schema"),
+        ("drift", "", "[tool.qms22]", "drift"),
+        ("", "orders.toml", "", ""),
+        ("", "", "[tool.qms22]", ""),
+        ("", "", "[tool.other]", "anomalies,drift,schema"),
+    ],
+)
+def test_the_rules_of_the_action(
+    tmp_path: Path, fail_on: str, config: str, project: str, used: str
+) -> None:
+    yaml = pytest.importorskip("yaml", reason="needs what builds the documentation")
+    action = yaml.safe_load((ROOT / ".github/actions/detect/action.yml").read_text())
+    step = next(each for each in action["runs"]["steps"] if each.get("id") == "search")
+    (tmp_path / "pyproject.toml").write_text(project)
+    variables = {"FAIL_ON": fail_on, "CONFIG": config, "RUNNER_TEMP": str(tmp_path)}
+    start = step["run"].partition('"$bin/qms22" detect')[0]
+    done = subprocess.run(
+        ["bash", "-euc", f'{start}\necho "$FAIL_ON"'],
+        cwd=tmp_path,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == f"{used}\n", done.stderr
+
+
 def test_the_steps_of_the_action(orders: Path) -> None:
     yaml = pytest.importorskip("yaml", reason="needs what builds the documentation")
     action = yaml.safe_load((ROOT / ".github/actions/detect/action.yml").read_text())

@@ -20,6 +20,7 @@ from command_line import run
 from make_files import CASES, FOLDER
 
 from qms22 import detection
+from qms22.tables import open_table
 from qms22.tables.columns.cells import Cells
 from qms22.tables.texts.words import join_notes
 
@@ -39,6 +40,15 @@ def test_messy_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = output.iloc[:, 1].tolist()
     assert expected["row"] in names
     assert output["reasons"][names.index(expected["row"])].startswith(expected["column"])
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=[path.name for path in FOLDERS])
+def test_rows_as_they_are_written_are_the_table(folder: Path, tmp_path: Path) -> None:
+    for path in folder.glob("*.[ct]*"):
+        table = open_table(path)
+        if (written := table.content.written) is not None:
+            (tmp_path / "again.csv").write_bytes("".join(written()).encode())
+            pd.testing.assert_frame_equal(open_table(tmp_path / "again.csv").read(), table.read())
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])

@@ -113,7 +113,7 @@ def parse_kinds(
     """Return the kinds of columns that are given as COLUMN=KIND."""
     pairs = [value.rpartition("=") for value in values]
     for (column, _sign, _kind), value in zip(pairs, values, strict=True):
-        if not column:
+        if not column or "://" in column:
             raise click.UsageError(f"--as {value}: give a column and a kind, such as zip=category")
     return {column: kind for column, _sign, kind in pairs} or None
 

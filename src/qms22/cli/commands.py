@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import errno
 import io
 import sys
 import traceback
@@ -14,6 +13,7 @@ from typing import Any
 import click
 
 from qms22._runtime.visible_text import one_line
+from qms22.tables.databases.database_place import masked
 
 # The exit code of click for what cannot be done.
 _FAILED = 2
@@ -56,11 +56,9 @@ def _failures_in_words() -> Iterator[None]:
     except click.exceptions.NoArgsIsHelpError:  # the help has many lines
         raise
     except click.ClickException as error:
-        vars(error)["message"] = one_line(error.message)
+        vars(error)["message"] = one_line(masked(error.message))
         raise
     except OSError as error:
-        if error.errno == errno.EPIPE:  # the reader of a pipe wants no more; click ends quietly
-            raise
         # Python would try to write the rest at its end.
         with suppress(OSError):
             sys.stdout.close()

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from qms22.cli.shared import FILE
+from qms22.cli.shared import FILE, RulesType
 
 _PROJECT = Path("pyproject.toml")
 _NOT_IN_FILES = ("config", "help")
@@ -91,6 +91,8 @@ def _value(ctx: click.Context, option: click.Option, value: Any, where: str) -> 
         wanted = "true or false" if option.is_flag else "a value"
         raise click.UsageError(f"{where} = {value!r}: write {wanted}")
     try:
+        if isinstance(option.type, RulesType):
+            return option.type.of_file(value)
         option.type_cast_value(ctx, value)
     except (click.ClickException, TypeError) as error:
         words = error.message if isinstance(error, click.ClickException) else str(error)

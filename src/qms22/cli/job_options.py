@@ -15,6 +15,7 @@ from qms22.cli.config import config_option
 from qms22.cli.shared import (
     FILE,
     SHARE,
+    RulesType,
     TableType,
     check_goes_with,
     memory_limit_option,
@@ -38,24 +39,6 @@ _RULES = {
     "volume": "the number of rows is not that of earlier batches or days",
     "schema": "columns are new, gone or of another kind",
 }
-
-
-class RulesType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
-    """Names of rules, separated by commas."""
-
-    name = "rules"
-
-    def __init__(self, known: Sequence[str]) -> None:
-        self.known = known
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
-        """Return the names, each once."""
-        texts = value.split(",") if isinstance(value, str) else value
-        names = tuple(dict.fromkeys(str(text).strip() for text in texts))
-        for name in names:
-            if name not in self.known:
-                self.fail(f"{name!r} is not one of {', '.join(self.known)}")
-        return names
 
 
 class Job(NamedTuple):

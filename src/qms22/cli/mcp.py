@@ -23,7 +23,7 @@ from qms22 import __version__
 from qms22._runtime.packages import need
 from qms22.cli.arguments import STANDARD_INPUT
 from qms22.cli.shared import TABLE, explained, memory_limit_option
-from qms22.tables.databases.database_place import DatabasePlace, find_database
+from qms22.tables.databases.database_place import DatabasePlace, find_database, masked
 from qms22.tables.texts.words import list_some
 
 if TYPE_CHECKING:
@@ -82,6 +82,9 @@ def mcp(
             raise click.UsageError(f"--database {each} is no database; name its file or address")
     with explained():
         server = need("mcp.server.mcpserver", "qms22 mcp", "mcp")
+        arguments = need("mcp.server.mcpserver.utilities.func_metadata", "qms22 mcp", "mcp")
+    # A misspelled argument is an error.
+    arguments.ArgModelBase.model_config["extra"] = "forbid"
     assistant = _Assistant(folders, {_base(each) for each in databases}, write)
     os.chdir(folders[0])
     instructions = _INSTRUCTIONS.format(folder=folders[0])
@@ -109,7 +112,7 @@ def _answering(tool: Callable[..., dict[str, Any]], lock: Lock) -> Callable[...,
             try:
                 found = tool(*args, **options)
             except (ValueError, OSError, ImportError, MemoryError) as error:
-                raise ToolError(str(error) or type(error).__name__) from error
+                raise ToolError(masked(error) or type(error).__name__) from error
         left_out: dict[str, int] = {}
         if caught:
             found["warnings"] = [str(each.message) for each in caught]

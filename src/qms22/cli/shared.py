@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ import click
 from qms22._runtime.memory import memory_limit
 from qms22._runtime.stages import clear_stage
 from qms22._runtime.visible_text import one_line
-from qms22.tables.databases.database_place import DatabasePlace, find_database
+from qms22.detection.policy import FAIL_ON
+from qms22.tables.databases.database_place import DatabasePlace, find_database, masked
 
 _TABLES = (".csv", ".parquet", ".json", ".jsonl", ".xlsx")
 _SUFFIXES = {
@@ -101,6 +102,29 @@ class SizeType(click.ParamType):  # type: ignore[type-arg]  # old versions take 
         return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
+class RulesType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
+    """Names of rules, separated by commas."""
+
+    name = "rules"
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self.known = known
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
+        """Return the names, each once."""
+        texts = value.split(",") if isinstance(value, str) else value
+        names = tuple(dict.fromkeys(str(text).strip() for text in texts))
+        for name in names:
+            if name not in self.known:
+                self.fail(f"{name!r} is not one of {', '.join(self.known)}")
+        return names
+
+    def of_file(self, value: Any) -> tuple[str, ...]:
+        """Return the names in a file without those of rules that only another command has."""
+        names = RulesType((*self.known, *FAIL_ON)).convert(value, None, None)
+        return tuple(name for name in names if name in self.known)
+
+
 TABLE = TableType()
 SHARE = ShareType()
 
@@ -139,8 +163,6 @@ def explained() -> Iterator[list[str]]:
             warnings.simplefilter("default", UserWarning)
             warnings.showwarning = lambda message, *_, **__: notes.append(str(message))
             yield notes
-    except BrokenPipeError:  # of standard error; click ends quietly
-        raise
     except (ValueError, OSError, ImportError, MemoryError) as error:
         print_notes(notes)
         words = str(error).splitlines() or [type(error).__name__]
@@ -156,7 +178,7 @@ def print_notes(notes: Iterable[str]) -> None:
 def say(text: str) -> None:
     """Print a line to standard error; on a terminal it is broken between words."""
     clear_stage()
-    line = one_line(text)
+    line = one_line(masked(text))
     if sys.stderr.isatty():
         width = shutil.get_terminal_size().columns
         line = textwrap.fill(

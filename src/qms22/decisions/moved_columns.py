@@ -72,6 +72,7 @@ class ColumnPair:
     normal: NDArray[Any]
     batch: NDArray[Any]
     levels: tuple[str, ...] = ()  # of a category, in both tables; empty for numbers
+    gap: str = "missing"  # what cells without a value are
 
     def present(self) -> list[NDArray[Any]]:
         """Return the cells of both tables that are not missing."""
@@ -214,7 +215,7 @@ def _compare(pair: ColumnPair) -> Iterator[MovedColumn]:
     normal, batch = pair.present()
     n_present = _Sizes(len(normal), len(batch))
     if n_present != sizes:
-        yield _compare_missing(pair.name, sizes, n_present)
+        yield _compare_missing(pair, sizes, n_present)
     if not min(n_present):
         return
     if pair.levels:
@@ -230,14 +231,14 @@ class _Sizes(NamedTuple):
     batch: int
 
 
-def _compare_missing(name: str, sizes: _Sizes, n_present: _Sizes) -> MovedColumn:
+def _compare_missing(pair: ColumnPair, sizes: _Sizes, n_present: _Sizes) -> MovedColumn:
     there = np.array(n_present)
     missing = np.array(sizes) - there
     shares = missing / sizes
     lost = _chance_of_lost(np.column_stack([missing, there]), sizes)
     return MovedColumn(
-        name,
-        change_of_share("missing", *shares),
+        pair.name,
+        change_of_share(pair.gap, *shares),
         float(abs(shares[1] - shares[0])),
         _chance_of_shares(missing[:, np.newaxis], sizes),
         min(1.0, 2 * float(lost.min())),

@@ -143,4 +143,5 @@ def _pair(normal: Cells, batch: Cells, staying: Sequence[str]) -> ColumnPair | N
         there = np.bincount(codes[n_normal:] + 1, minlength=len(levels) + 1)[1:]
         is_replaced = (there == 0) | np.isin(levels, staying)
         codes = np.where(np.append(is_replaced, False)[codes], np.argmax(is_replaced), codes)
-    return ColumnPair(joined.name, codes[:n_normal], codes[n_normal:], levels)
+    gap = "missing" if batch.words is None else f"no {joined.form}"
+    return ColumnPair(joined.name, codes[:n_normal], codes[n_normal:], levels, gap)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qms22.checks.copies import row_hashes
 from qms22.tables.columns.cells import Cells, Columns
-from qms22.tables.texts.words import list_quoted
+from qms22.tables.texts.words import list_quoted, number_text
 
 if TYPE_CHECKING:
     from qms22.detection.result import Detection
@@ -22,6 +22,8 @@ _LEAST_BATCHES = 3
 _LEAST_DAYS = 5
 # Numbers of rows within this ratio are usual, and so are those within three standard deviations.
 _USUAL_RATIO = 1.5
+# With fewer days, numbers within this ratio are usual: a Sunday may have a third of a Monday.
+_OF_FEW_DAYS = 3
 # Without batches and days, only numbers far from that of the known-normal rows are noticed.
 _FEWEST, _MOST = 0.01, 10
 # Fewer known-normal rows without a missing cell do not show that there is never one.
@@ -79,7 +81,7 @@ class BatchDates(NamedTuple):
 def notice(found: Detection) -> tuple[Noticed, ...]:
     """Return what is unusual about a batch as a whole; most often nothing."""
     dates = dates_of(found)
-    noticed = [*_volume(found, dates), *_schema(found)]
+    noticed = [*compare_size(found, dates)[1], *_schema(found)]
     table = found.normal_table
     if table is not None and table.is_loaded and found.source.is_loaded:
         raw = table.columns(), found.source.columns()
@@ -121,37 +123,37 @@ def _without_stray(times: NDArray[np.float64]) -> NDArray[np.float64]:
     return times[(times >= low - span) & (times <= high + span)]
 
 
-def _volume(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
-    """Compare the number of rows with earlier batches, with earlier days, or with all of T."""
-    n_rows = found.source.n_rows
+def compare_size(found: Detection, dates: BatchDates | None) -> tuple[bool, list[Noticed]]:
+    """Compare the number of rows with earlier batches, with earlier days, or with all of T.
+
+    Return whether there were such batches or days, and a notice if the number is unusual.
+    """
+    n_rows, names = found.source.n_rows, tuple[str, ...]()
     earlier = [entry.n_rows for entry in found.history[:-1] if entry.incident is None]
     n_normal = None if found.normal_table is None else found.normal_table.n_rows
-    facts: dict[str, Any] = {"rows": n_rows, "normal_rows": n_normal, "usual": None}
-    rows = f"The batch has {n_rows:,} row{'s' * (n_rows != 1)}"
+    usual, text = None, f"The batch has {n_rows:,} row{'s' * (n_rows != 1)}"
     if len(earlier) >= _LEAST_BATCHES:
-        facts["usual"] = usual = float(np.median(earlier))
-        if _is_unusual(n_rows, earlier):
-            yield Noticed("volume", f"{rows}; earlier batches have {usual:,.0f}.", (), facts)
-        return
+        usual, is_unusual = float(np.median(earlier)), _is_unusual(n_rows, earlier)
+        text += f"; earlier batches have {usual:,.0f}."
     # If the tables are of the same time, one may be a draw from the other.
-    if dates is not None and dates.batch[0] > dates.normal[-1]:
+    elif dates is not None and dates.batch[0] > dates.normal[-1]:
         known, new = (_rows_per_day(times) for times in (dates.normal, dates.batch))
-        if len(known) >= _LEAST_DAYS:
-            facts["usual"] = usual = float(np.median(known))
-            a_day = float(np.median(new))
-            if _is_unusual(a_day, known):
-                text = f"{rows}, {a_day:,.0f} a day by {dates.column!r}; known-normal days have "
-                yield Noticed("volume", f"{text}{usual:,.0f}.", (dates.column,), facts)
-            return
-    if n_normal and not _FEWEST * n_normal <= n_rows <= _MOST * n_normal:
-        yield Noticed("volume", f"{rows}, the known-normal table {n_normal:,}.", (), facts)
+        usual, a_day, names = float(np.median(known)), float(np.median(new)), (dates.column,)
+        ratio = _USUAL_RATIO if len(known) >= _LEAST_DAYS else _OF_FEW_DAYS
+        is_unusual = _is_unusual(a_day, known, ratio)
+        text += f", {a_day:,.0f} a day by {dates.column!r}; known-normal days have {usual:,.0f}."
+    else:
+        is_unusual = n_normal is not None and not (_FEWEST * n_normal <= n_rows <= _MOST * n_normal)
+        text += f", the known-normal table {n_normal or 0:,}."
+    facts = {"rows": n_rows, "normal_rows": n_normal, "usual": usual}
+    return usual is not None, [Noticed("volume", text, names, facts)] if is_unusual else []
 
 
-def _is_unusual(count: float, usual: Sequence[int]) -> bool:
+def _is_unusual(count: float, usual: Sequence[int], ratio: float = _USUAL_RATIO) -> bool:
     logs = np.log(np.maximum(usual, 1))
     middle = float(np.median(logs))
     spread = 3 * 1.4826 * float(np.median(np.abs(logs - middle)))
-    return abs(math.log(max(count, 1)) - middle) > max(math.log(_USUAL_RATIO), spread)
+    return abs(math.log(max(count, 1)) - middle) > max(math.log(ratio), spread)
 
 
 def _rows_per_day(times: NDArray[np.float64]) -> list[int]:
@@ -206,15 +208,20 @@ def _key(name: str | None, normal: Columns, batch: Columns) -> Iterator[Noticed]
     if name is None or name not in normal or _repeated(normal[name]):
         return
     if repeated := _repeated(batch[name]):
+        cells, at = batch[name], repeated[0]
+        is_number = cells.form == "number"
+        example = number_text(float(cells.values[at])) if is_number else cells.show(at)
         values = "1 value occurs" if len(repeated) == 1 else f"{len(repeated):,} values occur"
-        text = f"Column {name!r} is no longer unique: {values} more than once, such as "
-        yield Noticed("key", f"{text}{repeated[0]!r}.", (name,), {"repeated": len(repeated)})
+        text = f"Column {name!r} is no longer unique: {values} more than once, such as {example}."
+        yield Noticed("key", text, (name,), {"repeated": len(repeated)})
 
 
-def _repeated(cells: Cells) -> list[Any]:
-    values, counts = np.unique(cells.values[~cells.missing], return_counts=True)
-    repeated = values[counts > 1].tolist()
-    return [cells.levels[at] for at in repeated] if cells.is_text else repeated
+def _repeated(cells: Cells) -> list[int]:
+    """Return a row for each value that several rows have."""
+    rows = np.flatnonzero(~cells.missing)
+    _, first, counts = np.unique(cells.values[rows], return_index=True, return_counts=True)
+    repeated: list[int] = rows[first[counts > 1]].tolist()
+    return repeated
 
 
 def _resent(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[Noticed]:

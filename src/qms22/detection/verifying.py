@@ -15,6 +15,7 @@ from typing import Any
 
 from qms22.detection.history.history_entry import ColumnException
 from qms22.detection.history.history_file import BatchHistory
+from qms22.detection.policy import FAIL_ON
 from qms22.detection.result import Detection
 from qms22.detection.results.job_files import json_text
 from qms22.detection.results.result_data import (
@@ -35,8 +36,12 @@ _WRITING = {"history", "accept"}
 # The last digits of logarithms and of sums of products depend on the CPU for which NumPy and BLAS
 # have chosen their code.
 _DIGITS = 9
+_ROUNDING = "another CPU, or another number of threads of BLAS, rounds sums in another way"
 # What follows from the scores; it is compared to see that nobody has edited the file.
-_CONCLUSIONS = ("counts", "rows", "findings", "verdict", "moved")
+_CONCLUSIONS = (
+    *("counts", "rows", "findings", "verdict", "moved", "answer", "remark", "noticed", "dates"),
+    *("notes", "policy"),
+)
 
 
 def read_result(path: Path) -> dict[str, Any]:
@@ -132,26 +137,49 @@ def _compare(recorded: Mapping[str, Any], found: Detection) -> tuple[bool, str]:
     then, now = recorded["provenance"], provenance_of(found)
     again = {**json.loads(json_text(result_data(found))), "scores_mean": now["scores_mean"]}
     known = {**recorded, "scores_mean": then.get("scores_mean")}
+    # Files may lie elsewhere now.
+    again["notes"], known["notes"] = _nameless(again, now), _nameless(known, then)
+    policy = recorded["policy"] or {"is_met": True, "rules": []}
+    compared = policy["rules"]
+    if recorded["history"] is not None:  # sizes and dates of batches that are gone from it
+        again["noticed"] = known["noticed"]
+        compared = [each for each in compared if each["name"] != "volume"]
+    limits = {each["name"]: each["limit"] for each in compared}
+    fail_on = [name for name in limits if name in FAIL_ON]
+    most = {"max_flagged": limits.get("max-flagged"), "max_share": limits.get("max-share")}
+    rules = [rule._asdict() for rule in found.check(fail_on=fail_on, **most)]
+    again["policy"] = [rules, all(each["is_met"] for each in policy["rules"])]
+    known["policy"] = [compared, policy["is_met"]]
     is_exact = now["scores_sha256"] == then["scores_sha256"]
     is_same = operator.eq if is_exact else _is_close
     differ = [
         name for name in ("scores_mean", *_CONCLUSIONS) if not is_same(again[name], known[name])
     ]
-    rows = f"the scores of {found.n_scored:,} rows are the same to "
-    if not differ:
-        return True, rows + (
-            "the bit" if is_exact else f"{_DIGITS} digits; another CPU rounds them"
-        )
-    if is_exact:
-        return False, f"the scores are equal, but not what the file says about {differ[0]}"
     changed = [
         f"{name} {then['versions'].get(name)} then, {version} now"
         for name, version in now["versions"].items()
         if then["versions"].get(name) != version
     ]
+    versions = f"; versions differ: {'; '.join(changed)}" if changed else ""
+    if not differ:
+        how = "to the bit" if is_exact else f"to {_DIGITS} digits and not to the bit: {_ROUNDING}"
+        return True, f"the scores of {found.n_scored:,} rows are the same {how}{versions}"
+    if is_exact:
+        return False, f"the scores are equal, but not what the file says about {differ[0]}"
     if changed:
-        return False, f"the scores differ, and so do versions: {'; '.join(changed)}"
+        return False, f"the scores differ{versions}"
     return False, "the scores differ, though inputs, settings and versions are the same"
+
+
+def _nameless(data: Mapping[str, Any], provenance: Mapping[str, Any]) -> str:
+    """Return the notes of a result without names of inputs and ends of exceptions."""
+    text = "\n".join(data["notes"])
+    for each in (data["history"] or {}).get("exceptions", ()):
+        text = text.replace(each["until"], "")
+    for each in provenance["inputs"]:
+        for name in (each["name"], Path(each["name"]).name):
+            text = text.replace(name, each["role"])
+    return text
 
 
 def _is_close(one: Any, other: Any) -> bool:

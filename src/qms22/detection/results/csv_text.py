@@ -38,14 +38,14 @@ def csv_lines(table: pd.DataFrame, *, header: bool = True) -> Iterator[str]:
         yield from map(_line, zip(*columns, strict=True))
 
 
-def csv_cell(text: str) -> str:
+def csv_cell(text: str, *, is_quoted: bool = False) -> str:
     """Return a text as a cell, with an apostrophe if a spreadsheet would run it as a formula.
 
     >>> csv_cell("=1+1"), csv_cell("-5"), csv_cell("a;b")
     ("'=1+1", '-5', '"a;b"')
     """
     safe = f"'{text}" if text.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(text) else text
-    if not _QUOTED.search(safe):
+    if not is_quoted and not _QUOTED.search(safe):
         return safe
     doubled = safe.replace('"', '""')
     return f'"{doubled}"'

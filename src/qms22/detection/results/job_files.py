@@ -45,7 +45,7 @@ def markdown_text(data: Mapping[str, Any]) -> str:
     if data["policy"] is not None:
         lines += [f"**{_cell(data['policy']['text'])}**", ""]
     lines += map(_cell, words["verdict"])
-    before = {"noticed": "", "moved": "moved: ", "advice": "advice: "}
+    before = {"noticed": "noticed: ", "moved": "moved: ", "advice": "advice: "}
     if points := [f"{before[what]}{text}" for what in before for text in words[what]]:
         lines += ["", *(f"- {_cell(point)}" for point in points)]
     if data["findings"]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 from qms22._runtime.files import atomic_path
 from qms22.detection.results.csv_text import ROWS_AT_ONCE, csv_lines
 from qms22.detection.results.result_data import column_values, plain, result_data
-from qms22.detection.results.result_table import parted_rows
+from qms22.detection.results.result_table import parted_lines, parted_rows
 from qms22.detection.results.result_workbook import Remarks, write_workbook
 from qms22.tables.databases.database_place import DatabasePlace, find_database
 
@@ -37,18 +38,26 @@ def write_result(found: Detection, path: Target, *, only_flagged: bool) -> None:
 
 
 def write_parted(found: Detection, good: Target | None, bad: Target | None) -> None:
-    """Write the flagged rows to one file and all others to another one."""
+    """Write the flagged rows to one file and all others to another one.
+
+    From one text file to another one, rows stay as they are written.
+    """
+    written = found.source.content.written
     for path, is_bad in ((good, False), (bad, True)):
         if path is not None:
-            write_tables(parted_rows(found, is_bad=is_bad), path)
+            lines = None if written is None else parted_lines(found, written(), is_bad=is_bad)
+            write_tables(parted_rows(found, is_bad=is_bad), path, lines=lines)
 
 
 def write_tables(
-    tables: Iterable[pd.DataFrame], target: Target, remarks: Remarks | None = None
+    tables: Iterable[pd.DataFrame],
+    target: Target,
+    remarks: Remarks | None = None,
+    lines: Iterable[str] | None = None,
 ) -> None:
     """Write the parts of a table, at least one and all with the same columns, into one table.
 
-    A workbook also gets the remarks.
+    A workbook also gets the remarks, and a .csv file has the lines, if there are such.
     """
     if not isinstance(target, DatabasePlace):
         target = find_database(target, new=True) or Path(target)
@@ -57,7 +66,7 @@ def write_tables(
 
         return write_database(target, tables)
     writers: dict[str, Callable[[Iterable[pd.DataFrame], Path], None]] = {
-        ".csv": _write_csv,
+        ".csv": partial(_write_csv, lines=lines),
         ".parquet": _write_parquet,
         ".json": _write_json,
         ".jsonl": _write_json_lines,
@@ -106,10 +115,10 @@ def _json_records(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
                 yield encode(dict(zip(names, row, strict=True)))
 
 
-def _write_csv(tables: Iterable[pd.DataFrame], path: Path) -> None:
+def _write_csv(tables: Iterable[pd.DataFrame], path: Path, lines: Iterable[str] | None) -> None:
+    parts = (csv_lines(table, header=at == 0) for at, table in enumerate(tables))
     with path.open("w", encoding="utf-8", newline="") as file:
-        for at, table in enumerate(tables):
-            file.writelines(csv_lines(table, header=at == 0))
+        file.writelines(chain.from_iterable(parts) if lines is None else lines)
 
 
 def _json_values(column: pd.Series) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from qms22._runtime.validation import check_count
 from qms22.detection.marks.mark_table import ANOMALY, MARK, OF_NORMAL, SOURCE
 from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.result_columns import free_name, shown_ranks, without_clashes
+from qms22.detection.results.csv_text import csv_cell
 from qms22.detection.rows import most_suspicious
 from qms22.detection.streaming import rows_per_chunk
+from qms22.tables.sources.stored_rows import check_count as check_rows
 
 if TYPE_CHECKING:
     from qms22.detection.result import Detection
@@ -87,24 +89,37 @@ def in_file_order(found: Detection) -> Iterator[pd.DataFrame]:
 
 
 def parted_rows(found: Detection, *, is_bad: bool) -> Iterator[pd.DataFrame]:
-    """Yield the bad rows with reasons, or all others, with their own columns and in their order.
-
-    Bad are the flagged rows and known anomalies.
-    """
-    chosen = found.flagged.copy()
-    if found.marks is not None:
-        chosen[found.marks.anomalies] = True
-    name, known = free_name("reasons", found.source.names), ["marked as anomaly"]
+    """Yield the bad rows with reasons, or all others, with their own columns and in their order."""
+    why, name = _why_bad(found), free_name("reasons", found.source.names)
     for rows, chunk in _parts(found):
-        is_chosen = chosen[rows] == is_bad
-        part = chunk[is_chosen]
+        reasons = [why.get(row) for row in rows.tolist()]
+        part = chunk[[(reason is not None) == is_bad for reason in reasons]]
         if is_bad:
-            why = [
-                "; ".join(map(str, found.reasons.get(row, []) if found.flagged[row] else known))
-                for row in rows[is_chosen].tolist()
-            ]
-            part = part.assign(**{name: pd.Series(why, part.index, dtype="string")})
+            texts = [reason for reason in reasons if reason is not None]
+            part = part.assign(**{name: pd.Series(texts, part.index, dtype="string")})
         yield part
+
+
+def parted_lines(found: Detection, lines: Iterable[str], *, is_bad: bool) -> Iterator[str]:
+    """Yield what `parted_rows` does as lines, from those of a text, which begin with its head."""
+    cells = {row: csv_cell(why, is_quoted=True) for row, why in _why_bad(found).items()}
+    if is_bad:
+        cells[-1] = free_name("reasons", found.source.names)
+    row = -1
+    for row, line in enumerate(lines, start=-1):
+        if is_bad and row in cells and line:
+            text = line.rstrip("\r\n")
+            yield f"{text}{found.source.content.separator}{cells[row]}{line[len(text) :]}"
+        elif not is_bad and row not in cells:
+            yield line
+    check_rows(row + 1, len(found.scores), len(found.scores), found.source.name)
+
+
+def _why_bad(found: Detection) -> dict[int, str]:
+    """Return the reasons of bad rows: the flagged ones and known anomalies."""
+    known = () if found.marks is None else found.marks.anomalies.tolist()
+    why = {row: "; ".join(map(str, found.reasons.get(row, []))) for row in found.top.tolist()}
+    return dict.fromkeys(known, "marked as anomaly") | why
 
 
 def _parts(found: Detection) -> Iterator[tuple[NDArray[np.intp], pd.DataFrame]]:

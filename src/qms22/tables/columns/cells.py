@@ -26,6 +26,8 @@ _EPOCH = datetime(1970, 1, 1)
 # As Python writes booleans; and the longest text, with some blanks, that may be one of them.
 _TRUTHS = frozenset({"True", "False"})
 _LONGEST_TRUTH = 8
+# Characters of a text in a message: half a line.
+_MOST_SHOWN = 50
 
 
 class Levels(tuple[str, ...]):
@@ -164,8 +166,8 @@ class Cells:
         """Return a value as text for messages."""
         value = self.values[row]
         if self.words is not None and self.words[row] >= 0:
-            return repr(self.levels[self.words[row]])
-        return repr(self.levels[value]) if self.is_text else show_value(self.form, float(value))
+            return _quoted(self.levels[self.words[row]])
+        return _quoted(self.levels[value]) if self.is_text else show_value(self.form, float(value))
 
 
 # The columns of a table, or of some rows of it, by name.
@@ -185,6 +187,10 @@ def take_rows(columns: Columns, rows: NDArray[np.intp]) -> dict[str, Cells]:
 def part_of_rows(columns: Columns, rows: slice | NDArray[np.intp]) -> dict[str, Cells]:
     """Return some rows of a table as a table of their own."""
     return {name: cells.part(rows) for name, cells in columns.items()}
+
+
+def _quoted(text: str) -> str:
+    return repr(text) if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]!r}…"
 
 
 def show_value(form: str, value: float) -> str:

@@ -26,7 +26,10 @@ _OTHER_STATEMENT = re.compile(
     re.IGNORECASE,
 )
 # Everything up to the last @, so that a password with a stray @, / or ? never shows.
-_USER = re.compile(r"://(.*)@", re.DOTALL)
+_USER = re.compile(r":/+(.*)@", re.DOTALL)
+# An address in a message: up to a blank or a quotation mark behind user and password. As a path it
+# has one slash.
+_ADDRESS = re.compile(r"""\w[\w+.-]+:/+([^/\s:@]*:.*@)?[^\s'"]*""", re.DOTALL)
 _PARAMETER = re.compile(r"(?<=[?&;])([^=?&;]*)=([^&]*)")
 # Parameters that may be shown; any other one may hold a password.
 _HARMLESS = re.compile(
@@ -103,8 +106,13 @@ def _without_secrets(url: str) -> str:
     )
 
 
+def masked(text: object) -> str:
+    """Return a message without the users and passwords of addresses in it."""
+    return _ADDRESS.sub(lambda found: _without_secrets(found[0]), str(text))
+
+
 def _is_harmless(parameter: re.Match[str]) -> bool:
-    return _HARMLESS.fullmatch(parameter[1]) is not None
+    return _HARMLESS.fullmatch(parameter[1]) is not None and ";" not in parameter[2]
 
 
 def find_database(table: Any, *, new: bool = False) -> DatabasePlace | None:

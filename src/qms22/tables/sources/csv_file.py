@@ -7,7 +7,8 @@ import io
 import re
 import time
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from dataclasses import replace
+from itertools import islice, tee
 from operator import add
 
 import pyarrow as pa
@@ -92,11 +93,35 @@ class _Text:
         layout += filter(None, [footer_note(self._footer, self.name)])
         found = (*layout, *notes, *repair.notes())
         commas = frozenset(name for name, kind in types.items() if kind == "comma float")
+        content, file = (
+            Content(rows, found, None, None, commas, self._dialect.separator),
+            self._file,
+        )
+        names = self._dialect.names
+        if len(self._dialect.header) in (0, len(names)) and len(names) > 1 and not repair.sums:
+            # The file is opened again, lest its text stays in memory.
+            content = replace(content, written=lambda: _Text(file).lines())
         if rows is not None:
             rows.types = types
-            return Content(rows, found, with_commas=commas)
+            return content
         table = pa.Table.from_batches(kept).select(list(types))
-        return Content(MemoryRows(table, types), found, with_commas=commas)
+        return replace(content, rows=MemoryRows(table, types))
+
+    def lines(self) -> Iterator[str]:
+        """Yield all above the first row, and the rows; those of another width as they are read."""
+        lines, again = tee(self._open_body())
+        cells, raw, n_read = list[str](), "", 0
+
+        def records() -> Iterator[tuple[int, list[str]]]:
+            nonlocal cells, raw, n_read
+            for line, cells in self._dialect.rows(lines):
+                raw, n_read = "".join(islice(again, line - n_read)), line
+                yield line, cells
+
+        yield self._decode(0, self._start)
+        for row in Repair(self._dialect, self.name).equal_rows(records()):
+            text = raw.strip("\r\n") + ("\r\n" if raw.endswith("\r\n") else "\n")
+            yield text if row is cells else _text_of([row], self._dialect.separator)
 
     def _learned(
         self, batches: Iterable[pa.RecordBatch], traits: list[CellTraits]
@@ -150,9 +175,13 @@ class _Text:
         body = memoryview(self._text.content)[self._start : self._end]
         if not is_rewritten:
             return body
-        lines = io.TextIOWrapper(pa.BufferReader(pa.py_buffer(body)), "utf-8", newline="")
-        rows = repair.equal_rows(self._dialect.rows(lines))
+        rows = repair.equal_rows(self._dialect.rows(self._open_body()))
         return memoryview(self._file.keep(_with_tabs(rows)))
+
+    def _open_body(self) -> io.TextIOWrapper:
+        """Return the lines between header and footer."""
+        body = memoryview(self._text.content)[self._start : self._end]
+        return io.TextIOWrapper(pa.BufferReader(pa.py_buffer(body)), "utf-8", newline="")
 
     def _fault(self, error: Exception) -> ValueError:
         """Return an error that names the file and the reason."""
@@ -190,6 +219,10 @@ def _wait_for_release(body: memoryview) -> None:
 def _with_tabs(rows: Iterator[list[str]]) -> Iterator[bytes]:
     """Write rows for the parser, with tabs."""
     while some := list(islice(rows, _ROWS_REWRITTEN)):
-        rewritten = io.StringIO(newline="")
-        csv.writer(rewritten, delimiter="\t").writerows(some)
-        yield rewritten.getvalue().encode()
+        yield _text_of(some, "\t").encode()
+
+
+def _text_of(rows: Iterable[list[str]], separator: str) -> str:
+    written = io.StringIO(newline="")
+    csv.writer(written, delimiter=separator).writerows(rows)
+    return written.getvalue()

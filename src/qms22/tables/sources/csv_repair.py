@@ -178,7 +178,7 @@ class Repair:
         self._remarks: list[int] = []
         self._short: list[int] = []
         self._long: list[int] = []
-        self._sums: list[str] = []
+        self.sums: list[str] = []
 
     def plain_rows(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows of a batch of texts without headers and sums."""
@@ -186,7 +186,7 @@ class Repair:
         sums = sum_rows(batch)
         for at in sums:
             cells = (column[at].as_py() for column in batch.columns)
-            self._sums.append(next(cell for cell in cells if cell))
+            self.sums.append(next(cell for cell in cells if cell))
         return without_rows(batch, sums)
 
     def equal_rows(self, rows: Iterable[tuple[int, list[str]]]) -> Iterator[list[str]]:
@@ -232,8 +232,8 @@ class Repair:
                 f"{self._path}: {_lines(self._long)} more cells than the header; a separator "
                 "inside a cell is taken for the cause, and cells are joined"
             )
-        if self._sums:
-            notes.append(sums_note(self._sums, self._path))
+        if self.sums:
+            notes.append(sums_note(self.sums, self._path))
         return notes
 
     def _without_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:
