@@ -87,8 +87,13 @@ class _FileRows(Rows):
             path = os.fsencode(self._file.path)
             with pa.OSFile(path) if content is None else pa.BufferReader(content) as data:
                 yield data
-        except (MemoryError, TooLargeError):
+        except TooLargeError:
             raise
+        except MemoryError as error:
+            what = f"does not fit into memory ({shorten_error(error)})"
+            raise TooLargeError(
+                f"{self._file.path} {what}; get it again if it is damaged"
+            ) from error
         except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
             raise ValueError(
                 f"{self._file.path} cannot be read as {self._format} ({shorten_error(error)}); the "
