@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import xlwt
+import xlwt  # type: ignore[import-untyped]
 
 # `make attack` tries more than `make test`.
 N_DAMAGED = int(os.environ.get("QMS22_DAMAGED", "20"))
