@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test test-fast fuzz test-oldest browser sanitize attack engines golden lint lint-cpp format docs linkcheck publish \
+.PHONY: setup demo test test-fast fuzz test-oldest browser sanitize attack kills engines golden lint lint-cpp format docs linkcheck publish \
 	walkthroughs benchmark bench bench-adbench study mixed businesses bench-smoke wheel wheel-test clean
 
 setup: $(READY)
@@ -69,7 +69,11 @@ sanitize-%: $(READY)
 
 # What we tried to break (docs/attack.md): under ten minutes. PAGE=docs/attack.md renews the page.
 attack: $(READY)
-	$(BIN)/python tests/attack/attack.py $(PAGE)
+	QMS22_DAMAGED=200 $(BIN)/python tests/attack/attack.py $(PAGE)
+
+# `detect` with all outputs killed at 200 random moments: a quarter of an hour on two cores.
+kills: $(READY)
+	QMS22_KILLS=200 $(BIN)/python -m pytest -q -n 2 tests/attack/test_interrupts.py -k kills
 
 # The examples of docs/pipelines.md in the engines that they are for, each in an environment of its own:
 # ten minutes. NAMES chooses some.

@@ -77,6 +77,9 @@ def test_long_digits_among_numbers(tmp_path: Path) -> None:
     ("name", "texts", "kinds"),
     [
         ("cars", ["1 vehicle"] * 50 + ["2 vehicles"] * 5 + ["3 to 4", "5 to 8"], "categorical"),
+        ("cars", ["1 vehicle"] * 50 + ["2 vehicles"] * 5 + ["3 vehicles"], "categorical"),
+        ("term", ["36 months"] * 50 + ["60 months"] * 5, "numeric"),
+        ("cid", [f"{2000 + at * 7919}" for at in range(40)], "categorical"),
         ("cars", ["1 vehicle"] * 50 + ["more than 8"] * 2, "categorical"),
         ("county", [f"{at:05d}" for at in range(1001, 30000, 1000)], "identifier"),
         ("fips", [f"{at}" for at in range(1001, 30000, 1000)], "categorical"),
@@ -85,7 +88,7 @@ def test_long_digits_among_numbers(tmp_path: Path) -> None:
     ],
 )
 def test_codes_and_bands(tmp_path: Path, name: str, texts: list[str], kinds: str) -> None:
-    """Bands such as "5 to 8", and codes such as FIPS and ISSN, are no numbers"""
+    """Bands such as "5 to 8", "1 vehicle", and codes such as FIPS, ISSN and CID, are no numbers"""
     rng = np.random.RandomState(0)
     path = tmp_path / "a.csv"
     # Identifiers differ in all rows; of categories, rows have some.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from itertools import cycle
 from pathlib import Path
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command_line import COMMAND, assert_refused, run_process
+from pyarrow import csv
 
 from qms22.tables import memory_limit, open_table, read_table
 from qms22.tables.sources import compressed
@@ -115,6 +118,83 @@ def test_parquet(tmp_path: Path, table: Callable[[], pa.Table], options: dict[st
     assert path.stat().st_size < 400_000
     with memory_limit(LIMIT), pytest.raises(ValueError, match=f"a.parquet {REFUSED}"):
         read_table(path)
+
+
+def long_texts(n_rows: int) -> pa.Table:
+    numbers = np.random.default_rng(n_rows).normal(size=n_rows)
+    return pa.table({"a": numbers, "b": np.arange(n_rows) % 7, "t": ["words " * 4000] * n_rows})
+
+
+def in_struct(n_rows: int) -> pa.Table:
+    table = long_texts(n_rows)
+    inner = pa.StructArray.from_arrays([table["t"].combine_chunks()], names=["t"])
+    return table.set_column(2, "s", inner)
+
+
+def in_lists(n_rows: int) -> pa.Table:
+    return long_texts(n_rows).set_column(2, "s", pa.array([["words " * 200] * 20] * n_rows))
+
+
+@pytest.mark.parametrize("draw", [long_texts, in_struct, in_lists])
+@pytest.mark.parametrize(
+    ("options", "is_refused"),
+    [
+        (["--memory-limit", "50MB"], True),
+        (["--memory-limit", "50MB", "--max-samples", "50000"], True),
+        (["--memory-limit", "300MB"], False),
+    ],
+)
+def test_long_rows(
+    tmp_path: Path, draw: Callable[[int], pa.Table], options: list[str], is_refused: bool
+) -> None:
+    """Parquet files and texts of rows that are long in themselves keep `--memory-limit`"""
+    write_parquet(tmp_path / "n.parquet", draw(3000))
+    second = "b.parquet"
+    if draw is long_texts:
+        second = "b.csv.gz"
+        with gzip.open(tmp_path / second, "wb") as stream:
+            csv.write_csv(draw(1000), stream)
+    else:
+        write_parquet(tmp_path / second, draw(1000))
+    arguments = ["detect", "n.parquet", second, "-o", "o.csv", "--n-jobs", "1", *options]
+    code, errors, peak = measured(tmp_path, arguments)
+    assert code == (2 if is_refused else 0), errors
+    assert not is_refused or "raise the limit (--memory-limit)" in errors
+    # Python and its libraries take some 250 MB, and mapped files count here.
+    assert peak < 290e6 + (50e6 if is_refused else 300e6), errors
+
+
+def measured(folder: Path, arguments: list[str]) -> tuple[int, str, float]:
+    """Run a command; return its exit code, its errors and the most bytes that it had."""
+    peak = 0.0
+    with (folder / "errors").open("w") as errors:
+        process = subprocess.Popen(
+            [COMMAND, *arguments], cwd=folder, stdout=subprocess.DEVNULL, stderr=errors
+        )
+        while process.poll() is None:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+            if found := re.search(r"VmHWM:\s*(\d+)", status):  # not once it has ended
+                peak = max(peak, 1024 * float(found[1]))
+            time.sleep(0.005)
+    return process.returncode, (folder / "errors").read_text(), peak
+
+
+@pytest.mark.parametrize("draw", [long_texts, in_struct, in_lists, lambda _: zeros()])
+def test_sizes(tmp_path: Path, draw: Callable[[int], pa.Table]) -> None:
+    """The size of the values of a Parquet file is known before they are read"""
+    table = draw(500)
+    write_parquet(tmp_path / "a.parquet", table)
+    assert 0.9 < open_table(tmp_path / "a.parquet").n_bytes / table.nbytes < 1.3
+
+
+def test_tiny_limits(tmp_path: Path) -> None:
+    """A limit too small for anything names the input, and no temporary file"""
+    for name in ("n.csv", "b.csv"):
+        (tmp_path / name).write_text("a,b\n" + "".join(f"{at},{at % 7}\n" for at in range(3000)))
+    done = run_process("detect", "n.csv", "b.csv", "--memory-limit", "10", cwd=tmp_path)
+    assert_refused(done, ".csv takes")
+    assert "may take 10 bytes" in done.stderr
+    assert "arrow" not in done.stderr
 
 
 def test_parquet_in_parts(tmp_path: Path) -> None:

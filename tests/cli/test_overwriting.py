@@ -165,6 +165,15 @@ def test_standard_input_is_not_overwritten(files: Path, output: str) -> None:
     assert contents(files) == before
 
 
+@pytest.mark.parametrize("arguments", ["normal.csv -", "normal.csv hard-batch.csv"])
+def test_a_redirection_does_not_append_to_an_input(files: Path, arguments: str) -> None:
+    before = contents(files)
+    line = f"{COMMAND} detect {arguments} -q < batch.csv >> batch.csv"
+    done = subprocess.run(["bash", "-c", line], cwd=files, capture_output=True, text=True)
+    assert_refused(done, "/dev/stdout would overwrite the input")
+    assert contents(files) == before
+
+
 def test_databases_that_are_read_are_not_overwritten(files: Path) -> None:
     with sqlite3.connect(files / "shop.db") as connection:
         connection.execute("CREATE TABLE t AS SELECT 1 AS x")

@@ -64,7 +64,10 @@ class MemoryBudget:
 
 def size_text(n_bytes: int) -> str:
     """Return a number of bytes as text."""
-    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:,.1f} MB"
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if n_bytes >= size / 10:
+            return f"{n_bytes / size:,.1f} {unit}"
+    return f"{n_bytes} bytes"
 
 
 def memory_allowed() -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import sys
 import textwrap
 import warnings
@@ -35,6 +36,7 @@ _SUFFIXES = {
 FILE = click.Path(path_type=Path)
 # The file from which standard input comes, if it is one.
 REDIRECTED = Path("/dev/stdin")
+_PRINTED = Path("/dev/stdout")
 _NAMES = {REDIRECTED: "on standard input"}
 
 # Parameters of the library that messages name, and the options of the command.
@@ -228,7 +230,7 @@ def check_outputs(
         if isinstance(path, Path)
     ]
     written: list[tuple[Path, str, str]] = []
-    for option, place in {**outputs, "--history": history}.items():
+    for option, place in {**outputs, "--history": history, "output to": _PRINTED}.items():
         # The tables of a database share its file; a new one may be in the database that is read.
         path, table = (place.path, place.what) if isinstance(place, DatabasePlace) else (place, "")
         if path is None:
@@ -259,10 +261,12 @@ def _check_path(path: Path, option: str) -> None:
 def _is_same_file(first: Path, second: Path) -> bool:
     """Return whether two paths name one file, also through links and other spellings."""
     try:
-        return os.path.samestat(_stat(first), _stat(second))
-    except (OSError, ValueError, AttributeError):  # not there, or no standard input
+        one, other = _stat(first), _stat(second)
+        return stat.S_ISREG(one.st_mode) and os.path.samestat(one, other)
+    except (OSError, ValueError, AttributeError):  # not there, or no standard stream
         return first.resolve() == second.resolve()
 
 
 def _stat(path: Path) -> os.stat_result:
-    return os.fstat(sys.stdin.fileno()) if path == REDIRECTED else path.stat()
+    streams = {REDIRECTED: sys.stdin, _PRINTED: sys.stdout}
+    return os.fstat(streams[path].fileno()) if path in streams else path.stat()

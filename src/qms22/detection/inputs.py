@@ -57,12 +57,14 @@ def open_tables(normal: TableLike, batch: TableLike, max_samples: int | None) ->
     most_drawn = [table.most_drawn for table in (known, searched) if table.most_drawn is not None]
     if max_samples is None and most_drawn:
         max_samples = min(most_drawn)
-    elif max_samples is None and is_large(known, searched):
-        max_samples = rows_to_draw(len(searched.names))
-        warn_user(
-            f"{known.name} and {searched.name} are too large to hold in memory, and are read part "
-            f"by part; at most {max_samples:,} rows of each are drawn to learn from (max_samples)"
-        )
+    elif not most_drawn and is_large(known, searched):
+        asked, max_samples = max_samples, rows_to_draw(max_samples, known, searched)
+        if asked != max_samples:
+            warn_user(
+                f"{known.name} and {searched.name} are too large to hold in memory, and are read "
+                f"part by part; at most {max_samples:,} rows of each are drawn to learn from "
+                "(max_samples)"
+            )
     elif max_samples is None:
         known, searched = known.load(), searched.load()
     searched.check()

@@ -7,7 +7,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.memory import memory_allowed
+from qms22._runtime.memory import MemoryBudget, memory_allowed, size_text
 from qms22._runtime.stages import progress_bar
 from qms22.checks import OddCells
 from qms22.detection.scorer import ScoredRows, TableScorer
@@ -24,6 +24,8 @@ LEAST_DRAW = 1000
 _CELLS_PER_CHUNK = 1 << 19
 _MOST_ROWS_PER_CHUNK = 1 << 16
 
+# A drawn row is held so many times at once: as Arrow has it, encoded, and as Python's texts.
+_COPIES = 4
 # Work on drawn rows should take no more than half of the memory.
 _SHARE_FOR_DRAW = SHARE_OF_MEMORY / 2
 
@@ -38,13 +40,27 @@ def is_large(*sources: Table) -> bool:
     return allowed is not None and n_bytes > SHARE_OF_MEMORY * allowed
 
 
-def rows_to_draw(n_columns: int) -> int:
-    """Return how many rows to learn from where files are too large for memory."""
-    allowed = memory_allowed()
+def rows_to_draw(asked: int | None, *sources: Table) -> int:
+    """Return how many rows to learn from of tables that are too large for memory.
+
+    These are at most as many as are asked for. Raise ValueError if the least would fill the memory.
+    """
+    most, allowed = asked or DEFAULT_DRAW, memory_allowed()
     if allowed is None:
-        return DEFAULT_DRAW
-    n_rows = int(_SHARE_FOR_DRAW * allowed / (2 * 8 * n_columns))
-    return int(np.clip(n_rows, LEAST_DRAW, DEFAULT_DRAW))
+        return most
+    widest = max(sources, key=_width)
+    least, width = min(LEAST_DRAW, widest.n_rows), round(_width(widest))
+    MemoryBudget(widest.name).check(
+        _COPIES * len(sources) * least * width,
+        f"it learns from {least:,} rows, of {size_text(width)} each",
+    )
+    n_rows = int(_SHARE_FOR_DRAW * allowed / sum(map(_width, sources)))
+    return min(max(n_rows, LEAST_DRAW), most)
+
+
+def _width(source: Table) -> float:
+    """Return the mean bytes of a row."""
+    return source.n_bytes / max(source.n_rows, 1)
 
 
 def rows_per_chunk(n_columns: int) -> int:

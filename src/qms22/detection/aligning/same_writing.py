@@ -14,6 +14,7 @@ from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.columns.kinds import level_counts
 from qms22.tables.columns.rewriting import Rewriting, find_writing, write_truths, writing_of
 from qms22.tables.columns.typed import are_truths, read_booleans
+from qms22.tables.sources.compressed import bytes_at_once
 from qms22.tables.texts.text_columns import LEAST_SHARE
 from qms22.tables.texts.words import list_quoted
 
@@ -134,7 +135,9 @@ def _note(changes: Collection[str], table: str, other: str) -> str:
 
 
 def _sample(table: Table, columns: list[str]) -> dict[str, Cells]:
-    return table.columns(columns, spread_rows(table.n_rows, _SAMPLE))
+    is_here = table.is_loaded or table.is_distributed
+    most = _SAMPLE if is_here else min(_SAMPLE, table.rows_in(bytes_at_once()))
+    return table.columns(columns, spread_rows(table.n_rows, most))
 
 
 def _find_zones(

@@ -110,6 +110,9 @@ def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
         return replace(_from_arrow_texts(name, values), form="category")
     if _is_string(kind):
         return _from_arrow_texts(name, column)
+    if of.is_list(kind) or of.is_large_list(kind):  # which may be long
+        is_list = column.is_valid().to_numpy()
+        return Cells(name, "other" if is_list.any() else "number", np.where(is_list, 0.0, np.nan))
     return column_of_values(name, column.to_pylist())
 
 

@@ -50,7 +50,7 @@ LONGEST_IDENTIFIER = 64
 _COMPACT_DATES = (1900_01_01, 2100_12_31)
 _YEARS = ("1900", "2100")
 _ID_WORDS = frozenset(
-    ["id", "ids", "uid", "uuid", "guid", "key", "pk", "nr", "no", "number", "idx"]
+    ["id", "ids", "cid", "uid", "uuid", "guid", "key", "pk", "nr", "no", "number", "idx"]
 )
 # Names of columns with codes: whole numbers of which neither order nor size means anything.
 _CODE_NAMES = (

@@ -24,7 +24,7 @@ def batch_sizes(data: pa.NativeFile) -> Iterator[int]:
     """Yield the unpacked size of each batch of a file or stream; none of what is damaged."""
     try:
         yield from _file_sizes(data) if data.read(6) == _MAGIC else _stream_sizes(data)
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, SystemError):  # the last for negative sizes
         return  # damaged, as pyarrow will say
 
 

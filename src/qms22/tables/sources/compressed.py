@@ -35,6 +35,8 @@ MOST_RATIO = 100
 # Work on a table takes up to sixteen times the size of its values (benchmarks/memory_limit.py); of
 # larger files, rows are kept in temporary ones.
 SHARE_OF_MEMORY = 1 / 16
+# Bytes of rows to hold at once: more save no time, and fewer take long.
+_LEAST_AT_ONCE, _MOST_AT_ONCE = 1 << 20, 1 << 28
 # Bytes to read at once, between two updates of the line that shows progress.
 _BLOCK = 1 << 18
 _LARGE_BLOCK = 1 << 24
@@ -43,6 +45,12 @@ Buffer: TypeAlias = "bytes | mmap.mmap"
 ZIP_START = b"PK\x03\x04"
 # Files that are in every workbook of Excel and of OpenDocument.
 _BOOK_FILES = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
+
+
+def bytes_at_once() -> int:
+    """Return how many bytes of rows to hold at once where a table is read in parts."""
+    room = SHARE_OF_MEMORY * (memory_allowed() or math.inf)
+    return int(min(max(room, _LEAST_AT_ONCE), _MOST_AT_ONCE))
 
 
 class TableFile:

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import weakref
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from itertools import groupby
@@ -23,8 +23,8 @@ import pyarrow.parquet as pq
 from qms22._runtime.memory import MemoryBudget, TooLargeError
 from qms22.tables.columns.cells import check_names
 from qms22.tables.sources.arrow_sizes import batch_sizes
-from qms22.tables.sources.column_types import common_type, force_cast, is_text
-from qms22.tables.sources.compressed import MOST_RATIO, TableFile, shorten_error
+from qms22.tables.sources.column_types import common_type, force_cast
+from qms22.tables.sources.compressed import MOST_RATIO, TableFile, bytes_at_once, shorten_error
 from qms22.tables.sources.storage_types import StorageType
 from qms22.tables.sources.stored_rows import BATCH, MemoryRows, Rows, Wanted, has_any, typed_rows
 
@@ -34,8 +34,8 @@ _ROW_LABELS = re.compile(r"__index_level_\d+__")
 _BUFFER = 1 << 17
 # The most values of a batch of a Parquet file: 4 MiB of numbers, for tables of many columns.
 _CELLS = 1 << 19
-# The most bytes of such a batch that one text may take, if it is in the file once for many rows.
-_TEXTS = 1 << 28
+# Bytes of a number.
+_CELL = 8
 
 
 class _FileRows(Rows):
@@ -87,8 +87,13 @@ class _FileRows(Rows):
             path = os.fsencode(self._file.path)
             with pa.OSFile(path) if content is None else pa.BufferReader(content) as data:
                 yield data
-        except (MemoryError, TooLargeError):
+        except TooLargeError:
             raise
+        except MemoryError as error:
+            what = f"does not fit into memory ({shorten_error(error)})"
+            raise TooLargeError(
+                f"{self._file.path} {what}; get it again if it is damaged"
+            ) from error
         except (OSError, ValueError, TypeError, KeyError, pa.ArrowException) as error:
             raise ValueError(
                 f"{self._file.path} cannot be read as {self._format} ({shorten_error(error)}); the "
@@ -168,11 +173,6 @@ class ParquetRows(_FileRows):
 
     _format = "Parquet"
 
-    def __init__(self, file: TableFile) -> None:
-        super().__init__(file)
-        # The bytes of the longest text in each dictionary, by row group and column.
-        self._lengths: dict[tuple[int, str], int] = {}
-
     @cached_property
     def n_rows(self) -> int:
         """Number of rows, as the footer claims."""
@@ -190,12 +190,16 @@ class ParquetRows(_FileRows):
         MemoryBudget(self._file.path).check(8 * self.n_rows * len(self.names), claim)
         return super().load(name)
 
+    @cached_property
+    def n_bytes(self) -> int:
+        """Size of the values, also of texts that are in the file once for many rows."""
+        sizes = (size for columns in self._sizes for size, _ in columns.values())
+        return max(super().n_bytes, sum(sizes))
+
     @contextmanager
-    def _reader(self) -> Iterator[pq.ParquetFile]:
-        with (
-            self._data() as data,
-            pq.ParquetFile(data, buffer_size=_BUFFER, pre_buffer=False) as file,
-        ):
+    def _reader(self, texts: Sequence[str] = ()) -> Iterator[pq.ParquetFile]:
+        options: Any = {"buffer_size": _BUFFER, "pre_buffer": False, "read_dictionary": texts}
+        with self._data() as data, pq.ParquetFile(data, **options) as file:
             yield file
 
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -207,36 +211,72 @@ class ParquetRows(_FileRows):
             for group in range(file.num_row_groups):
                 n_rows = file.metadata.row_group(group).num_rows
                 if has_any(wanted.positions, first, n_rows):
-                    at, size = first, max(min(most, _TEXTS // self._longest(group, columns)), 1)
+                    widths = (self._sizes[group].get(name, (0, 0))[1] for name in columns)
+                    at, size = first, max(min(most, bytes_at_once() // max(sum(widths), 1)), 1)
                     for batch in file.iter_batches(size, row_groups=[group], columns=columns):
                         flat = _flat(batch).select(columns)
                         yield at, typed_rows(flat, {}, wanted.texts)
                         at += batch.num_rows
                 first += n_rows
 
-    def _longest(self, group: int, columns: list[str]) -> int:
-        """Return the bytes of the longest text that is stored once for many rows; at least one.
+    @cached_property
+    def _sizes(self) -> list[dict[str, tuple[int, int]]]:
+        """The bytes of each column in each row group, and of its longest cell or mean list.
 
         Raise ValueError if pages are so much larger than in the file that they may fill the memory.
         """
         with self._reader() as file:
-            texts = [field.name for field in file.schema_arrow if is_text(field.type)]
-        with self._data() as data, pq.ParquetFile(data, read_dictionary=texts) as file:
-            record = file.metadata.row_group(group)
-            chunks = [record.column(at) for at in range(record.num_columns)]
-            chunks = [chunk for chunk in chunks if chunk.path_in_schema in columns]
-            unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
-            if unpacked > MOST_RATIO * sum(chunk.total_compressed_size for chunk in chunks):
-                MemoryBudget(self._file.path).check(unpacked)
-            for chunk in chunks:
-                place = group, chunk.path_in_schema
-                if place in self._lengths or place[1] not in texts:
-                    continue
-                [first] = next(file.iter_batches(1, row_groups=[group], columns=[place[1]]), [None])
-                levels = getattr(first, "dictionary", None)
-                if levels is not None and is_text(levels.type):
-                    self._lengths[place] = pc.max(pc.binary_length(levels)).as_py() or 1
-        return max((self._lengths.get((group, name), 1) for name in columns), default=1)
+            schema = file.schema
+            texts = {
+                schema.column(at).path
+                for at in range(len(schema.names))
+                if schema.column(at).physical_type == "BYTE_ARRAY"
+            }
+        with self._reader([*texts]) as file:
+            return [self._measure(file, group, texts) for group in range(file.num_row_groups)]
+
+    def _measure(
+        self, file: pq.ParquetFile, group: int, texts: Collection[str]
+    ) -> dict[str, tuple[int, int]]:
+        record = file.metadata.row_group(group)
+        chunks = [record.column(at) for at in range(record.num_columns)]
+        unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
+        if unpacked > MOST_RATIO * sum(chunk.total_compressed_size for chunk in chunks):
+            MemoryBudget(self._file.path).check(unpacked)
+        names, found = {*self.names}, dict[str, tuple[int, int]]()
+        for chunk in chunks:
+            path, n_values = chunk.path_in_schema, chunk.num_values
+            n_of_row = -(-n_values // max(record.num_rows, 1))
+            size = max(chunk.total_uncompressed_size, _CELL * n_values)
+            longest = mean = max(-(-size // max(n_values, 1)), 1)
+            if path in texts and chunk.has_dictionary_page:
+                room, total, n_levels = min(bytes_at_once() // mean, BATCH), 0, 0
+                n_rows = max(room // max(n_of_row, 1), 1)
+                for batch in file.iter_batches(n_rows, row_groups=[group], columns=[path]):
+                    values = _innermost(batch.column(0))
+                    if not pa.types.is_dictionary(values.type):
+                        break  # numbers as bytes
+                    lengths = pc.binary_length(values.dictionary)
+                    longest = max(longest, pc.max(lengths).as_py() or 0)
+                    total += pc.sum(lengths.take(values.indices)).as_py() or 0
+                    if n_levels not in (0, len(lengths)):
+                        size += total
+                        break  # from here on, each text is in the file as often as in the table
+                    n_levels = len(lengths)
+                size = max(size, total)
+            while path not in names and "." in path:  # in a list
+                path = path.rpartition(".")[0]
+            before = found.get(path, (0, 0))
+            found[path] = before[0] + size, before[1] + longest * n_of_row
+        return found
+
+
+def _innermost(column: pa.Array) -> pa.Array:
+    """Return the values of the only field in structs and lists."""
+    while pa.types.is_nested(column.type):
+        is_struct = pa.types.is_struct(column.type)
+        column = column.field(0) if is_struct else column.flatten()
+    return column
 
 
 def _leaves(field: pa.Field) -> list[str]:
@@ -287,6 +327,7 @@ class SpooledRows(ArrowRows):
             self._write(*merged, _cast_parts([path for path, _ in parts], merged[1]))
             parts = [merged]
         super().__init__(TableFile(parts[0][0]))
+        self._is_checked = True  # the batches were in memory
 
     def _write(self, path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
         options = pa.ipc.IpcWriteOptions(compression="lz4")

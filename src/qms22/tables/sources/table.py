@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22._runtime.stages import begin_stage
 from qms22.tables.columns.arrow_columns import arrow_cells
 from qms22.tables.columns.cells import Cells, Columns, part_of_rows
-from qms22.tables.sources.compressed import shorten_error
+from qms22.tables.sources.compressed import bytes_at_once, shorten_error
 from qms22.tables.sources.stored_rows import (
     BATCH,
     Content,
@@ -97,6 +97,10 @@ class Table:
         """Approximate size of the values: a number, or that of what the file has."""
         stored = self.content.rows
         return max(_BYTES * self.n_rows * len(self.names), stored.n_bytes if stored else 0)
+
+    def rows_in(self, n_bytes: float) -> int:
+        """Return how many rows take so many bytes, at least one."""
+        return max(int(n_bytes * self.n_rows / max(self.n_bytes, 1)), 1)
 
     @property
     def label(self) -> str | None:
@@ -233,7 +237,7 @@ class Table:
         columns : sequence of str, optional
             The columns to read; all by default.
         n_rows : int
-            Number of rows of a chunk; the last one may have fewer.
+            Number of rows of a chunk; the last one, and those of large rows, may have fewer.
         exact : bool
             Whether columns keep the types of the file (as ``ArrowDtype``), so that all chunks have
             the same types; by default they have the types of `read`.
@@ -342,20 +346,25 @@ class Table:
             if n_found == len(ascending):
                 break
         check_count(n_found, len(ascending), self.n_rows, self.name)
-        return pa.concat_tables(pieces).take(pa.array(np.argsort(order)))
+        found = pa.concat_tables(pieces)
+        is_sorted = np.array_equal(ascending, rows)  # most often: without a copy
+        return found if is_sorted else found.take(pa.array(np.argsort(order)))
 
     def _chunks(self, columns: Sequence[str], n_rows: int) -> Iterator[tuple[int, pa.Table]]:
-        """Yield Arrow tables of `n_rows` rows; the last has fewer."""
+        """Yield Arrow tables of `n_rows` rows; fewer at the end, and where rows are large."""
         held: list[pa.RecordBatch] = []
         first = n_held = 0
+        room = bytes_at_once()
         for _, batch in self._batches(columns):
             held.append(batch)
             n_held += batch.num_rows
-            while n_held >= n_rows:
+            fitting = room * batch.num_rows // max(batch.nbytes, 1)
+            most = min(n_rows, max(fitting, 1))
+            while n_held >= most:
                 table = pa.Table.from_batches(held)
-                yield first, table.slice(0, n_rows)
-                held = table.slice(n_rows).to_batches()
-                first, n_held = first + n_rows, n_held - n_rows
+                yield first, table.slice(0, most)
+                held = table.slice(most).to_batches()
+                first, n_held = first + most, n_held - most
         if n_held:
             yield first, pa.Table.from_batches(held)
         check_count(first + n_held, self.n_rows, self.n_rows, self.name)

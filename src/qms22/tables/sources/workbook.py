@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import python_calamine as calamine
 
+from qms22._runtime.memory import memory_allowed
 from qms22._runtime.stages import reading_ended, report_reading
 from qms22.tables.sources.column_types import arrow_column, arrow_type, text_of, value_kinds
-from qms22.tables.sources.compressed import TableFile, shorten_error
+from qms22.tables.sources.compressed import ZIP_START, TableFile, shorten_error
 from qms22.tables.sources.csv_repair import few_cells, is_footer, is_sum, sums_note
 from qms22.tables.sources.header import find_header, joined_names, unique_names
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
@@ -33,6 +37,21 @@ _RATIO = 8
 _SLOW = 1 << 24
 # Whole numbers up to this size are exact in a workbook.
 _EXACT = 2.0**53
+
+# Opens an old workbook: its sheets take the room that a few bytes claim, and without it Rust ends
+# the process.
+_TRIAL = """
+import contextlib, io, sys
+with contextlib.suppress(ImportError, ValueError):
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]), resource.RLIM_INFINITY))
+with contextlib.suppress(BaseException):
+    import python_calamine
+    python_calamine.CalamineWorkbook.from_filelike(io.BytesIO(sys.stdin.buffer.read()))
+"""
+
+# Address space of Python with its reader, and more.
+_OF_PROGRAM = 1 << 28
 
 Row = list[Any]
 
@@ -88,6 +107,8 @@ def _opened(file: TableFile) -> Iterator[calamine.CalamineWorkbook]:
     if _RATIO * file.n_bytes > _SLOW:
         report_reading(file.path.name, 0, len(content), silent=0)
     check_book(content, file.path)
+    if not content.startswith(ZIP_START):
+        _try_to_open(content, file.path)
     try:
         with calamine.CalamineWorkbook.from_filelike(BytesIO(content)) as book:
             yield book
@@ -100,6 +121,17 @@ def _opened(file: TableFile) -> Iterator[calamine.CalamineWorkbook]:
         ) from error
     finally:
         reading_ended()
+
+
+def _try_to_open(content: bytes, path: Path) -> None:
+    """Raise ValueError if a process that opens a workbook ends, or takes too much memory."""
+    limit = (memory_allowed() or 1 << 60) + _OF_PROGRAM
+    trial = [sys.executable, "-c", _TRIAL, str(limit)]
+    if subprocess.run(trial, input=content, capture_output=True).returncode:
+        raise ValueError(
+            f"{path} cannot be read as a workbook without taking more memory than it may; the file "
+            "looks damaged, get it again, or raise the limit (memory_limit)"
+        )
 
 
 def _sheet_names(book: calamine.CalamineWorkbook) -> tuple[list[str], list[str]]:

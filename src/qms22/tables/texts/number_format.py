@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from qms22.tables.texts.durations import find_duration_style, read_durations, show_duration
 from qms22.tables.texts.number_text import Parts, number_values, split_number, usual_value
 from qms22.tables.texts.text_columns import LEAST_DIFFERENT, fits_column, most_frequent, row_weights
-from qms22.tables.texts.units import MAGNITUDES, conversion, without_magnitude
+from qms22.tables.texts.units import MAGNITUDES, conversion, is_thing, without_magnitude
 from qms22.tables.texts.words import number_text
 
 # A unit that so large a share of the numbers has is that of the others without a unit too.
@@ -166,7 +166,8 @@ def find_number_format(
     - A minus behind (5-) counts if most negative numbers have it there.
     - No numbers are: codes with zeros in front (007), if all have the same length also the ones
       without; phone numbers; versions (1.2.3), ranges (3-5), times and dates. Nor are a few
-      numbers among bands: "1 vehicle" and "5 to 8" are levels.
+      numbers among bands, or of things: "5 to 8" and "1 vehicle" are levels, and "36 months" is a
+      number.
 
     `texts` are the different texts of the column in the known-normal rows, and `counts` in how many
     rows each of them occurs; `decimal_hint` is the decimal sign of other columns. If the user has
@@ -190,6 +191,9 @@ def find_number_format(
     parts = [each for each in found if each is not None]
     decimal = _choose_decimal(parts, weights[fits], decimal_hint)
     unit = _choose_unit(parts, weights[fits])
+    are_counts = len(parts) < LEAST_DIFFERENT and all(each.digits.isdecimal() for each in parts)
+    if not is_asked and are_counts and is_thing(unit):
+        return None
     magnitudes = _clear_magnitudes([each for each in parts if each.unit == unit])
     pairs = zip(parts, weights[fits], strict=True)
     minus = [(each.negative, n) for each, n in pairs if each.negative]

@@ -28,7 +28,8 @@ _SCALED_UNITS = {prefix + unit for prefix in _PREFIXES for unit in (*_SCALED.spl
 _OTHER_UNITS = (
     "% ‰ ° °C °F °K ℃ ℉ K F min mins h hr hrs sec secs d day days wk w mo mth y yr yrs in ft yd mi "
     "nmi mph kph kmh kn kt kts oz lb lbs st gal pt qt rpm ppm ppb dB dBm dBA px pcs pc ea psi mmHg "
-    "bpm fps IU U mU ha ac PS hp MiB KiB GiB TiB Mbps Gbps kbps kWp kVAr Nm pH"
+    "bpm fps IU U mU ha ac PS hp MiB KiB GiB TiB Mbps Gbps kbps kWp kVAr Nm pH second seconds "
+    "minute minutes hour hours week weeks month months year years percent"
 )
 _UNITS = frozenset(_SCALED_UNITS | set(_OTHER_UNITS.split()))
 # Units that differ in nothing but case, such as mW and MW.
@@ -76,6 +77,12 @@ def unit(text: str, after_blank: bool) -> tuple[str, str] | None:
     if after_blank and _WORD.fullmatch(word):
         return _fold(word), ""
     return None
+
+
+def is_thing(unit: str) -> bool:
+    """Return whether a unit is a word for what is counted, such as "vehicle"."""
+    is_known = unit in map(_fold, _UNITS) or currency(unit) is not None
+    return bool(_WORD.fullmatch(unit)) and not is_known
 
 
 def without_magnitude(text: str) -> str:
