@@ -61,7 +61,7 @@ def needed() -> Iterator[tuple[str, str, str | None]]:
 
 def test_what_is_needed_is_installed_by_what_the_message_says() -> None:
     calls = list(needed())
-    assert {extra for *_, extra in calls} >= {None, "sql", "plot", "pyod", "dask", "ray", "spark"}
+    assert {extra for *_, extra in calls} >= {"sql", "plot", "pyod", "dask", "ray", "spark"}
     for where, module, extra in calls:
         requirements = PLAIN if extra is None else EXTRAS[extra]
         assert brings(requirements, module), f"{where}: {extra or 'qms22'} brings no {module}"

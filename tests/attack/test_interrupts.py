@@ -166,6 +166,7 @@ def test_a_lost_interrupt(tmp_path: Path) -> None:
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "runs\n"
+    time.sleep(0.2)  # it has finished writing
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=30)
     assert output.splitlines() == ["runs", "runs", "clean"]

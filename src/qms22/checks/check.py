@@ -17,9 +17,6 @@ from qms22.tables.columns.cells import Cells, Columns
 # Levels that normal rows have, in words.
 MOST_LISTED = 6
 
-# What is counted.
-NORMAL_ROWS = "normal rows"
-
 # Write a number of a column as its table does.
 Shower: TypeAlias = Callable[[str, float], str]
 
@@ -110,13 +107,13 @@ def never_seen(n_rows: int, levels: Sequence[str]) -> str:
     return f"never seen in {n_rows:,} normal rows{which}"
 
 
-def share_of_rows(count: int, n_rows: int, of: str = NORMAL_ROWS) -> str:
-    """Return in words how many normal rows, or other things, there are: a number if few."""
+def share_of_rows(count: int, n_rows: int) -> str:
+    """Return in words how many normal rows there are: a number if few, else a share."""
     if count == 0:
-        return f"none of {n_rows:,} {of}"
+        return f"none of {n_rows:,} normal rows"
     if count < 10 or count < 0.001 * n_rows:
-        return f"{count:,} of {n_rows:,} {of}"
-    return f"{percent(count / n_rows)} of {of}"
+        return f"{count:,} of {n_rows:,} normal rows"
+    return f"{percent(count / n_rows)} of normal rows"
 
 
 def percent(share: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
-from qms22.checks.check import NORMAL_ROWS, Check, Shower, listed, share_of_rows, shown_cells
+from qms22.checks.check import Check, Shower, listed, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.single import (
     LEAST_COMMON,
@@ -39,10 +39,9 @@ _MOST_CHANCE = 0.05
 _LEAST_LIFT = 0.7
 # Cells that a sentence names.
 _MOST_NAMED = 4
-# A column is an attribute of an entity, as the ward of a patient, if hardly any entity changes it
-# and several rows have the same: at most so many values per entity, and at least so many rows.
+# A column is an attribute of an entity, as the ward of a patient, if hardly any entity changes it:
+# at most so many values per entity.
 _MOST_CHANGES = 1.2
-_LEAST_ROWS_PER_CASE = 2.0
 # A rule needs so many normal rows with both numbers, and nearly all of them have to keep it.
 _LEAST_ROWS = 30
 _MOST_BROKEN = 0.002
@@ -59,8 +58,7 @@ class DependenceCheck(Check):
     """A level that is much rarer in rows with a level of another column than in all rows.
 
     Where nothing is known of the other level, or nothing follows from it, nothing is odd. Its
-    columns are that of the level, and the other one. If both are attributes of an entity, such as
-    ward and sex of a patient, its rows say the same again: entities are counted, and not rows.
+    columns are that of the level, and the other one.
     """
 
     coding: Coding
@@ -73,8 +71,6 @@ class DependenceCheck(Check):
     reference: TailReference  # how much rarer the levels of normal rows are
     # Pairs of levels that so many rows of the batch have that they are what the batch does.
     moved: NDArray[np.int64]
-    # The column whose levels are counted; "" for rows.
-    entity: str = ""
     # Whether the level is an attribute of the other column, which may change in the course of time:
     # normal rows of the time after a change are compared with those before.
     may_change: bool = False
@@ -88,11 +84,10 @@ class DependenceCheck(Check):
         cls,
         codings: tuple[Coding, Coding],
         codes: tuple[NDArray[np.intp], NDArray[np.intp]],
-        entity: str = "",
         *,
         may_change: bool = False,
     ) -> tuple[float, DependenceCheck] | None:
-        """Learn from the codes of known-normal rows, or of entities.
+        """Learn from the codes of known-normal rows.
 
         Also return by how much the other level helps. None stands for columns that do not depend on
         each other.
@@ -103,9 +98,7 @@ class DependenceCheck(Check):
         keys, key_counts = np.unique(_pair_keys(coding, *codes), return_counts=True)
         nothing = TailReference(np.empty(0), 0), np.empty(0, dtype=np.int64)
         names = coding.name, *other.columns
-        check = cls(
-            names, coding, other, 0.0, counts, other_counts, keys, key_counts, *nothing, entity
-        )
+        check = cls(names, coding, other, 0.0, counts, other_counts, keys, key_counts, *nothing)
         lifts = check._lifts(codes, _STRENGTHS, own=True)
         # A pair that should not be there must not hide the dependence.
         gains = [-float(np.minimum(each, _LEAST_GAIN / 2).sum()) for each in lifts]
@@ -216,8 +209,7 @@ class DependenceCheck(Check):
         found = np.array([*self._count(codes, others), others]).T.tolist()
         conditions = self.other.show_condition(rows, show)
         for (both, n, other), condition in zip(found, conditions, strict=True):
-            of = f"different {self.entity}" if self.entity else NORMAL_ROWS
-            often = f"{share_of_rows(both, n, of)} with {condition}"
+            often = f"{share_of_rows(both, n)} with {condition}"
             yield f", as in {often}{self._usual(other, n, show)}"
 
     def _usual(self, other: int, n: int, show: Shower) -> str:
@@ -250,25 +242,19 @@ def learn_dependences(
 ) -> list[Check]:
     """Learn for each of the targets which sources say most about it, from known-normal rows.
 
-    If the batch is of another time, attributes of `entities` may have changed.
+    Of an attribute of `entities` sentences say that it is theirs. If the batch is of another time,
+    it may have changed.
     """
     flags = [each.name for each in targets if each.values.tolist() == [0.0, 1.0]]
     categories = _learn_categories(rows, flags)
     codes = {coding: coding.codes(rows) for coding in (*targets, *sources)}
     # What is alike in all rows, such as the presence of a full column, says nothing.
     varies = {coding for coding, found in codes.items() if (found != found[0]).any()}
-    attributes = _attributes(rows, entities, {coding: codes[coding] for coding in varies})
 
     def learn(target: Coding, source: Coding) -> tuple[float, DependenceCheck] | None:
         pair = codes[target], codes[source]
-        for entity, (of_entity, numbers) in attributes.items():
-            if entity == source.name and source.how == "level" and target in of_entity:
-                return DependenceCheck.learn((target, source), pair, may_change=is_later)
-            if {target, source} <= of_entity and entity not in (target.name, *source.columns):
-                cases = np.unique(np.stack([*pair, numbers]), axis=1, return_index=True)[1]
-                pair = pair[0][cases], pair[1][cases]
-                return DependenceCheck.learn((target, source), pair, entity)
-        return DependenceCheck.learn((target, source), pair)
+        may_change = is_later and _is_attribute(target, source, pair)
+        return DependenceCheck.learn((target, source), pair, may_change=may_change)
 
     found: list[Check] = [*categories]
     for target in filter(varies.__contains__, targets):
@@ -294,24 +280,14 @@ def learn_dependences(
     return found
 
 
-def _attributes(
-    rows: Columns, entities: Sequence[str], codes: Mapping[Coding, NDArray[np.intp]]
-) -> dict[str, tuple[set[Coding], NDArray[np.intp]]]:
-    """Return the attributes of entities and the numbers of these, the fewest entities first."""
-    found: dict[str, tuple[set[Coding], NDArray[np.intp]]] = {}
-    for entity in sorted(entities, key=lambda name: len(rows[name].levels)):
-        numbers = rows[entity].values
-        n_entities = len(np.unique(numbers))
-        if n_entities * _LEAST_ROWS_PER_CASE > len(numbers):
-            continue
-        of_entity = {
-            coding
-            for coding, of_rows in codes.items()
-            if len(np.unique(numbers * (coding.n_codes + 1) + of_rows))
-            <= _MOST_CHANGES * n_entities
-        }
-        found[entity] = of_entity, numbers
-    return found
+def _is_attribute(
+    target: Coding, source: Coding, codes: tuple[NDArray[np.intp], NDArray[np.intp]]
+) -> bool:
+    """Return whether the one is an attribute of the other, an entity, such as of a patient."""
+    n_entities = len(np.unique(codes[1]))
+    are_entities = source.how == "level" and n_entities >= LEAST_ENTITIES
+    n_pairs = len(np.unique(_pair_keys(target, *codes)))
+    return are_entities and n_pairs <= _MOST_CHANGES * n_entities < len(codes[1])
 
 
 @dataclass(frozen=True)
