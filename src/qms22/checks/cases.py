@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from qms22.checks.check import Check
 from qms22.checks.copies import row_hashes
-from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING, LEAST_STAFF, LevelCheck, ValueCheck
+from qms22.checks.single import (
+    LEAST_ENTITIES,
+    LEAST_RECURRING,
+    LevelCheck,
+    ValueCheck,
+    may_get_others,
+)
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 # Rows of a batch, in order of time, are looked at in so many parts. A level that is new, and in
@@ -83,7 +89,8 @@ class Staying:
                 continue
             name, cells = check.columns[0], batch[check.columns[0]]
             if isinstance(check, LevelCheck) and cells.is_text:
-                if LEAST_STAFF <= len(check.coding.levels) < LEAST_ENTITIES:
+                levels = check.coding.levels
+                if may_get_others(levels) and len(levels) < LEAST_ENTITIES:
                     known[name] = check.coding.levels
             elif cells.form == "number":
                 if isinstance(check, LevelCheck):

@@ -140,6 +140,13 @@ class DependenceCheck(Check):
         moved = keys[(counts >= least) & is_more]
         return replace(self, moved=moved, may_shift=self._ranges_differ(codes[1]))
 
+    def repeats_moved(self, rows: Columns) -> NDArray[np.bool_]:
+        """Return which rows of the batch have a pair that is what it does, and not first."""
+        pairs = _pair_keys(self.coding, *self._codes(rows))
+        is_repeat = np.isin(pairs, self.moved)
+        is_repeat[np.unique(pairs, return_index=True)[1]] = False
+        return is_repeat
+
     def _ranges_differ(self, others: NDArray[np.intp]) -> bool:
         """Return whether the batch has other parts of the range than normal rows have."""
         if self.other.how not in ("range", "limits"):

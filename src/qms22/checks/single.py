@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
@@ -25,8 +26,9 @@ _ROWS_TRIED = 1000
 # Columns with so many levels are of entities: customers, articles. A new one has so many rows.
 LEAST_ENTITIES = 20
 # A column with fewer levels, such as a state, has all that there are; one with more, such as the
-# doctors of a clinic, may get another.
-LEAST_STAFF = 8
+# doctors of a clinic, may get another. So may one of codes, such as the plates of lorries.
+_LEAST_STAFF = 8
+_CODE = re.compile(r"(?:.*?\d){3}")
 LEAST_RECURRING = 3
 # They have become more if the batch has them more than so many times as often as normal rows do.
 MOVED = 3.0
@@ -39,6 +41,11 @@ _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
 
 # Values of a column in which fewer normal rows have one are odd.
 _RARE_VALUES = 0.01
+
+
+def may_get_others(levels: Sequence[str]) -> bool:
+    """Return whether a later batch may have other levels, as of staff, articles and lorries."""
+    return len(levels) >= _LEAST_STAFF or (len(levels) > 1 and all(map(_CODE.match, levels)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +145,6 @@ class LevelCheck(Check):
         is_more = counts * self.reference.n > MOVED * n_known * counts.sum()
         is_new = (counts >= LEAST_RECURRING) & is_more
         return replace(self, recurring=tuple(compress(cells.levels, is_new)))
-
-    @property
-    def may_have_new(self) -> bool:
-        """Whether a later batch may have other levels, as of staff and articles."""
-        return len(self.coding.levels) >= LEAST_STAFF
 
     def repeats_new(self, cells: Cells) -> NDArray[np.bool_]:
         """Return which cells have a level that no normal row has, and that a cell before has."""

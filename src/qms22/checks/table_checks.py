@@ -14,10 +14,11 @@ from qms22.checks.cases import Staying, repeated_cases
 from qms22.checks.check import Check, Shower, listed
 from qms22.checks.codings import TextParts
 from qms22.checks.copies import COPIES, count_copies, count_keys
+from qms22.checks.dependence import DependenceCheck
 from qms22.checks.fitting import FittingChecks
 from qms22.checks.sequences import RepetitionCheck, Sequences
 from qms22.checks.series import Series
-from qms22.checks.single import LevelCheck, ValueCheck
+from qms22.checks.single import LevelCheck, ValueCheck, may_get_others
 from qms22.checks.surprise import OddnessScale
 from qms22.checks.texts import TextCheck
 from qms22.estimators.weights import excess, excess_weight
@@ -233,9 +234,10 @@ class TableChecks:
         return scores, odd
 
     def repeats(self, rows: Columns, odd: OddCells) -> NDArray[np.intp]:
-        """Return which odd rows of a later batch are of a case that another one stands for.
+        """Return which rows of a later batch are of a case that another one stands for.
 
-        Rows of one time are drawn like the known-normal ones, among which there are cases, too.
+        They are odd as that is, or no check finds them odd and they do what several rows do. Rows
+        of one time are drawn like the known-normal ones, among which there are cases, too.
         """
         if not self.is_later:
             return np.empty(0, dtype=np.intp)
@@ -251,12 +253,20 @@ class TableChecks:
             own = {name: cells.take(at) for name, cells in some.items()}
             names = [name for name in self.columns_of(number) if name in own]
             is_repeat[at] = repeated_cases(own, names, self.entities, most)
-        for check in self.checks:
+        there = [check for check in self.checks if rows.keys() >= set(check.needs)]
+        for check in there:
             # Whatever is odd about a new article is odd about all of its rows.
-            if isinstance(check, LevelCheck) and check.may_have_new and check.columns[0] in some:
+            if isinstance(check, LevelCheck) and may_get_others(check.coding.levels):
                 cells = some[check.columns[0]]
                 is_repeat |= check.repeats_new(cells) & ~self.staying.among(cells)
-        return places[is_repeat]
+        # Of what many rows do, and no check finds odd, a detector knows nothing more either.
+        is_usual = np.ones(len(checks), dtype=bool)
+        is_usual[places] = False
+        does_as_others = np.zeros(len(checks), dtype=bool)
+        for check in there:
+            if isinstance(check, DependenceCheck) and len(check.moved):
+                does_as_others |= check.repeats_moved(rows)
+        return np.union1d(places[is_repeat], np.flatnonzero(is_usual & does_as_others))
 
     def scores(self, surprises: NDArray[Any]) -> NDArray[np.float64]:
         """Compute −log p of rows: how many held-out normal rows are as odd in any check."""

@@ -15,7 +15,7 @@ from qms22._runtime.warn import warn_user
 from qms22.checks.cases import staying_levels
 from qms22.checks.copies import row_hashes
 from qms22.checks.sequences import is_of_another_time, time_order
-from qms22.checks.single import LEAST_STAFF
+from qms22.checks.single import may_get_others
 from qms22.checks.surprise import NumberReference
 from qms22.detection.aligning.periods import CASES_NOTE, find_periods
 from qms22.detection.marks.table_marks import MarkedRows
@@ -140,7 +140,7 @@ def _staying_levels(
         if column.kind == "categorical" and column.outputs:
             cells = normal[column.name]
             levels = [cells.levels[code] for code in np.unique(cells.values[cells.has_value])]
-            if len(levels) >= LEAST_STAFF:
+            if may_get_others(levels):
                 known[column.name] = levels
     return staying_levels(known, take_rows(batch, time_order(batch)))
 
