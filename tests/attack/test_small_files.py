@@ -160,8 +160,9 @@ def test_long_rows(
     code, errors, peak = measured(tmp_path, arguments)
     assert code == (2 if is_refused else 0), errors
     assert not is_refused or "raise the limit (--memory-limit)" in errors
-    # Python and its libraries take some 250 MB, and mapped files count here.
-    assert peak < 290e6 + (50e6 if is_refused else 300e6), errors
+    # Python and its libraries take some 250 MB, and mapped files and what is read before a table is
+    # refused count here; without a limit these take 800 MB.
+    assert peak < 290e6 + (150e6 if is_refused else 300e6), errors
 
 
 def measured(folder: Path, arguments: list[str]) -> tuple[int, str, float]:
