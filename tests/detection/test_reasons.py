@@ -162,3 +162,16 @@ def test_decimal_commas_are_shown_as_the_file_has_them(n_files: int, tmp_path: P
     found = detect(tmp_path / "normal", tmp_path / "new", k=1, n_jobs=1)
     assert str(found.reasons[7][0]).startswith("heat 61,5; 99 % of 300 normal rows are at most 2")
     assert "." not in str(found.reasons[7][0])
+
+
+def test_a_damaged_level_is_called_damaged() -> None:
+    rng = np.random.default_rng(0)
+    cities = ["Köln", "Mülheim", "Bonn"]
+    normal = pd.DataFrame({"city": rng.choice(cities, 300), "price": rng.normal(size=300)})
+    batch = pd.DataFrame({"city": rng.choice(cities, 60), "price": rng.normal(size=60)})
+    batch.loc[7, "city"] = "MÃ¼lheim"
+    found = detect(normal, batch, k=1, n_jobs=1)
+    assert found.top.tolist() == [7]
+    assert found.reasons[7][0].text.startswith(
+        "city MÃ¼lheim looks like a damaged encoding (Mülheim?)"
+    )

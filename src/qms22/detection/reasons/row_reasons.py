@@ -149,7 +149,7 @@ def _in_rules(
 
 
 def _prefer_new_levels(checks: TableChecks, surprises: NDArray[np.float64]) -> None:
-    """Let a level be called never seen, rather than written in its own way."""
+    """Let a level be called never seen, not written in its own way, unless it is damaged."""
     levels = {
         check.columns[0]: at
         for at, check in enumerate(checks.checks)
@@ -162,6 +162,13 @@ def _prefer_new_levels(checks: TableChecks, surprises: NDArray[np.float64]) -> N
             strongest = np.maximum(surprises[:, level], surprises[:, at])
             surprises[is_new, level] = strongest[is_new]
             surprises[is_new, at] = 0.0
+        elif (
+            isinstance(check, TextCheck) and check.trait == "faults" and check.columns[0] in levels
+        ):
+            level = levels[check.columns[0]]
+            is_faulty = surprises[:, at] >= LEAST_ODD
+            surprises[is_faulty, at] = surprises[is_faulty][:, [level, at]].max(axis=1)
+            surprises[is_faulty, level] = 0.0
 
 
 def _with_blame(
