@@ -69,7 +69,7 @@ def _hide_interrupts(unraisable: Any) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Give standard streams that the caller has closed to nobody, lest a file take their place."""
+    """Open standard streams that the caller has closed on nothing, lest a file take their place."""
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)

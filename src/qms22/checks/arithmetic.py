@@ -66,9 +66,8 @@ class _Guess(NamedTuple):
 
     places: tuple[int, ...]
     signs: tuple[int, ...]
-    is_product: bool = False
     has_factor: bool = False
-    wholes: tuple[float, ...] = ()  # what is added to the factors of a product
+    wholes: tuple[float, ...] = ()  # what is added to the factors of a product; none of a sum
 
 
 @dataclass(frozen=True)
@@ -99,8 +98,8 @@ class ArithmeticCheck(Check):
         first, *others = self.units
         terms = np.array(self.signs)[:, np.newaxis] * np.array(values)
         if not self.wholes:
-            largest = self.factor * np.abs(terms).max(axis=0)
-            off = 1.001 * (first + self.factor * sum(others)) + _EXACT * largest
+            size = abs(self.factor)
+            off = 1.001 * (first + size * sum(others)) + _EXACT * size * np.abs(terms).max(axis=0)
             return self.factor * terms.sum(axis=0), off
         terms += np.array(self.wholes)[:, np.newaxis]
         found, off = self.factor * np.prod(terms, axis=0), np.full_like(terms[0], first)
@@ -201,7 +200,7 @@ def learn_arithmetic(
                 check = _verified(*some, columns, guess, most_digits, texts)
                 if check is not None:
                     found[frozenset(places)] = check
-                    if guess.is_product:
+                    if guess.wholes:
                         of_products.add(frozenset(places))
                     if step == "share":
                         tied = [tied[target] if each == tied[places[1]] else each for each in tied]
@@ -288,7 +287,7 @@ class _Tried(NamedTuple):
         logs, shares = _logs(terms.of(self.numbers), units[:, np.newaxis])
         for at in sets[self._is_multiple(logs[sets].sum(axis=1), shares[sets].sum(axis=1))]:
             places, signs, wholes = (tuple(each[at].tolist()) for each in terms)
-            yield _Guess(places, signs, is_product=True, has_factor=True, wholes=wholes)
+            yield _Guess(places, signs, has_factor=True, wholes=wholes)
 
     def _multiples(self) -> Iterator[_Guess]:
         """Find the pairs of columns whose sum, times a factor, is the number."""

@@ -30,7 +30,7 @@ def _luhn(text: str) -> bool:
 
 
 def _divides(pattern: str, modulus: int, weights: Sequence[int], text: str) -> bool:
-    """Tell whether a modulus divides the sum of digits with weights from the right; X is 10."""
+    """Return whether a modulus divides the sum of digits with weights from the right; X is 10."""
     if not re.fullmatch(pattern, text):
         return False
     digits = (10 if sign == "X" else int(sign) for sign in reversed(text))
