@@ -113,13 +113,48 @@ def test_lower_bounds() -> None:
     assert len({*requirements()}) == len({*names}), "two bounds of one package"
 
 
-@pytest.mark.parametrize(
-    ("extra", "words"), [(None, "run pip install qms22"), ("sql", "run pip install 'qms22[sql]'")]
-)
-def test_a_missing_package_is_named_with_the_command(extra: str | None, words: str) -> None:
+def test_a_missing_package_is_named_with_the_command() -> None:
     with pytest.raises(ImportError, match="the table needs no_such, which cannot") as caught:
-        need("no_such.module", extra=extra)
-    assert str(caught.value).endswith(words)
+        need("no_such.module", "the table", "sql")
+    assert str(caught.value).endswith("run pip install 'qms22[sql]'")
+
+
+LATE = """
+import sys
+from threading import Thread
+from qms22._runtime.packages import import_late
+
+import_late("xml.dom.minidom")
+import xml.dom.minidom
+from xml.dom import minidom as late
+assert "xml.dom.xmlbuilder" not in sys.modules  # which it imports
+found = []
+threads = [Thread(target=lambda: found.append(late.parseString)) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(set(found)) == 1 and len(found) == 8, found
+assert sys.modules["xml.dom.minidom"] is not late
+assert xml.dom.minidom.Document is late.Document
+"""
+
+
+def test_a_late_module_is_imported_once_by_what_asks_for_it() -> None:
+    subprocess.run([sys.executable, "-c", LATE], check=True)
+
+
+def test_the_program_searches_without_scipy_stats(tmp_path: Path) -> None:
+    for name, values in (("normal.csv", range(40)), ("batch.csv", range(10))):
+        lines = "".join(f"{value % 7},{value % 5}\n" for value in values)
+        Path(tmp_path, name).write_text(f"a,b\n{lines}")
+    code = "import sys; from qms22.__main__ import main; sys.exit = lambda *_: None; main();"
+    code += "print([each for each in sys.modules if each.startswith('scipy.stats.')])"
+    files = [str(tmp_path / name) for name in ("normal.csv", "batch.csv")]
+    result = subprocess.run(
+        [sys.executable, "-c", code, "detect", *files], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.endswith("[]\n")
 
 
 @pytest.mark.parametrize("name", ["dask", "ray", "spark"])

@@ -26,8 +26,11 @@ def main() -> NoReturn:
         if signal.getsignal(number) != signal.SIG_IGN:  # nohup stays in force
             signal.signal(number, _interrupt)
     try:
+        from qms22._runtime.packages import import_late
         from qms22.cli import main as run
 
+        # scikit-learn imports it, which takes 0.3 s, and a search seldom uses it.
+        import_late("scipy.stats")
         run()
     finally:
         # What is left is to clean up.

@@ -8,7 +8,7 @@ from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2_contingency
+from scipy import stats
 
 from qms22.checks.check import Check, Shower, listed, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
@@ -156,7 +156,7 @@ class DependenceCheck(Check):
         both = both[:, both.any(axis=0)]
         if both.shape[1] < 2:
             return False
-        return bool(chi2_contingency(both).pvalue < _MOST_CHANCE)
+        return bool(stats.chi2_contingency(both).pvalue < _MOST_CHANCE)
 
     def _codes(self, rows: Columns) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         return self.coding.codes(rows), self.other.codes(rows)

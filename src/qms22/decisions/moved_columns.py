@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import trapezoid
 from scipy.special import betainc, betaln, expit, kolmogorov, log_expit
 
 from qms22.decisions.beta_binomial import beta_binomial_cdf
@@ -344,7 +343,7 @@ def _chance_of_lost(counts: NDArray[np.int64], sizes: _Sizes) -> NDArray[np.floa
     density = np.exp(a * log_expit(odds) + b * log_expit(-odds) - betaln(a, b))
     at_most = betainc(sizes.batch - count, count + 1, 1 - LEAST_NORMAL * share)
     below = betainc(a[:, 0], b[:, 0], share[:, 0])
-    chances[is_few] = np.minimum(1.0, trapezoid(density * at_most, odds, axis=1) + below)
+    chances[is_few] = np.minimum(1.0, np.trapezoid(density * at_most, odds, axis=1) + below)
     return chances
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
 
 from qms22._runtime.lazy_rows import LazyRows
 from qms22._runtime.warn import warn_user
@@ -175,6 +174,9 @@ def _fill_in(
     for name in is_new:
         spreads[list(encoder.groups_[name])] = 0.0
     others = np.flatnonzero(spreads)
+    # Here, as its import takes as long as a small search, and few batches need it.
+    from sklearn.neighbors import NearestNeighbors
+
     model = NearestNeighbors(n_neighbors=1).fit(known[:, others] / spreads[others])
     alike = rows[places[:, np.newaxis], others] / spreads[others]
     sources = np.zeros(len(rows), dtype=np.intp)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
 from qms22._cpm.backends import Backend, choose_backend
 from qms22._cpm.restarts import solve_restarts
@@ -50,6 +49,7 @@ from qms22.estimators.views import (
 )
 from qms22.estimators.weights import (
     excess,
+    mean_ranks,
     outlier_forest_weight,
     rank_correlation,
     similarity_weight,
@@ -290,7 +290,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         if between_forests > 0.0:
             fused = sum(self.weights_[name] * scores[name] for name in scores)
             # Rounded: the last bits of logarithms depend on the CPU, and must not order rows.
-            ranks = rankdata(np.round(fused, 6)) / len(batch)
+            ranks = mean_ranks(np.round(fused, 6)) / len(batch)
             labels = np.where(is_marked, 1.0, ranks**2)
             self.views_["self_training"] = forest(labels, seeds[1])
             self.weights_["self_training"] = between_forests

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata  # type: ignore[import-untyped, unused-ignore]
 
 # Excess counts from here on, in standard deviations. By chance up to a tenth of clean batches have
 # more than 3 in some view. That view would then decide, and the batch would raise an alarm with the
@@ -31,13 +30,19 @@ _HALF_FOREST = 5
 
 def rank_correlation(scores: NDArray[np.float64]) -> float:
     """Compute the mean rank correlation between two rows of `scores`."""
-    ranks = rankdata(scores, axis=1)
+    ranks = np.stack([mean_ranks(row) for row in scores])
     centered = ranks - ranks.mean(axis=1, keepdims=True)
     lengths = np.linalg.norm(centered, axis=1, keepdims=True)
     # Constant scores correlate with nothing.
     directions = centered / np.where(lengths > 0, lengths, np.inf)
     n = len(ranks)
     return float((np.sum(directions.sum(axis=0) ** 2) - np.sum(directions**2)) / (n * (n - 1)))
+
+
+def mean_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the rank of each value from 1 on; equal values have the mean of their ranks."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]
 
 
 def excess(scores: NDArray[np.float64], n_compared: int) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 import numpy as np
-from scipy.stats import hypergeom  # type: ignore[import-untyped, unused-ignore]
+from scipy import stats  # type: ignore[import-untyped, unused-ignore]
 
 from qms22._runtime.chunks import spread_rows
 from qms22.tables import Table, TabularEncoder
@@ -111,7 +111,7 @@ def _is_clear(change: Rewriting, known: Cells, new: Cells) -> bool:
     """
     n_known, n_new = change.count(known), change.count(new)
     sizes = [np.count_nonzero(cells.has_value) for cells in (known, new)]
-    chance = hypergeom.cdf(n_known, sum(sizes), n_known + n_new, sizes[0])
+    chance = stats.hypergeom.cdf(n_known, sum(sizes), n_known + n_new, sizes[0])
     return bool(chance <= _CHANCE)
 
 

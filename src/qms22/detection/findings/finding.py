@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 from scipy.special import logsumexp
-from scipy.stats import hypergeom
 
 from qms22._runtime.chunks import spread_rows
 from qms22.checks.copies import row_hashes
@@ -266,7 +266,7 @@ def _log_chance(holds: NDArray[np.bool_], n_normal: int) -> float:
     n_batch = len(holds) - n_normal
     n_like, n_found = int(np.count_nonzero(holds)), int(np.count_nonzero(holds[n_normal:]))
     counts = np.arange(n_found, min(n_like, n_batch) + 1)
-    return float(logsumexp(hypergeom.logpmf(counts, len(holds), n_like, n_batch)))
+    return float(logsumexp(stats.hypergeom.logpmf(counts, len(holds), n_like, n_batch)))
 
 
 def _name(

@@ -53,7 +53,7 @@ class DuckDB(Database):
 
     def batches(self, query: str) -> Iterator[pa.RecordBatch]:
         """Run a query; return its rows."""
-        duckdb = need("duckdb", extra="sql")
+        duckdb = need("duckdb", "the query", "sql")
         statements = duckdb.extract_statements(query)
         if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
             raise duckdb.InvalidInputException("it is not one statement that reads")
@@ -145,14 +145,14 @@ class OtherDatabase(Database):
 
     def tables(self) -> dict[str, str]:
         """Return the tables and views."""
-        inspector = need("sqlalchemy", extra="sql").inspect(self.connection)
+        inspector = need("sqlalchemy", "the query", "sql").inspect(self.connection)
         quote = self.connection.dialect.identifier_preparer.quote
         names = [*inspector.get_table_names(), *inspector.get_view_names()]
         return {name: quote(name) for name in sorted(names)}
 
     def batches(self, query: str) -> Iterator[pa.RecordBatch]:
         """Run a query; return its rows."""
-        sqlalchemy = need("sqlalchemy", extra="sql")
+        sqlalchemy = need("sqlalchemy", "the query", "sql")
         if ";" in query:
             raise sqlalchemy.exc.ArgumentError("it is more than one statement, or has a semicolon")
         options = {"stream_results": True, "yield_per": FETCHED}
