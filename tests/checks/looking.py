@@ -11,7 +11,7 @@ from frames import encode_frames
 from numpy.typing import NDArray
 
 from qms22.checks import TableChecks, learn_checks
-from qms22.checks.check import Check
+from qms22.checks.check import Check, Said
 from qms22.detection.reasons.explaining import shower
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Columns
@@ -40,14 +40,22 @@ class Looked:
 
     def says(self, row: int, kind: type[Check], *columns: str, **fields: Any) -> str:
         """Return what a kind of check says about a row."""
+        return self.said(row, kind, *columns, **fields).text
+
+    def said(self, row: int, kind: type[Check], *columns: str, **fields: Any) -> Said:
+        """Return what a kind of check says about a row, and what is usual."""
         numbers = self._numbers(kind, columns, fields)
         check = numbers[int(np.argmax(self.surprises[row, numbers]))]
-        return self.checks.describe(self.rows, np.array([row]), check, shower(self.encoder))[0]
+        return self._described(row, check)
 
     def reason(self, row: int) -> str:
         """Return what is the oddest about a row."""
         check = int(np.argmax(self.surprises[row]))
-        return self.checks.describe(self.rows, np.array([row]), check, shower(self.encoder))[0]
+        return self._described(row, check).text
+
+    def _described(self, row: int, check: int) -> Said:
+        show = shower(self.encoder)
+        return self.checks.describe(self.rows, np.array([row]), check, show)[0]
 
     def _numbers(
         self, kind: type[Check], columns: tuple[str, ...], fields: dict[str, Any]

@@ -48,7 +48,7 @@ def test_numbers_in_texts(cells: dict[str, object], column: str, sentence: str) 
     found = look(normal, batch)
     assert ODD in found.ranking[:2]
     checks = [at for at in np.argsort(-found.surprises[ODD]) if found.surprises[ODD, at] > 5]
-    said = [found.checks.describe(found.rows, np.array([ODD]), at, show)[0] for at in checks]
+    said = [found.checks.describe(found.rows, np.array([ODD]), at, show)[0].text for at in checks]
     assert any(sentence in each for each in said)
     assert column in {name for at in checks for name in found.checks.columns_of(at)}
 

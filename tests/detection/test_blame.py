@@ -106,15 +106,16 @@ def test_a_value_that_is_suggested_occurs() -> None:
     rows = pd.DataFrame({"form": ["bag", "pen", "vial"], "price": 18.75, "cost": [18.7, 75, 18.7]})
     place, show = checks.fitting.numbers.index("price"), shower(encoder)
     cells = checks.read(encoder._typed_cells(rows))
-    assert checks.fitting.describe_contradiction(cells, place, "form", show) == [
+    found = checks.fitting.describe_contradiction(cells, place, "form", show)
+    assert [said.text for said in found] == [
         "form bag does not fit price 18.75; 19.9 would",
         # The only price that pens have, and none.
         "form pen does not fit price 18.75",
         "form vial does not fit price 18.75",
     ]
-    assert checks.fitting.describe(cells, place, show)[1] == (
-        "price 18.75 where cost suggests 74.9"
-    )
+    said = checks.fitting.describe(cells, place, show)[1]
+    assert said.text == "price 18.75 where cost suggests 74.9"
+    assert said.usual == ("value", "74.9", (74.9,))
 
 
 def test_a_number_that_others_support_is_not_to_blame(normal: pd.DataFrame) -> None:

@@ -72,7 +72,7 @@ def sentence(batch: pd.DataFrame, row: int = ODD) -> tuple[int, str]:
     encoder, checks, rows = read(orders(N_NORMAL, 0), batch)
     surprises = checks.surprises(rows)
     check = int(np.argmax(surprises[row]))
-    text = checks.describe(rows, np.array([row]), check, shower(encoder))[0]
+    text = checks.describe(rows, np.array([row]), check, shower(encoder))[0].text
     return int(np.argmax(surprises.max(axis=1))), text
 
 
@@ -158,7 +158,7 @@ def test_time_between_two_dates(factor: int, text: str, usual: str) -> None:
     row = {cells.name: replace(cells, values=cells.values[:1].copy()) for cells in dates}
     row["begin"].values[0], row["end"].values[0] = 1e6 * 86400 * 19723, 1e6 * 86400 * 19724.5
     found = check.describe(row, lambda name, value: show_value("date", value))
-    assert found[0].endswith(f"{text}; in 98 % of normal rows it is {usual}")
+    assert found[0].text.endswith(f"{text}; in 98 % of normal rows it is {usual}")
 
 
 def test_minutes_between_two_times() -> None:
@@ -232,7 +232,7 @@ def test_a_category_that_suggests_a_number() -> None:
     surprises = checks.surprises(rows)
     assert np.argmax(surprises.max(axis=1)) == ODD
     check = int(np.argmax(surprises[ODD]))
-    text = checks.describe(rows, np.array([ODD]), check, shower(encoder))[0]
+    text = checks.describe(rows, np.array([ODD]), check, shower(encoder))[0].text
     assert text == "pages 300 where kind suggests 50"
 
 
@@ -338,7 +338,7 @@ def test_anything_goes(both: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     show = shower(encoded.encoder)
     for check in range(surprises.shape[1]):
         places = np.flatnonzero(surprises[:, check])
-        for text in checks.describe(rows, places, check, show):
+        for text, _ in checks.describe(rows, places, check, show):
             assert "nan" not in text.replace("“nan”", "").replace(" nan", "").replace("(nan", "")
     assert np.isfinite(own.oddness).all()
     assert np.isfinite(own.score(own.places)).all()
@@ -349,7 +349,7 @@ def test_a_missing_cell_is_compared_with_nothing() -> None:
     encoder, checks, rows = read(orders(N_NORMAL, 0), batch)
     for check in range(len(checks.checks)):
         if checks.columns_of(check) in [("price",), ("sold",)]:
-            text = checks.describe(rows, np.array([ODD]), check, shower(encoder))[0]
+            text = checks.describe(rows, np.array([ODD]), check, shower(encoder))[0].text
             assert text.startswith(f"{checks.columns_of(check)[0]} is missing")
             assert "nan" not in text
 

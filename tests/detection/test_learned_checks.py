@@ -106,7 +106,7 @@ def test_many_normal_rows_near_to_a_time_are_no_reason() -> None:
     check = TimeOfDayCheck.learn(Cells("at", "date", minutes * _MINUTE))
     assert check is not None
     rows = {"at": Cells("at", "date", np.array([486.0, 505.0, 880.0, 1200.0]) * _MINUTE)}
-    said = [text.split("; ")[1] for text in check.describe(rows, lambda *_: "08:00")]
+    said = [text.split("; ")[1] for text, _ in check.describe(rows, lambda *_: "08:00")]
     assert said == [
         "1 of 500 normal rows are at that time of day",
         "none of 500 normal rows is between 08:06 and 15:00",

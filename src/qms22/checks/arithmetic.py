@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Check, Shower
+from qms22.checks.check import Check, Said, Shower, Usual
 from qms22.checks.surprise import surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.texts.words import number_text
@@ -128,7 +128,7 @@ class ArithmeticCheck(Check):
         surprise = surprise_of_few(max(self.n_broken - own, 0), self.n)
         return np.where(excess > 1.0, surprise + np.log(np.clip(excess, 1.0, self.n)), 0.0)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return what makes the number, the result, and how many normal rows have it."""
         found, _ = self.computed([rows[each].values for each in self.columns[1:]])
         kept = f"all {self.n:,} normal rows"
@@ -137,9 +137,11 @@ class ArithmeticCheck(Check):
         if self.category:
             more = "" if len(self.levels) == 1 else f" or {len(self.levels) - 1} others"
             kept += f" with {self.category} {self.levels[0]}{more}"
+        cells = rows[self.columns[0]]
         for value in found.tolist():
-            result = show(self.columns[0], value)
-            yield f" where {self._rule} is {result}; they are equal in {kept}"
+            result = Usual.of_values("value", cells, (value,), show)
+            text = f" where {self._rule} is {result.text}; they are equal in {kept}"
+            yield Said(text, result)
 
     @property
     def _rule(self) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import add
-from typing import Self, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,52 @@ MOST_LISTED = 6
 
 # Write a number of a column as its table does.
 Shower: TypeAlias = Callable[[str, float], str]
+
+
+class Usual(NamedTuple):
+    """What normal rows have where a row is odd.
+
+    Parameters
+    ----------
+    kind : {"range", "levels", "value", "form", "rule"}
+        What the values are: the ends of a range, the most frequent levels, a predicted value, or a
+        text of the usual form. A rule, about more than the cell, is told by its text alone.
+    text : str
+        As the table writes it: "10 to 24.50".
+    values : tuple of float, str or None
+        Numbers; or else levels, dates and texts as the table writes them. None for an open end.
+    """
+
+    kind: str
+    text: str
+    values: tuple[float | str | None, ...] = ()
+
+    @classmethod
+    def of_values(cls, kind: str, cells: Cells, values: Sequence[float], show: Shower) -> Usual:
+        """Return numbers or dates of a column; those of a range once if they are written alike."""
+        shown = [show(cells.name, value) for value in values]
+        data = values if cells.form == "number" else shown
+        return cls(kind, " to ".join(dict.fromkeys(shown)), tuple(data))
+
+    @classmethod
+    def of_levels(
+        cls, counts: NDArray[np.intp], count: int, show: Callable[[int], str]
+    ) -> Usual | None:
+        """Return the levels that most rows have, if they are in more than the odd one is."""
+        order = np.argsort(-counts, kind="stable")
+        more = order[counts[order] > count]
+        shown = [show(code) for code in more[:MOST_LISTED].tolist()]
+        text = ", ".join(shown)
+        if n_more := len(more) - len(shown):
+            text += f" and {n_more:,} more"
+        return cls("levels", text, tuple(shown)) if shown else None
+
+
+class Said(NamedTuple):
+    """What a check says of a row: a sentence or the end of one, and what is usual instead."""
+
+    text: str
+    usual: Usual | None = None
 
 
 @dataclass(frozen=True)
@@ -46,16 +91,17 @@ class Check(ABC):
         """Return the check for a batch, compared without what all of its rows have done."""
         return self
 
-    def describe(self, rows: Columns, show: Shower) -> list[str]:
+    def describe(self, rows: Columns, show: Shower) -> list[Said]:
         """Return in words what is odd about rows: a sentence on each."""
-        return list(map(add, self.subjects(rows, show), self.clauses(rows, show)))
+        pairs = zip(self.subjects(rows, show), self.clauses(rows, show), strict=True)
+        return [said._replace(text=subject + said.text) for subject, said in pairs]
 
     def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return what the sentences are about: the cells to blame."""
         return shown_cells(rows[self.columns[0]], show)
 
     @abstractmethod
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return what the sentences say about these."""
 
 

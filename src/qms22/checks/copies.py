@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Check, Shower, share_of_rows, shown_cells
+from qms22.checks.check import Check, Said, Shower, Usual, share_of_rows, shown_cells
 from qms22.checks.surprise import surprise_of_few
 from qms22.estimators.held_out import mix_bits
 from qms22.tables.columns.cells import Cells, Columns, count_rows
@@ -97,20 +97,21 @@ class CopyCheck(Check):
         """Return nothing: no cell is to blame."""
         return [""] * count_rows(rows)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how often the rows are there."""
         often = f"{share_of_rows(self.n_copied, self.n_normal)} are repeated"
         codes, counts = self._codes(rows, own=False).tolist(), rows[COPIES].values.tolist()
+        once = Usual("rule", "each row once")
         for at, (code, count) in enumerate(zip(codes, counts, strict=True)):
             if count > 1:
-                yield f"the same row occurs {int(count):,} times; {often}"
+                yield Said(f"the same row occurs {int(count):,} times; {often}", once)
             elif code == len(self.compared):
-                yield f"a normal row is the same; {often}"
+                yield Said(f"a normal row is the same; {often}", once)
             else:
                 name = self.compared[code]
                 cell = shown_cells(rows[name].take(slice(at, at + 1)), show)[0]
                 others = share_of_rows(int(self.n_different[code]), self.n_normal)
-                yield f"the same as another row but for {name} ({cell}), as {others} are"
+                yield Said(f"the same as another row but for {name} ({cell}), as {others} are")
 
 
 def derived_name(kind: str, *of: object) -> str:
@@ -147,11 +148,12 @@ class KeyCheck(Check):
         is_repeated = (rows[derived_name("key", self.columns[0])].values > 1) & ~is_copy
         return np.where(is_repeated, surprise, 0.0)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how often the keys are there."""
         often = share_of_rows(self.n_repeated, self.n_normal)
         for count in rows[derived_name("key", self.columns[0])].values.tolist():
-            yield f" is there {int(count):,} times; that of {often} is there again"
+            text = f" is there {int(count):,} times; that of {often} is there again"
+            yield Said(text, Usual("rule", "each value once"))
 
 
 def count_keys(keys: Columns, *, is_part: bool) -> dict[str, Cells]:

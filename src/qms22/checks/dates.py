@@ -10,9 +10,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Check, NumberCheck, Shower, share_of_rows, shown_cells
+from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, share_of_rows, shown_cells
 from qms22.checks.surprise import LevelReference, NumberReference, gaps_on_clock
-from qms22.tables.columns.cells import Cells, Columns, count_rows, show_value
+from qms22.tables.columns.cells import Cells, Columns, show_value
 from qms22.tables.columns.date_parts import DAY, days_between
 
 _MINUTE = 60e6
@@ -63,21 +63,22 @@ class TimeOfDayCheck(Check):
         is_far = (gaps > np.median(self.reference.ascending)) & (values % DAY != 0)
         return np.where(is_far, self.reference.surprise(gaps, own=own), 0.0)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return the times between which no normal row is."""
         for minute in _minutes(rows[self.columns[0]].values).tolist():
-            yield "" if math.isnan(minute) else f"; {self._comparison(minute)}"
+            yield Said("") if math.isnan(minute) else self._comparison(minute)
 
-    def _comparison(self, minute: float) -> str:
+    def _comparison(self, minute: float) -> Said:
         n = int(self.counts.sum())
         distance = np.abs((self.minutes - minute + 720.0) % 1440.0 - 720.0)
         for reach, where in ((_NEAR, "within half an hour of"), (0.0, "at")):
             n_near = int(self.counts[distance <= reach].sum())
             if 0 < n_near <= _FEW:
-                return f"{share_of_rows(n_near, n)} are {where} that time of day"
+                return Said(f"; {share_of_rows(n_near, n)} are {where} that time of day")
         after = int(np.searchsorted(self.minutes, minute)) % len(self.minutes)
         before, later = _clock(self.minutes[after - 1]), _clock(self.minutes[after])
-        return f"none of {n:,} normal rows is between {before} and {later}"
+        usual = Usual("range", f"{later} to {before}", (later, before))
+        return Said(f"; none of {n:,} normal rows is between {before} and {later}", usual)
 
 
 @dataclass(frozen=True)
@@ -101,14 +102,15 @@ class WeekdayCheck(Check):
         found = self.reference.surprise(_weekdays(np.nan_to_num(values)), own=own)
         return np.where(np.isnan(values), 0.0, found)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows are of these weekdays."""
         counts, n = self.reference.counts, self.reference.n
         values = rows[self.columns[0]].values
         days = np.where(np.isnan(values), -1, _weekdays(np.nan_to_num(values)))
         for day in days.tolist():
             often = share_of_rows(int(counts[day]), n)
-            yield "" if day < 0 else f" is a {_WEEKDAYS[day]}, as in {often}"
+            usual = Usual.of_levels(counts, int(counts[day]), _WEEKDAYS.__getitem__)
+            yield Said("") if day < 0 else Said(f" is a {_WEEKDAYS[day]}, as in {often}", usual)
 
 
 @dataclass(frozen=True)
@@ -139,9 +141,12 @@ class AbsurdDateCheck(Check):
         # As odd as a level that no normal row has, in a column with one level.
         return np.where(beyond > 0, 2.0 * math.log(self.n + 1.0), 0.0)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words that the dates are of another age."""
-        return [f" is years away from all {self.n:,} normal rows"] * count_rows(rows)
+        cells = rows[self.columns[0]]
+        usual = Usual.of_values("range", cells, (self.first, self.last), show)
+        text = f" is years away from all {self.n:,} normal rows"
+        return [Said(text, usual)] * len(cells.values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,12 +205,13 @@ class IntervalCheck(NumberCheck):
             aged = max(aged, self.tenths[0] - low, high - self.tenths[1])
         return super(IntervalCheck, replace(self, aged=aged)).aligned(batch)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return the days between the dates, or the hours if they are few, and what is usual."""
         others = shown_cells(rows[self.columns[1]], show)
         for other, days in zip(others, self.numbers(rows, own=True).tolist(), strict=True):
             here, usual = self._compared(days)
-            yield f" is {here} {other}; in 98 % of normal rows it is {usual}"
+            text = f" is {here} {other}; in 98 % of normal rows it is {usual}"
+            yield Said(text, Usual("rule", usual))
 
     def _compared(self, between: float) -> tuple[str, str]:
         """Return a number of days as text, and the usual ones."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from qms22.checks.check import Check, Shower, listed, share_of_rows, shown_cells
+from qms22.checks.check import Check, Said, Shower, Usual, listed, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.single import (
     LEAST_COMMON,
@@ -202,7 +202,7 @@ class DependenceCheck(Check):
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[places] == keys, self.key_counts[places], 0)
 
-    def describe(self, rows: Columns, show: Shower) -> list[str]:
+    def describe(self, rows: Columns, show: Shower) -> list[Said]:
         """Return in words what is odd about rows."""
         return self.told.describe(rows, show) if self.told else super().describe(rows, show)
 
@@ -210,27 +210,29 @@ class DependenceCheck(Check):
         """Return the cells to blame; of an interval, both dates."""
         return self.coding.show(rows, show)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return how often the level is there with the other one, and what is usual."""
         codes, others = self._codes(rows)
         found = np.array([*self._count(codes, others), others]).T.tolist()
         conditions = self.other.show_condition(rows, show)
         for (both, n, other), condition in zip(found, conditions, strict=True):
             often = f"{share_of_rows(both, n)} with {condition}"
-            yield f", as in {often}{self._usual(other, n, show)}"
+            count, usual = self._usual(other, n, show)
+            most = f"; {count:,} have {usual.text}" if usual else ""
+            yield Said(f", as in {often}{most}", usual)
 
-    def _usual(self, other: int, n: int, show: Shower) -> str:
-        """Return what most normal rows with the other level have."""
+    def _usual(self, other: int, n: int, show: Shower) -> tuple[int, Usual | None]:
+        """Return what most normal rows with the other level have, and how many of them."""
         width = self.coding.n_codes + 1
         first, last = np.searchsorted(self.keys, [(other + 1) * width, (other + 2) * width])
         if first == last:
-            return ""
+            return 0, None
         most = first + int(np.argmax(self.key_counts[first:last]))
         code = int(self.keys[most] % width) - 1
         if code < 0 or 2 * self.key_counts[most] < n:
-            return ""
+            return 0, None
         usual = self.coding.show_code(code, show)
-        return f"; {int(self.key_counts[most]):,} have {usual}"
+        return int(self.key_counts[most]), Usual("levels", usual, (usual,))
 
 
 def _pair_keys(
@@ -329,11 +331,12 @@ class MissingTogetherCheck(Check):
         for gaps in np.array([rows[name].missing for name in self.columns]).T:
             yield listed([self.columns[at] for at in np.flatnonzero(gaps)], _MOST_NAMED)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows lack the same."""
         counts, n = np.append(self.reference.counts, 0), self.reference.n
         for code in self._codes(rows)[0].tolist():
-            yield f" are missing together, as in {share_of_rows(int(counts[code]), n)}"
+            often = share_of_rows(int(counts[code]), n)
+            yield Said(f" are missing together, as in {often}")
 
 
 def _patterns(rows: Columns, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
@@ -363,11 +366,13 @@ class OrderCheck(Check):
         with np.errstate(invalid="ignore"):
             return np.where(low > high, surprise, 0.0)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows break the rule."""
         how_many = share_of_rows(self.n_broken, self.n)
-        for other in shown_cells(rows[self.columns[1]], show):
-            yield f" is above {other}, as in {how_many}"
+        cells = rows[self.columns[1]]
+        for other, most in zip(shown_cells(cells, show), cells.values.tolist(), strict=True):
+            usual = Usual("range", f"at most {other}", (None, most))
+            yield Said(f" is above {other}, as in {how_many}", usual)
 
 
 @dataclass(frozen=True)
@@ -391,10 +396,13 @@ class OneOfCheck(Check):
         for n_ones in np.nan_to_num(self._n_ones(rows)).tolist():
             yield f"{n_ones:.0f} of {self.columns[0]} … {self.columns[-1]} are {one}"
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows keep the rule."""
         kept = f"{self.n - self.n_broken:,} of" if self.n_broken else "all"
-        return [f"; exactly one is in {kept} {self.n:,} normal rows"] * count_rows(rows)
+        said = Said(
+            f"; exactly one is in {kept} {self.n:,} normal rows", Usual("rule", "exactly one")
+        )
+        return [said] * count_rows(rows)
 
 
 def _learn_categories(rows: Columns, flags: Sequence[str]) -> list[OneOfCheck]:

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, listed, shown_cells
+from qms22.checks.check import Said, Shower, Usual, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.relations import Prediction, RelationInputs, Relations
 from qms22.checks.single import LevelCheck
@@ -156,17 +156,20 @@ class FittingChecks:
         }
         return {name: whole - _oddness(left) for name, left in without.items()}, without
 
-    def describe(self, rows: Columns, column: int, show: Shower) -> list[str]:
+    def describe(self, rows: Columns, column: int, show: Shower) -> list[Said]:
         """Return in words what the other columns suggest."""
         name, sources = self.numbers[column], self.sources[column][:_MOST_NAMED]
         who = listed(sources) if sources else "the other columns"
         suggest = "suggests" if len(sources) == 1 else "suggest"
         pairs = zip(shown_cells(rows[name], show), self._suggested(rows, column, show), strict=True)
-        return [f"{begin} where {who} {suggest} {value}" for begin, value in pairs]
+        return [
+            Said(f"{begin} where {who} {suggest} {usual.text if usual else ''}", usual)
+            for begin, usual in pairs
+        ]
 
     def describe_contradiction(
         self, rows: Columns, column: int, category: str, show: Shower
-    ) -> list[str]:
+    ) -> list[Said]:
         """Return in words that a category does not fit a number, and which number would."""
         levels, numbers = (
             shown_cells(rows[name], show) for name in (category, self.numbers[column])
@@ -174,18 +177,23 @@ class FittingChecks:
         are_missing = rows[category].missing
         suggested = self._suggested(rows, column, show, category)
         return [
-            f"{f'a missing {category}' if is_missing else level} does not fit {number}"
-            + (f"; {value} would" if value else "")
-            for level, is_missing, number, value in zip(
+            Said(
+                f"{f'a missing {category}' if is_missing else level} does not fit {number}"
+                + (f"; {usual.text} would" if usual else ""),
+                usual and Usual("rule", f"{self.numbers[column]} {usual.text}"),
+            )
+            for level, is_missing, number, usual in zip(
                 levels, are_missing, numbers, suggested, strict=True
             )
         ]
 
-    def _suggested(self, rows: Columns, column: int, show: Shower, category: str = "") -> list[str]:
-        """Return what the other columns suggest, as the table writes it.
+    def _suggested(
+        self, rows: Columns, column: int, show: Shower, category: str = ""
+    ) -> list[Usual | None]:
+        """Return what the other columns suggest.
 
         Of a number with few values that is the nearest of them, unless relations are surer of
-        another, such as a new product. With a `category` it occurs with its level; "" if none does.
+        another, such as a new product. With a `category` it occurs with its level, if one does.
         """
         found, name = self._relations.predict(self._inputs(rows)), self.numbers[column]
         values, scales = found.values[:, column], found.scales[:, column]
@@ -202,7 +210,10 @@ class FittingChecks:
             values = np.where(is_near, nearest, np.nan if category else values)
         pairs = zip(values.tolist(), scales.tolist(), strict=True)
         return [
-            "" if np.isnan(value) else show(name, _rounded(value, scale)) for value, scale in pairs
+            None
+            if np.isnan(value)
+            else Usual.of_values("value", rows[name], (_rounded(value, scale),), show)
+            for value, scale in pairs
         ]
 
     def _occurring(self, coding: Coding, rows: Columns) -> dict[str, NDArray[np.bool_]]:

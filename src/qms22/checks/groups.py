@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
-from qms22.checks.check import NumberCheck, Shower, listed, shown_cells
+from qms22.checks.check import NumberCheck, Said, Shower, Usual, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.single import LEAST_RECURRING
 from qms22.checks.surprise import NumberReference
@@ -247,17 +247,17 @@ class GroupCheck(NumberCheck):
         is_odd = np.abs(errors - shift) >= _LEAST_ERROR
         return np.where(is_odd, self.reference.surprise(errors, own=own), 0.0)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words what is usual for the groups."""
         name, *by = self.columns
         of_groups = zip(*(shown_cells(rows[each], show) for each in by), strict=True)
         for group, cells in zip(self.grouping.numbers(rows).tolist(), of_groups, strict=True):
             if not (n := int(self.statistics.counts[group])):
-                yield ""
+                yield Said("")
                 continue
-            ends = dict.fromkeys([self.lows[group], self.highs[group]])
-            usual = " to ".join(show(name, end) for end in ends)
-            yield f"; {n:,} normal rows with {listed(list(cells))} have {usual}"
+            ends = float(self.lows[group]), float(self.highs[group])
+            usual = Usual.of_values("range", rows[name], ends, show)
+            yield Said(f"; {n:,} normal rows with {listed(list(cells))} have {usual.text}", usual)
 
 
 def _scaled(values: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Check, NumberCheck, Shower, shown_cells
+from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, cell_hashes, derived_name
 from qms22.checks.dates import unit_of_days
@@ -325,7 +325,7 @@ class RepetitionCheck(Check):
         limits: NDArray[np.intp] = self.limits[:, self.rates[0][0].codes(rows)]
         return limits
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return how many rows there are, and how many at most among normal ones."""
         counts = rows[self.key].values.tolist()
         of, most = [""] * len(counts), [self.most] * len(counts)
@@ -339,9 +339,11 @@ class RepetitionCheck(Check):
         for count, entity, limit in zip(counts, of, most, strict=True):
             found = f"{int(count):,} rows{entity} {how}"
             such = "" if limit == self.most else f" of a {self.columns[0]} as frequent"
-            usual = f"; at most {int(limit):,} in normal rows{such}"
-            # Longer runs of normal rows are of values that are common.
-            yield f" in {found}{usual if count > limit else ', as in hardly any normal rows'}"
+            if count > limit:
+                usual = Usual("rule", f"at most {int(limit):,} rows {how}")
+                yield Said(f" in {found}; at most {int(limit):,} in normal rows{such}", usual)
+            else:  # Longer runs of normal rows are of values that are common.
+                yield Said(f" in {found}, as in hardly any normal rows")
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,7 +378,7 @@ class StepCheck(NumberCheck):
         is_back = self.numbers(rows) < 0
         return np.maximum(super().surprise(rows, own=own), np.where(is_back, back, 0.0))
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return how fast the counter has changed, and how fast it usually does."""
         name, entity = self.columns
         low, high = (show(name, float(self.reference.ascending[at])) for at in (0, -1))
@@ -384,14 +386,15 @@ class StepCheck(NumberCheck):
         lists = shown_cells(rows[entity], show), self.numbers(rows).tolist(), *keys
         for of, step, before, days in zip(*lists, strict=True):
             if math.isnan(step):
-                yield ""
+                yield Said("")
                 continue
             unit, factor = unit_of_days(days)
             when = "the day" if days == 1 else f"{factor * days:,.0f} {unit}"
             since = f"from {show(name, before)} ({of}, {when if self.date else 'the row'} before)"
-            rises = f" rises by {show(name, step)}{' a day' if self.date else ''} {since}"
-            usual = f"; {low} to {high} in normal rows"
-            yield f" runs back {since}" if step < 0 else f"{rises}{usual}"
+            pace = " a day" if self.date else ""
+            usual = Usual("rule", f"rises by {low} to {high}{pace}")
+            rises = f" rises by {show(name, step)}{pace} {since}; {low} to {high} in normal rows"
+            yield Said(f" runs back {since}" if step < 0 else rises, usual)
 
 
 def _steps_of(rows: Columns, columns: Sequence[str]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Shower, shown_cells
+from qms22.checks.check import Said, Shower, Usual, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.copies import derived_name
 from qms22.checks.groups import GroupCheck, Grouping
@@ -165,7 +165,7 @@ class SeriesCheck(GroupCheck):
         """Return how far numbers are off for their entities; NaN where too little is known."""
         return super().numbers({**rows, self.columns[0]: rows[self.series.key]}, own=own)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return what the numbers around are, and how far normal ones are off."""
         name, *by = self.columns
         around = self.series.scaled(rows) - rows[self.series.key].values
@@ -173,10 +173,11 @@ class SeriesCheck(GroupCheck):
         of_rows = [[f" of {cell}" for cell in shown_cells(rows[each], show)] for each in by]
         for of, near in zip(*(of_rows or of_all), around.tolist(), strict=True):
             if np.isnan(near):
-                yield ""
+                yield Said("")
                 continue
-            usual = show(name, float(f"{self.series.plain(near):.4g}"))
-            yield f"; the rows before and after{of} have about {usual}"
+            about = float(f"{self.series.plain(near):.4g}")
+            usual = Usual.of_values("value", rows[name], (about,), show)
+            yield Said(f"; the rows before and after{of} have about {usual.text}", usual)
 
 
 def learn_series(rows: Columns, series: tuple[Series, ...]) -> list[SeriesCheck]:

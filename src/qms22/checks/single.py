@@ -6,12 +6,22 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import MOST_LISTED, Check, NumberCheck, Shower, never_seen, share_of_rows
+from qms22.checks.check import (
+    MOST_LISTED,
+    Check,
+    NumberCheck,
+    Said,
+    Shower,
+    Usual,
+    never_seen,
+    share_of_rows,
+)
 from qms22.checks.codings import Coding
 from qms22.checks.surprise import LevelReference, NumberReference
 from qms22.tables.columns.cells import Cells, Columns
@@ -38,6 +48,7 @@ LEAST_COMMON_SHARE = 0.02
 
 # Shares of normal rows that are named, the largest that fits.
 _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
+_NEARLY_ALL = 1  # the place of the share that counts as usual, at both ends
 
 # Values of a column in which fewer normal rows have one are odd.
 _RARE_VALUES = 0.01
@@ -64,11 +75,14 @@ class ValueCheck(NumberCheck):
         shares = (*(1 - share for share in _SHARES), *_SHARES)
         return cls((cells.name,), reference, np.quantile(present, shares, method="nearest"))
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows have as high or as low values."""
-        for value in rows[self.columns[0]].values.tolist():
+        cells = rows[self.columns[0]]
+        ends = self.quantiles[[_NEARLY_ALL, len(_SHARES) + _NEARLY_ALL]].tolist()
+        usual = Usual.of_values("range", cells, ends, show)
+        for value in cells.values.tolist():
             # Of a row without odd cells, a missing one may be the first.
-            yield "" if math.isnan(value) else f"; {self._comparison(value, show)}"
+            yield Said("" if math.isnan(value) else f"; {self._comparison(value, show)}", usual)
 
     def _comparison(self, value: float, show: Shower) -> str:
         name, ascending = self.columns[0], self.reference.ascending
@@ -152,7 +166,7 @@ class LevelCheck(Check):
         is_repeat[np.unique(cells.values, return_index=True)[1]] = False
         return is_repeat & cells.has_value & ~cells.is_among(self.coding.levels)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows have the levels."""
         counts, n = self.reference.counts, self.reference.n
         there = np.flatnonzero(counts)[: MOST_LISTED + 1].tolist()
@@ -160,9 +174,14 @@ class LevelCheck(Check):
         unseen = never_seen(n, levels)
         if len(there) == 1:
             unseen = f"all {n:,} normal rows have {levels[0]}"
+        usual: dict[int, Usual | None] = {}
         for code in self.coding.codes(rows).tolist():
             count = 0 if code < 0 else int(counts[code])
-            yield f", as in {share_of_rows(count, n)}" if count else f"; {unseen}"
+            if count not in usual:
+                show_code = partial(self.coding.show_code, show=show)
+                usual[count] = Usual.of_levels(counts, count, show_code)
+            text = f", as in {share_of_rows(count, n)}" if count else f"; {unseen}"
+            yield Said(text, usual[count])
 
 
 @dataclass(frozen=True)
@@ -191,13 +210,15 @@ class PresenceCheck(Check):
         found = self.reference.surprise(codes, own=own)
         return np.where(codes == 0, 0.0, found) if are_values_usual else found
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows lack a value, or have the words."""
         cells, counts, n = rows[self.columns[0]], self.reference.counts, self.reference.n
         kind = {"date": "a date", "boolean": "true or false"}.get(cells.form, "a number")
         unseen = f"; normal rows have {kind if counts[0] else 'no value'}"
+        usual = Usual("form", kind if counts[0] > counts[1] else "no value")
         for code in _presence(cells, self.words).tolist():
-            yield unseen if code < 0 else f", as in {share_of_rows(int(counts[code]), n)}"
+            text = unseen if code < 0 else f", as in {share_of_rows(int(counts[code]), n)}"
+            yield Said(text, usual)
 
 
 def _presence(cells: Cells, words: tuple[str, ...]) -> NDArray[np.intp]:

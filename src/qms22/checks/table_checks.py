@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from qms22.checks.arithmetic import ArithmeticCheck
 from qms22.checks.cases import Staying, repeated_cases
-from qms22.checks.check import Check, Shower, listed
+from qms22.checks.check import Check, Said, Shower, listed
 from qms22.checks.codings import TextParts
 from qms22.checks.copies import COPIES, count_copies, count_keys
 from qms22.checks.dependence import DependenceCheck
@@ -321,7 +321,7 @@ class TableChecks:
 
     def describe(
         self, rows: Columns, places: NDArray[np.intp], check: int, show: Shower
-    ) -> list[str]:
+    ) -> list[Said]:
         """Return in words what a check finds odd about some of the rows."""
         some = take_rows(rows, places)
         if check < len(self.checks):
@@ -345,7 +345,7 @@ class TableChecks:
 
     def describe_contradiction(
         self, rows: Columns, places: NDArray[np.intp], check: int, category: str, show: Shower
-    ) -> list[str]:
+    ) -> list[Said]:
         """Return in words that a category does not fit the number that a check is about."""
         some, column = take_rows(rows, places), check - len(self.checks)
         return self.fitting.describe_contradiction(some, column, category, show)

@@ -14,7 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.check import Check, Shower, never_seen, share_of_rows
+from qms22.checks.check import (
+    MOST_LISTED,
+    Check,
+    Said,
+    Shower,
+    Usual,
+    listed,
+    never_seen,
+    share_of_rows,
+)
 from qms22.checks.check_digits import find_check_digit, has_check_digit
 from qms22.checks.single import LEAST_COMMON, LEAST_COMMON_SHARE, MOVED
 from qms22.checks.surprise import RarityReference, surprise_of_few
@@ -232,32 +241,40 @@ class TextCheck(Check):
     def _known_counts(self, levels: Levels) -> NDArray[np.intp]:
         return np.array([*(self.known.get(text, 0) for text in levels), 0], dtype=np.intp)
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return the form, sign or word, and how many normal rows have it."""
         for text in to_levels(rows[self.columns[0]]).to_array():
-            yield self._clause(text) if isinstance(text, str) else ""
+            yield self._clause(text) if isinstance(text, str) else Said("")
 
-    def _clause(self, text: str) -> str:
+    def _clause(self, text: str) -> Said:
         count, part = _rarest(self.trait, text, self.counts, self.n)
         if count == 0 and self.levels and self.trait != "faults":
-            return f"; {never_seen(self.n, self.levels)}"
+            usual = Usual("levels", listed(self.levels, MOST_LISTED), self.levels)
+            return Said(f"; {never_seen(self.n, self.levels)}", usual)
         how_many = share_of_rows(count, self.n)
         if self.by_text:
             how_many = how_many.replace("normal rows", "texts of normal rows")
         if len(self.trait) == 1 or self.trait in ("faults", "length"):
-            return f" {part}, as {how_many} do"
+            return Said(f" {part}, as {how_many} do", Usual("form", self._most))
         if self.trait in ("rough form", "exact form"):
-            usual = self.example[:_MOST_SHOWN] + "…" * (len(self.example) > _MOST_SHOWN)
-            return f", written like this in {how_many}; usual is “{usual}”"
+            shown = self.example[:_MOST_SHOWN] + "…" * (len(self.example) > _MOST_SHOWN)
+            usual = Usual("form", f"as in “{shown}”", (self.example,))
+            return Said(f", written like this in {how_many}; usual is “{shown}”", usual)
         if self.trait not in _TRAITS:
-            return f" has a wrong check digit ({self.trait}), as {how_many} have"
+            usual = Usual("rule", f"a right check digit ({self.trait})")
+            return Said(f" has a wrong check digit ({self.trait}), as {how_many} have", usual)
         if self.trait == "case":
-            return f" has a word in {part}, as {how_many} do"
+            return Said(f" has a word in {part}, as {how_many} do", Usual("form", self._most))
         if part == text.casefold():
-            return f", as in {how_many}"
+            return Said(f", as in {how_many}")
         is_hidden = self.trait == "signs" and not " " < part <= "~"
         sign = f" (U+{ord(part):04X})" if is_hidden else ""
-        return f" contains “{part}”{sign}, as {how_many} do"
+        return Said(f" contains “{part}”{sign}, as {how_many} do")
+
+    @cached_property
+    def _most(self) -> str:
+        """What most texts have."""
+        return max(self.counts, key=lambda part: (self.counts[part], part))
 
 
 def _parts(trait: str, text: str) -> Iterable[str]:
@@ -380,11 +397,12 @@ class MisspellingCheck(Check):
     def _are_similar(self, levels: Levels) -> NDArray[np.bool_]:
         return np.array([*(self.meant(text) is not None for text in levels), False])
 
-    def clauses(self, rows: Columns, show: Shower) -> Iterable[str]:
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return the text that may be meant."""
         for text in rows[self.columns[0]].to_array():
             meant = self.meant(text) if isinstance(text, str) else None
-            yield "" if meant is None else f"; did you mean “{meant}”?"
+            usual = None if meant is None else Usual("value", meant, (meant,))
+            yield Said("" if meant is None else f"; did you mean “{meant}”?", usual)
 
 
 def _count_few(are_similar: Iterable[bool], n: int) -> int | None:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from qms22._runtime.packages import lazy_names
 
 if TYPE_CHECKING:
+    from qms22.checks.check import Usual as Usual
     from qms22.decisions.comparison import Comparison as Comparison
     from qms22.detection.findings.finding import Finding as Finding
     from qms22.detection.history.history_entry import ColumnException as ColumnException
@@ -45,6 +46,7 @@ _HOMES = {
     "RowReason": "qms22.detection.reasons.row_reasons",
     "Rule": "qms22.detection.policy",
     "TableMarks": "qms22.detection.marks.table_marks",
+    "Usual": "qms22.checks.check",
     "detect": "qms22.detection.run",
     "score": "qms22.detection.scoring",
 }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks import OddCells, TableChecks
-from qms22.checks.check import Shower, listed, share_of_rows, shown_cells
+from qms22.checks.check import Said, Shower, Usual, listed, share_of_rows, shown_cells
 from qms22.checks.copies import cell_hashes
 from qms22.checks.single import LevelCheck
 from qms22.checks.texts import TextCheck
@@ -49,12 +49,15 @@ class RowReason(NamedTuple):
     kind : str
         What kind of reason it is: the check that finds it ("level", "interval", "copy"), "misfit"
         for a number that does not fit the other columns, or "combination".
+    usual : Usual, optional
+        What normal rows have instead in the cell to blame, if there is one and the check knows.
     """
 
     columns: tuple[str, ...]
     text: str
     strength: float
     kind: str = ""
+    usual: Usual | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -216,17 +219,20 @@ def _in_words(
     by_check: dict[tuple[int, tuple[str, ...]], list[_Found]] = {}
     for each in (each for of_row in chosen.values() for each in of_row):
         by_check.setdefault((each.check, each.columns), []).append(each)
-    texts: dict[_Found, str] = {}
+    said: dict[_Found, Said] = {}
     for (check, columns), group in by_check.items():
         places = np.array([each.place for each in group], dtype=np.intp)
         if columns == checks.columns_of(check):
             described = checks.describe(rows, places, check, show)
         else:
             described = checks.describe_contradiction(rows, places, check, columns[0], show)
-        texts.update(zip(group, described, strict=True))
+        said.update(zip(group, described, strict=True))
     return [
         [
-            RowReason(each.columns, texts[each], each.surprise, checks.kind_of(each.check))
+            RowReason(
+                *(each.columns, said[each].text, each.surprise),
+                *(checks.kind_of(each.check), said[each].usual),
+            )
             for each in chosen.get(place, [])
         ]
         for place in range(n_rows)

@@ -140,7 +140,8 @@ def _reason(reason: RowReason, columns: dict[str, list[Any]], at: int) -> dict[s
     blamed = reason.columns[0] if reason.columns and reason.columns[0] in columns else None
     cell = None if blamed is None else {"column": blamed, "value": columns[blamed][at]}
     named = _named(reason, "kind", "columns")
-    return {**named, "cell": cell, **_named(reason, "text", "strength")}
+    usual = None if reason.usual is None else reason.usual._asdict()
+    return {**named, "cell": cell, "usual": usual, **_named(reason, "text", "strength")}
 
 
 def _history(found: Detection) -> dict[str, Any] | None:
