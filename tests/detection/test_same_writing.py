@@ -191,3 +191,57 @@ def test_numbers_are_texts_where_the_other_table_has_texts(tmp_path: Path) -> No
     np.testing.assert_allclose(score(path, batch, k=5).scores, found.scores)
     new = version_file(tmp_path / "new.csv", ["1.1", "1.100"], 1)
     assert (score(path, new, k=5).scores[1::2] > found.scores[1::2]).all()
+
+
+CODES = ("AT", "CH", "DE", "FR", "NL", "PL")
+
+
+def with_na(levels: tuple[str, ...], share: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two tables with "NA" in a column of texts."""
+    rng = np.random.default_rng(1)
+    frames = tables()
+    for frame in frames:
+        others = rng.choice(levels, len(frame))
+        frame["level"] = np.where(rng.random(len(frame)) < share, "NA", others)
+    return frames
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx"])
+@pytest.mark.parametrize(
+    ("levels", "share", "kinds", "is_value"),
+    [
+        (CODES, 0.1, None, True),
+        (CODES, 0.5, None, False),
+        (CODES[:4], 0.1, None, False),
+        (("good", "fair", "bad", "new", "old"), 0.1, None, False),
+        (("good", "fair"), 0.5, {"level": "category"}, True),
+    ],
+)
+def test_na_among_codes(
+    tmp_path: Path,
+    ending: str,
+    levels: tuple[str, ...],
+    share: float,
+    kinds: dict[str, str] | None,
+    is_value: bool,
+) -> None:
+    paths = [tmp_path / f"T.{ending}", tmp_path / f"S.{ending}"]
+    for frame, path in zip(with_na(levels, share), paths, strict=True):
+        write = frame.to_csv if ending == "csv" else frame.to_excel
+        write(path, index=False)
+    found = detect(*paths, kinds=kinds)
+    (column,) = (each for each in found.encoder.columns_ if each.name == "level")
+    assert ("NA" in found.encoder._plans_by_name[column.name].levels) == is_value
+    assert found.source.read()["level"].isna().any() != is_value
+
+
+def test_na_is_a_value_where_a_model_knows_it(tmp_path: Path) -> None:
+    for frame, name in zip(with_na(CODES, 0.1), ("T", "S"), strict=True):
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    batch = tmp_path / "S.csv"
+    found = detect(tmp_path / "T.csv", batch)
+    path = tmp_path / "m.skops"
+    save_model(path, found.detector, encoder=found.encoder, checks=found.checks)
+    again = score(load_model(path), batch)
+    np.testing.assert_array_equal(again.scores, found.scores)
+    assert not again.source.read()["level"].isna().any()

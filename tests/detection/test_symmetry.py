@@ -89,6 +89,7 @@ COLUMNS: dict[str, Column] = {
     "sizes": lambda rng: with_odd(texts(rng, "36", "38.0", "38"), *"SMLXSML"),
     "codes": lambda rng: with_odd([f"{n:03}" for n in rng.integers(100, 140, N_LINES)], "007"),
     "zip code": lambda rng: with_odd(texts(rng, "10115", "20095", "50667"), "01067"),
+    "codes with NA": lambda rng: texts(rng, "AT", "CH", "DE", "FR", "NA", "NL", "PL"),
     "date": lambda rng: dates(rng, "%Y-%m-%d"),
     "date in two notations": two_notations,
     "date in another notation": lambda rng: with_odd(dates(rng, "%Y-%m-%d"), "31.12.2024"),

@@ -130,7 +130,7 @@ def align_tables(
     notes += left_out(aligned.extra, normal.name, batch.name)
     notes += left_out(aligned.lacking, batch.name, normal.name)
     ignored = [*ignore, *aligned.extra, *aligned.lacking]
-    normal, batch, others = match_writing(aligned.table, batch, ignored, kinds or ())
+    normal, batch, others = match_writing(aligned.table, batch, ignored, kinds)
     notes += others
     return tables._replace(normal=normal, batch=batch, notes=tuple(notes)), ignored
 

@@ -25,6 +25,7 @@ from qms22.tables.columns.compare import compare_cells
         (["2026-01-05", "2026-01-31"], ["1/6/2026", "1/31/2026"], [False, True]),
         (["2026-01-05 09:30:12"], ["1/5/2026 9:30"], [True]),
         ([None, None, "a"], [None, "a", None], [True, False, False]),
+        (["NA", "NA", "NA", "DE"], ["NA", None, "DE", None], [True, True, False, False]),
         ([float("nan"), 1.0], [None, 1.0], [True, True]),
         ([[1], [2]], ["1", "2"], [True, True]),
     ],

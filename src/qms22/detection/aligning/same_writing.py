@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -16,7 +18,7 @@ from qms22.tables.columns.rewriting import Rewriting, find_writing, write_truths
 from qms22.tables.columns.typed import are_truths, read_booleans
 from qms22.tables.sources.compressed import bytes_at_once
 from qms22.tables.texts.text_columns import LEAST_SHARE
-from qms22.tables.texts.words import list_quoted
+from qms22.tables.texts.words import NA, list_quoted
 
 # So many rows show how a table is written: what one in a thousand has, ten of them show.
 _SAMPLE = 10_000
@@ -24,9 +26,14 @@ _SAMPLE = 10_000
 # If a difference this large has a chance above one in a thousand, both are written the same way.
 _CHANCE = 1e-3
 
+# "NA" is a value where so many different codes are written as it is, and not more frequent than
+# each of them.
+_CODE = re.compile("[A-Z]{2}")
+_LEAST_CODES = 5
+
 
 def match_writing(
-    normal: Table, batch: Table, ignored: Collection[str], asked: Collection[str] = ()
+    normal: Table, batch: Table, ignored: Collection[str], asked: Mapping[str, str] | None = None
 ) -> tuple[Table, Table, list[str]]:
     """Write numbers and dates of the known-normal table as the batch does, if it differs.
 
@@ -35,10 +42,14 @@ def match_writing(
     Moments of another time zone are converted in the batch. A column that one table has as texts,
     which are no numbers or dates, is one of texts in both: "1.10" is no number beside "1.1b".
 
+    "NA" is a value in both among codes of two letters, and where the user wants a category.
+
     Columns in `ignored` do not matter. Those in `asked`, of which the user has said what they are,
     are not rewritten. Return both tables, and notes.
     """
     columns = [name for name in normal.names if name in batch.names and name not in ignored]
+    asked = asked or {}
+    normal, batch = _with_codes(normal, batch, columns, asked)
     known, new = _sample(normal, columns), _sample(batch, columns)
     texts = [
         [name for name in columns if _is_text_beside(one[name], other[name])]
@@ -68,7 +79,8 @@ def match_model(table: Table, encoder: TabularEncoder) -> tuple[Table, list[str]
     """Write numbers and dates of a table as a model knows them, if they differ."""
     plans = {name: encoder._plans_by_name[name] for name in encoder.groups_ if name in table.names}
     cells = _sample(table, list(plans))
-    table = table.with_texts(
+    known = {name for name, plan in plans.items() if NA in plan.levels}
+    table = table.with_codes(known & table.with_na).with_texts(
         [name for name, plan in plans.items() if plan.has_texts and not cells[name].is_text]
     )
     changes: dict[str, Callable[[Cells], Cells]] = {}
@@ -79,6 +91,26 @@ def match_model(table: Table, encoder: TabularEncoder) -> tuple[Table, list[str]
     if not changes:
         return table, []
     return table.with_changes(changes), [_note(changes, table.name, "the model")]
+
+
+def _with_codes(
+    normal: Table, batch: Table, columns: Sequence[str], asked: Mapping[str, str]
+) -> tuple[Table, Table]:
+    """Return the tables with "NA" as a value where it is one of many codes, or of a category."""
+    names = [name for name in columns if name in normal.with_na | batch.with_na]
+    tables = [table.with_codes(names) for table in (normal, batch)]
+    samples = [_sample(table, names) for table in tables]
+    found = []
+    for name in names:
+        counts = Counter[str]()
+        for cells in (sample[name] for sample in samples):
+            counts.update(dict(zip(cells.levels, level_counts(cells).tolist(), strict=True)))
+        n_na = counts.pop(NA, 0)
+        codes = [counts[level] for level in counts if _CODE.fullmatch(level)]
+        are_codes = len(codes) >= _LEAST_CODES and sum(codes) >= LEAST_SHARE * counts.total()
+        if asked.get(name, "").startswith("categor") or (are_codes and n_na <= max(codes)):
+            found.append(name)
+    return normal.with_codes(found), batch.with_codes(found)
 
 
 def _is_text_beside(cells: Cells, other: Cells) -> bool:

@@ -12,7 +12,7 @@ from qms22.tables.columns.arrow_columns import frame_cells
 from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.typed import read_plain_numbers, to_numbers
 from qms22.tables.texts.date_format import DateFormat
-from qms22.tables.texts.words import canonical, without_apostrophe
+from qms22.tables.texts.words import NA, canonical, without_apostrophe
 
 # Spreadsheets write as many digits of a number as they show, and may leave out seconds.
 _RELATIVE_ERROR = 1e-6
@@ -30,8 +30,10 @@ def compare_cells(first: Any, second: Any) -> NDArray[np.bool_]:
     columns = zip(frame_cells(first) or [], frame_cells(second) or [], strict=True)
     for at, (one, other) in enumerate(columns):
         if "other" not in (one.form, other.form):  # lists and the like cannot be compared
+            # "NA" is a value where it is one of many codes, and may be alone in the other table.
+            lacking = [cells.missing | cells.is_among((NA,)) for cells in (one, other)]
             agree[:, at] = _same_values(one, other) & ~one.missing & ~other.missing
-            agree[:, at] |= one.missing & other.missing
+            agree[:, at] |= lacking[0] & lacking[1]
     return agree
 
 

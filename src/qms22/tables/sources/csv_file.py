@@ -21,7 +21,7 @@ from qms22.tables.sources.file_rows import SpooledRows
 from qms22.tables.sources.storage_types import CellTraits, fill_names, resolve_types
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.text_encoding import read_text
-from qms22.tables.texts.words import CSV_MISSING
+from qms22.tables.texts.words import CSV_MISSING, NA
 
 # Bytes to parse at once, and the most that a row may have; of a file in memory, more.
 BLOCK = 1 << 23
@@ -93,10 +93,9 @@ class _Text:
         layout += filter(None, [footer_note(self._footer, self.name)])
         found = (*layout, *notes, *repair.notes())
         commas = frozenset(name for name, kind in types.items() if kind == "comma float")
-        content, file = (
-            Content(rows, found, None, None, commas, self._dialect.separator),
-            self._file,
-        )
+        with_na = frozenset(name for name, kind in types.items() if kind == "code")
+        separator, file = self._dialect.separator, self._file
+        content = Content(rows, found, None, None, commas, with_na, separator)
         names = self._dialect.names
         if len(self._dialect.header) in (0, len(names)) and len(names) > 1 and not repair.sums:
             # The file is opened again, lest its text stays in memory.
@@ -156,7 +155,7 @@ class _Text:
                 ),
                 arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
-                    null_values=sorted(CSV_MISSING),
+                    null_values=sorted(CSV_MISSING - {NA}),
                     strings_can_be_null=True,
                 ),
             )

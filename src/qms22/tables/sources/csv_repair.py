@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qms22.tables.sources.csv_dialect import Dialect
 from qms22.tables.sources.header import is_value
-from qms22.tables.texts.words import CSV_MISSING
+from qms22.tables.texts.words import CSV_MISSING, NA
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -241,7 +241,7 @@ class Repair:
             return batch
         found = pa.array(np.ones(batch.num_rows, dtype=bool))
         for column, name in zip(batch.columns, self._dialect.header, strict=True):
-            is_name = column.is_null() if name in CSV_MISSING else pc.equal(column, name)
+            is_name = column.is_null() if name in CSV_MISSING - {NA} else pc.equal(column, name)
             found = pc.and_(found, pc.fill_null(is_name, False))
             if not pc.any(found).as_py():  # most often after the first column
                 return batch

@@ -58,14 +58,11 @@ def join_tables(
             notes_of_parts.append(f"without rows and left out: {list_some(without_rows)}")
         labels = {part.table.label for part in used}
         label = labels.pop() if len(labels) == 1 else None
-        commas = frozenset(
-            name
-            for part in used
-            for name, own in part.own.items()
-            if own in part.table.content.with_commas
-        )
+        pairs = [(name, own, part.table) for part in used for name, own in part.own.items()]
+        commas = frozenset(name for name, own, of in pairs if own in of.content.with_commas)
+        with_na = frozenset(name for name, own, of in pairs if own in of.content.with_na)
         found = (*notes, *notes_of_parts, *rows.notes())
-        return Content(rows, found, label, rows.place, commas)
+        return Content(rows, found, label, rows.place, commas, with_na)
 
     return Table(called, read, title)
 
@@ -191,7 +188,12 @@ class _PartRows(Rows):
                 rows = None if positions is None else positions[positions >= first] - first
                 own = {name: part.own[name] for name in columns if name in part.own}
                 # Texts of the files themselves, and not of the values that were read from them.
-                in_words = [each for name, each in own.items() if types[name] == pa.string()]
+                in_words = [
+                    each
+                    for name, each in own.items()
+                    if name in texts
+                    or (is_text(types[name]) and not is_text(self._own_types[at][name]))
+                ]
                 source = part.table.rows
                 needed = Wanted(list(own.values()) or source.names[:1], rows, in_words)
                 for start, batch in source.batches(needed):

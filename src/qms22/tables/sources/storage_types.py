@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qms22.tables.texts.number_text import MOST_DIGITS
-from qms22.tables.texts.words import BOOLEANS, NUMBER, list_some
+from qms22.tables.texts.words import BOOLEANS, NA, NUMBER, list_some
 
-StorageType = Literal["text", "boolean", "integer", "float", "comma float"]
+# Of codes, texts some of which are "NA", these are left out unless the texts are asked for.
+StorageType = Literal["text", "code", "boolean", "integer", "float", "comma float"]
 
 # Infinite values are stored as numbers, so that the encoder can name and refuse them.
 _NUMBER = rf"^\s*({NUMBER}|[+-]?(?i:inf|infinity))\s*$"
@@ -45,13 +46,16 @@ class CellTraits:
     # not missing.
     every: frozenset[str]
     # Those of "comma", "point", "leading zero" and "many digits" that some cell of a column of
-    # numbers has.
+    # numbers has; and "NA" if some cell is.
     some: frozenset[str]
 
     @classmethod
     def of(cls, column: pa.Array, separator: str) -> CellTraits:
         """Return the traits of an Arrow column of texts."""
         every, some = set(), set()
+        if pc.any(pc.equal(column, NA)).as_py():
+            column = _without_na(column)
+            some.add(NA)
         if _are_numbers(column):
             every |= {"number", "integer"} if _are_integers(column) else {"number"}
             if separator != "," and _any(column, r"\."):
@@ -83,7 +87,9 @@ class CellTraits:
         with_commas = decimal_commas and "comma number" in self.every
         is_code = bool(self.some & {"leading zero", "many digits"})
         if is_code or not ("number" in self.every or with_commas):
-            return "boolean" if "boolean" in self.every and not self.n_missing else "text"
+            if "boolean" in self.every and not self.n_missing:
+                return "boolean"
+            return "code" if NA in self.some else "text"
         if "integer" in self.every and not self.n_missing:
             return "integer"
         return "comma float" if with_commas else "float"
@@ -139,14 +145,20 @@ def convert(
     """Convert an Arrow column of texts to its storage type, if it has one."""
     if storage_type in (None, "text"):
         return column
+    if storage_type == "code":
+        return _without_na(column)
     types = {"boolean": pa.bool_(), "integer": pa.int64()}
     if storage_type == "comma float":
         column = pc.replace_substring(column, ",", ".")
     to = types.get(storage_type, pa.float64())
     try:
         return column.cast(to)
-    except pa.ArrowInvalid:  # of blanks, which are rare
-        return pc.utf8_trim_whitespace(column).cast(to)
+    except pa.ArrowInvalid:  # of blanks and of "NA", which are rare
+        return pc.utf8_trim_whitespace(_without_na(column)).cast(to)
+
+
+def _without_na(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return pc.if_else(pc.equal(column, NA), pa.scalar(None, column.type), column)
 
 
 def _are_numbers(column: pa.Array) -> bool:

@@ -106,6 +106,7 @@ class Content:
     # Returns where a row is in the file, such as "line 7"; by default its position.
     place: Callable[[int], str] | None = None
     with_commas: frozenset[str] = frozenset()  # columns of numbers with decimal commas
+    with_na: frozenset[str] = frozenset()  # columns of texts with "NA", which is most often missing
     # Of a text: what separates cells; all above the first row, and the rows as they are written.
     separator: str = ""
     written: Callable[[], Iterator[str]] | None = None

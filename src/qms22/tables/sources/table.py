@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.stages import begin_stage
 from qms22.tables.columns.arrow_columns import arrow_cells
-from qms22.tables.columns.cells import Cells, Columns, part_of_rows
+from qms22.tables.columns.cells import Cells, Columns, from_codes, part_of_rows
 from qms22.tables.sources.compressed import bytes_at_once, shorten_error
 from qms22.tables.sources.stored_rows import (
     BATCH,
@@ -28,6 +28,7 @@ from qms22.tables.sources.stored_rows import (
     in_memory,
     read_all,
 )
+from qms22.tables.texts.words import NA
 
 # A cell most often becomes a number.
 _BYTES = 8
@@ -64,10 +65,12 @@ class Table:
         self.name = name
         self.title = title or name
         self._read = read
-        # New names by those of the file; by new names: other values, texts and time zones.
+        # New names by those of the file; by new names: other values, texts, those of them in which
+        # "NA" is a value, and time zones.
         self._names: dict[str, str] = {}
         self._changes: dict[str, Change] = {}
         self._texts: frozenset[str] = frozenset()
+        self._codes: frozenset[str] = frozenset()
         self._zones: dict[str, str] = {}
         self._parsed: dict[str, Cells] = {}
 
@@ -145,7 +148,9 @@ class Table:
         for kept in ("_changes", "_zones", "_parsed"):
             values = {names.get(name, name): each for name, each in getattr(self, kept).items()}
             setattr(table, kept, values)
-        table._texts = frozenset(names.get(name, name) for name in self._texts)
+        table._texts, table._codes = (
+            frozenset(names.get(name, name) for name in kept) for kept in (self._texts, self._codes)
+        )
         return table
 
     def with_texts(self, columns: Collection[str]) -> Table:
@@ -159,6 +164,17 @@ class Table:
         """
         table = self._changed(columns)
         table._texts = self._texts.union(columns)
+        return table
+
+    @property
+    def with_na(self) -> set[str]:
+        """The columns of texts in which some cell is "NA"; these cells are missing."""
+        return {self._names.get(name, name) for name in self.content.with_na}
+
+    def with_codes(self, columns: Collection[str]) -> Table:
+        """Return the table with some columns as texts, with "NA" as a value: Namibia."""
+        table = self.with_texts(columns)
+        table._codes = self._codes.union(columns)
         return table
 
     def in_zones(self, zones: Mapping[str, str]) -> Table:
@@ -297,6 +313,9 @@ class Table:
         for name, own in zip(table.column_names, self._own(table.column_names), strict=True):
             cells = arrow_cells(name, table.column(name))
             cells = replace(cells, has_commas=own in self.content.with_commas)
+            if NA in cells.levels and name in self._texts - self._codes:
+                texts = [None if level == NA else level for level in cells.levels]
+                cells = from_codes(name, cells.form, cells.values, texts)
             cells = self._changes[name](cells) if name in self._changes else cells
             found[name] = replace(cells, numbers=rows)
         return found

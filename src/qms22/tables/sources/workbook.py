@@ -13,17 +13,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import python_calamine as calamine
 
 from qms22._runtime.memory import memory_allowed
 from qms22._runtime.stages import reading_ended, report_reading
-from qms22.tables.sources.column_types import arrow_column, arrow_type, text_of, value_kinds
+from qms22.tables.sources.column_types import (
+    arrow_column,
+    arrow_type,
+    is_text,
+    text_of,
+    value_kinds,
+)
 from qms22.tables.sources.compressed import ZIP_START, TableFile, shorten_error
 from qms22.tables.sources.csv_repair import few_cells, is_footer, is_sum, sums_note
 from qms22.tables.sources.header import find_header, joined_names, unique_names
+from qms22.tables.sources.storage_types import StorageType
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.workbook_size import check_book
-from qms22.tables.texts.words import list_quoted, list_some
+from qms22.tables.texts.words import NA, list_quoted, list_some
 
 # Excel keeps an encrypted workbook in a stream of this name.
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
@@ -170,7 +178,7 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, calle
     if sums:
         notes.append(sums_note(list(sums.values()), path))
     kept = [at for at in range(first, last) if at - first not in sums]
-    columns = {}
+    columns, with_na = {}, dict[str, StorageType]()
     for at, name in enumerate(names):
         values = _whole_numbers([body[row][at] for row in kept])
         kinds = value_kinds(values)
@@ -180,12 +188,17 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, calle
             name = f"column {at + 1}"
             notes.append(f"{path}: a column without a name is called {name!r}")
         columns[name] = arrow_column(values, arrow_type(kinds))
+        if NA in values and is_text(columns[name].type):
+            # The text of the sheet; it is left out unless texts are asked for.
+            columns[name] = pc.if_else([value == NA for value in values], NA, columns[name])
+            with_na[name] = "code"
     numbers = [numbers[at] for at in kept]
 
     def place(row: int) -> str:
         return f"{called}, sheet {sheet!r}, row {numbers[row]}"
 
-    return Content(MemoryRows(pa.table(columns)), tuple(notes), place=place)
+    table = MemoryRows(pa.table(columns), with_na)
+    return Content(table, tuple(notes), place=place, with_na=frozenset(with_na))
 
 
 def _sums_between(rows: list[Row]) -> dict[int, str]:

@@ -23,6 +23,8 @@ CSV_MISSING = KEEL_MISSING | {
     *("#N/A", "N/A", "n/a", "NA", "<NA>", "NaN", "nan", "-nan", "NULL", "null", "None", "NaT"),
     "\\N",  # of databases: MySQL, PostgreSQL, Hive
 }
+# One of them, which is a value among codes such as those of countries: Namibia.
+NA = "NA"
 
 # Values of label columns and of columns that mark the normal rows, as `canonical` writes them, in
 # lower case. YES and NO mean outlier and normal as labels, normal and unknown as marks.
