@@ -326,7 +326,7 @@ class MisspellingCheck(Check):
             return None
         check = cls((cells.name,), levels, 0, 0)
         codes = [level for level in levels if not _has_letters(level)]
-        if sum(bool(check._near(code)) for code in codes) > _MOST_NEW * len(codes):
+        if _count_few(map(check._near, codes), len(codes)) is None:
             check = replace(check, levels=tuple(filter(_has_letters, levels)))
         texts = list(compress(cells.levels, rows > 0 if by_text else rows == 1))
         n = len(texts) if by_text else int(rows.sum())
@@ -405,7 +405,7 @@ class MisspellingCheck(Check):
             yield Said("" if meant is None else f"; did you mean “{meant}”?", usual)
 
 
-def _count_few(are_similar: Iterable[bool], n: int) -> int | None:
+def _count_few(are_similar: Iterable[object], n: int) -> int | None:
     """Return how many of n rows, or texts, are similar; None as soon as they are too many."""
     most = int(_MOST_NEW * n)
     count = len(list(islice(filter(None, are_similar), most + 1)))
