@@ -265,16 +265,25 @@ class OddnessScale:
 class RarityReference:
     """How many reference rows share with each reference row what it shares with the fewest."""
 
-    # For each reference row, how many others have its rarest sign, word or form.
-    ascending: NDArray[np.intp]
+    # The different numbers of other rows that have the rarest sign, word or form of a row,
+    # ascending; and how many reference rows have such a number or a smaller one.
+    shared: NDArray[np.intp]
+    ends: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, shared: NDArray[np.intp], n_rows: NDArray[np.intp]) -> RarityReference:
+        """Learn from numbers of other rows, each of which so many rows have."""
+        different, places = np.unique(shared[n_rows > 0], return_inverse=True)
+        sizes = np.bincount(places, n_rows[n_rows > 0], len(different))
+        return cls(different, np.cumsum(sizes).astype(np.intp))
 
     def surprise(self, counts: NDArray[np.intp], *, own: bool = False) -> NDArray[np.float64]:
         """Compute how surprising it is that so few other reference rows have something."""
-        n = len(self.ascending)
-        n_not_more = np.searchsorted(self.ascending, counts, side="right")
+        n = int(self.ends[-1])
+        places = np.searchsorted(self.shared, counts, side="right")
+        n_not_more = np.append(0, self.ends)[places]
         # What the next rows share: the more it is, the more surprising.
-        next_one = self.ascending[np.minimum(n_not_more, n - 1)]
-        following = np.where(n_not_more < n, next_one, n)
+        following = np.append(self.shared, n)[places]
         surprise = -np.log((1.0 + n_not_more - own) / (n + 1.0 - own))
         bonus = np.log(np.maximum(following, 1) / np.maximum(counts, 1))
         result: NDArray[np.float64] = surprise + np.where(counts <= _RARE * n, bonus, 0.0)

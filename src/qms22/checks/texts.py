@@ -171,14 +171,14 @@ class TextCheck(Check):
             for of_form, size in zip(parts, n_rows.tolist(), strict=True):
                 counts.update(dict.fromkeys(of_form, size))
             rarest = [min(map(counts.__getitem__, each), default=n) for each in parts]
-            ascending = np.sort(np.repeat(rarest, n_rows)) - 1
+            shared = np.array(rarest) - 1
             is_usual = is_same or trait != "length"
-            if not counts or np.count_nonzero(ascending <= 0) > _MOST_NEW * n or not is_usual:
+            if not counts or n_rows[shared <= 0].sum() > _MOST_NEW * n or not is_usual:
                 continue
             _, usual = max((count, part) for part, count in counts.items())
             has_usual = np.array([usual in each for each in parts])
             example = min(compress(texts, has_usual[places[:-1]]))
-            rest = n, of_texts, RarityReference(ascending), levels, known
+            rest = n, of_texts, RarityReference.of(shared, n_rows), levels, known
             found.append(cls((cells.name,), trait, dict(counts), example, *rest))
         return found
 

@@ -243,6 +243,7 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
     begin_stage("comparing with known-normal rows")
     of_drawn = scores[encoded.positions]
     ruler = measure_normal(scorer, encoded, learned, of_drawn, n_scored, seed)
+    del learned  # with all columns that checks have made of the known-normal rows
     comparison = None
     if ruler is not None:
         comparison = Comparison.of(ruler.aligned(scores), scores, scorer.repeats(encoded, odd))

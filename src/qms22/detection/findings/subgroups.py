@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +45,16 @@ class Attribute:
 
     column: str
     part: str
-    codes: NDArray[np.intp]
+    codes: NDArray[np.integer[Any]]
     spans: NDArray[np.intp]
     costs: NDArray[np.float64]
     label: Callable[[int, int], tuple[str, str]]
     cycle: int
+
+    def __post_init__(self) -> None:
+        # There is one for each row: as small as also differences of codes fit in.
+        codes = self.codes.astype(np.min_scalar_type(-self.cycle - 1))
+        object.__setattr__(self, "codes", codes)
 
     def holds(self, condition: int) -> NDArray[np.bool_]:
         """Return which rows meet a condition."""
@@ -57,7 +62,9 @@ class Attribute:
         return are_in_span(self.codes, first, last, self.cycle)
 
 
-def are_in_span(codes: NDArray[np.intp], first: int, last: int, cycle: int) -> NDArray[np.bool_]:
+def are_in_span(
+    codes: NDArray[np.integer[Any]], first: int, last: int, cycle: int
+) -> NDArray[np.bool_]:
     """Return which codes are in a span; after the `cycle` codes start again at 0."""
     are_in: NDArray[np.bool_] = ((codes - first) % cycle <= last - first) & (codes < cycle)
     return are_in

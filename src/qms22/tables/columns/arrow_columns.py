@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pyarrow import types as of
 
 from qms22.tables.columns.cells import (
+    LONGEST_TRUTH,
     Cells,
     Form,
     Levels,
@@ -140,8 +141,10 @@ def _from_arrow_texts(name: str, column: pa.ChunkedArray) -> Cells:
     # Chunks together may have more than 2 GiB of texts.
     encoded = pc.dictionary_encode(column.cast(pa.large_string()).combine_chunks())
     codes, texts = pc.fill_null(encoded.indices, -1).to_numpy(), encoded.dictionary
-    is_blank = pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
-    truths = texts.filter(pc.match_substring_regex(texts, r"(?i)^\s*(true|false)\s*$"))
+    lengths = pc.binary_length(texts)
+    is_blank = pc.or_(pc.utf8_is_space(texts), pc.equal(lengths, 0))
+    short = texts.filter(pc.less_equal(lengths, LONGEST_TRUTH))
+    truths = short.filter(pc.match_substring_regex(short, r"(?i)^\s*(true|false)\s*$"))
     if pc.any(is_blank).as_py() or one_spelling(truths.to_pylist()):
         levels = pc.if_else(is_blank, None, texts).to_pylist()
         return from_codes(name, "text", codes, levels)

@@ -25,7 +25,7 @@ Form = Literal["number", "boolean", "date", "text", "category", "other"]
 _EPOCH = datetime(1970, 1, 1)
 # As Python writes booleans; and the longest text, with some blanks, that may be one of them.
 _TRUTHS = frozenset({"True", "False"})
-_LONGEST_TRUTH = 8
+LONGEST_TRUTH = 8
 # Characters of a text in a message: half a line.
 _MOST_SHOWN = 50
 
@@ -339,6 +339,6 @@ def one_spelling(texts: Sequence[str | None]) -> dict[str, str]:
 
     Rows of several tables may be in one column: booleans of one, and words of another.
     """
-    words = [text for text in texts if text is not None and len(text) <= _LONGEST_TRUTH]
+    words = [text for text in texts if text is not None and len(text) <= LONGEST_TRUTH]
     truths = {text: canonical for text in words if (canonical := text.strip().title()) in _TRUTHS}
     return truths if len(truths) > len(set(truths.values())) else {}

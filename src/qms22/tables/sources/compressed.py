@@ -41,7 +41,7 @@ _LEAST_AT_ONCE, _MOST_AT_ONCE = 1 << 20, 1 << 28
 _BLOCK = 1 << 18
 _LARGE_BLOCK = 1 << 24
 
-Buffer: TypeAlias = "bytes | mmap.mmap"
+Buffer: TypeAlias = "bytes | bytearray | mmap.mmap"
 ZIP_START = b"PK\x03\x04"
 # Files that are in every workbook of Excel and of OpenDocument.
 _BOOK_FILES = {"xl/workbook.xml", "xl/workbook.bin", "content.xml"}
@@ -110,16 +110,15 @@ class TableFile:
     def keep(self, pieces: Iterable[bytes]) -> Buffer:
         """Return pieces of a content as one; those of a large file are in a temporary file."""
         room = 0.0 if self.is_large else SHARE_OF_MEMORY * (memory_allowed() or math.inf)
-        rest, first, n_bytes = iter(pieces), [], 0
+        rest, content = iter(pieces), bytearray()
         for piece in rest:
-            first.append(piece)
-            n_bytes += len(piece)
-            if n_bytes > room:
+            content += piece
+            if len(content) > room:
                 break
         else:
-            return b"".join(first)
+            return content
         with tempfile.TemporaryFile() as file:
-            file.writelines(chain(first, rest))
+            file.writelines(chain([content], rest))
             file.flush()
             self._n_kept = file.tell()
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -136,7 +136,7 @@ def _count_titles(rows: Sequence[Sequence[str]], width: int) -> int:
 
 
 def _n_filled(row: Sequence[str]) -> int:
-    return sum(bool(cell.strip()) for cell in row)
+    return sum(map(bool, map(str.strip, row)))
 
 
 def _names_columns(row: Sequence[str], body: Sequence[Sequence[str]], width: int) -> bool:

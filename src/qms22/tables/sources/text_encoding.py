@@ -70,7 +70,7 @@ def looks_binary(start: bytes) -> bool:
 
 def _find_codec(content: Buffer, path: str) -> tuple[str, bool]:
     """Return Python's name of the encoding, and whether it is UTF-16 without a mark."""
-    start = content[:SAMPLE]
+    start = bytes(content[:SAMPLE])
     is_marked = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     unmarked = None if is_marked else _utf16_without_mark(start)
     if not is_marked and not unmarked:
