@@ -80,7 +80,8 @@ def test_levels_stay_if_they_are_there_all_along() -> None:
     texts[::20] = ["new"] * 10
     texts[30:60] = ["glitch"] * 30
     texts[7] = "slip"
-    assert staying_levels({"x": ["a"]}, {"x": text_cells("x", texts)}) == {"x": ("new",)}
+    assert staying_levels({"x": ["a", "b"]}, {"x": text_cells("x", texts)}) == {"x": ("new",)}
+    assert staying_levels({"x": ["a"]}, {"x": text_cells("x", texts)}) == {"x": ()}  # a constant
     numbers = np.ones(200)
     numbers[::25], numbers[3] = 2.0, 3.0
     assert staying_values(np.array([1.0]), numbers).tolist() == [2.0]
@@ -94,8 +95,47 @@ def test_levels_that_come_together_are_of_a_new_entity() -> None:
         names[at], cities[at - 1] = "Liecs", "Romme"
     columns = {"name": names, "account": accounts, "city": cities}
     batch = {name: text_cells(name, texts) for name, texts in columns.items()}
-    found = staying_levels({name: ["a"] for name in columns}, batch)
+    found = staying_levels({name: list("abcdefgh") for name in columns}, batch)
     assert found == {"name": ("Leica",), "account": ("NL83",), "city": ()}
+
+
+def test_a_new_one_of_few_stays_and_a_rate_of_exchange_changes() -> None:
+    rng = np.random.default_rng(6)
+
+    def payments(
+        n_rows: int, first: str, clerks: list[str], rates: dict[str, float]
+    ) -> pd.DataFrame:
+        currency = rng.choice(list(rates), n_rows, p=[0.7, 0.2, 0.1])
+        amount = rng.lognormal(5, 0.6, n_rows).round(2)
+        rate = np.array([rates[each] for each in currency])
+        return pd.DataFrame(
+            {
+                "paid_at": pd.Timestamp(first) + pd.to_timedelta(np.arange(n_rows) * 3, unit="h"),
+                "clerk": rng.choice(clerks, n_rows),
+                "currency": currency,
+                "rate": rate,
+                "amount": amount,
+                "euros": (amount * rate).round(2),
+            }
+        )
+
+    months = [
+        payments(240, f"2025-0{month}-01", ["Kaur", "Novak", "Doyle-1"], rates)
+        for month, rates in enumerate(
+            [{"USD": 0.92 + step, "EUR": 1.0, "GBP": 1.14 + step} for step in (0, 0.01, 0.004)], 1
+        )
+    ]
+    normal = pd.concat(months)
+    later = {"USD": 0.927, "EUR": 1.0, "GBP": 1.11}
+    batch = payments(240, "2025-04-01", ["Kaur", "Novak", "Doyle-1", "Doyle-2", "Ferreira"], later)
+    found = detect(normal, batch, n_jobs=1)
+    assert found.n_flagged == 0
+    assert found.verdict is not None
+    assert found.verdict.decision == "fine"
+    assert any("'Doyle-2'" in note and "all along" in note for note in found.notes)
+    batch.loc[17, "clerk"] = "Novka"
+    assert found.ranking[0] != 17
+    assert detect(normal, batch, n_jobs=1).ranking[0] == 17
 
 
 def test_a_new_machine_may_have_a_counter_and_a_price_of_its_own() -> None:
@@ -150,12 +190,16 @@ def test_rows_of_a_case_say_the_same_of_the_same_entity() -> None:
         "customer": text_cells("customer", ["a", "a", "b", "a", "", ""]),
         "country": text_cells("country", ["XX", "XX", "XX", "YY", "XX", "XX"]),
     }
-    repeated = repeated_cases(rows, ["country"], ["customer"])
+    repeated = repeated_cases(rows, ["country"], ["customer"], is_alone=True)
     assert repeated.tolist() == [False, True, False, False, False, False]
-    assert not repeated_cases(rows, [], ["customer"]).any()
+    assert not repeated_cases(rows, [], ["customer"], is_alone=True).any()
     # Where three rows in a run are usual, seven are two cases.
     values = {"x": Cells("x", "number", np.array([5.0] * 7 + [6.0] * 2))}
-    assert np.flatnonzero(~repeated_cases(values, ["x"], [], 3)).tolist() == [2, 5, 7]
+    assert np.flatnonzero(~repeated_cases(values, ["x"], [], is_alone=True, most=3)).tolist() == [
+        2,
+        5,
+        7,
+    ]
 
 
 def test_one_customer_does_not_raise_an_alarm_and_many_do() -> None:

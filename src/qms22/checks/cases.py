@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from qms22.checks.check import Check
 from qms22.checks.copies import row_hashes
 from qms22.checks.single import (
+    LEAST_COMMON,
+    LEAST_COMMON_SHARE,
     LEAST_ENTITIES,
     LEAST_RECURRING,
     LevelCheck,
@@ -18,25 +21,32 @@ from qms22.checks.single import (
     may_get_others,
 )
 from qms22.tables.columns.cells import Cells, Columns, count_rows
+from qms22.tables.columns.kinds import level_counts
 
 # Rows of a batch, in order of time, are looked at in so many parts. A level that is new, and in
 # several of them, stays: slips are few, and a new doctor works every day.
 _N_PARTS = 10
 _LEAST_PARTS = 5
-# A level has this share of the rows besides; numbers, of which there are many, need not.
+# A level of many has this share of the rows besides; numbers, of which there are more, need not.
 _LEAST_SHARE = 0.01
 # Prices rise by some percent.
 _SMALL_RISE = 0.1
 
 
 def repeated_cases(
-    rows: Columns, columns: Sequence[str], entities: Sequence[str], most: int | None = None
+    rows: Columns,
+    columns: Sequence[str],
+    entities: Collection[str],
+    *,
+    is_alone: bool,
+    most: int | None = None,
 ) -> NDArray[np.bool_]:
     """Return which rows, all odd in one check, are of a case with a row before them.
 
     Rows of a case are odd in the same cells and of the same entity: the wrong country of a customer
     is in all its rows. Several rows in which the same cells do not go together are one, too, such
-    as a discount that is new for some articles. Without columns to blame, each row is a case. Where
+    as a discount that is new for some articles, or a rate of exchange, unless a check looks at
+    cells one by one (`is_alone`). Without columns to blame, each row is a case. Where
     at most so many (`most`) normal rows are counted together, in a run or an hour, that many with
     the same cells are a case.
     """
@@ -51,7 +61,7 @@ def repeated_cases(
         if entity in rows:
             nth, _ = _count_before(row_hashes(rows, [*columns, entity]))
             found |= rows[entity].has_value & (nth > 0)
-    if len(columns) > 1:
+    if not is_alone:
         nth, n_equal = _count_before(row_hashes(rows, columns))
         found |= (nth > 0) & (n_equal >= LEAST_RECURRING)
     return found
@@ -76,7 +86,8 @@ class Staying:
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     # For each of the levels, the columns that are odd in half of its rows or more: a new article is
-    # heavier than all others.
+    # heavier than all others. For common levels of other columns, the numbers that do not fit the
+    # other columns there: a currency has another rate of exchange.
     unlike: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
@@ -89,8 +100,7 @@ class Staying:
                 continue
             name, cells = check.columns[0], batch[check.columns[0]]
             if isinstance(check, LevelCheck) and cells.is_text:
-                levels = check.coding.levels
-                if may_get_others(levels) and len(levels) < LEAST_ENTITIES:
+                if len(check.coding.levels) < LEAST_ENTITIES:
                     known[name] = check.coding.levels
             elif cells.form == "number":
                 if isinstance(check, LevelCheck):
@@ -103,15 +113,23 @@ class Staying:
         return found
 
     def comparing(
-        self, batch: Columns, is_odd: NDArray[np.bool_], blamed: Sequence[str]
+        self, batch: Columns, is_odd: NDArray[np.bool_], blamed: Sequence[str], n_numbers: int
     ) -> Staying:
-        """Learn what is odd in most rows of the levels; `blamed` has the column of each check."""
+        """Learn what is odd in most rows of levels.
+
+        `blamed` has the column of each check; the last ones compare so many numbers with the other
+        columns.
+        """
         unlike = {}
-        pairs = [(name, level) for name, levels in self.levels.items() for level in levels]
-        for name, level in pairs:
-            shares = is_odd[batch[name].is_among((level,))].mean(axis=0)
-            odd = {column for column, share in zip(blamed, shares, strict=True) if share >= 0.5}
-            unlike[name, level] = tuple(sorted(odd))
+        for name, cells in batch.items():
+            new = self.levels.get(name, ())
+            is_common = level_counts(cells) >= LEAST_COMMON if cells.is_text else np.empty(0)
+            common = compress(cells.levels, is_common) if len(is_common) < LEAST_ENTITIES else ()
+            for level in dict.fromkeys([*new, *common]):
+                is_most = is_odd[cells.is_among((level,))].mean(axis=0) >= 0.5
+                is_most[: len(blamed) - n_numbers] &= level in new
+                if is_most.any():
+                    unlike[name, level] = tuple(sorted({*compress(blamed, is_most)}))
         return replace(self, unlike=unlike)
 
     def among(self, cells: Cells) -> NDArray[np.bool_]:
@@ -127,7 +145,8 @@ def staying_levels(
     """Return the levels that no known row has, and that a batch in order of time has all along.
 
     So are levels that come together, such as the name and the account of a new supplier: some rows
-    have them, and no others. Slips do not agree across columns.
+    have them, and no others. Slips do not agree across columns. Columns of few levels, such as a
+    status, get others in many rows only, and constants none.
 
     Parameters
     ----------
@@ -138,12 +157,14 @@ def staying_levels(
     found: dict[str, list[int]] = {}
     together: dict[bytes, list[tuple[str, int]]] = {}
     for name, levels in known.items():
-        cells = batch[name]
+        cells, are_many = batch[name], may_get_others(levels)
         is_new = np.append(cells.level_places(levels) < 0, False)
-        places = np.flatnonzero(is_new[cells.values])
+        places = np.flatnonzero(is_new[cells.values] & (len(levels) > 1))
         codes = cells.values[places]
-        found[name] = _staying(codes, places, len(cells.values), _LEAST_SHARE * len(cells.values))
-        for code in np.flatnonzero(np.bincount(codes) >= LEAST_RECURRING).tolist():
+        share = _LEAST_SHARE if are_many else LEAST_COMMON_SHARE
+        found[name] = _staying(codes, places, len(cells.values), share * len(cells.values))
+        recurring = np.bincount(codes) >= LEAST_RECURRING if are_many else ()
+        for code in np.flatnonzero(recurring).tolist():
             together.setdefault(places[codes == code].tobytes(), []).append((name, code))
     for levels_of_rows in together.values():
         for name, code in levels_of_rows if len(levels_of_rows) > 1 else ():

@@ -194,8 +194,9 @@ def _align(
     checks.staying = Staying.learn(checks.checks if checks.is_later else (), some)
     most = np.quantile(own, USUAL, axis=0)
     is_odd = checks.surprises(some) > most
-    if any(checks.staying.levels.values()):
-        checks.staying = checks.staying.comparing(some, is_odd, checks.blamed)
+    if checks.is_later:
+        n_numbers = len(checks.fitting.numbers)
+        checks.staying = checks.staying.comparing(some, is_odd, checks.blamed, n_numbers)
         is_odd = checks.surprises(some) > most
     # Copies of a row are one case: a row that is there again and again is not the batch.
     n_odd = np.sum(is_odd / some[COPIES].values[:, np.newaxis], axis=0)

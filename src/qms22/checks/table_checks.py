@@ -20,7 +20,7 @@ from qms22.checks.sequences import RepetitionCheck, Sequences
 from qms22.checks.series import Series
 from qms22.checks.single import LevelCheck, ValueCheck, may_get_others
 from qms22.checks.surprise import OddnessScale
-from qms22.checks.texts import TextCheck
+from qms22.checks.texts import MisspellingCheck, TextCheck
 from qms22.estimators.weights import excess, excess_weight
 from qms22.tables import TabularEncoder
 from qms22.tables.columns.cells import Cells, Columns, take_rows
@@ -211,10 +211,11 @@ class TableChecks:
             found[new.among(rows[name]), len(self.checks) :] = 0.0
         blamed = np.array(self.blamed)
         for (name, level), columns in new.unlike.items():
-            if name in rows and columns:
-                is_new = rows[name].is_among((level,))
-                found[np.ix_(is_new, np.isin(blamed, columns))] = 0.0
-        of_cells = (LevelCheck, TextCheck, ValueCheck)
+            if name in rows:
+                first = 0 if level in new.levels.get(name, ()) else len(self.checks)
+                odd = first + np.flatnonzero(np.isin(blamed[first:], columns))
+                found[np.ix_(rows[name].is_among((level,)), odd)] = 0.0
+        of_cells = (LevelCheck, MisspellingCheck, TextCheck, ValueCheck)
         for at in range(found.shape[1]):
             if self.is_fitting(at) or isinstance(self.checks[at], of_cells):
                 name = self._names_of(at)[0]
@@ -246,13 +247,16 @@ class TableChecks:
         places = places[np.argsort(-surprises[places], kind="stable")]
         some = take_rows(rows, places)
         is_repeat = np.zeros(len(places), dtype=bool)
+        # A panel may have few entities.
+        entities = {*self.entities, *(each.entity for each in self.series)}
         for number in np.unique(checks[places]).tolist():
             at = np.flatnonzero(checks[places] == number)
             check = self.checks[number] if number < len(self.checks) else None
             most = check.most if isinstance(check, RepetitionCheck) else None
             own = {name: cells.take(at) for name, cells in some.items()}
             names = [name for name in self.columns_of(number) if name in own]
-            is_repeat[at] = repeated_cases(own, names, self.entities, most)
+            is_alone = len(names) == 1 and not self.is_fitting(number)
+            is_repeat[at] = repeated_cases(own, names, entities, is_alone=is_alone, most=most)
         there = [check for check in self.checks if rows.keys() >= set(check.needs)]
         for check in there:
             # Whatever is odd about a new article is odd about all of its rows.

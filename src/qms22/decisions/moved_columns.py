@@ -48,11 +48,11 @@ _DEVIATIONS = np.linspace(-16.0, 8.0, 385)
 # it is of another time than all of them, it may move by the second number in any case, and each
 # value by a share of the width of the middle half. Quarters differ if chance hardly explains it.
 _ORDINARY = 2.0
-_LATER_MOVE = 0.25
+_LATER_MOVE = 0.5
 _SMALL_MOVE = 0.1
 # The values of a price list, those of a column with few different ones, may rise by some percent.
 _FEW_VALUES = 0.05
-_SMALL_RISE = 0.05
+_SMALL_RISE = 0.1
 _N_PARTS = 4
 _BY_CHANCE = 0.01
 

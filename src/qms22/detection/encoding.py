@@ -14,7 +14,6 @@ from qms22._runtime.warn import warn_user
 from qms22.checks.cases import staying_levels
 from qms22.checks.copies import row_hashes
 from qms22.checks.sequences import is_of_another_time, time_order
-from qms22.checks.single import may_get_others
 from qms22.checks.surprise import NumberReference
 from qms22.detection.aligning.periods import CASES_NOTE, find_periods
 from qms22.detection.marks.table_marks import MarkedRows
@@ -129,8 +128,7 @@ def _staying_levels(
 ) -> dict[str, tuple[str, ...]]:
     """Return the levels of categories that are new in a later batch and there all along.
 
-    What the whole batch does makes none of its rows suspicious. Columns of few levels, such as a
-    status, are not expected to get others.
+    What the whole batch does makes none of its rows suspicious.
     """
     if not is_of_another_time(normal, batch):
         return {}
@@ -138,9 +136,8 @@ def _staying_levels(
     for column in encoder.columns_:
         if column.kind == "categorical" and column.outputs:
             cells = normal[column.name]
-            levels = [cells.levels[code] for code in np.unique(cells.values[cells.has_value])]
-            if may_get_others(levels):
-                known[column.name] = levels
+            codes = np.unique(cells.values[cells.has_value])
+            known[column.name] = [cells.levels[code] for code in codes]
     return staying_levels(known, take_rows(batch, time_order(batch)))
 
 
