@@ -76,15 +76,15 @@ def test_long_digits_among_numbers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "texts", "kinds"),
     [
-        ("cars", ["1 vehicle"] * 50 + ["2 vehicles"] * 5 + ["3 to 4", "5 to 8"], "categorical"),
-        ("cars", ["1 vehicle"] * 50 + ["2 vehicles"] * 5 + ["3 vehicles"], "categorical"),
-        ("term", ["36 months"] * 50 + ["60 months"] * 5, "numeric"),
-        ("cid", [f"{2000 + at * 7919}" for at in range(40)], "categorical"),
-        ("cars", ["1 vehicle"] * 50 + ["more than 8"] * 2, "categorical"),
+        ("cars", ["1 vehicle"] * 50 + ["2 vehicles"] * 5 + ["3 to 4", "5 to 8"], "category"),
+        ("cars", ["1 vehicle"] * 50 + ["2 vehicles"] * 5 + ["3 vehicles"], "category"),
+        ("term", ["36 months"] * 50 + ["60 months"] * 5, "number"),
+        ("cid", [f"{2000 + at * 7919}" for at in range(40)], "category"),
+        ("cars", ["1 vehicle"] * 50 + ["more than 8"] * 2, "category"),
         ("county", [f"{at:05d}" for at in range(1001, 30000, 1000)], "identifier"),
-        ("fips", [f"{at}" for at in range(1001, 30000, 1000)], "categorical"),
+        ("fips", [f"{at}" for at in range(1001, 30000, 1000)], "category"),
         ("journal", [f"{at:04d}-{7 * at % 997:03d}X" for at in range(40)], "identifier"),
-        ("issn", [f"{20000000 + at * 7919}" for at in range(40)], "categorical"),
+        ("issn", [f"{20000000 + at * 7919}" for at in range(40)], "category"),
     ],
 )
 def test_codes_and_bands(tmp_path: Path, name: str, texts: list[str], kinds: str) -> None:
@@ -104,12 +104,12 @@ def test_columns_alike(tmp_path: Path) -> None:
     winners, losers = rng.choice(range(100_000, 100_040), 400), rng.permutation(400) + 100_000
     frame = pd.DataFrame({"winner_id": winners, "loser_id": losers, "x": rng.normal(size=400)})
     kinds = {each.name: each.kind for each in TabularEncoder().fit(frame).columns_}
-    assert kinds == {"winner_id": "categorical", "loser_id": "categorical", "x": "numeric"}
+    assert kinds == {"winner_id": "category", "loser_id": "category", "x": "number"}
     # Orders are not customers.
     frame = frame.rename(columns={"winner_id": "customer_id", "loser_id": "order_id"})
     frame["order_id"] += 500_000
     kinds = {each.name: each.kind for each in TabularEncoder().fit(frame).columns_}
-    assert (kinds["customer_id"], kinds["order_id"]) == ("categorical", "identifier")
+    assert (kinds["customer_id"], kinds["order_id"]) == ("category", "identifier")
 
 
 def test_missing_cells_of_databases(tmp_path: Path) -> None:

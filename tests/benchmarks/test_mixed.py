@@ -31,7 +31,7 @@ def test_tables_are_mixed_and_repeatable(table: MixedTable) -> None:
     rows = table.draw(500, np.random.default_rng(0))
     assert len(rows) == 500
     kinds = {info.kind for info in TabularEncoder(missing="impute").fit(rows).columns_}
-    assert kinds >= {"numeric", "categorical", "date"}
+    assert kinds >= {"number", "category", "date"}
     assert not kinds & {"identifier", "text", "constant"}
     assert rows.isna().any(axis=None)
     pd.testing.assert_frame_equal(rows, table.draw(500, np.random.default_rng(0)))

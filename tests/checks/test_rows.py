@@ -88,7 +88,7 @@ def test_a_copy_but_for_one_cell(is_of_normal: bool) -> None:
 def test_copies_are_usual_in_narrow_tables() -> None:
     rng = np.random.default_rng(0)
     tables = [pd.DataFrame(rng.integers(0, 9, (n, 2)), columns=["a", "b"]) for n in (400, 80)]
-    found = look(*tables, kinds={"a": "numeric", "b": "numeric"})
+    found = look(*tables, kinds={"a": "number", "b": "number"})
     assert not any(isinstance(check, CopyCheck) for check in found.checks.checks)
 
 

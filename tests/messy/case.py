@@ -118,7 +118,7 @@ class Case:
         values = {
             called[name]: [_plain_value(value) for value in normal.columns[name][:8]]
             for name, kind in kinds.items()
-            if kind in ("numeric", "date") and name not in self.unread
+            if kind in ("number", "date") and name not in self.unread
         }
         return {
             "trouble": self.trouble,

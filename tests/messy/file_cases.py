@@ -52,7 +52,7 @@ def _columns_turned(table: Orders, is_batch: bool) -> Orders:
 TOWNS = levels("Köln", "Zürich", "Málaga", "Łódź")
 WESTERN = levels("Köln", "Zürich", "Málaga")
 SMART = levels("Köln “Mitte”", "Zürich – West", "5 € shop")
-TOWN = {"town": "categorical"}
+TOWN = {"town": "category"}
 
 ENCODINGS = [
     Case(
@@ -218,7 +218,7 @@ HEADERS = [
         980.0,
         {"amount2": lambda rng, n, is_batch: [round(float(v), 2) for v in rng.uniform(5, 9, n)]},
         change=lambda table, is_batch: table.renamed({"amount2": "amount"}),
-        kinds={"amount2": "numeric"},
+        kinds={"amount2": "number"},
         called={"amount2": "amount_2"},
         notes=(
             "normal.csv: column 7 is called 'amount_2'",
@@ -272,7 +272,7 @@ HEADERS = [
         "A comma in a cell, without quotes.",
         makers={"street": levels("Hill Road", "Main Street")},
         layout=text_file(lambda text: text.replace("Hill Road", "Hill Road, flat B", 1)),
-        kinds={"street": "categorical"},
+        kinds={"street": "category"},
         notes=("normal.csv: line", "batch.csv: line"),
     ),
     Case(

@@ -218,7 +218,7 @@ FORMATS = [
         "Tables of a database.",
         layout=binary_file("db", _write_sqlite),
         inputs=("normal.db", "batch.db"),
-        kinds={"express": "numeric"},  # SQLite has no truth values
+        kinds={"express": "number"},  # SQLite has no truth values
     ),
     Case(
         "two-formats",

@@ -67,9 +67,9 @@ MAKERS: dict[str, Maker] = {
 }
 KINDS = {
     "order": "identifier",
-    "amount": "numeric",
-    "quantity": "numeric",
-    "country": "categorical",
+    "amount": "number",
+    "quantity": "number",
+    "country": "category",
     "shipped": "date",
     "express": "boolean",
 }

@@ -100,7 +100,7 @@ NUMBERS = [
         95.5,
         {"discount": numbers(2, 15, 1)},
         {"discount": lambda value: f"{value:.1f} %"},
-        kinds={"discount": "numeric"},
+        kinds={"discount": "number"},
     ),
     Case(
         "percent-comma",
@@ -110,7 +110,7 @@ NUMBERS = [
         {"discount": numbers(2, 15, 1)},
         {"discount": lambda value: f"{value:.1f}%".replace(".", ",")},
         text_file(separator=";"),
-        kinds={"discount": "numeric"},
+        kinds={"discount": "number"},
     ),
     Case(
         "swiss",
@@ -168,7 +168,7 @@ NUMBERS = [
         -88.5,
         {"temperature": numbers(-15, 25, 1)},
         {"temperature": lambda value: f"{value:.1f}".replace("-", "\u2212")},
-        kinds={"temperature": "numeric"},
+        kinds={"temperature": "number"},
     ),
     Case(
         "plus",
@@ -177,7 +177,7 @@ NUMBERS = [
         77.7,
         {"change": numbers(-5, 5, 1)},
         {"change": lambda value: f"{value:+.1f}"},
-        kinds={"change": "numeric"},
+        kinds={"change": "number"},
     ),
     Case(
         "kilograms",
@@ -186,7 +186,7 @@ NUMBERS = [
         940.0,
         {"weight": numbers(2, 30, 1)},
         {"weight": lambda value: f"{value:.1f} kg"},
-        kinds={"weight": "numeric"},
+        kinds={"weight": "number"},
     ),
     Case(
         "degrees",
@@ -195,7 +195,7 @@ NUMBERS = [
         88.5,
         {"temperature": numbers(36, 39, 1)},
         {"temperature": lambda value: f"{value:.1f} °C"},
-        kinds={"temperature": "numeric"},
+        kinds={"temperature": "number"},
     ),
     Case(
         "exponents",
@@ -204,7 +204,7 @@ NUMBERS = [
         0.5,
         {"mass": numbers(1e-6, 9e-6, 8)},
         {"mass": lambda value: f"{value:.3e}"},
-        kinds={"mass": "numeric"},
+        kinds={"mass": "number"},
         unread=("mass",),
     ),
     Case("infinite", "An infinite number.", anomaly=Text("inf"), within=3),
@@ -259,7 +259,7 @@ WORDS = [
         "zip",
         "99999",
         {"zip": levels("01067", "04109", "08056", "09111")},
-        kinds={"zip": "categorical"},
+        kinds={"zip": "category"},
         within=3,
     ),
     Case(
@@ -273,7 +273,7 @@ WORDS = [
             ]
         },
         options=("--as", "branch=category"),
-        kinds={"branch": "categorical"},
+        kinds={"branch": "category"},
         within=3,
     ),
     Case("unseen", "A level that no normal row has.", "country", "XX", within=3),
@@ -289,7 +289,7 @@ WORDS = [
         "yes-no",
         "Yes and no.",
         writers={"express": lambda value: "yes" if value else "no"},
-        kinds={"express": "categorical"},
+        kinds={"express": "category"},
     ),
     Case(
         "true-false",
@@ -297,7 +297,7 @@ WORDS = [
         "express",
         Text("MAYBE"),
         writers={"express": lambda value: str(value).upper()},
-        kinds={"express": "categorical"},
+        kinds={"express": "category"},
         within=3,
     ),
     Case(
@@ -306,7 +306,7 @@ WORDS = [
         "unit",
         "lb",
         {"unit": levels("kg")},
-        kinds={"unit": "categorical"},
+        kinds={"unit": "category"},
         within=3,
     ),
     Case(
@@ -315,7 +315,7 @@ WORDS = [
         "version",
         3,
         {"version": lambda rng, n_rows, is_batch: [2] * n_rows},
-        kinds={"version": "numeric"},
+        kinds={"version": "number"},
         within=3,
     ),
     Case("negative", "A quantity below zero.", "quantity", -3),
@@ -325,7 +325,7 @@ WORDS = [
         "total",
         0.0,
         {"total": numbers(0, 1)},
-        kinds={"total": "numeric"},
+        kinds={"total": "number"},
         change=_add_total,
     ),
     Case(
@@ -366,6 +366,6 @@ WORDS = [
         "quoted-cells",
         "Texts with commas, quotes and line breaks.",
         makers={"memo": levels('say "hi", twice', "line\nbreak", "plain")},
-        kinds={"memo": "categorical"},
+        kinds={"memo": "category"},
     ),
 ]

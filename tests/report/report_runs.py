@@ -151,8 +151,8 @@ def plausible(n_rows: int = 1000, n_reasons: int | None = None, **others: Any) -
         "ids": [f"P-{number:06d}" for number in range(n_rows)],
         "reasons": reasons,
         "columns": [
-            {"column": "amount", "kind": "numeric", "note": ""},
-            {"column": "country", "kind": "categorical", "note": "6 levels, one of them unseen"},
+            {"column": "amount", "kind": "number", "note": ""},
+            {"column": "country", "kind": "category", "note": "6 levels, one of them unseen"},
             {"column": "opened", "kind": "date", "note": "turned into year, month and weekday"},
         ],
         "findings": [

@@ -54,7 +54,7 @@ def test_matrix_is_right() -> None:
         "member",
     ]
     assert encoder.groups_ == {"age": (0,), "height": (1,), "city": (2, 3, 4, 5), "member": (6,)}
-    assert encoder.columns_[2] == ColumnInfo("city", "categorical", "3 levels", (2, 3, 4, 5))
+    assert encoder.columns_[2] == ColumnInfo("city", "category", "3 levels", (2, 3, 4, 5))
     assert encoder.typical_["age"] == f"{normal['age'].median():g}"
     typical = encoder.typical_row_
     assert typical[0] == normal["age"].median()
@@ -199,7 +199,7 @@ def test_levels_that_happen_to_be_numbers() -> None:
 
 def test_ignored_columns_need_not_be_there() -> None:
     encoder = TabularEncoder(ignore=["age", "label"]).fit(people())
-    assert encoder.columns_[0] == ColumnInfo("age", "numeric", "ignored, as asked", ())
+    assert encoder.columns_[0] == ColumnInfo("age", "number", "ignored, as asked", ())
     other = people().drop(columns="age").assign(label="x")
     assert encoder.transform(other).shape == (N, 6)
 

@@ -74,7 +74,7 @@ def test_keel_abalone19() -> None:
     normal, unlabeled = read_mixed(path, table.columns[-1])
     assert (len(normal), len(unlabeled)) == (4142, 32)
     encoder = TabularEncoder().fit(normal)
-    assert [column.kind for column in encoder.columns_] == ["categorical"] + ["numeric"] * 7
+    assert [column.kind for column in encoder.columns_] == ["category"] + ["number"] * 7
     matrix = encoder.transform(unlabeled)
     assert matrix.shape == (32, 11)
     assert (matrix[:, encoder.groups_["Sex"]].sum(axis=1) == 1).all()

@@ -387,7 +387,7 @@ class TableChecks:
 
 def _cells_to_try(name: str, plan: ColumnPlan) -> Cells:
     """Return a missing cell, a usual one, and the least and largest there are."""
-    if plan.kind in ("categorical", "identifier", "text"):
+    if plan.kind in ("category", "identifier", "text"):
         return Cells(name, "text", np.array([-1, 0, 0, 0]), ("(new)",))
     if plan.kind == "date":
         return Cells(name, "date", np.array([np.nan, 0.0, -_LARGEST_DATE, _LARGEST_DATE]))

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # What kinds of columns are called, in the order in which they are shown.
 _KINDS = {
-    "numeric": "numbers",
-    "categorical": "categories",
+    "number": "numbers",
+    "category": "categories",
     "boolean": "yes or no",
     "date": "dates",
 }

@@ -103,7 +103,7 @@ def _rows_to_show(found: Detection, places: list[int]) -> ShownRows:
         results.append(("p", [p_text(value) for value in found.p_values[rows].tolist()]))
     else:
         results.append(("score", [f"{value:.4g}" for value in found.scores[rows].tolist()]))
-    numeric = {column.name for column in found.encoder.columns_ if column.kind == "numeric"}
+    numeric = {column.name for column in found.encoder.columns_ if column.kind == "number"}
     reasons = [found.reasons.get(row, []) for row in rows.tolist()]
     return ShownRows(results, cells, reasons, numeric)
 

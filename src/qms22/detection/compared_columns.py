@@ -37,7 +37,7 @@ from qms22.tables.columns.plan import Kind
 CONFIDENCE = 0.95
 
 # What else a column can be says nothing about the rows: a later date, another name, other words.
-_COMPARED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "constant"})
+_COMPARED: frozenset[Kind] = frozenset({"number", "boolean", "category", "constant"})
 
 
 def judge_tables(

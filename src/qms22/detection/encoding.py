@@ -115,7 +115,7 @@ def _moves(
     """Return by how much columns of numbers have moved, where the whole batch has."""
     moves: dict[str, tuple[float, float]] = {}
     for column in encoder.columns_:
-        if column.kind == "numeric" and column.outputs:
+        if column.kind == "number" and column.outputs:
             reference = NumberReference.learn(normal[column.name].values)
             if reference is not None:
                 aligned = reference.aligned(batch[column.name].values)
@@ -134,7 +134,7 @@ def _staying_levels(
         return {}
     known = {}
     for column in encoder.columns_:
-        if column.kind == "categorical" and column.outputs:
+        if column.kind == "category" and column.outputs:
             cells = normal[column.name]
             codes = np.unique(cells.values[cells.has_value])
             known[column.name] = [cells.levels[code] for code in codes]
@@ -163,7 +163,7 @@ def _fill_in(
     numbers = [
         column.outputs[0]
         for column in encoder.columns_
-        if column.kind == "numeric" and column.outputs
+        if column.kind == "number" and column.outputs
     ]
     inside = np.clip(rows[:, numbers], *np.quantile(known[:, numbers], _USUAL, axis=0))
     rows[places[:, np.newaxis], numbers] = inside[places]

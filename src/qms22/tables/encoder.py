@@ -251,9 +251,9 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _typed_cells(self, X: Any) -> dict[str, Cells]:
         """Return the columns of a table as the encoder understands them, also unknown ones.
 
-        A column that is numeric, boolean or date in the normal table has the form "number",
-        "boolean" or "date", also if the table stores texts; cells that do not fit are words. A
-        category has the form "text" or "category". Other columns are as stored.
+        What is a number, a boolean or a date in the normal table has that form, also if the table
+        stores texts; cells that do not fit are words. A category has the form "text" or "category".
+        Other columns are as stored.
         """
         plans = self._all_plans()
         columns = self._read(X, reset=False)

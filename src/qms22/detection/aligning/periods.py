@@ -184,7 +184,7 @@ def _most(rows: Cells, share: float) -> float:
 def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells) -> str:
     """Return why a column is left out, if nearly all rows are unlike the normal ones."""
     known, most = set(normal.levels), _most(rows, _NEARLY_ALL)
-    if plan.kind == "categorical":
+    if plan.kind == "category":
         # The levels of a period recur. The share of normal rows with a level of their own estimates
         # how many rows have unseen levels (Good and Turing).
         is_new = _count_new(rows, rows.values, known) > most
@@ -193,7 +193,7 @@ def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells) -> str:
         return _LEVEL_NOTE if is_new and single_share(normal) <= MOST_SINGLE else ""
     if rows.words is not None and _count_new(rows, rows.words, known) > most:
         return _WORD_NOTE
-    is_beyond = plan.kind == "numeric" and _count_whole_outside(normal.values, rows.values) > most
+    is_beyond = plan.kind == "number" and _count_whole_outside(normal.values, rows.values) > most
     return _NUMBER_NOTE if is_beyond else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -17,18 +17,8 @@ from qms22.tables.texts.date_format import DateFormat, find_date_format
 from qms22.tables.texts.number_format import NumberFormat, find_duration_format, find_number_format
 from qms22.tables.texts.words import list_quoted
 
-# What the user can ask for, by the words that name it; the kinds of `ColumnInfo` are among them.
-KIND_WORDS: dict[str, Kind | Literal["ignore"]] = {
-    "number": "numeric",
-    "category": "categorical",
-    "date": "date",
-    "boolean": "boolean",
-    "text": "text",
-    "ignore": "ignore",
-    "numeric": "numeric",
-    "categorical": "categorical",
-    "identifier": "identifier",
-}
+# What the user can ask for.
+_ASKED = ("number", "category", "date", "boolean", "text", "ignore", "identifier")
 
 
 def check_kind_words(kinds: Mapping[str, str] | None) -> None:
@@ -38,8 +28,8 @@ def check_kind_words(kinds: Mapping[str, str] | None) -> None:
             f"kinds must have a kind for each column, such as {{'zip': 'category'}}; got {kinds!r}"
         )
     for name, kind in (kinds or {}).items():
-        if kind not in KIND_WORDS:
-            known = ", ".join(list(KIND_WORDS)[:6])
+        if kind not in _ASKED:
+            known = ", ".join(_ASKED[:6])
             raise ValueError(
                 f"column {name!r} cannot be read as {kind!r}; give one of the kinds {known}"
             )
@@ -66,12 +56,12 @@ def asked_plan(cells: Cells, kind: Kind) -> ColumnPlan:
     texts = to_levels(cells)
     levels = some_levels(texts)
     plan = ColumnPlan(cells.name, kind)
-    if kind == "categorical":
+    if kind == "category":
         plan = replace(plan, is_open=has_open_levels(texts))
     elif kind == "date":
         dates = find_date_format(*levels, is_asked=True) or DateFormat()
         plan = replace(plan, note=dates.note, date_format=None if cells.form == "date" else dates)
-    elif kind == "numeric":
+    elif kind == "number":
         numbers = (
             find_number_format(*levels, is_asked=True)
             or find_duration_format(cells.name, *levels, is_asked=True)

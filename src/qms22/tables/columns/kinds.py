@@ -88,14 +88,14 @@ def infer_kind(
       any two rows share in so narrow a range, or if the name says so (id, key, nr, …) and they
       all differ or count up; like texts if they have four digits or more and the name says that
       they are codes (plz, phone, customer_number, …), or if they recur and are of places, teams,
-      machines (county, bus, …) or called a status or code; else numeric.
+      machines (county, bus, …) or called a status or code; else number.
     - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
       such as 20241231: date.
     - texts of four digits or more, of one width, that recur and are no years: like other texts.
     - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all
       are short and without blanks, else text.
     - texts of at most 50 levels, of at most one level in 20 rows, or of levels that recur:
-      categorical. So are texts where half of the rows have levels of 1 % of the rows or more.
+      category. So are texts where half of the rows have levels of 1 % of the rows or more.
     - other texts: text if most have blanks, else an identifier.
 
     `decimal_hint` is the decimal sign of other columns, if it is known.
@@ -108,7 +108,7 @@ def infer_kind(
         return ColumnPlan(name, "constant", "no values")
     if bool((present == present[0]).all()):
         if keeps_missing and len(present) < len(cells.values):
-            return ColumnPlan(name, "categorical")
+            return ColumnPlan(name, "category")
         first = int(np.argmin(cells.missing))
         return ColumnPlan(name, "constant", f"always {cells.show(first)}")
     if cells.form in ("boolean", "date"):
@@ -219,7 +219,7 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
         is_code = code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE
         if is_plain and (is_code or (_last_word(name) in _NUMBERED_WORDS and _recur(present))):
             return _judge_texts(to_levels(cells))
-    return ColumnPlan(name, "numeric", number_format=form)
+    return ColumnPlan(name, "number", number_format=form)
 
 
 def _number_rows(whole: NDArray[np.float64]) -> bool:
@@ -240,7 +240,7 @@ def _judge_texts(cells: Cells) -> ColumnPlan:
             return ColumnPlan(name, "identifier", differ)
         return ColumnPlan(name, "text", differ)
     if n_levels <= MOST_LEVELS or n_levels <= MOST_DISTINCT * n_rows:
-        return ColumnPlan(name, "categorical")
+        return ColumnPlan(name, "category")
     is_open = has_open_levels(cells)
     counts = level_counts(cells)
     frequent = counts[counts >= max(_FREQUENT * n_rows, ROWS_PER_LEVEL)]
@@ -248,7 +248,7 @@ def _judge_texts(cells: Cells) -> ColumnPlan:
     rows_per_level = ROWS_PER_LEVEL if (counts == 1).any() else LEAST_RECURRING
     recurs = n_levels * rows_per_level <= n_rows and not is_open
     if recurs or frequent.sum() >= _LEAST_FREQUENT * n_rows:
-        return ColumnPlan(name, "categorical", is_open=is_open)
+        return ColumnPlan(name, "category", is_open=is_open)
     with_blanks = sum(" " in text for text in cells.levels)
     return ColumnPlan(name, "text" if 2 * with_blanks > n_levels else "identifier", differ)
 

@@ -9,18 +9,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns.cells import Cells, Form, Levels, show_value
+from qms22.tables.columns.cells import Cells, Levels, show_value
 from qms22.tables.columns.date_parts import date_part, part_of
 from qms22.tables.columns.typed import Reader, are_truths, read_booleans, to_levels, to_numbers
 from qms22.tables.texts.date_format import DateFormat
 from qms22.tables.texts.number_format import NumberFormat
 from qms22.tables.texts.words import is_number_text, number_text
 
-Kind = Literal["numeric", "boolean", "categorical", "date", "identifier", "text", "constant"]
+Kind = Literal["number", "boolean", "category", "date", "identifier", "text", "constant"]
 
 OTHER, MISSING, UNSEEN = "(other)", "(missing)", "(unseen)"
-
-_FORMS: dict[Kind, Form] = {"numeric": "number", "boolean": "boolean", "date": "date"}
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class ColumnInfo:
     ----------
     name : str
     kind : str
-        "numeric", "boolean", "categorical", "date", "identifier", "text" or "constant".
+        "number", "boolean", "category", "date", "identifier", "text" or "constant".
     note : str
         What the encoder does with it, if that is not obvious.
     outputs : tuple of int
@@ -49,7 +47,7 @@ class ColumnPlan:
     """What the encoder has learned of a column; plain values only, so that it can be saved."""
 
     name: str
-    kind: Kind  # a detector can use "numeric", "boolean", "categorical" and "date" columns
+    kind: Kind  # a detector can use "number", "boolean", "category" and "date" columns
     # The reason for the kind, and what the encoder does with it, if that is not obvious.
     note: str = ""
     date_format: DateFormat | None = None  # how its dates are written, if that is known
@@ -79,7 +77,7 @@ class ColumnPlan:
         The value is a number, 0 or 1, microseconds since 1970, or the position of a level among the
         outputs.
         """
-        if self.kind == "categorical":
+        if self.kind == "category":
             return self.outputs[int(value)].removeprefix(f"{self.name}=")
         form = self.date_format if self.kind == "date" else self.number_format
         return show_value(self.kind, value) if form is None else form.show(value)
@@ -94,12 +92,12 @@ class ColumnPlan:
         Categories become texts. A constant that is true or false is a boolean, also in a table that
         has to store it as text because of a missing cell or a word.
         """
-        if self.kind in _FORMS:
-            return to_numbers(cells, _FORMS[self.kind], self._reader())
+        if self.kind in ("number", "boolean", "date"):
+            return to_numbers(cells, self.kind, self._reader())
         if self.kind == "constant" and are_truths(self.levels):
             return to_numbers(cells, "boolean", read_booleans)
         is_asked = self.kind == "text" and cells.form == "number"
-        if (self.kind != "categorical" or cells.is_text) and not is_asked:
+        if (self.kind != "category" or cells.is_text) and not is_asked:
             return cells
         texts = to_levels(cells)
         if cells.form != "boolean":
@@ -110,7 +108,7 @@ class ColumnPlan:
 
     def encode(self, cells: Cells, out: NDArray[np.float64]) -> None:
         """Write the columns of the matrix from the result of `typed`."""
-        if self.kind == "categorical":
+        if self.kind == "category":
             out[:] = self._level_numbers(cells)[:, np.newaxis] == np.arange(len(self.outputs))
             return
         values = np.where(cells.has_value, cells.values, self.typical)
@@ -127,7 +125,7 @@ class ColumnPlan:
     def encode_typical(self, out: NDArray[np.float64]) -> None:
         """Write the columns of the matrix of the typical value."""
         out[:] = 0.0
-        if self.kind == "categorical":
+        if self.kind == "category":
             out[:, int(self.typical)] = 1.0
         else:
             self._encode_values(np.full(len(out), self.typical), out)
@@ -135,7 +133,7 @@ class ColumnPlan:
     @property
     def value_outputs(self) -> tuple[str, ...]:
         """The outputs without those of missing cells and of words."""
-        if self.kind == "categorical":
+        if self.kind == "category":
             return self.outputs
         n_others = (self.gaps == "own") + len(self.levels) + bool(self.pooled)
         return self.outputs[: len(self.outputs) - n_others]
@@ -144,7 +142,7 @@ class ColumnPlan:
     def has_texts(self) -> bool:
         """Whether it is a category with a level that is no number as a table of numbers has it."""
         levels = (*self.levels, *self.pooled)
-        return self.kind == "categorical" and any(
+        return self.kind == "category" and any(
             not is_number_text(level) or number_text(float(level)) != level for level in levels
         )
 
@@ -159,7 +157,7 @@ class ColumnPlan:
 
     def pool_unseen(self) -> ColumnPlan:
         """Return a plan for which unseen levels are among the pooled ones, if there are such."""
-        if not (self.kind == "categorical" and self.pooled and self.outputs) or self.is_open:
+        if not (self.kind == "category" and self.pooled and self.outputs) or self.is_open:
             return self
         return replace(self, outputs=self.outputs[:-1], is_open=True)
 

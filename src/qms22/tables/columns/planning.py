@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns.asked_kinds import KIND_WORDS, asked_plan
+from qms22.tables.columns.asked_kinds import asked_plan
 from qms22.tables.columns.cells import Cells, show_value
 from qms22.tables.columns.date_parts import DAY, date_outputs, part_name
 from qms22.tables.columns.kinds import ROWS_PER_LEVEL, infer_kind
 from qms22.tables.columns.plan import MISSING, OTHER, UNSEEN, ColumnPlan, Kind
 from qms22.tables.columns.typed import to_levels
 
-USED: frozenset[Kind] = frozenset({"numeric", "boolean", "categorical", "date"})
+USED: frozenset[Kind] = frozenset({"number", "boolean", "category", "date"})
 
 
 def plan_column(
@@ -30,15 +31,14 @@ def plan_column(
     """Decide from the normal rows how to encode a column, and return it converted.
 
     Levels in fewer rows than `min_frequency` are pooled. The user has asked to leave out the
-    columns and parts of dates in `ignore`, and may have `asked` for a kind: a word of `KIND_WORDS`.
+    columns and parts of dates in `ignore`, and may have `asked` for a kind.
     `keeps_missing` is whether rows with missing cells are encoded, `decimal_hint` the decimal sign
     of other columns.
     """
-    kind = KIND_WORDS[asked] if asked else "ignore"
-    if kind == "ignore":
+    if asked in (None, "ignore"):
         bare = infer_kind(cells, keeps_missing=keeps_missing, decimal_hint=decimal_hint)
     else:
-        bare = asked_plan(cells, kind)
+        bare = asked_plan(cells, cast(Kind, asked))
     if bare.kind == "constant":
         bare = replace(bare, levels=_only_level(cells))
     typed = bare.typed(cells)
@@ -47,7 +47,7 @@ def plan_column(
         reasons = ["ignored, as asked"] if is_ignored else [bare.note, "ignored"]
         return replace(bare, note="; ".join(filter(None, reasons))), typed
     gaps = keeps_missing and bool(typed.missing.any())
-    if bare.kind == "categorical":
+    if bare.kind == "category":
         plan = _plan_levels(bare, typed, min_frequency, gaps=gaps, keeps_missing=keeps_missing)
         return plan, typed
     values = typed.values[typed.has_value]

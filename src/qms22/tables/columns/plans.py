@@ -83,13 +83,13 @@ def alike_categories(plans: Iterable[ColumnPlan], columns: Iterable[Cells]) -> s
     by_word: dict[str, list[tuple[ColumnPlan, Cells]]] = {}
     for plan, cells in zip(plans, columns, strict=True):
         word = code_word(plan.name)
-        if word is not None and plan.kind in ("categorical", "identifier", "numeric"):
+        if word is not None and plan.kind in ("category", "identifier", "number"):
             by_word.setdefault(word, []).append((plan, cells))
     found: set[str] = set()
     for pairs in by_word.values():
-        known = [cells for plan, cells in pairs if plan.kind == "categorical"]
+        known = [cells for plan, cells in pairs if plan.kind == "category"]
         for plan, cells in pairs:
-            if plan.kind != "categorical" and any(_hold_the_same(cells, own) for own in known):
+            if plan.kind != "category" and any(_hold_the_same(cells, own) for own in known):
                 found.add(plan.name)
     return found
 

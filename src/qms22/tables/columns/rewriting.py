@@ -111,7 +111,7 @@ def writing_of(plan: ColumnPlan) -> Writing | None:
     if plan.kind == "date":
         dates = plan.date_format or DateFormat()
         return Writing("date", dates) if dates.family == "date" else None
-    if plan.kind != "numeric":
+    if plan.kind != "number":
         return None
     numbers = plan.number_format or NumberFormat()
     is_plain = numbers.decimal == "." and not numbers.unit
