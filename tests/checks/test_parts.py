@@ -36,9 +36,17 @@ def patients(n_rows: int, seed: int) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("cells", "column", "sentence"),
     [
-        ({"pressure": "428/79"}, "pressure", "pressure (1st number) 428; 99 % of 500 normal rows"),
-        ({"pressure": "80/128"}, "pressure", "pressure (2nd number) 128 is above"),
-        ({"latitude": 44.1, "place": "(41.2, -75.5)"}, "place", "place (1st number) 41.2"),
+        (
+            {"pressure": "428/79"},
+            "pressure",
+            "pressure 428/79 (1st number 428); 99 % of 500 normal rows",
+        ),
+        ({"pressure": "80/128"}, "pressure", "pressure 80/128 (2nd number 128) is above"),
+        (
+            {"latitude": 44.1, "place": "(41.2, -75.5)"},
+            "place",
+            "place (41.2, -75.5) (1st number 41.2)",
+        ),
     ],
 )
 def test_numbers_in_texts(cells: dict[str, object], column: str, sentence: str) -> None:

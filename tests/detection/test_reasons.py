@@ -175,3 +175,31 @@ def test_a_damaged_level_is_called_damaged() -> None:
     assert found.reasons[7][0].text.startswith(
         "city MÃ¼lheim looks like a damaged encoding (Mülheim?)"
     )
+
+
+@pytest.mark.parametrize(
+    ("usual", "odd", "how"),
+    [
+        ("{:.2f} kg", "912.05 g", "csv"),
+        ("{:.2f} kg", "1,912.05 kg", "csv"),
+        ("${:,.2f}", "$91,234.50", "frame"),
+        ("{:.1f}", "9999", "csv"),
+        ("{:.0f}", "9999.50", "csv"),
+    ],
+)
+def test_cells_are_shown_as_they_are_written(
+    tmp_path: Path, usual: str, odd: str, how: str
+) -> None:
+    frames = []
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        sizes = [usual.format(value) for value in rng.normal(60, 10, 300)]
+        frames.append(pd.DataFrame({"size": sizes, "x": rng.normal(size=300)}))
+    frames[1].loc[7, "size"] = odd
+    tables: list[Any] = frames
+    if how == "csv":
+        tables = [tmp_path / "T.csv", tmp_path / "S.csv"]
+        for frame, path in zip(frames, tables, strict=True):
+            frame.to_csv(path, index=False)
+    found = detect(*tables, k=5)
+    assert f"size {odd}; " in str(found.reasons[7][0])

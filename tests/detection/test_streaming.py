@@ -49,7 +49,7 @@ def without_p_values(table: pd.DataFrame) -> pd.DataFrame:
 def test_the_result_is_that_of_memory(files: Path, kind: str, preset: str) -> None:
     normal, batch = files / f"normal.{kind}", files / f"batch.{kind}"
     options = {**FAST, "preset": preset}
-    expected = detect(read_table(normal), read_table(batch), **options)
+    expected = detect(normal, batch, **options)
     found = detect(normal, batch, max_samples=400, **options)
     np.testing.assert_array_equal(found.scores, expected.scores)
     np.testing.assert_array_equal(found.flagged, expected.flagged)
@@ -181,7 +181,7 @@ def test_models(files: Path) -> None:
     found = detect(files / "normal.csv", files / "batch.csv", max_samples=100, **FAST)
     save_model(files / "m.skops", found.detector, encoder=found.encoder, checks=found.checks)
     model = load_model(files / "m.skops")
-    again = score(model, files / "batch.parquet", id="visit")
+    again = score(model, files / "batch.csv", id="visit")
     np.testing.assert_array_equal(again.scores, found.scores)
     np.testing.assert_array_equal(again.flagged, found.flagged)
     # A model has no normal rows to compare with, or to count those alike.
@@ -203,8 +203,8 @@ def test_a_large_file_is_scored_part_by_part(files: Path, monkeypatch: pytest.Mo
     found = detect(files / "normal.csv", files / "batch.csv", **FAST)
     save_model(files / "m.skops", found.detector, encoder=found.encoder, checks=found.checks)
     monkeypatch.setattr(streaming, "memory_allowed", lambda: 1000)
-    with pytest.warns(UserWarning, match=r"batch\.parquet is too large to hold in memory"):
-        scored = score(load_model(files / "m.skops"), files / "batch.parquet", id="visit")
+    with pytest.warns(UserWarning, match=r"batch\.csv is too large to hold in memory"):
+        scored = score(load_model(files / "m.skops"), files / "batch.csv", id="visit")
     pd.testing.assert_frame_equal(scored.table(), without_p_values(found.table()))
     parts = list(scored.tables())
     assert len(parts) > 2

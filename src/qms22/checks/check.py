@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,8 @@ from qms22.tables.columns.cells import Cells, Columns
 
 # Levels that normal rows have, in words.
 MOST_LISTED = 6
+# Numbers with more digits are those of a computer, and shown rounded.
+_LONG = re.compile(r"[-+.\deE]{13,}")
 
 # Write a number of a column as its table does.
 Shower: TypeAlias = Callable[[str, float], str]
@@ -126,11 +129,22 @@ class NumberCheck(Check):
 
 def shown_cells(cells: Cells, show: Shower) -> list[str]:
     """Return cells with their column as text, as the table writes them."""
-    name = cells.name
-    if cells.is_text:
-        texts = [cells.levels[value] if value >= 0 else None for value in cells.values]
-    else:
-        texts = [None if np.isnan(value) else show(name, value) for value in cells.values.tolist()]
+    name, written = cells.name, cells if cells.is_text else cells.written
+    texts: list[str | None] = [] if written is None else written.to_array().tolist()
+    if not cells.is_text:
+        wholes = texts or [None] * len(cells.values)
+        texts = [None if np.isnan(each) else show(name, each) for each in cells.values.tolist()]
+        pairs = list(zip(wholes, texts, strict=True))
+        if written is not None and written.name != name:
+            part = name.removeprefix(f"{written.name} (").removesuffix(")")
+            name, texts = (
+                written.name,
+                [text and f"{whole} ({part} {text})" for whole, text in pairs],
+            )
+        else:
+            texts = [
+                whole if whole and not _LONG.fullmatch(whole) else text for whole, text in pairs
+            ]
     if cells.words is not None:
         texts = [
             f"“{cells.levels[word]}”" if word >= 0 else text

@@ -224,7 +224,7 @@ class TextParts:
             return {}
         of_levels = Levels.of(cells.levels).computed(self, self._numbers)
         return {
-            name: Cells(name, "number", numbers[cells.values])
+            name: Cells(name, "number", numbers[cells.values], written=cells)
             for name, numbers in zip(self.names, of_levels, strict=True)
         }
 

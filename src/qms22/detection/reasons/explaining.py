@@ -97,7 +97,8 @@ def explain_batch(
         return explain_read(scorer, tables.batch, rows, normal)
     # Among all rows: how often a row is there is a reason, too.
     read = scorer.checks.read(encoded.batch_cells)
-    columns = take_rows(read, np.searchsorted(encoded.positions, rows))
+    some = take_rows(read, np.searchsorted(encoded.positions, rows))
+    columns = _as_written(some, tables.batch, rows)
     return dict(zip(rows.tolist(), explain_rows(scorer, columns, normal), strict=True))
 
 
@@ -106,8 +107,15 @@ def explain_read(
 ) -> dict[int, list[RowReason]]:
     """Read some rows of a table, and return their reasons by position."""
     typed = scorer.encoder._typed_cells(table.columns(rows=rows))
-    found = explain_rows(scorer, scorer.checks.read(typed, is_part=True), normal)
-    return dict(zip(rows.tolist(), found, strict=True))
+    read = _as_written(scorer.checks.read(typed, is_part=True), table, rows)
+    return dict(zip(rows.tolist(), explain_rows(scorer, read, normal), strict=True))
+
+
+def _as_written(columns: Columns, table: Table, rows: NDArray[np.intp]) -> Columns:
+    """Return columns of some rows of a table, with numbers and dates also as the table has them."""
+    names = [each for each in table.names if each in columns and not columns[each].is_text]
+    texts = table.written(names, rows)
+    return {**columns, **{each: replace(columns[each], written=texts[each]) for each in texts}}
 
 
 def group_rows(
@@ -170,6 +178,7 @@ def reasons_of(
         if cells is None:
             cells = found.encoder._typed_cells(found.source.columns(rows=rows))
         read, odd = found.checks.read(cells), found.odd.take(rows)
+        read = _as_written(read, found.source, rows)
         of_cells = cell_reasons(found.checks, read, odd, shower(found.encoder))
         for at in rest:
             reasons[at] = of_cells[at]

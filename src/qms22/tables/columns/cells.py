@@ -90,6 +90,8 @@ class Cells:
     words: NDArray[np.intp] | None = None
     zone: str | None = None  # the time zone of moments, "" for local time
     has_commas: bool = False  # whether the file has decimal commas in these numbers
+    # Texts: those that these numbers are parts of; where rows are shown, as the file has them.
+    written: Cells | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", Levels.of(self.levels))
@@ -142,7 +144,9 @@ class Cells:
         """Return some of the rows."""
         numbers = None if self.numbers is None else self.numbers[rows]
         words = None if self.words is None else self.words[rows]
-        return replace(self, values=self.values[rows], numbers=numbers, words=words)
+        written = None if self.written is None else self.written.take(rows)
+        values = self.values[rows]
+        return replace(self, values=values, numbers=numbers, words=words, written=written)
 
     def part(self, rows: slice | NDArray[np.intp]) -> Cells:
         """Return some of the rows as a table of their own: with the levels that occur in them."""

@@ -57,6 +57,10 @@ class Rows(ABC):
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches, each with the position of its first row."""
 
+    def behind(self, wanted: Wanted) -> Rows:
+        """Return the rows that have what is wanted: these, or where they come from."""
+        return self
+
     def load(self, name: str) -> MemoryRows:
         """Read all rows into memory; `name` is that of the table in messages."""
         with in_memory(name):
@@ -147,6 +151,11 @@ class MemoryRows(Rows):
     def load(self, name: str) -> MemoryRows:
         """Return the rows."""
         return self
+
+    def behind(self, wanted: Wanted) -> Rows:
+        """Return these rows, or where they come from if texts of the file are wanted."""
+        reads_texts = not set(wanted.columns).isdisjoint(wanted.texts)
+        return self._original if self._original is not None and reads_texts else self
 
     def has_gaps(self, name: str) -> bool:
         """Return whether any cell of a column is missing."""

@@ -220,6 +220,14 @@ class Table:
             for name, part in parts.items()
         }
 
+    def written(self, names: Sequence[str], rows: NDArray[np.intp]) -> dict[str, Cells]:
+        """Return columns of some rows as the table has them, where these are texts."""
+        found = self.columns(names, rows)
+        if self.content.separator:
+            texts = self.with_texts(names)
+            found = texts._cells(texts._take(rows, names), rows)
+        return {name: cells for name, cells in found.items() if cells.is_text}
+
     def map(
         self, function: Callable[[int, Columns], Any], names: Sequence[str], n_rows: int
     ) -> Iterator[Any]:
@@ -324,7 +332,8 @@ class Table:
         self, columns: Sequence[str], positions: NDArray[np.intp] | None = None
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Read record batches with the new names."""
-        for first, batch in self.rows.batches(self._wanted(columns, positions)):
+        wanted = self._wanted(columns, positions)
+        for first, batch in self.rows.behind(wanted).batches(wanted):
             yield first, self._as_asked(batch, columns)
 
     def _wanted(self, columns: Sequence[str], positions: NDArray[np.intp] | None = None) -> Wanted:
@@ -350,9 +359,10 @@ class Table:
         return [own.get(name, name) for name in columns]
 
     def _take(self, rows: NDArray[np.intp], columns: Sequence[str]) -> pa.Table:
-        source = self.rows
+        wanted = self._wanted(columns, rows)
+        source = self.rows.behind(wanted)
         if isinstance(source, MemoryRows):
-            return self._as_asked(source.select(self._wanted(columns, rows)), columns)
+            return self._as_asked(source.select(wanted), columns)
         order = np.argsort(rows, kind="stable")
         ascending = rows[order]
         pieces, n_found = [], 0
