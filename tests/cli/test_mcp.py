@@ -39,7 +39,7 @@ class Answer(NamedTuple):
 
 def ask(*questions: tuple[str, dict[str, Any]], options: tuple[object, ...]) -> list[Answer]:
     """Start a server, ask it in one session, and end it."""
-    # With all variables: those that choose the code of BLAS change the last digits.
+    # With all variables, such as those that choose threads.
     server = mcp.StdioServerParameters(
         command=str(COMMAND), args=["mcp", *map(str, options)], env={**os.environ}
     )

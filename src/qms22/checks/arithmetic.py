@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22.checks.check import Check, Said, Shower, Usual
 from qms22.checks.surprise import surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns
@@ -126,7 +127,7 @@ class ArithmeticCheck(Check):
         """Compute how odd it is that a row breaks the rule; the further off, the odder."""
         excess = np.nan_to_num(self._excess(rows))
         surprise = surprise_of_few(max(self.n_broken - own, 0), self.n)
-        return np.where(excess > 1.0, surprise + np.log(np.clip(excess, 1.0, self.n)), 0.0)
+        return np.where(excess > 1.0, surprise + exact.log(np.clip(excess, 1.0, self.n)), 0.0)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return what makes the number, the result, and how many normal rows have it."""
@@ -345,7 +346,7 @@ def _logs(
     Of nothing, neither is known.
     """
     sizes = np.where(_is_telling(values), np.abs(values), np.nan)
-    return np.log(sizes), units / sizes
+    return exact.log(sizes), units / sizes
 
 
 def _holds(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22.checks.check import Check, Said, Shower, Usual, share_of_rows, shown_cells
 from qms22.checks.surprise import surprise_of_few
 from qms22.estimators.held_out import mix_bits
@@ -87,10 +88,10 @@ class CopyCheck(Check):
         n_alike = np.append(self.n_different, self.n_copied)
         # A normal row and its copy are one case.
         others = np.maximum(n_alike - 2 * own, 0)
-        surprises = -np.log(np.minimum(factor * (1.0 + others) / (n + 1.0), 1.0))
+        surprises = -exact.log(np.minimum(factor * (1.0 + others) / (n + 1.0), 1.0))
         surprises[:-1][self.n_different > _MOST_REPEATED * n] = 0.0
         # As a level that no normal row has, where none is repeated.
-        surprises[-1] += 0.0 if others[-1] else np.log(n)
+        surprises[-1] += 0.0 if others[-1] else exact.log(n)
         return np.append(surprises, 0.0)[self._codes(rows, own=own)]
 
     def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:

@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, share_of_rows, shown_cells
 from qms22.checks.surprise import LevelReference, NumberReference, gaps_on_clock
 from qms22.tables.columns.cells import Cells, Columns, show_value
@@ -139,7 +140,7 @@ class AbsurdDateCheck(Check):
         values = rows[self.columns[0]].values
         beyond = np.maximum(self.first - values, values - self.last) / _LEAST_SPAN
         # As odd as a level that no normal row has, in a column with one level.
-        return np.where(beyond > 0, 2.0 * math.log(self.n + 1.0), 0.0)
+        return np.where(beyond > 0, 2.0 * exact.log(self.n + 1.0), 0.0)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words that the dates are of another age."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from qms22._runtime import exact
 from qms22.checks.check import Check, Said, Shower, Usual, listed, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.single import (
@@ -186,7 +187,7 @@ class DependenceCheck(Check):
         if self.other.how not in ("level", "begin"):
             is_known = counts * with_other >= _LEAST_EXPECTED * n
         return [
-            np.where(is_known, -np.log((expected + each) / (with_other + each)), 0.0)
+            np.where(is_known, -exact.log((expected + each) / (with_other + each)), 0.0)
             for each in strengths
         ]
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
+from qms22._runtime import exact
 from qms22.checks.check import NumberCheck, Said, Shower, Usual, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.single import LEAST_RECURRING
@@ -133,12 +134,12 @@ class GroupStatistics:
         # Sodium varies by some percent of what glucose does: logarithms of variances are compared.
         # A row more in each, with the variance of all: a group may be exact by chance.
         half = counts[counts > 1] / 2
-        logs = np.log((around[counts > 1] + within) / 2) - digamma(half)
+        logs = exact.log((around[counts > 1] + within) / 2) - digamma(half)
         usual = float(np.average(logs, weights=half))
         differences = np.average((logs - usual) ** 2 - polygamma(1, half), weights=half)
         # The logarithm of the variance of so many rows varies by two divided by them.
         strength = min(max(2.0 / max(float(differences), 1e-9), _LEAST_OF_ALL), _OF_ALL)
-        of_all = min(math.exp(usual), within), strength, shrinkage
+        of_all = min(float(exact.exp(usual)), within), strength, shrinkage
         return cls(center, scale, number_scale, *of_all, counts, sums, squares)
 
     def errors(
@@ -265,7 +266,7 @@ def _scaled(values: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
     if scale == "plain":
         return np.clip(values, -_LARGEST_NUMBER, _LARGEST_NUMBER)
     values = np.where((values == 0) & (scale == "log above 0"), np.nan, values)
-    return np.log(np.clip(values, 1 / _LARGEST_NUMBER, _LARGEST_NUMBER))
+    return exact.log(np.clip(values, 1 / _LARGEST_NUMBER, _LARGEST_NUMBER))
 
 
 def _skew(errors: NDArray[np.float64]) -> float:
@@ -276,7 +277,7 @@ def _skew(errors: NDArray[np.float64]) -> float:
 
 def _unlikeliness(errors: NDArray[np.float64], deviations: NDArray[np.float64] | float) -> float:
     """Return the mean −log density; errors beyond three count as three: outliers do not decide."""
-    return float(np.mean(np.log(deviations) + np.minimum(errors**2, 9.0) / 2))
+    return float(np.mean(exact.log(deviations) + np.minimum(errors**2, 9.0) / 2))
 
 
 def learn_groups(

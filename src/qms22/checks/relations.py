@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
+
 # Parts of the known-normal rows, each of which is predicted by what the others teach.
 _FOLDS = 3
 
@@ -104,10 +106,10 @@ class Design:
         numbers = np.clip(standard, self.lowest, self.highest)
         weights = -inverse[:, :n_numbers] / np.diag(inverse)[:n_numbers]
         weights[np.diag_indices(n_numbers)] = 0.0
-        predicted = numbers @ weights[:n_numbers]
-        predicted += (inputs.levels - self.level_means) @ weights[n_numbers:]
+        others = np.hstack([numbers, inputs.levels - self.level_means])
+        predicted = exact.product(others, weights)
         unknown = np.where(np.isnan(inputs.numbers), 1.0, standard - numbers)
-        return predicted, unknown**2 @ weights[:n_numbers] ** 2
+        return predicted, exact.product(unknown**2, weights[:n_numbers] ** 2)
 
 
 class Relations:
@@ -219,7 +221,7 @@ class Relations:
             values[:, at] = usual * design.deviation[at] + design.mean[at]
             scales[:, at] = scale * design.deviation[at]
             if design.is_log[at]:
-                values[:, at] = np.exp(np.minimum(values[:, at], 700.0))
+                values[:, at] = exact.exp(np.minimum(values[:, at], 700.0))
                 scales[:, at] *= values[:, at]
         errors[np.isnan(inputs.numbers)] = np.nan
         is_rounding = np.abs(inputs.numbers - values) <= self._rounding
@@ -251,14 +253,14 @@ def _learn_design(
     standard = (filled - mean) / deviation
     level_means = inputs.levels.mean(axis=0)
     columns = np.hstack([standard, inputs.levels - level_means])
-    moments = [columns[out].T @ columns[out] for out in folds]
-    total, n_rows = sum(moments), len(columns)
+    moments = [exact.moments(columns[out]) for out in folds]
+    total, n_rows = np.sum(moments, axis=0), len(columns)
     ridge = _RIDGE * np.eye(n_numbers + inputs.levels.shape[1])
     inverses = [
-        np.linalg.inv((total - part) / max(n_rows - np.count_nonzero(out), 1) + ridge)
+        exact.inverse((total - part) / max(n_rows - np.count_nonzero(out), 1) + ridge)
         for part, out in zip(moments, folds, strict=True)
     ]
-    whole = np.linalg.inv(total / n_rows + ridge)
+    whole = exact.inverse(total / n_rows + ridge)
     ends = standard.min(axis=0), standard.max(axis=0)
     design = Design(is_log, floor, typical, mean, deviation, *ends, level_means, whole)
     return design, inverses
@@ -274,8 +276,10 @@ def _leave_out(
     out = np.zeros(len(inverse), dtype=bool)
     out[list(columns)] = True
     # The inverse of a part of a matrix is the Schur complement in its inverse.
-    lost = inverse[:, out] @ np.linalg.solve(inverse[np.ix_(out, out)], inverse[out])
-    left = np.where(out[:, None] | out, np.eye(len(inverse)), inverse - lost)
+    left = inverse.copy()
+    for at in columns:
+        left -= left[:, at, np.newaxis] * (left[at] / left[at, at])
+    left = np.where(out[:, None] | out, np.eye(len(inverse)), left)
     variances = 1.0 / np.diag(left) - 1.0 / np.diag(inverse)
     return left, np.where(out, 0.0, np.maximum(variances, 0.0))
 
@@ -286,7 +290,7 @@ def _logs(
     """Return numbers, or their logarithms; values that have none count as very small."""
     numbers = np.clip(numbers, -_LARGEST_NUMBER, _LARGEST_NUMBER)
     # A negative value of a positive column is as far below as a small one.
-    return np.where(is_log, np.log(np.maximum(numbers, floor)), numbers)
+    return np.where(is_log, exact.log(np.maximum(numbers, floor)), numbers)
 
 
 def _rounding(values: NDArray[np.float64]) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, cell_hashes, derived_name
@@ -273,7 +274,7 @@ class RepetitionCheck(Check):
         values, n_rows = np.unique(cells.values[cells.has_value], return_counts=True)
         shares = n_rows / max(len(cells.values), 1)
         usual = Coding(columns[0], "level", (), values[shares >= _COMMON])
-        limits = -np.log(shares[shares >= _COMMON])
+        limits = -exact.log(shares[shares >= _COMMON])
         of_values = usual, np.concatenate([[np.inf], limits, [np.inf]])
         if len(columns) == 1:
             return replace(check, rates=(of_values,))
@@ -418,7 +419,7 @@ def _rates_of(
 
 
 def _rate_of(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    rates: NDArray[np.float64] = -np.log(np.maximum(shares, math.exp(-_MOST_A_STEP)))
+    rates: NDArray[np.float64] = np.minimum(-exact.log(shares), _MOST_A_STEP)
     return rates
 
 

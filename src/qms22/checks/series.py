@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22.checks.check import Said, Shower, Usual, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.copies import derived_name
@@ -58,11 +59,11 @@ class Series:
     def scaled(self, rows: Columns) -> NDArray[np.float64]:
         """Return the numbers, or their logarithms."""
         values = rows[self.number].values
-        return np.log(np.maximum(values, 0.0) + self.small) if self.small else values
+        return exact.log(np.maximum(values, 0.0) + self.small) if self.small else values
 
     def plain(self, scaled: float) -> float:
         """Return what a number was before it was scaled."""
-        return float(np.exp(min(scaled, 700.0)) - self.small) if self.small else scaled
+        return float(exact.exp(min(scaled, 700.0)) - self.small) if self.small else scaled
 
     def column(self, rows: Columns, sequences: Sequences) -> Cells:
         """Return how far numbers are from the middle of those around them; NaN without these.

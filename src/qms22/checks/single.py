@@ -12,6 +12,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22.checks.check import (
     MOST_LISTED,
     Check,
@@ -240,5 +241,5 @@ def count_new(codes: NDArray[np.intp]) -> int:
     first, last = codes[: len(codes) - n_last], codes[len(codes) - n_last :]
     n_new = int(np.count_nonzero(~np.isin(last, first)))
     sizes = np.unique(codes, return_counts=True)[1]
-    by_chance = float(np.sum(sizes * np.exp(-math.log(3.0) * sizes)))
+    by_chance = float(np.sum(sizes * exact.exp(-exact.log(3.0) * sizes)))
     return 3 * n_new if n_new > by_chance + 3 * math.sqrt(by_chance) + 3 else 0

@@ -15,6 +15,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
+
 # Of more values than this, only some are kept.
 _MOST_KEPT = 4096
 
@@ -74,7 +76,7 @@ class NumberReference:
         deviation = float((half / largest).std()) * largest
         least = _LEAST_UNIT * float(high_tenth - low_tenth) or deviation or 0.5
         low_unit, high_unit = (
-            min(max(2.0 * float(tail) / math.log(10.0), 2.0 * least, least_unit), _LARGEST)
+            min(max(2.0 * float(tail) / float(exact.log(10.0)), 2.0 * least, least_unit), _LARGEST)
             for tail in (low_tenth - low, high - high_tenth)
         )
         return cls(present[kept_places(n)], n, low_unit, high_unit)
@@ -149,14 +151,15 @@ def _beyond(
     last = ascending[-1] if len(ascending) else 0.0
     # For one of the last values the end is that of the others.
     ends = np.where(own & (values >= last), ascending[-2:][:1], last)
-    surprise: NDArray[np.float64] = -np.log(np.minimum(1.0, sides * shares))
+    surprise: NDArray[np.float64] = -exact.log(np.minimum(1.0, sides * shares))
     with np.errstate(over="ignore"):
         return surprise + _bounded((values - ends) / unit)
 
 
 def surprise_of_few(n_others: int, n: int) -> float:
     """Compute how surprising is what so few of n reference rows do; of none, as a new level."""
-    return math.log((n + 1.0) / (n_others + 1.0)) + (0.0 if n_others else math.log(n))
+    surprise = exact.log((n + 1.0) / (n_others + 1.0)) + (0.0 if n_others else exact.log(n))
+    return float(surprise)
 
 
 @lru_cache
@@ -203,12 +206,12 @@ class LevelReference:
         # New customers come in the course of time, which rows in random order do not show.
         n_single = np.maximum(n_single, self.n_new)
         n_as_rare = np.where(left > 0, cumulated + (left if own else 0), n_single)
-        surprise = -np.log((1.0 + n_as_rare) / (n + 1.0))
+        surprise = -exact.log((1.0 + n_as_rare) / (n + 1.0))
         # The next more frequent level; that of the row itself, without it, is none.
         is_itself = (left < counts) & (np.append(ascending, 0)[n_not_more] == counts)
         is_itself &= np.searchsorted(ascending, counts, side="right") == n_not_more + 1
         n_next = np.append(ascending, [n, n])[n_not_more + is_itself]
-        bonus = np.log(np.maximum(n_next / np.maximum(left, 1), 1.0))
+        bonus = exact.log(np.maximum(n_next / np.maximum(left, 1), 1.0))
         is_rare = left <= _RARE * n
         result: NDArray[np.float64] = np.maximum(surprise + np.where(is_rare, bonus, 0.0), 0.0)
         return result
@@ -257,7 +260,7 @@ class OddnessScale:
         n_lower = np.searchsorted(self.ascending, inside, side="left")
         n_not_higher = np.searchsorted(self.ascending, inside, side="right")
         shares = (1 + 2 * n - n_lower - n_not_higher) / (2 * n + 2)
-        scores: NDArray[np.float64] = -np.log(shares)
+        scores: NDArray[np.float64] = -exact.log(shares)
         return scores + np.maximum(oddness - start, 0.0) / self.unit
 
 
@@ -284,8 +287,8 @@ class RarityReference:
         n_not_more = np.append(0, self.ends)[places]
         # What the next rows share: the more it is, the more surprising.
         following = np.append(self.shared, n)[places]
-        surprise = -np.log((1.0 + n_not_more - own) / (n + 1.0 - own))
-        bonus = np.log(np.maximum(following, 1) / np.maximum(counts, 1))
+        surprise = -exact.log((1.0 + n_not_more - own) / (n + 1.0 - own))
+        bonus = exact.log(np.maximum(following, 1) / np.maximum(counts, 1))
         result: NDArray[np.float64] = surprise + np.where(counts <= _RARE * n, bonus, 0.0)
         return result
 
@@ -308,4 +311,4 @@ def gaps_on_clock(
 def _bounded(excess: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return an excess of 0 or more that grows slowly once it is large."""
     positive = np.clip(excess, 0.0, _LARGEST)
-    return np.minimum(positive, _LINEAR) + _LINEAR * np.log(np.maximum(positive / _LINEAR, 1.0))
+    return np.minimum(positive, _LINEAR) + _LINEAR * exact.log(np.maximum(positive / _LINEAR, 1.0))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22.decisions.beta_binomial import beta_binomial_cdf
 from qms22.decisions.curve import ranks_with_limits
 from qms22.decisions.moved_columns import LEAST_MOVE, ColumnPair
@@ -62,7 +63,7 @@ def row_evidence(counts: NDArray[np.int64]) -> float:
         beta_binomial_cdf(rank, n_known, count, n_rows - count + 1) if count else 1.0
         for rank, count in zip(ranks.tolist(), np.cumsum(counts)[ranks].tolist(), strict=True)
     ]
-    return float(-np.log(max(min(chances), _LEAST_CHANCE)))
+    return float(-exact.log(max(min(chances), _LEAST_CHANCE)))
 
 
 def _facts(pair: ColumnPair) -> dict[str, Any]:
@@ -90,7 +91,7 @@ def _mean_between(values: NDArray[np.float64], low: float, high: float) -> float
     """Return the mean of sorted values between two quantiles, which ties do not make jump."""
     ends = np.arange(len(values) + 1) / len(values)
     weights = np.diff(np.clip(ends, low, high))
-    return float(values @ weights / (high - low))
+    return float(np.sum(values * weights) / (high - low))
 
 
 def summarize(profiles: Sequence[Profile]) -> Summaries:
@@ -110,7 +111,7 @@ def summarize(profiles: Sequence[Profile]) -> Summaries:
         if (spread > 0).all():
             middle = np.array([each["middle"] for each in facts])
             found.append(((name, False), middle, _ERROR_OF_MIDDLE * spread / np.sqrt(rows)))
-            found.append(((name, False), np.log(spread), 2 * error))
+            found.append(((name, False), exact.log(spread), 2 * error))
     labels, values, errors = zip(*found, strict=True) if found else ((), (), ())
     shape = (len(labels), len(profiles))
     return Summaries(list(labels), np.reshape(values, shape).T, np.reshape(errors, shape).T)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaln, expit, kolmogorov, log_expit
 
+from qms22._runtime import exact
 from qms22.decisions.beta_binomial import beta_binomial_cdf
 from qms22.decisions.change_text import change_of_numbers, change_of_share
 
@@ -338,9 +339,9 @@ def _chance_of_lost(counts: NDArray[np.int64], sizes: _Sizes) -> NDArray[np.floa
     b = sizes.normal + 1 - a
     count = n_batch[is_few, np.newaxis]
     # The trapezoidal rule on the scale of log-odds, where the beta distribution is almost normal.
-    odds = np.log(a / b) + np.sqrt(1 / a + 1 / b) * _DEVIATIONS
+    odds = exact.log(a / b) + np.sqrt(1 / a + 1 / b) * _DEVIATIONS
     share = expit(odds)
-    density = np.exp(a * log_expit(odds) + b * log_expit(-odds) - betaln(a, b))
+    density = exact.exp(a * log_expit(odds) + b * log_expit(-odds) - betaln(a, b))
     at_most = betainc(sizes.batch - count, count + 1, 1 - LEAST_NORMAL * share)
     below = betainc(a[:, 0], b[:, 0], share[:, 0])
     chances[is_few] = np.minimum(1.0, np.trapezoid(density * at_most, odds, axis=1) + below)

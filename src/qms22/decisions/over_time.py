@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22.decisions.batch_profile import Profile, shared_columns, summarize
 from qms22.decisions.curve import OutlierBound
 from qms22.decisions.moved_columns import LEAST_NORMAL, MovedColumn
@@ -88,7 +89,7 @@ class Past:
         labels, values, errors = summarize([*chosen, new])
         columns: dict[tuple[str, bool], float] = {}
         if labels:
-            odd = np.log(np.maximum(oddness(values, errors), 1e-9))
+            odd = exact.log(np.maximum(oddness(values, errors), 1e-9))
             past = odd[:-1].max(axis=1)
             for label, own in zip(labels, odd[-1].tolist(), strict=True):
                 columns[label] = min(columns.get(label, 1.0), tail_chance(past, own))

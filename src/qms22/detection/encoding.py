@@ -174,7 +174,9 @@ def _fill_in(
     # Here, as its import takes as long as a small search, and few batches need it.
     from sklearn.neighbors import NearestNeighbors
 
-    model = NearestNeighbors(n_neighbors=1).fit(known[:, others] / spreads[others])
+    # Not by products of matrices, whose last bits depend on the CPU.
+    model = NearestNeighbors(n_neighbors=1, algorithm="kd_tree")
+    model.fit(known[:, others] / spreads[others])
     alike = rows[places[:, np.newaxis], others] / spreads[others]
     sources = np.zeros(len(rows), dtype=np.intp)
     sources[places] = model.kneighbors(alike, return_distance=False)[:, 0]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22.checks.copies import row_hashes
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.texts.words import list_quoted, number_text
@@ -150,7 +151,7 @@ def compare_size(found: Detection, dates: BatchDates | None) -> tuple[bool, list
 
 
 def _is_unusual(count: float, usual: Sequence[int], ratio: float = _USUAL_RATIO) -> bool:
-    logs = np.log(np.maximum(usual, 1))
+    logs = exact.log(np.maximum(usual, 1))
     middle = float(np.median(logs))
     spread = 3 * 1.4826 * float(np.median(np.abs(logs - middle)))
     return abs(math.log(max(count, 1)) - middle) > max(math.log(ratio), spread)

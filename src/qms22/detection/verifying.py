@@ -33,10 +33,9 @@ from qms22.tables import open_table
 _OF_ONE_FILE = {"marker", "normal_value"}
 # Options that would write a file.
 _WRITING = {"history", "accept"}
-# The last digits of logarithms and of sums of products depend on the CPU for which NumPy and BLAS
-# have chosen their code.
+# A GPU has logarithms of its own, and so may the functions of SciPy in another build of it.
 _DIGITS = 9
-_ROUNDING = "another CPU, or another number of threads of BLAS, rounds sums in another way"
+_ROUNDING = "a GPU, or another build of SciPy, rounds in another way"
 # What follows from the scores; it is compared to see that nobody has edited the file.
 _CONCLUSIONS = (
     *("counts", "rows", "findings", "verdict", "moved", "answer", "remark", "noticed", "dates"),

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, v
 from qms22._cpm.backends import Backend, solve
 from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.task import classification_task
+from qms22._runtime import exact
 from qms22._runtime.arrays import as_host
 from qms22._runtime.devices import to_device
 from qms22._runtime.lazy_rows import LazyRows
@@ -173,7 +174,7 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples, n_classes) or (n_samples,)
             −log f_i(x); with two classes log f_1(x) − log f_2(x), positive for the second class.
         """
-        logs = -np.log(self._values(X))
+        logs = -exact.log(self._values(X))
         if len(self.classes_) == 2:
             difference: NDArray[np.float64] = logs[:, 1] - logs[:, 0]
             return difference

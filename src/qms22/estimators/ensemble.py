@@ -18,6 +18,7 @@ from qms22._cpm.backends import Backend, choose_backend
 from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.scaling import FeatureScaler, fit_scaler_and_stack
 from qms22._cpm.solver_options import SolverOptions
+from qms22._runtime import exact
 from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.chunks import draw_rows
 from qms22._runtime.devices import to_device
@@ -268,7 +269,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         weight = max(0.0, correlation) ** 2
         scores = self._scores_by_view(batch, options.device)
         has_moved = inputs.mostly_normal and any(
-            is_moved(1.0 - math.exp(-np.median(scores[name])), len(batch), view.n_compared)
+            is_moved(1.0 - float(exact.exp(-np.median(scores[name]))), len(batch), view.n_compared)
             for name, view in self.views_.items()
         )
         # What these have learned from a batch that has moved is what all of it does.
@@ -289,7 +290,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
             scores = self._scores_by_view(batch, options.device)
         if between_forests > 0.0:
             fused = sum(self.weights_[name] * scores[name] for name in scores)
-            # Rounded: the last bits of logarithms depend on the CPU, and must not order rows.
+            # Rounded: the last bits of logarithms of a GPU differ, and must not order rows.
             ranks = mean_ranks(np.round(fused, 6)) / len(batch)
             labels = np.where(is_marked, 1.0, ranks**2)
             self.views_["self_training"] = forest(labels, seeds[1])
@@ -353,7 +354,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         for solution, out in zip(solutions, held_out, strict=True):
             members = backend.load(solution.members)
             held = to_device(rows[n_unlabeled + out[:MOST_COMPARED]], options.device)
-            compared = np.log1p(as_host(members.outlier_scores(held)))
+            compared = exact.log1p(as_host(members.outlier_scores(held)))
             parts.append(MembersPart(solution.members, HeldOutScores.of(compared)))
             of_batch.append(as_host(members.outlier_scores(batch)))
         return MembersView(scaler, tuple(parts)), rank_correlation(np.array(of_batch))

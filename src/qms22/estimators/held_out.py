@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22._runtime.arrays import as_host, is_on_gpu
 from qms22.estimators.cuda import view_kernels as views
 
@@ -49,7 +49,7 @@ class HeldOutScores:
             n_not_higher[ties] = np.searchsorted(self.ascending, scores[ties], side="right")
         shares = (1 + 2 * n - n_lower - n_not_higher) / (2 * n + 2)
         beyond = np.maximum(scores - float(self.ascending[-1]), 0.0) / self.deviation
-        return np.log(shares) - beyond
+        return exact.log(shares) - beyond
 
     def log_p_values_of_own(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute what `log_p_values` does for held-out rows, compared with the others only."""
@@ -60,15 +60,15 @@ class HeldOutScores:
         shares = np.maximum(2 * n - n_lower - n_not_higher, 1) / (2 * n)
         second = self.ascending[-2:][0]
         beyond = np.where(n_lower == n - 1, np.maximum(scores - second, 0.0), 0.0)
-        result: NDArray[np.float64] = np.log(shares) - beyond / self.deviation
+        result: NDArray[np.float64] = exact.log(shares) - beyond / self.deviation
         return result
 
 
 def log_mean(logarithms: list[Any]) -> Any:
     """Compute the logarithm of the mean of values from their logarithms."""
     # One after the other: a sum along an axis would add in an order that depends on n.
-    add = views.add_logarithms if is_on_gpu(logarithms[0]) else np.logaddexp
-    return reduce(add, logarithms) - math.log(len(logarithms))
+    add = views.add_logarithms if is_on_gpu(logarithms[0]) else exact.add_logarithms
+    return reduce(add, logarithms) - exact.log(len(logarithms))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular  # type: ignore[import-untyped, unused-ignore]
 
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.scaling import DEVIATION, LARGEST, FeatureScaler
+from qms22._runtime import exact
 from qms22.estimators.forest import BinnedRows, fit_forest
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores, LearnedRows
 from qms22.estimators.marks import Marks
@@ -128,15 +128,15 @@ def learn_covariance(
     n, n_features = scaled.shape
     center = scaled.mean(axis=0)
     away = scaled - center
-    covariance = (1.0 - SHRINKAGE) * (away.T @ away) / n
+    covariance = (1.0 - SHRINKAGE) * exact.moments(away) / n
     mean_variance = np.trace(covariance) / n_features or DEVIATION**2
     covariance[np.diag_indices(n_features)] += SHRINKAGE * mean_variance
-    root = np.linalg.cholesky(covariance)
-    A = solve_triangular(root, np.eye(n_features), lower=True)
-    members = MemberFunctions(A[None], (A @ center)[None], LEAST_SQUARE)
+    A = exact.inverse_root(covariance)
+    b = exact.product(A, center[:, np.newaxis])[:, 0]
+    members = MemberFunctions(A[None], b[None], LEAST_SQUARE)
     compared = rng.permutation(n - n_marked)[:MOST_COMPARED]
     squares = members.values(scaled[compared])[:, 0]
-    return CovarianceView(scaler, members, HeldOutScores.of(np.log(leave_one_out(squares, n))))
+    return CovarianceView(scaler, members, HeldOutScores.of(exact.log(leave_one_out(squares, n))))
 
 
 def learn_forest(

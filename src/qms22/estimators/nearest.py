@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22 import _core
+from qms22._runtime import exact
 from qms22._runtime.arrays import is_on_gpu, to_device_of
 from qms22._runtime.build import forced_instruction_set
 from qms22.estimators.cuda import view_kernels as views
@@ -54,6 +55,6 @@ def mean_log_distances(
         )
     n_counted = len(references) - (0 if skipped is None else skipped >= 0)
     # The weights ½, ¼, ... of the neighbors that there are.
-    weight_sum = 1.0 - 0.5 ** np.minimum(n_counted, _core.NEIGHBORS)
-    scores: NDArray[np.float64] = np.log(products) / weight_sum
+    weight_sum = 1.0 - np.ldexp(1.0, -np.minimum(n_counted, _core.NEIGHBORS))
+    scores: NDArray[np.float64] = exact.log(products) / weight_sum
     return scores

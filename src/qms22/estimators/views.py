@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from qms22._cpm.backends import Backend, choose_backend
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.scaling import FeatureScaler
+from qms22._runtime import exact
 from qms22.estimators.forest import Forest, find_bins
 from qms22.estimators.held_out import HeldOutScores, LearnedRows, hash_rows, log_mean
 from qms22.estimators.nearest import mean_log_distances
@@ -124,7 +125,7 @@ class MembersView(View):
             scaled = shared.scaled(self.scaler)
             return -log_mean(
                 [
-                    held_out.log_p_values(np.log1p(members.outlier_scores(scaled)))
+                    held_out.log_p_values(exact.log1p(members.outlier_scores(scaled)))
                     for members, held_out in loaded
                 ]
             )
@@ -137,7 +138,7 @@ class MembersView(View):
         backend = choose_backend("cpu")
         for part, out in zip(self.parts, known.held_out, strict=True):
             values = backend.load(part.members).outlier_scores(scaled[out])
-            scores[out] = -part.held_out.log_p_values_of_own(np.log1p(values))
+            scores[out] = -part.held_out.log_p_values_of_own(exact.log1p(values))
         return scores
 
 
@@ -169,11 +170,11 @@ class CovarianceView(View):
 
     def _measure(self, backend: Backend) -> RowScorer:
         members = backend.load(self.members)
-        return lambda shared: np.log(members.values(shared.scaled(self.scaler))[:, 0])
+        return lambda shared: exact.log(members.values(shared.scaled(self.scaler))[:, 0])
 
     def _measure_known(self, known: KnownRows) -> NDArray[np.float64]:
         squares = self.members.values(known.scaled(self.scaler))[:, 0]
-        return np.log(leave_one_out(squares, len(known.rows) + known.n_marked))
+        return exact.log(leave_one_out(squares, len(known.rows) + known.n_marked))
 
 
 @dataclass(frozen=True)

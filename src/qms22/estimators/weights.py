@@ -7,6 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
+
 # Excess counts from here on, in standard deviations. By chance up to a tenth of clean batches have
 # more than 3 in some view. That view would then decide, and the batch would raise an alarm with the
 # rows that stand out in it: 9 % of 700 clean tables did with 3, and 4 % of 400 do with 5. With 6, a
@@ -56,7 +58,7 @@ def excess(scores: NDArray[np.float64], n_compared: int) -> float:
     """
     n = len(scores)
     beyond = np.arange(1, max(1, int(_MOST_SUSPICIOUS * n)) + 1)
-    p_values = np.exp(np.sort(-scores)[: len(beyond)])
+    p_values = exact.exp(np.sort(-scores)[: len(beyond)])
     variance = n * p_values * (1.0 - p_values) * (1.0 + n / n_compared)
     return max(0.0, float(np.max((beyond - n * p_values) / np.sqrt(variance + 1.0))))
 

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.special import logsumexp
 
+from qms22._runtime import exact
 from qms22._runtime.chunks import spread_rows
 from qms22.checks.copies import row_hashes
 from qms22.detection.findings.finding_columns import attributes_of
@@ -183,7 +183,7 @@ def _build_search(attributes: Sequence[Attribute], tables: _Rows) -> SubgroupSea
         spread_rows(tables.n_normal, _MOST_COMPARED),
         tables.n_normal + tables.flagged,
         tables.n_normal + others[spread_rows(len(others), _MOST_COMPARED)],
-        -np.log(weights / weights.sum()),
+        -exact.log(weights / weights.sum()),
     )
 
 
@@ -266,7 +266,8 @@ def _log_chance(holds: NDArray[np.bool_], n_normal: int) -> float:
     n_batch = len(holds) - n_normal
     n_like, n_found = int(np.count_nonzero(holds)), int(np.count_nonzero(holds[n_normal:]))
     counts = np.arange(n_found, min(n_like, n_batch) + 1)
-    return float(logsumexp(stats.hypergeom.logpmf(counts, len(holds), n_like, n_batch)))
+    logs = stats.hypergeom.logpmf(counts, len(holds), n_like, n_batch)
+    return float(logs.max() + exact.log(exact.exp(logs - logs.max()).sum()))
 
 
 def _name(
@@ -320,7 +321,7 @@ def _largest_misfit(tables: _Rows, left: NDArray[np.bool_]) -> tuple[Finding, fl
     others = [name for name in tables.normal if named[name] >= count / 2]
     rows = tables.flagged[members]
     rest = [tables.name_with_value(name, rows) for name in others] or ["the other columns"]
-    share = np.log([_RARE_SHARE])
+    share = exact.log([_RARE_SHARE])
     ratios = likelihood_ratios(np.array([float(count)]), int(np.count_nonzero(left)), share)
     score = float(ratios[0]) - math.log(len(tables.normal))
     name = f"{tables.name_with_value(column, rows)} does not fit {join_some(rest)}"

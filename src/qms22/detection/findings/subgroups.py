@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
+
 Show = Callable[[float], str]
 
 # Longer lists are cut: a name should fit in a line.
@@ -138,7 +140,7 @@ class SubgroupSearch:
     def best(self, left: NDArray[np.bool_]) -> list[Subgroup]:
         """Return subgroups of the flagged rows that are left, the best first."""
         rows = self._flagged[left]
-        scores = likelihood_ratios(self._count(rows), len(rows), np.log(self._shares))
+        scores = likelihood_ratios(self._count(rows), len(rows), exact.log(self._shares))
         scores -= self._costs
         found: dict[frozenset[Condition], Subgroup] = {}
         for start in self._best_by_attribute(scores):
@@ -191,7 +193,7 @@ class SubgroupSearch:
     ) -> NDArray[np.float64]:
         """Return the scores with each further condition, given how rare these are then."""
         members = np.all([left, *(self._meets(self._flagged, at) for at in chosen)], axis=0)
-        log_shares = self._log_share(chosen) + np.log(shares)
+        log_shares = self._log_share(chosen) + exact.log(shares)
         counts = self._count(self._flagged[members])
         gains = likelihood_ratios(counts, int(np.count_nonzero(left)), log_shares)
         gains -= self._costs + self._costs[chosen].sum()
@@ -267,11 +269,11 @@ def likelihood_ratios(
     counts: NDArray[np.float64], n_rows: int, log_shares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return log-likelihood ratios of so many out of some rows, against shares of other rows."""
-    other = np.clip(np.exp(log_shares), 0, 1 - 1e-9)
+    other = np.clip(exact.exp(log_shares), 0, 1 - 1e-9)
     share = counts / n_rows
     with np.errstate(divide="ignore", invalid="ignore"):
-        inside = np.where(counts > 0, np.log(share) - log_shares, 0)
-        outside = np.where(share < 1, np.log1p(-share) - np.log1p(-other), 0)
+        inside = np.where(counts > 0, exact.log(share) - log_shares, 0)
+        outside = np.where(share < 1, exact.log1p(-share) - exact.log1p(-other), 0)
     ratios = counts * inside + (n_rows - counts) * outside
     return np.where(share > other, ratios, -np.inf)
 

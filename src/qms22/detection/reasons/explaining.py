@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22._runtime.stages import begin_stage
 from qms22.checks.check import Shower
 from qms22.checks.copies import COPIES
@@ -73,7 +74,7 @@ def explain_rows(scorer: TableScorer, rows: Columns, normal: Columns) -> list[li
     show = shower(scorer.encoder)
     reasons = blamed_reasons(scorer.checks, rows, show)
     strengths = np.array([found[0].strength if found else 0.0 for found in reasons])
-    shares = np.exp(-scorer.checks.scale.scores(strengths))
+    shares = exact.exp(-scorer.checks.scale.scores(strengths))
     unclear = (strengths < CLEARLY_ODD) & (shares > _RARE)
     if unclear.any():
         places = np.flatnonzero(unclear)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22._runtime import exact
 from qms22.tables.columns.cells import Cells
 
 DAY = 86_400e6  # microseconds
@@ -32,10 +33,10 @@ def _angle(values: NDArray[np.float64], period: str) -> NDArray[np.float64]:
 
 _PARTS: dict[str, Callable[[NDArray[np.float64], float], NDArray[np.float64]]] = {
     "days": lambda values, first: (values - first) / DAY,
-    "hour sine": lambda values, _: np.sin(_angle(values, "hour")),
-    "hour cosine": lambda values, _: np.cos(_angle(values, "hour")),
-    "weekday sine": lambda values, _: np.sin(_angle(values, "weekday")),
-    "weekday cosine": lambda values, _: np.cos(_angle(values, "weekday")),
+    "hour sine": lambda values, _: exact.sine(_angle(values, "hour")),
+    "hour cosine": lambda values, _: exact.sine(_angle(values, "hour") + np.pi / 2),
+    "weekday sine": lambda values, _: exact.sine(_angle(values, "weekday")),
+    "weekday cosine": lambda values, _: exact.sine(_angle(values, "weekday") + np.pi / 2),
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from itertools import compress
@@ -115,7 +116,7 @@ def _seconds(text: str) -> float:
     if not match:
         return np.nan
     values = [float((number or "0").replace(",", ".")) for number in numbers]
-    seconds = float(np.dot(values, _SECONDS))
+    seconds = float(sum(map(operator.mul, values, _SECONDS)))
     return -seconds if match[1] else seconds
 
 
