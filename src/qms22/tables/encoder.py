@@ -361,7 +361,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, *, reset: bool) -> list[Cells]:
         """Return the columns of a table; if `reset`, keep their number and names."""
-        columns = list(X.values()) if _are_columns(X) else frame_cells(X)
+        are_cells = isinstance(X, Mapping) and isinstance(next(iter(X.values()), None), Cells)
+        columns = list(X.values()) if are_cells else frame_cells(X)
         is_frame = columns is not None
         if columns is None:
             check_array_like(X)
@@ -386,7 +387,3 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.allow_nan = self.missing == "impute"
         return tags
-
-
-def _are_columns(table: object) -> bool:
-    return isinstance(table, Mapping) and isinstance(next(iter(table.values()), None), Cells)

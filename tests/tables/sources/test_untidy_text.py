@@ -51,7 +51,7 @@ def read(folder: Path, text: str | bytes) -> tuple[dict[str, list[Any]], str]:
         (HEADER + ROWS + "\nExported on 1 May 2024\n", "1 line below the table left out ('Exp"),
         (HEADER + ROWS + "(3 rows affected)\n\n", "1 line below the table left out"),
         (HEADER + ROWS + ",,\n,,\nend of file\n,,\n", "4 lines below the table left out ('end"),
-        (HEADER + ROWS + ",,\n,,\n", "2 lines without any text left out at the end"),
+        (HEADER + ROWS + ",,\n,,\n", "2 lines without any text at the end left out"),
         (HEADER + ROWS[:16] + HEADER + ROWS[16:], "has its header once more between the rows"),
         (HEADER + ROWS[:8] + HEADER + ROWS[8:] + HEADER, "has its header 2 times more"),
         (HEADER + ROWS + "\nExported today\n" + HEADER, "2 lines below the table left out"),

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qms22.tables.sources.storage_types import CellTraits
-from qms22.tables.texts.words import NUMBER, canonical, is_number_text, keel_text, parse_number
+from qms22.tables.texts.words import NUMBER, canonical, is_number_text, parse_number
 
 pa = pytest.importorskip("pyarrow")
 
@@ -47,8 +47,3 @@ def test_one_way_to_write_a_value(value: Any) -> None:
 def test_other_values_stay_different() -> None:
     values = [0, 2, -1, 0.5, "a", "A", "1a"]
     assert [canonical(value) for value in values] == ["0", "2", "-1", "0.5", "a", "A", "1a"]
-
-
-def test_missing_texts() -> None:
-    texts = [None, "", "  ", "?", " <NULL> ", " a b ", "NA"]
-    assert [keel_text(text) for text in texts] == [None] * 5 + ["a b", "NA"]

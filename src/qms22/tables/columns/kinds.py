@@ -217,7 +217,8 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
             return ColumnPlan(name, "identifier", "a running number")
         is_plain = not form.unit and not form.thousands
         is_code = code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE
-        if is_plain and (is_code or (_last_word(name) in _NUMBERED_WORDS and _recur(present))):
+        recur = len(np.unique(present)) * LEAST_RECURRING <= len(present)
+        if is_plain and (is_code or (_last_word(name) in _NUMBERED_WORDS and recur)):
             return _judge_texts(to_levels(cells))
     return ColumnPlan(name, "number", number_format=form)
 
@@ -267,11 +268,6 @@ def code_word(name: str) -> str | None:
 def _last_word(name: str) -> str:
     words = [word.lower() for word in _WORDS.findall(name) if not word.isdigit()]
     return words[-1] if words else ""
-
-
-def _recur(whole: NDArray[np.float64]) -> bool:
-    """Return whether numbers have several rows each."""
-    return len(np.unique(whole)) * LEAST_RECURRING <= len(whole)
 
 
 def says_identifier(name: str) -> bool:

@@ -40,7 +40,9 @@ def plan_column(
     else:
         bare = asked_plan(cells, cast(Kind, asked))
     if bare.kind == "constant":
-        bare = replace(bare, levels=_only_level(cells))
+        # Numbers and dates have no level.
+        is_level = cells.is_text or cells.form == "boolean"
+        bare = replace(bare, levels=tuple(to_levels(cells).levels) if is_level else ())
     typed = bare.typed(cells)
     is_ignored = cells.name in ignore or asked == "ignore"
     if is_ignored or bare.kind not in USED:
@@ -54,12 +56,6 @@ def plan_column(
     plan_values = _plan_dates if bare.kind == "date" else _plan_numbers
     plan = _with_words(plan_values(bare, values), typed, min_frequency, gaps=gaps)
     return plan.without_parts(ignore), typed
-
-
-def _only_level(cells: Cells) -> tuple[str, ...]:
-    """Return the level of a constant column; none if it has numbers or dates."""
-    is_level = cells.is_text or cells.form == "boolean"
-    return tuple(to_levels(cells).levels) if is_level else ()
 
 
 def _plan_numbers(bare: ColumnPlan, values: NDArray[np.float64]) -> ColumnPlan:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from qms22.tables.sources.header import (
     find_header,
     joined_names,
+    left_out,
     typical_width,
     unique_names,
     value_columns,
@@ -157,9 +158,8 @@ class _Attempt:
             names, notes = unique_names(joined or header, path)
             at -= joined is not None
         if at:
-            lines = "1 line" if at == 1 else f"{at} lines"
-            title = " ".join(filter(None, self._rows[0].cells))[:40]
-            notes.insert(0, f"{path}: {lines} above the header left out ({title!r})")
+            title = " ".join(filter(None, self._rows[0].cells))
+            notes.insert(0, left_out(path, at, "line", "above the header", title))
         return replace(
             self.layout,
             names=tuple(names),

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from qms22.tables.sources.csv_dialect import Dialect
-from qms22.tables.sources.header import is_value
+from qms22.tables.sources.header import is_value, left_out
 from qms22.tables.texts.words import CSV_MISSING, NA
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)?")
@@ -33,6 +33,10 @@ _SUM = (
 _LABEL = re.compile(rf"{_SUM}\b[^,;]{{0,20}}|[^,;]{{1,30}} {_SUM}\W?", re.IGNORECASE)
 # A label, a number, and an empty cell that tells a sum from other rows.
 _LEAST_COLUMNS = 3
+
+
+# Where rows with sums are, in a note.
+SUMS = "with sums between the others"
 
 
 def is_sum(cells: Sequence[str | None]) -> bool:
@@ -67,22 +71,9 @@ def sum_rows(batch: pa.RecordBatch) -> list[int]:
     return [at for at, n in found if batch.column(n)[at].as_py() not in others[n]]
 
 
-def without_rows(batch: pa.RecordBatch, rows: Sequence[int]) -> pa.RecordBatch:
-    """Return a record batch without the rows at some positions."""
-    kept = np.ones(batch.num_rows, dtype=bool)
-    kept[rows] = False
-    return batch.filter(pa.array(kept)) if len(rows) else batch
-
-
 def few_cells(filled: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the rows that have at most half of the usual number of cells."""
     return np.flatnonzero(filled <= np.median(filled) / 2)
-
-
-def sums_note(labels: Sequence[str], path: str) -> str:
-    """Return a sentence about rows that were left out."""
-    count = "1 row" if len(labels) == 1 else f"{len(labels)} rows"
-    return f"{path}: {count} with sums between the others left out ({labels[0][:40]!r})"
 
 
 def _count_filled(batch: pa.RecordBatch) -> NDArray[np.intp] | None:
@@ -155,12 +146,8 @@ def footer_note(footer: str, path: str) -> str:
     if not lines:
         return ""
     words = next((line for line in lines if re.search(r"\w", line)), "")
-    count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
-    return (
-        f"{path}: {count} below the table left out ({words[:40]!r})"
-        if words
-        else (f"{path}: {count} without any text left out at the end")
-    )
+    where = "below the table" if words else "without any text at the end"
+    return left_out(path, len(lines), "line", where, words)
 
 
 class Repair:
@@ -187,7 +174,7 @@ class Repair:
         for at in sums:
             cells = (column[at].as_py() for column in batch.columns)
             self.sums.append(next(cell for cell in cells if cell))
-        return without_rows(batch, sums)
+        return batch.take(np.delete(np.arange(batch.num_rows), sums)) if sums else batch
 
     def equal_rows(self, rows: Iterable[tuple[int, list[str]]]) -> Iterator[list[str]]:
         """Return rows of equal width.
@@ -233,7 +220,7 @@ class Repair:
                 "inside a cell is taken for the cause, and cells are joined"
             )
         if self.sums:
-            notes.append(sums_note(self.sums, self._path))
+            notes.append(left_out(self._path, len(self.sums), "row", SUMS, self.sums[0]))
         return notes
 
     def _without_headers(self, batch: pa.RecordBatch) -> pa.RecordBatch:

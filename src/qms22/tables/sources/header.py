@@ -22,6 +22,16 @@ _LEAST_NAMED = 2 / 3
 _YEARS = range(1900, 2101)
 
 
+def left_out(path: str, count: int, what: str, where: str, words: str = "") -> str:
+    """Return a sentence about lines or rows of a file that are left out, with some of their words.
+
+    >>> left_out("a.csv", 2, "line", "below the table", "Total")
+    "a.csv: 2 lines below the table left out ('Total')"
+    """
+    counted = f"1 {what}" if count == 1 else f"{count} {what}s"
+    return f"{path}: {counted} {where} left out" + f" ({words[:40]!r})" * bool(words)
+
+
 def find_header(rows: Sequence[Sequence[str]]) -> tuple[int | None, int]:
     """Find the names of columns among the first rows of a table, none of which is empty.
 

@@ -12,7 +12,7 @@ from qms22.tables.columns.cells import check_names
 from qms22.tables.sources.compressed import TableFile
 from qms22.tables.sources.stored_rows import Content, MemoryRows
 from qms22.tables.sources.text_encoding import decode_text
-from qms22.tables.texts.words import keel_text, parse_number
+from qms22.tables.texts.words import KEEL_MISSING, parse_number
 
 _KEYWORD = re.compile(r"@(\w+)\s*(.*)")
 # A name, quoted or not, and its type, with or without a blank before a set: "Class{a, b}".
@@ -167,7 +167,8 @@ def _read_rows(
 
 def _column(header: _Header, at: int, texts: Sequence[str], places: Sequence[int]) -> pa.Array:
     """Return a column with the declared type."""
-    cells = [keel_text(text) for text in texts]
+    stripped = [text.strip() for text in texts]
+    cells = [None if text.lower() in KEEL_MISSING else text for text in stripped]
     if not header.are_numbers[at]:
         return pa.array(cells, pa.string())
     numbers: list[float | None] = []

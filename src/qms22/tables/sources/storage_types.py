@@ -68,8 +68,10 @@ class CellTraits:
                 some.add("comma")
         if every & {"number", "comma number"} and _any(_with_zeros(column), _LEADING_ZERO):
             some.add("leading zero")
-        if "number" in every and _any(_long(column), _MANY_DIGITS):
-            some.add("many digits")
+        if "number" in every:
+            long = column.filter(pc.greater(pc.binary_length(column), MOST_DIGITS))
+            if _any(long, _MANY_DIGITS):
+                some.add("many digits")
         return cls(len(column), column.null_count, frozenset(every), frozenset(some))
 
     def __add__(self, other: CellTraits) -> CellTraits:
@@ -181,11 +183,6 @@ def _are_integers(column: pa.Array) -> bool:
     except pa.ArrowInvalid:
         return _all(column, _INTEGER)
     return all(end is None or abs(end) < _TOO_LARGE for end in ends.values())
-
-
-def _long(column: pa.Array) -> pa.Array:
-    """Return the cells that may have many digits."""
-    return column.filter(pc.greater(pc.binary_length(column), MOST_DIGITS))
 
 
 def _with_zeros(column: pa.Array) -> pa.Array:

@@ -26,8 +26,8 @@ from qms22.tables.sources.column_types import (
     value_kinds,
 )
 from qms22.tables.sources.compressed import ZIP_START, TableFile, shorten_error
-from qms22.tables.sources.csv_repair import few_cells, is_footer, is_sum, sums_note
-from qms22.tables.sources.header import find_header, joined_names, unique_names
+from qms22.tables.sources.csv_repair import SUMS, few_cells, is_footer, is_sum
+from qms22.tables.sources.header import find_header, joined_names, left_out, unique_names
 from qms22.tables.sources.storage_types import StorageType
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
 from qms22.tables.sources.workbook_size import check_book
@@ -159,10 +159,8 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, calle
     header, first = find_header(texts)
     notes = []
     joined = joined_names(texts[header], texts[header - 1]) if header else None
-    if header and header > (joined is not None):
-        header_rows = header - (joined is not None)
-        what = "1 row" if header_rows == 1 else f"{header_rows} rows"
-        notes.append(f"{path}: {what} above the header of sheet {sheet!r} left out")
+    if n_above := (header or 0) - (joined is not None):
+        notes.append(left_out(path, n_above, "row", f"above the header of sheet {sheet!r}"))
     if header is None:
         names = [f"x{at + 1}" for at in range(len(texts[0]))]
         notes.append(f"{path}: sheet {sheet!r} has no header; the columns are called x1, x2, …")
@@ -172,11 +170,10 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, calle
     last = _end_of_table(body, first)
     if last < len(body):
         words = next(text for text in map(text_of, body[last]) if text)
-        what = "1 row" if last == len(body) - 1 else f"{len(body) - last} rows"
-        notes.append(f"{path}: {what} below the table left out ({words[:40]!r})")
+        notes.append(left_out(path, len(body) - last, "row", "below the table", words))
     sums = _sums_between(body[first:last])
     if sums:
-        notes.append(sums_note(list(sums.values()), path))
+        notes.append(left_out(path, len(sums), "row", SUMS, next(iter(sums.values()))))
     kept = [at for at in range(first, last) if at - first not in sums]
     columns, with_na = {}, dict[str, StorageType]()
     for at, name in enumerate(names):

@@ -82,12 +82,6 @@ def without_apostrophe(text: str) -> str:
     return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA_STARTS) else text
 
 
-def keel_text(text: str | None) -> str | None:
-    """Return a text without the blanks around it; None for a missing value of KEEL and ARFF."""
-    text = (text or "").strip()
-    return None if text.lower() in KEEL_MISSING else text
-
-
 def list_quoted(names: Iterable[str]) -> str:
     """Return the first five names for a message, in quotes, and the number of the others."""
     return list_some([repr(name) for name in names])
