@@ -67,7 +67,7 @@ def write_table(path: Path, draw: Draw, n_rows: int, rng: np.random.Generator) -
     "--limit",
     "limits",
     multiple=True,
-    default=("", "4GB", "1GB"),
+    default=("", "4GB", "1500MB"),
     show_default=True,
     help="Value of --memory-limit, or empty for the default.",
 )

@@ -17,7 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from command_line import COMMAND, assert_refused, run_process
+from command_line import COMMAND, assert_refused, run_process, words_of
+from detect import run_detect
+from memory_limit import draw_orders, write_table
 from pyarrow import csv
 
 from qms22.tables import memory_limit, open_table, read_table
@@ -186,6 +188,21 @@ def test_sizes(tmp_path: Path, draw: Callable[[int], pa.Table]) -> None:
     table = draw(500)
     write_parquet(tmp_path / "a.parquet", table)
     assert 0.9 < open_table(tmp_path / "a.parquet").n_bytes / table.nbytes < 1.3
+
+
+def test_small_limits(tmp_path: Path) -> None:
+    """`--memory-limit` below what a search takes says the least, and the least is kept"""
+    for name in ("n.csv", "b.csv"):
+        write_table(tmp_path / name, draw_orders, 300, np.random.default_rng(0))
+    program = run_detect(tmp_path, ["n.csv", "b.csv", "-o", "o.csv"]).own
+    for name, n_rows in (("n.csv", 10_000), ("b.csv", 80_000)):
+        write_table(tmp_path / name, draw_orders, n_rows, np.random.default_rng(1))
+    done = run_process("detect", "n.csv", "b.csv", "--memory-limit", "50MB", cwd=tmp_path)
+    assert_refused(done, "may take 50.0 MB (it has 80,000 rows to score)", "--memory-limit")
+    [least] = re.findall(r"takes ([\d.]+ MB) of memory", words_of(done.stderr))
+    run = run_detect(tmp_path, ["n.csv", "b.csv", "-o", "o.csv", "--memory-limit", least])
+    assert "read part by part" in words_of(run.words)
+    assert run.own - program < 1e6 * float(least.split()[0])
 
 
 def test_tiny_limits(tmp_path: Path) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import pyarrow as pa
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUP = Path("/proc/self/cgroup")
 # Not a context variable: files are also read in other threads.
 _limits: list[int] = []
+# Settings of glibc's allocator: what is larger goes back to the system once it is free, and threads
+# share what is smaller.
+_GLIBC = {-3: 1 << 17, -8: 1}
 
 
 @contextmanager
@@ -35,10 +41,18 @@ def memory_limit(n_bytes: int | None) -> Iterator[None]:
         yield
         return
     _limits.append(n_bytes)
+    # Allocators keep what is free: that of Arrow, and glibc's, a hundred megabytes.
+    pool = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    with suppress(OSError, AttributeError, TypeError):  # of another system
+        mallopt = ctypes.CDLL(None).mallopt
+        for setting, value in _GLIBC.items():
+            mallopt(setting, value)
     try:
         yield
     finally:
         _limits.remove(n_bytes)
+        pa.set_memory_pool(pool)
 
 
 class TooLargeError(ValueError):
@@ -65,7 +79,7 @@ class MemoryBudget:
 def size_text(n_bytes: int) -> str:
     """Return a number of bytes as text."""
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if n_bytes >= size / 10:
+        if n_bytes >= size:
             return f"{n_bytes / size:,.1f} {unit}"
     return f"{n_bytes} bytes"
 
@@ -76,6 +90,11 @@ def memory_allowed() -> int | None:
         return _limits[-1]
     left = memory_left()
     return None if left is None else left // 2
+
+
+def is_limited() -> bool:
+    """Return whether a limit is set: unlike half of what is free, it must be kept."""
+    return bool(_limits)
 
 
 def memory_left() -> int | None:

@@ -7,13 +7,13 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._runtime.memory import MemoryBudget, memory_allowed, size_text
+from qms22._runtime.memory import MemoryBudget, is_limited, memory_allowed, size_text
 from qms22._runtime.stages import progress_bar
 from qms22.checks import OddCells
 from qms22.detection.scorer import ScoredRows, TableScorer
 from qms22.tables import Table
 from qms22.tables.columns.cells import Columns, count_rows
-from qms22.tables.sources.compressed import SHARE_OF_MEMORY
+from qms22.tables.sources.compressed import SHARE_OF_MEMORY, bytes_at_once
 
 # Rows of each file to learn from. More of them hardly change the result, but take time; fewer than
 # the least would teach too little, however small the memory.
@@ -22,10 +22,15 @@ LEAST_DRAW = 1000
 
 # Cells of a chunk: 4 MiB as numbers.
 _CELLS_PER_CHUNK = 1 << 19
+# Under a small limit they are fewer: a cell takes so much, and most of it for a moment.
+_BYTES_PER_CELL = 16
 _MOST_ROWS_PER_CHUNK = 1 << 16
 
 # A drawn row is held so many times at once: as Arrow has it, encoded, and as Python's texts.
 _COPIES = 4
+# What a search takes in any case, and for each row that it scores (benchmarks/memory_limit.py).
+_LEAST_BYTES = 100_000_000
+_BYTES_PER_ROW = 100
 # Work on drawn rows should take no more than half of the memory.
 _SHARE_FOR_DRAW = SHARE_OF_MEMORY / 2
 
@@ -44,6 +49,7 @@ def rows_to_draw(asked: int | None, *sources: Table) -> int:
     """Return how many rows to learn from of tables that are too large for memory.
 
     These are at most as many as are asked for. Raise ValueError if the least would fill the memory.
+    The rows of the last table are scored.
     """
     most, allowed = asked or DEFAULT_DRAW, memory_allowed()
     if allowed is None:
@@ -54,6 +60,10 @@ def rows_to_draw(asked: int | None, *sources: Table) -> int:
         _COPIES * len(sources) * least * width,
         f"it learns from {least:,} rows, of {size_text(width)} each",
     )
+    if is_limited():
+        n_scored, name = sources[-1].n_rows, sources[-1].name
+        least = _LEAST_BYTES + _BYTES_PER_ROW * n_scored
+        MemoryBudget(name).check(least, f"it has {n_scored:,} rows to score")
     n_rows = int(_SHARE_FOR_DRAW * allowed / sum(map(_width, sources)))
     return min(max(n_rows, LEAST_DRAW), most)
 
@@ -65,7 +75,8 @@ def _width(source: Table) -> float:
 
 def rows_per_chunk(n_columns: int) -> int:
     """Return how many rows of a table to hold in memory at a time."""
-    return int(np.clip(_CELLS_PER_CHUNK // max(n_columns, 1), 1, _MOST_ROWS_PER_CHUNK))
+    n_cells = min(_CELLS_PER_CHUNK, bytes_at_once() // _BYTES_PER_CELL)
+    return int(np.clip(n_cells // max(n_columns, 1), 1, _MOST_ROWS_PER_CHUNK))
 
 
 def score_rows(

@@ -18,7 +18,7 @@ _NUMBER = re.compile(NUMBER, re.ASCII)
 # In many countries spreadsheets split lines at semicolons. A carriage return alone ends a line.
 _QUOTED = re.compile(r'[",;\t\r\n]')
 # Rows whose cells are texts at a time: these take more memory than their values.
-ROWS_AT_ONCE = 1 << 14
+ROWS_AT_ONCE = 1 << 12
 
 
 def csv_lines(table: pd.DataFrame, *, header: bool = True) -> Iterator[str]:

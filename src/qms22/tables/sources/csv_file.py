@@ -14,7 +14,7 @@ from operator import add
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from qms22.tables.sources.compressed import TableFile
+from qms22.tables.sources.compressed import TableFile, bytes_at_once
 from qms22.tables.sources.csv_dialect import detect_dialect
 from qms22.tables.sources.csv_repair import Repair, find_footer, footer_note
 from qms22.tables.sources.file_rows import SpooledRows
@@ -141,12 +141,13 @@ class _Text:
         reader, body = None, memoryview(b"")
         try:
             body = self._body(repair, is_rewritten=is_rewritten)
+            is_large = self._file.is_large
             reader = arrow_csv.open_csv(
                 pa.BufferReader(pa.py_buffer(body)),
                 # With threads, errors do not name the row.
                 arrow_csv.ReadOptions(
                     column_names=names,
-                    block_size=BLOCK if self._file.is_large else _LARGE_BLOCK,
+                    block_size=min(BLOCK, bytes_at_once() // 2) if is_large else _LARGE_BLOCK,
                     use_threads=False,
                 ),
                 arrow_csv.ParseOptions(
