@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,7 +82,7 @@ def _contents(place: str | DatabasePlace) -> set[str | DatabasePlace]:
         return set()
     found = find_files(place)
     inner = "" if found.inner is None else f"#{found.inner}"
-    return {f"{path.resolve()}{inner}" for path in found.paths}
+    return {f"{os.path.realpath(path)}{inner}" for path in found.paths}
 
 
 def read_tables(

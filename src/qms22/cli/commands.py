@@ -59,6 +59,10 @@ def _failures_in_words() -> Iterator[None]:
         vars(error)["message"] = one_line(masked(error.message))
         raise
     except OSError as error:
+        if error.filename is not None:
+            raise click.UsageError(
+                f"{error.filename} cannot be opened ({error.strerror}); correct the path"
+            ) from error
         # Python would try to write the rest at its end.
         with suppress(OSError):
             sys.stdout.close()

@@ -44,7 +44,7 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         words = f"--config {path} cannot be read ({error.strerror}); correct the path"
         raise click.UsageError(words) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.UsageError(f"{path} is not a TOML file: {error}; mend it") from error
 
 

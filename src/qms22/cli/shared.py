@@ -264,7 +264,7 @@ def _is_same_file(first: Path, second: Path) -> bool:
         one, other = _stat(first), _stat(second)
         return stat.S_ISREG(one.st_mode) and os.path.samestat(one, other)
     except (OSError, ValueError, AttributeError):  # not there, or no standard stream
-        return first.resolve() == second.resolve()
+        return os.path.realpath(first) == os.path.realpath(second)
 
 
 def _stat(path: Path) -> os.stat_result:

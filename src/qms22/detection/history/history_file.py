@@ -324,6 +324,8 @@ class BatchHistory:
             raise ValueError(f"the history {self.path} cannot be used now ({error}); {what}") from (
                 error
             )
+        except UnicodeDecodeError as error:
+            raise ValueError(self._damaged(error)) from error
 
     def _damaged(self, error: Exception) -> str:
         return (

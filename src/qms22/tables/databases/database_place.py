@@ -182,17 +182,11 @@ def _check_password(address: str, what: str) -> None:
 
 
 def _exists(path: str) -> bool:
-    try:
-        return Path(path).expanduser().exists()
-    except (OSError, ValueError):
-        return False
+    return os.path.exists(os.path.expanduser(path))
 
 
 def _is_file(path: str) -> bool:
-    try:
-        return Path(path).expanduser().is_file()
-    except (OSError, ValueError):
-        return False
+    return os.path.isfile(os.path.expanduser(path))
 
 
 def _kind(path: str) -> str | None:

@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from io import BufferedReader, BytesIO
 from itertools import chain
 from pathlib import Path
@@ -64,7 +64,7 @@ class TableFile:
         self.content = content
         self.is_compressed = False
         self._n_kept = 0
-        if content is None and path.exists() and not path.is_file():
+        if content is None and os.path.exists(path) and not os.path.isfile(path):
             self.load()  # a pipe can be read only once
 
     @classmethod
@@ -222,12 +222,18 @@ def shorten_error(error: BaseException) -> str:
 
 
 class ArchivedFile(TableFile):
-    """A file in a zip archive, which is decompressed whenever it is read."""
+    """A file in a zip archive, which is decompressed whenever it is read.
 
-    def __init__(self, archive: TableFile, member: zipfile.ZipInfo) -> None:
-        super().__init__(Path(f"{archive.path}#{member.filename}"))
-        self._archive = archive
+    Opening an archive reads the names of all its files, so one with many tables stays open.
+    """
+
+    def __init__(
+        self, file: TableFile, member: zipfile.ZipInfo, archive: zipfile.ZipFile | None
+    ) -> None:
+        super().__init__(Path(f"{file.path}#{member.filename}"))
+        self._file = file
         self._member = member
+        self._archive = archive
         self.is_compressed = True
 
     @property
@@ -241,7 +247,7 @@ class ArchivedFile(TableFile):
         if self.content is not None:
             yield Decompressed(BytesIO(self.content), self.path)
             return
-        with opened(self._archive) as archive:
+        with opened(self._file) if self._archive is None else nullcontext(self._archive) as archive:
             try:
                 file = archive.open(self._member)
                 stream = decompressing(cast(BufferedReader, file), self.path)
@@ -262,9 +268,8 @@ class ArchivedFile(TableFile):
 @contextmanager
 def opened(file: TableFile) -> Iterator[zipfile.ZipFile]:
     """Open a zip archive; raise ValueError if it is damaged."""
-    content: Any = file.path if file.content is None else BytesIO(file.content)
     try:
-        archive = zipfile.ZipFile(content)
+        archive = zipfile.ZipFile(_content(file))
     except (zipfile.BadZipFile, NotImplementedError) as error:
         raise ValueError(
             f"{file.path} starts as a zip archive or an Excel workbook but is damaged "
@@ -272,6 +277,10 @@ def opened(file: TableFile) -> Iterator[zipfile.ZipFile]:
         ) from error
     with archive:
         yield archive
+
+
+def _content(file: TableFile) -> Any:
+    return file.path if file.content is None else BytesIO(file.content)
 
 
 def is_workbook(file: TableFile) -> bool:
@@ -299,7 +308,8 @@ def archived_tables(file: TableFile, inner: str | None) -> tuple[list[ArchivedFi
         chosen, others = [inner], []
     else:
         raise ValueError(f"{file.path} has no file {inner!r}; its files are {list_quoted(names)}")
-    return [ArchivedFile(file, members[name]) for name in sorted(chosen)], others
+    kept = zipfile.ZipFile(_content(file)) if len(chosen) > 1 else None
+    return [ArchivedFile(file, members[name], kept) for name in sorted(chosen)], others
 
 
 def _is_hidden(name: str) -> bool:

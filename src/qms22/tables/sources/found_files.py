@@ -54,13 +54,14 @@ def find_files(table: str | os.PathLike[str]) -> FoundFiles:
     or a directory holds no tables or tables of several formats.
     """
     path = Path(table).expanduser()
-    if path.is_dir():
+    # Those of pathlib raise an OSError where a name is too long.
+    if os.path.isdir(path):
         return _in_directory(path)
     text = str(path)
     before, mark, inner = text.rpartition("#")
-    if mark and not path.exists() and Path(before).is_file():
+    if mark and not os.path.exists(path) and os.path.isfile(before):
         return FoundFiles((Path(before),), ({},), inner)
-    if not has_magic(text) or path.exists():
+    if not has_magic(text) or os.path.exists(path):
         return FoundFiles((path,), ({},))
     paths = [Path(each) for each in sorted(glob(text, recursive=True))]
     files = tuple(each for each in paths if not each.is_dir())
