@@ -17,8 +17,8 @@ from sklearn.base import clone
 
 from qms22 import QMS22, QMS22Ensemble
 from qms22._cpm.backends import choose_backend
-from qms22._cpm.task import detection_task
 from qms22.estimators.held_out import HeldOutScores
+from qms22.estimators.learning import take_parts
 from qms22.estimators.views import ScoredRows
 from qms22.estimators.weights import _EXCESS_WEIGHT as EXCESS_WEIGHT
 from qms22.metrics import roc
@@ -246,18 +246,43 @@ def test_shares_fall_as_scores_rise(held_out: list[float], scores: list[float]) 
     assert (np.diff(logarithms[beyond])[distinct] < 0).all()
 
 
-def test_held_out_rows_are_in_the_first_member_set_alone() -> None:
-    X = np.zeros((30, 2))
-    held_out = np.array([0, 7, 19])
-    task = detection_task(X, 10, 4, np.random.RandomState(0), held_out)
-    assert (task.group[:10] == 0).all()
-    assert (task.group[10 + held_out] == 0).all()
-    assert np.bincount(task.group).tolist() == [13, 6, 6, 5]
-    # As if they had been given as unlabeled rows.
-    order = np.r_[np.arange(10), 10 + held_out, np.delete(np.arange(10, 30), held_out)]
-    moved = detection_task(X, 13, 4, np.random.RandomState(0))
-    np.testing.assert_array_equal(task.group[order], moved.group)
-    np.testing.assert_array_equal(task.group_weight, moved.group_weight)
+def test_splits_hold_their_part_out_and_learn_from_all_others() -> None:
+    held_out = np.array_split(np.random.RandomState(0).permutation(20), 4)
+    for out, taken in zip(
+        held_out, take_parts((30, 2), 10, held_out, np.random.RandomState(0)), strict=True
+    ):
+        assert taken.unlabeled.tolist() == [*range(10), *sorted(10 + out)]
+        assert taken.known.tolist() == sorted({*range(10, 30)} - {*(10 + out)})
+        assert taken.columns.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("n_features", [64, 65, 100, 512, 1000])
+def test_splits_of_wide_tables_share_the_columns(n_features: int) -> None:
+    held_out = np.array_split(np.arange(80), 8)
+    taken = take_parts((100, n_features), 20, held_out, np.random.RandomState(0))
+    sizes = {len(np.unique(part.columns)) for part in taken}
+    assert sizes == {min(n_features, max(64, n_features // 8))}
+    times = np.bincount(np.concatenate([part.columns for part in taken]), minlength=n_features)
+    assert times.min() >= 1
+    assert times.max() - times.min() <= 1
+
+
+def test_splits_of_large_tables_learn_from_different_halves() -> None:
+    held_out = np.array_split(np.arange(16_000), 8)
+    taken = take_parts((21_000, 3), 5_000, held_out, np.random.RandomState(0))
+    for part, out in zip(taken, held_out, strict=True):
+        assert (len(part.unlabeled), len(part.known)) == (4_000, 7_000)
+        assert not {*part.known} & {*(5_000 + out)}
+        assert np.isin(5_000 + out, part.unlabeled).mean() == pytest.approx(4 / 7, abs=0.05)
+    assert len(np.intersect1d(taken[0].known, taken[1].known)) < 4_000
+
+
+def test_scores_of_wide_rows_find_outliers_in_any_column() -> None:
+    rng = np.random.default_rng(0)
+    normal, batch = rng.normal(size=(300, 200)), rng.normal(size=(100, 200))
+    batch[:3, [0, 90, 199]] += 12
+    detector = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch)
+    assert sorted(detector.top_k(3).tolist()) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", ["vehicle2", "glass4", "zoo-3"])

@@ -155,8 +155,8 @@ def test_forest_view_has_the_out_of_bag_scores() -> None:
     score = view.scorer(choose_backend("cpu"))
     np.testing.assert_array_equal(score(ScoredRows(batch)), -view.held_out.log_p_values(oob[80:]))
     new = rng.normal(size=(10, 3))
-    # As many trees as have not learned from a row: 200 / e.
-    expected = -view.held_out.log_p_values(view.forest.first(74).score(new))
+    # As many trees as have not learned from a row: 600 / e.
+    expected = -view.held_out.log_p_values(view.forest.first(221).score(new))
     np.testing.assert_array_equal(score(ScoredRows(new)), expected)
 
 

@@ -23,6 +23,15 @@ from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import row_chunks
 
 
+@dataclass(frozen=True, eq=False)
+class Taken:
+    """What one of several fits learns from: positions of rows and columns."""
+
+    unlabeled: NDArray[np.intp]
+    known: NDArray[np.intp]
+    columns: NDArray[np.intp]
+
+
 def solve_restarts(
     rows: NDArray[np.float64],
     n_unlabeled: int,
@@ -30,16 +39,16 @@ def solve_restarts(
     options: SolverOptions,
     seeds: Sequence[int],
     *,
-    held_out: Sequence[NDArray[np.intp] | None] | None = None,
+    taken: Sequence[Taken] | None = None,
     n_jobs: int,
     reporting: FitReporting,
 ) -> list[Solution]:
     """Solve the task of QMS22 once per seed; each shuffles T differently.
 
-    `rows` are the scaled rows of S, then those of T. `held_out` has for each seed the positions of
-    the rows of T to treat as unlabeled. `n_jobs` cores are used with many rows for the threads of
-    one fit after the other, else for restarts side by side; or jobs of the joblib backend that the
-    user has chosen.
+    `rows` are the scaled rows of S, then those of T; `taken` has what to learn from for each seed,
+    all of them if it is missing. `n_jobs` cores are used with many rows for the threads of one fit
+    after the other, else for restarts side by side; or jobs of the joblib backend that the user has
+    chosen. Member functions are of all columns.
     """
     backend, _ = get_active_backend(prefer="threads")
     is_here = getattr(backend, "supports_sharedmem", False)  # in threads of this process
@@ -49,15 +58,14 @@ def solve_restarts(
     is_one_by_one = has_many_rows or not choose_backend(options.device, options.solver).uses_threads
     n_workers = 1 if is_one_by_one else min(n_jobs, len(seeds))
     options = replace(options, n_threads=n_jobs // n_workers if is_here else 1)
-    held_out = held_out or [None] * len(seeds)
-    restarts = _Restarts(rows, n_unlabeled, n_members, options, seeds, held_out)
+    restarts = _Restarts(rows, n_unlabeled, n_members, options, seeds, taken)
     with reporting.start(restarts.plan(n_workers)):
         todo = [
             (number, reporting.listener(number) if is_here or n_workers == 1 else None, state)
             for number, state in enumerate(reporting.states)
         ]
         if n_workers == 1:
-            return solve_all((restarts.fit(*fit) for fit in todo), options)
+            return restarts.spread(solve_all((restarts.fit(*fit) for fit in todo), options))
         # The kernel releases the GIL: threads share the rows, processes would copy them. Jobs
         # elsewhere, such as Ray's, may return results one at a time.
         is_lazy = not is_here and getattr(backend, "supports_return_generator", False)
@@ -72,7 +80,7 @@ def solve_restarts(
         except BaseException:
             restarts.halt()
             raise
-        return solutions
+        return restarts.spread(solutions)
 
 
 @dataclass
@@ -84,15 +92,32 @@ class _Restarts:
     n_members: int
     options: SolverOptions
     seeds: Sequence[int]
-    held_out: Sequence[NDArray[np.intp] | None]
+    taken: Sequence[Taken] | None
     running: list[int] = field(default_factory=list)  # numbers of the fits in this process
     halted: bool = False
 
     def fit(self, number: int, on_sweep: SweepListener | None, state: FitState | None) -> Fit:
         """Return the fit of this number."""
-        rng, held_out = np.random.RandomState(self.seeds[number]), self.held_out[number]
-        task = detection_task(self.rows, self.n_unlabeled, self.n_members, rng, held_out)
+        rows, n_unlabeled = self.rows, self.n_unlabeled
+        if self.taken is not None:
+            taken = self.taken[number]
+            n_unlabeled = len(taken.unlabeled)
+            rows = rows[np.ix_(np.concatenate([taken.unlabeled, taken.known]), taken.columns)]
+        rng = np.random.RandomState(self.seeds[number])
+        task = detection_task(rows, n_unlabeled, self.n_members, rng)
         return Fit.of(task, self.options, on_sweep, state)
+
+    def spread(self, solutions: list[Solution]) -> list[Solution]:
+        """Return solutions whose member functions take rows with all columns."""
+        if self.taken is None:
+            return solutions
+        spread = []
+        for solution, taken in zip(solutions, self.taken, strict=True):
+            of_taken = solution.members.A
+            A = np.zeros((*of_taken.shape[:2], self.rows.shape[1]))
+            A[..., taken.columns] = of_taken
+            spread.append(replace(solution, members=replace(solution.members, A=A)))
+        return spread
 
     def run(self, number: int, listener: SweepListener | None, state: FitState | None) -> Solution:
         """Run the fit of this number in one of several threads or processes."""
@@ -111,15 +136,18 @@ class _Restarts:
 
     def plan(self, n_workers: int) -> FitPlan:
         """Describe the fits for progress bar, log and checkpoint."""
-        n_features = self.rows.shape[1]
+        n_rows, n_features = self.rows.shape
+        if self.taken is not None:
+            first = self.taken[0]
+            n_rows, n_features = len(first.unlabeled) + len(first.known), len(first.columns)
         return FitPlan(
             n_fits=len(self.seeds),
             max_iter=self.options.max_iter,
-            n_rows=len(self.rows),
+            n_rows=n_rows,
             n_trials=self.n_members * self.options.n_components * (n_features + 1),
             facts={
                 "unlabeled": self.n_unlabeled,
-                "features": n_features,
+                "features": self.rows.shape[1],
                 "device": self.options.device,
                 "fits_side_by_side": n_workers,
                 "threads_per_fit": self.options.n_threads,
@@ -130,9 +158,10 @@ class _Restarts:
     def _fingerprint(self) -> dict[str, Any]:
         """Return what the result depends on, by the names of the estimators' parameters."""
         shuffles = blake2b()
-        for seed, held_out in zip(self.seeds, self.held_out, strict=True):
-            shuffles.update(str(seed).encode())
-            shuffles.update(b"" if held_out is None else held_out.tobytes())
+        shuffles.update(str(self.seeds).encode())
+        for taken in self.taken or ():
+            for places in (taken.unlabeled, taken.known, taken.columns):
+                shuffles.update(places.tobytes())
         rows = blake2b()
         for chunk in row_chunks(self.rows.shape):
             rows.update(as_host(self.rows[chunk]).tobytes())

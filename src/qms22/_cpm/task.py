@@ -54,26 +54,20 @@ def detection_task(
     n_unlabeled: int,
     n_members: int,
     rng: np.random.RandomState,
-    held_out: NDArray[np.intp] | None = None,
 ) -> Task:
     """Build the task of QMS22: Ω1 = S ∪ T against overlapping subsets of T.
 
     T is shuffled and cut into m − 1 parts of nearly equal size V_2, …, V_m, and Ω_i = T − V_i. Rows
     weigh |Ω2| / |Ω1| in the first member set and 1 in the others. With m = 2 the only subset is T.
 
-    X has the rows of S, then those of T. Rows of T that are held out, by their positions in T, are
-    treated as unlabeled: they are in Ω1 only.
+    X has the rows of S, then those of T.
     """
-    is_known = np.arange(len(X)) >= n_unlabeled
-    if held_out is not None:
-        is_known[n_unlabeled + held_out] = False
-    n_normal = int(np.count_nonzero(is_known))
-    n_parts = n_members - 1
+    n_normal, n_parts = len(X) - n_unlabeled, n_members - 1
     part_sizes = [len(part) for part in np.array_split(np.arange(n_normal), n_parts)]
     # Group 0 is S; group i is the part left out of member set i, counted from 0.
     part = np.repeat(np.arange(1, n_members, dtype=np.int32), part_sizes)
     group = np.zeros(len(X), dtype=np.int32)
-    group[is_known] = rng.permutation(part)
+    group[n_unlabeled:] = rng.permutation(part)
 
     group_weight = np.ones((n_members, n_members))
     group_weight[1:, 0] = 0.0

@@ -37,6 +37,7 @@ from qms22.estimators.learning import (
     learn_forest,
     learn_outlier_forest,
     learn_similarity,
+    take_parts,
 )
 from qms22.estimators.marks import Marks
 from qms22.estimators.suspicious_normal import SuspiciousNormalsMixin
@@ -64,7 +65,7 @@ AUTO_SAMPLES = 6_000
 # What max_iter="auto" means: so many sweeps; beyond so many features fewer, so that all sweeps
 # together make no more steps, but not below the least. On the 15 sets of ADBench with 27 to 166
 # features 10, 5 and 3 sweeps have a mean AUC of 0.896, 0.897 and 0.898.
-_SWEEPS, _FEATURES_OF_ALL_SWEEPS, _LEAST_SWEEPS = 10, 20, 3
+_SWEEPS, _FEATURES_OF_ALL_SWEEPS, _LEAST_SWEEPS = 10, 15, 3
 
 # Known-normal rows that the batch is compared with: so many per row of the batch, between two
 # limits. With two for each, a false discovery rate of 0.1 can flag five rows; with the most, 50 of
@@ -124,7 +125,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
     n_components : int, default=10
         As of `QMS22`.
     max_iter : "auto" or int, default="auto"
-        Sweeps, at most. More of them fit the noise of the batch. "auto" is 10 for up to 20
+        Sweeps, at most. More of them fit the noise of the batch. "auto" is 10 for up to 15
         features, and for more so many fewer that the time grows little, but at least 3.
     dtype : {"float32", "float64"}, default="float32"
         Precision of QMS22 and of distances. Scores in float32 are as accurate and take less time.
@@ -336,13 +337,14 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         n_normal = len(rows) - n_unlabeled - n_marked
         n_splits = min(self.n_splits, n_normal)
         held_out = np.array_split(rng.permutation(n_normal), n_splits)
+        seeds = rng.randint(2**31 - 1, size=n_splits).tolist()
         solutions = solve_restarts(
             rows,
             n_unlabeled,
             self.n_members,
             options,
-            rng.randint(2**31 - 1, size=n_splits).tolist(),
-            held_out=held_out,
+            seeds,
+            taken=take_parts(rows.shape, n_unlabeled, held_out, rng),
             n_jobs=effective_n_jobs(self.n_jobs),
             reporting=self._reporting(),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._cpm.members import MemberFunctions
+from qms22._cpm.restarts import Taken
 from qms22._cpm.scaling import DEVIATION, LARGEST, FeatureScaler
 from qms22._runtime import exact
 from qms22.estimators.forest import BinnedRows, fit_forest
@@ -35,13 +37,56 @@ MOST_REFERENCES = 2048
 # extreme value must not shrink a column against the others.
 _DEVIATIONS = LARGEST / DEVIATION
 
+# Of many rows of T, and of the batch, each split of QMS22 learns from a half of its own, but from at
+# least so many. Of many features it learns from so many, or from its share if that is more: all
+# splits together learn from every feature. docs/scale.md has what both cost.
+_LEAST_ROWS = 4_000
+_LEAST_COLUMNS = 64
+
+# Features whose covariance is learned.
+_MOST_CORRELATED = 1_000
+
 # Scaled values beyond this are as far away as can be: as in `LIMIT` of the scaling.
 _FARTHEST = 1024.0
 
 # Trees of a forest: as many as make this number of rows in all, between the two limits. With many
-# rows fewer trees are as good, and the time of a fit stays bounded.
-_ROWS_OF_ALL_TREES = 1_000_000
-_FEWEST_TREES, _MOST_TREES = 100, 200
+# rows fewer trees are as good, and the time of a fit stays bounded. With 600 trees, and not 200,
+# two seeds agree on 80 % of the flags of 65 small sets, and not on 78 %.
+_ROWS_OF_ALL_TREES = 800_000
+_FEWEST_TREES, _MOST_TREES = 100, 600
+
+# Forests that are only compared with each other have half as many, and no more than this.
+_MOST_TREES_COMPARED = 100
+
+
+def take_parts(
+    shape: tuple[int, int],
+    n_unlabeled: int,
+    held_out: Sequence[NDArray[np.intp]],
+    rng: np.random.RandomState,
+) -> list[Taken]:
+    """Choose what each split of QMS22 learns from, of rows of the batch, then of T.
+
+    Rows of T that are held out, by their positions in T, are treated as rows of the batch.
+    """
+    n_rows, n_features = shape
+    n_taken = min(n_features, max(_LEAST_COLUMNS, math.ceil(n_features / len(held_out))))
+    order = np.arange(n_features)
+    if n_taken < n_features:
+        rng.shuffle(order)
+    taken = []
+    for number, out in enumerate(held_out):
+        is_known = np.arange(n_rows) >= n_unlabeled
+        is_known[n_unlabeled + out] = False
+        columns = np.roll(order, -number * n_features // len(held_out))[:n_taken]
+        rows = (_take_half(np.flatnonzero(chosen), rng) for chosen in (~is_known, is_known))
+        taken.append(Taken(*rows, np.sort(columns)))
+    return taken
+
+
+def _take_half(places: NDArray[np.intp], rng: np.random.RandomState) -> NDArray[np.intp]:
+    n_taken = max(_LEAST_ROWS, len(places) // 2)
+    return places if n_taken >= len(places) else np.sort(rng.permutation(places)[:n_taken])
 
 
 def distance_scaler(
@@ -123,16 +168,23 @@ def learn_covariance(
 ) -> CovarianceView:
     """Learn mean and covariance of standardised rows of T, the last of them marked as normal.
 
+    Of many features it knows some, drawn at random: its cost grows with the square of their number.
     The distance of a row of T is computed as if the row had not been learned from.
     """
     n, n_features = scaled.shape
-    center = scaled.mean(axis=0)
-    away = scaled - center
+    known, columns = scaled, np.arange(n_features)
+    if n_features > _MOST_CORRELATED:
+        columns = np.sort(rng.permutation(n_features)[:_MOST_CORRELATED])
+        known = scaled[:, columns]
+    center = known.mean(axis=0)
+    away = known - center
     covariance = (1.0 - SHRINKAGE) * exact.moments(away) / n
-    mean_variance = np.trace(covariance) / n_features or DEVIATION**2
-    covariance[np.diag_indices(n_features)] += SHRINKAGE * mean_variance
-    A = exact.inverse_root(covariance)
-    b = exact.product(A, center[:, np.newaxis])[:, 0]
+    mean_variance = np.trace(covariance) / len(columns) or DEVIATION**2
+    covariance[np.diag_indices(len(columns))] += SHRINKAGE * mean_variance
+    whitened = exact.inverse_root(covariance)
+    b = exact.product(whitened, center[:, np.newaxis])[:, 0]
+    A = np.zeros((len(columns), n_features))
+    A[:, columns] = whitened
     members = MemberFunctions(A[None], b[None], LEAST_SQUARE)
     compared = rng.permutation(n - n_marked)[:MOST_COMPARED]
     squares = members.values(scaled[compared])[:, 0]
@@ -187,8 +239,7 @@ def forest_agreement(
     thirds = np.array_split(n_rows - n_batch + rng.permutation(n_batch), 3)
     if len(thirds[2]) < 2:
         return 0.0
-    # Half as many as a view has: these forests are only compared.
-    n_trees = _count_trees(n_rows) // 2
+    n_trees = min(_count_trees(n_rows) // 2, _MOST_TREES_COMPARED)
     correlations = []
     for last in range(3):
         scores = []
