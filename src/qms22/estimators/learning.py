@@ -37,8 +37,8 @@ MOST_REFERENCES = 2048
 # extreme value must not shrink a column against the others.
 _DEVIATIONS = LARGEST / DEVIATION
 
-# Of many rows of T, and of the batch, each split of QMS22 learns from a half of its own, but from at
-# least so many. Of many features it learns from so many, or from its share if that is more: all
+# Of many rows of T, and of the batch, each split of QMS22 learns from a half of its own, but from
+# so many at least. Of many features it learns from so many, or from its share if that is more: all
 # splits together learn from every feature. docs/scale.md has what both cost.
 _LEAST_ROWS = 4_000
 _LEAST_COLUMNS = 64
