@@ -79,8 +79,9 @@ def take_parts(
         is_known = np.arange(n_rows) >= n_unlabeled
         is_known[n_unlabeled + out] = False
         columns = np.roll(order, -number * n_features // len(held_out))[:n_taken]
-        rows = (_take_half(np.flatnonzero(chosen), rng) for chosen in (~is_known, is_known))
-        taken.append(Taken(*rows, np.sort(columns)))
+        unlabeled = _take_half(np.flatnonzero(~is_known), rng)
+        known = _take_half(np.flatnonzero(is_known), rng)
+        taken.append(Taken(unlabeled, known, np.sort(columns)))
     return taken
 
 
