@@ -3,8 +3,7 @@
 NumPy and BLAS have code of their own for each generation of CPUs, and so has the C library: the
 last bits of logarithms and of products of matrices depend on it, and on the number of threads.
 Here are only sums, products, quotients and roots of single numbers in a fixed order, which IEEE 754
-defines to the bit, and products of matrices that need no rounding. Functions take arrays of NumPy
-or CuPy.
+defines to the bit, and products of matrices that need no rounding. A GPU has functions of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from qms22._runtime.arrays import is_on_gpu
 
 # Coefficients of polynomials that are off by less than the last bit: those of FreeBSD's msun
 # (e_log.c, e_exp.c, k_sin.c, k_cos.c), from the lowest power up.
@@ -44,6 +45,9 @@ _ROWS_AT_ONCE = 2**10
 
 def log(values: Any) -> NDArray[np.float64]:
     """Compute natural logarithms, off by less than a unit of the last bit; −inf for 0."""
+    if is_on_gpu(values):
+        found: NDArray[np.float64] = np.log(values)
+        return found
     values = values + np.float64(0)
     is_usual = (values > 0) & (values < np.inf)
     fraction, power = np.frexp(np.where(is_usual, values, 1.0))
@@ -54,7 +58,7 @@ def log(values: Any) -> NDArray[np.float64]:
     square = ratio * ratio
     half = 0.5 * fraction * fraction
     rest = ratio * (half + square * _polynomial(square, _LOG)) + power * _LN2[1]
-    found: NDArray[np.float64] = power * _LN2[0] - ((half - rest) - fraction)
+    found = power * _LN2[0] - ((half - rest) - fraction)
     if is_usual.all():
         return found
     unusual = np.where(values > 0, np.inf, np.where(values == 0, -np.inf, np.nan))
@@ -63,6 +67,9 @@ def log(values: Any) -> NDArray[np.float64]:
 
 def log1p(values: Any) -> NDArray[np.float64]:
     """Compute the logarithms of 1 + values, which may be small."""
+    if is_on_gpu(values):
+        found: NDArray[np.float64] = np.log1p(values)
+        return found
     whole = 1.0 + (values + np.float64(0))
     with np.errstate(invalid="ignore", divide="ignore"):
         lost = ((whole - 1.0) - values) / whole
@@ -71,6 +78,9 @@ def log1p(values: Any) -> NDArray[np.float64]:
 
 def exp(values: Any) -> NDArray[np.float64]:
     """Compute the exponential function, off by less than a unit of the last bit."""
+    if is_on_gpu(values):
+        found: NDArray[np.float64] = np.exp(values)
+        return found
     values = np.clip(values + np.float64(0), -800.0, 800.0)
     power = np.rint(np.where(np.isnan(values), 0.0, values) / _LN2[0])
     high, low = values - power * _LN2[0], power * _LN2[1]
@@ -78,7 +88,7 @@ def exp(values: Any) -> NDArray[np.float64]:
     square = rest * rest
     even = rest - square * _polynomial(square, _EXP)
     fraction = 1.0 - ((low - (rest * even) / (2.0 - even)) - high)
-    found: NDArray[np.float64] = np.ldexp(fraction, power.astype(np.int32))
+    found = np.ldexp(fraction, power.astype(np.int32))
     return found
 
 
