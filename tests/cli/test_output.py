@@ -14,9 +14,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import xlsxwriter
 from command_line import assert_coherent, read_exactly, run
 from page_data import read_page
-from visits import FAST, N_BATCH, write_visits
+from visits import FAST, N_BATCH, visits, write_visits
 
 from qms22 import Detection, detect
 from qms22.detection import streaming
@@ -24,6 +25,7 @@ from qms22.detection.results.result_files import write_tables
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
+openpyxl = pytest.importorskip("openpyxl")
 
 READERS: dict[str, Callable[[Path], pd.DataFrame]] = {
     "csv": read_exactly,
@@ -237,6 +239,34 @@ def test_columns_that_clash_are_renamed_alike_everywhere(tmp_path: Path) -> None
         assert read(tmp_path / f"o.{suffix}").columns.tolist() == expected
     _, _, columns = read_page(tmp_path / "page.html")
     assert sorted([*columns][-3:]) == sorted(expected[-3:])
+
+
+def test_a_workbook_looks_like_the_one_that_was_searched(tmp_path: Path) -> None:
+    normal, batch = visits(200, 0), visits(60, 1)
+    for name, table in (("normal", normal), ("batch", batch)):
+        with xlsxwriter.Workbook(tmp_path / f"{name}.xlsx") as book:
+            money = book.add_format({"num_format": '#,##0.00 "€"'})
+            share, day = (book.add_format({"num_format": each}) for each in (9, "dd.mm.yyyy"))
+            sheet = book.add_worksheet("Visits")
+            sheet.write(0, 1, "all visits")
+            sheet.set_column(2, 2, 31.5)
+            for at, column in enumerate(table.columns, 1):
+                sheet.write(2, at, column)
+            for row, cells in enumerate(table.itertuples(index=False), 3):
+                for at, value in enumerate(cells, 1):
+                    look = [None, money, share, day][at % 4]
+                    sheet.write(row, at, value.item() if hasattr(value, "item") else value, look)
+    tables = tmp_path / "normal.xlsx", tmp_path / "batch.xlsx"
+    result = run("detect", *tables, "-k", "3", "-q", "-o", "found.xlsx", cwd=tmp_path)
+    assert result.exit_code == 0, result.stderr
+    sheet = openpyxl.load_workbook(tmp_path / "found.xlsx")["rows"]
+    places = {cell.value: cell.column_letter for cell in sheet[1]}
+    formats = ["General", '#,##0.00 "€"', "0%", "dd.mm.yyyy"]
+    for at, name in enumerate(batch.columns, 1):
+        cells = sheet[places[name]]
+        assert {cells[2].number_format, cells[40].number_format} == {formats[at % 4]}
+    widened = sheet.column_dimensions[places[batch.columns[1]]].width
+    assert widened == pytest.approx(31.5 + 5 / 7, abs=0.1)
 
 
 def test_a_workbook_is_ready_to_read(tmp_path: Path) -> None:

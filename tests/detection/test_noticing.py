@@ -71,6 +71,28 @@ def test_rows_without_dates() -> None:
     assert not noticed(search(day(1).drop(columns="time"), plain))
 
 
+def test_undated_rows_of_one_export(tmp_path: Path) -> None:
+    plain = day(1).drop(columns="time")
+    for name, rows in (
+        ("2026-03-01", plain),
+        ("2026-03-02", plain[:28]),
+        ("2026-03-03", plain[5:]),
+    ):
+        rows.to_csv(tmp_path / f"orders-{name}.csv", index=False)
+    plain[:28].to_csv(tmp_path / "today.csv", index=False)
+
+    def volume(name: str) -> tuple[bool, str]:
+        found = detect(tmp_path / "orders-2026-03-01.csv", tmp_path / name, k=1, n_jobs=1)
+        [rule] = found.check(fail_on=["volume"])
+        return rule.is_met, rule.text
+
+    text = "The batch has 28 rows; the export before it, the known-normal table, has 200."
+    assert volume("orders-2026-03-02.csv") == (False, text)
+    assert volume("orders-2026-03-03.csv") == (True, "The number of rows is as usual.")
+    # What is known of another kind of file may be any number of rows.
+    assert volume("today.csv")[1].startswith("not checked: ")
+
+
 def test_rows_of_earlier_batches(tmp_path: Path) -> None:
     history = tmp_path / "h.sqlite"
     plain = NORMAL.drop(columns="time")[:400]

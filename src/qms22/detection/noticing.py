@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,13 +18,15 @@ from qms22.tables.texts.words import list_quoted, number_text
 
 if TYPE_CHECKING:
     from qms22.detection.result import Detection
+    from qms22.tables import Table
 
 # With fewer earlier batches, or days of known-normal rows, nobody knows which number is usual.
 _LEAST_BATCHES = 3
 _LEAST_DAYS = 5
 # Numbers of rows within this ratio are usual, and so are those within three standard deviations.
 _USUAL_RATIO = 1.5
-# With fewer days, numbers within this ratio are usual: a Sunday may have a third of a Monday.
+# With fewer days or exports, numbers within this ratio are usual: a Sunday may have a third of a
+# Monday.
 _OF_FEW_DAYS = 3
 # Without batches and days, only numbers far from that of the known-normal rows are noticed.
 _FEWEST, _MOST = 0.01, 10
@@ -125,9 +128,9 @@ def _without_stray(times: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def compare_size(found: Detection, dates: BatchDates | None) -> tuple[bool, list[Noticed]]:
-    """Compare the number of rows with earlier batches, with earlier days, or with all of T.
+    """Compare the number of rows with earlier batches, earlier days, or an earlier export.
 
-    Return whether there were such batches or days, and a notice if the number is unusual.
+    Return whether there was one of these, and a notice if the number is unusual.
     """
     n_rows, names = found.source.n_rows, tuple[str, ...]()
     earlier = [entry.n_rows for entry in found.history[:-1] if entry.incident is None]
@@ -143,11 +146,24 @@ def compare_size(found: Detection, dates: BatchDates | None) -> tuple[bool, list
         ratio = _USUAL_RATIO if len(known) >= _LEAST_DAYS else _OF_FEW_DAYS
         is_unusual = _is_unusual(a_day, known, ratio)
         text += f", {a_day:,.0f} a day by {dates.column!r}; known-normal days have {usual:,.0f}."
+    elif dates is None and n_normal and _are_of_one_export(found.normal_table, found.source):
+        usual, is_unusual = float(n_normal), _is_unusual(n_rows, [n_normal], _OF_FEW_DAYS)
+        text += f"; the export before it, the known-normal table, has {n_normal:,}."
     else:
         is_unusual = n_normal is not None and not (_FEWEST * n_normal <= n_rows <= _MOST * n_normal)
         text += f", the known-normal table {n_normal or 0:,}."
     facts = {"rows": n_rows, "normal_rows": n_normal, "usual": usual}
     return usual is not None, [Noticed("volume", text, names, facts)] if is_unusual else []
+
+
+def _are_of_one_export(normal: Table | None, batch: Table) -> bool:
+    """Whether two files have the same name, but for the digits of a date or a number."""
+    forms = [
+        [re.sub(r"\d+", lambda run: "9" * max(len(run[0]), 2), path.name) for path in table.files]
+        for table in (normal, batch)
+        if table is not None
+    ]
+    return len(forms[0]) == 1 and forms[0] == forms[-1]
 
 
 def _is_unusual(count: float, usual: Sequence[int], ratio: float = _USUAL_RATIO) -> bool:

@@ -15,7 +15,8 @@ MODEL_FAIL_ON = ("flagged", "schema")
 
 NOT_CHECKED = (
     "not checked: there are no three earlier batches in a history, nor known-normal days before "
-    "those of the batch, to tell which number of rows is usual"
+    "those of the batch, nor a known-normal file of the same name but for digits, to tell which "
+    "number of rows is usual"
 )
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from qms22.detection.results.result_data import column_values, data_in_words, plain
 from qms22.tables.databases.database_place import DatabasePlace
+from qms22.tables.sources.stored_rows import ColumnLook
 
 if TYPE_CHECKING:
     from qms22.detection.result import Detection
@@ -29,6 +30,8 @@ _FIRST_YEAR = 1900
 _MOST_MEASURED = 1000
 _WIDEST_COLUMN = 80
 _FILTER_BUTTON = 3
+# What is added to the width of a column, in a file, for its margins: 5 pixels of 7 a character.
+_PADDING = 5 / 7
 _BLAMED = "#FFD9B3"
 _COMMENT = {"x_scale": 2, "author": "qms22"}
 
@@ -37,11 +40,13 @@ class Remarks(NamedTuple):
     """What a workbook has beside its rows: cells to blame, and the lines of the second sheet.
 
     `blamed` has, by row and column of the sheet below its header, from 0, the reason if the cell is
-    the first to blame, or else an empty text.
+    the first to blame, or else an empty text; `looks` how the workbook that was searched shows its
+    columns, by name.
     """
 
     blamed: Mapping[tuple[int, int], str]
     overview: list[tuple[str, str]]
+    looks: Mapping[str, ColumnLook]
 
     @classmethod
     def of(cls, found: Detection, data: Mapping[str, Any], table: pd.DataFrame) -> Remarks:
@@ -59,7 +64,8 @@ class Remarks(NamedTuple):
         findings = [f"{len(each['rows']):,} rows: {each['name']}" for each in data["findings"]]
         lines = {"result of": [data["batch"]], **data_in_words(data)}
         lines |= {"finding": findings, "note": data["notes"]}
-        return cls(blamed, [(what, text) for what, texts in lines.items() for text in texts])
+        overview = [(what, text) for what, texts in lines.items() for text in texts]
+        return cls(blamed, overview, found.source.content.looks())
 
 
 def check_sheet_size(path: Path | DatabasePlace | None, source: Table) -> None:
@@ -86,7 +92,7 @@ def write_workbook(
     try:
         # Rows are written to disk one after the other.
         with xlsxwriter.Workbook(path, {"constant_memory": True}) as book:
-            _fill_sheet(book, tables, {} if remarks is None else remarks.blamed)
+            _fill_sheet(book, tables, remarks or Remarks({}, [], {}))
             if remarks is not None:
                 _fill_overview(book, remarks.overview)
     except xlsxwriter.exceptions.XlsxFileError as error:
@@ -97,22 +103,24 @@ def write_workbook(
 _Formats = tuple[Any, Any, Any]
 
 
-def _add_formats(book: Any, look: dict[str, str]) -> _Formats:
-    return (
-        book.add_format(look) if look else None,
-        book.add_format({**look, "num_format": "yyyy-mm-dd"}),
-        book.add_format({**look, "num_format": "yyyy-mm-dd hh:mm:ss"}),
+def _add_formats(book: Any, number_format: str | int) -> tuple[_Formats, _Formats]:
+    """Add the formats of usual cells, and of those to blame, in a column with a format or none."""
+    days = (number_format,) * 2
+    if number_format == "General":
+        days = ("yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss")
+    usual, marked = (
+        tuple(book.add_format({**color, "num_format": each}) for each in (number_format, *days))
+        for color in ({}, {"bg_color": _BLAMED})
     )
+    return usual, marked
 
 
-def _fill_sheet(
-    book: Any, tables: Iterable[pd.DataFrame], blamed: Mapping[tuple[int, int], str]
-) -> None:
+def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame], remarks: Remarks) -> None:
     bold = book.add_format({"bold": True})
-    usual, marked = _add_formats(book, {}), _add_formats(book, {"bg_color": _BLAMED})
     sheet = book.add_worksheet("rows")
     sheet.freeze_panes(1, 0)
     n_rows, n_columns = 0, 0
+    formats: list[tuple[_Formats, _Formats]] = []
     for table in tables:
         _check_sheet_rows(n_rows + len(table))
         if not n_rows:
@@ -121,16 +129,21 @@ def _fill_sheet(
                     f"an Excel sheet holds {_MOST_SHEET_COLUMNS:,} columns, and there are "
                     f"{table.shape[1]:,}; write a .csv or .parquet file"
                 )
-            for at, name in enumerate(table.columns):
+            looks = [remarks.looks.get(str(name), ColumnLook()) for name in table.columns]
+            for at, (name, look) in enumerate(zip(table.columns, looks, strict=True)):
                 sheet.write_string(0, at, str(name), bold)
-                sheet.set_column(at, at, _column_width(table.iloc[:, at]))
+                width = _column_width(table.iloc[:, at])
+                sheet.set_column(at, at, width if look.width is None else look.width - _PADDING)
+            used = {look.number_format for look in looks}
+            of_columns = {each: _add_formats(book, each) for each in used}
+            formats = [of_columns[look.number_format] for look in looks]
             n_columns = table.shape[1]
         columns = [column_values(table.iloc[:, at]) for at in range(table.shape[1])]
         for row in zip(*columns, strict=True):
             n_rows += 1
             for at, value in enumerate(row):
-                reason = blamed.get((n_rows - 1, at))
-                _write_cell(sheet, n_rows, at, value, usual if reason is None else marked)
+                reason = remarks.blamed.get((n_rows - 1, at))
+                _write_cell(sheet, n_rows, at, value, formats[at][reason is not None])
                 if reason:
                     sheet.write_comment(n_rows, at, reason[:_MOST_CHARACTERS], _COMMENT)
     if n_columns:

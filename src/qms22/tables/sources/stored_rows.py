@@ -100,6 +100,13 @@ def check_count(n_found: int, n_expected: int, n_claimed: int, name: str) -> Non
         )
 
 
+class ColumnLook(NamedTuple):
+    """How a workbook shows a column."""
+
+    number_format: str | int = "General"  # in Excel's words, or by its number
+    width: float | None = None  # in characters, if somebody has set it
+
+
 @dataclass(frozen=True, eq=False)
 class Content:
     """What a format reads from a file."""
@@ -114,6 +121,8 @@ class Content:
     # Of a text: what separates cells; all above the first row, and the rows as they are written.
     separator: str = ""
     written: Callable[[], Iterator[str]] | None = None
+    # Returns how a workbook shows its columns, by name.
+    looks: Callable[[], dict[str, ColumnLook]] = dict
 
 
 class MemoryRows(Rows):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from qms22.tables.sources.csv_repair import SUMS, few_cells, is_footer, is_sum
 from qms22.tables.sources.header import find_header, joined_names, left_out, unique_names
 from qms22.tables.sources.storage_types import StorageType
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
+from qms22.tables.sources.workbook_looks import column_looks
 from qms22.tables.sources.workbook_size import check_book
 from qms22.tables.texts.words import NA, list_quoted, list_some
 
@@ -91,7 +93,10 @@ def read_sheet(file: TableFile, wanted: str | None = None) -> Content:
             ):
                 continue
             first_number = (sheet.start or (0, 0))[0] + 1
-            found = _find_table(rows, first_number, name, path, called)
+            found, places, first_row = _find_table(rows, first_number, name, path, called)
+            first_column = (sheet.start or (0, 0))[1] + 1
+            places = {column: first_column + at for column, at in places.items()}
+            found = replace(found, looks=partial(column_looks, file, name, first_row, places))
             others = [repr(other) for other in names if other != name]
             if wanted is None and others:
                 note = f"{path}: the sheet {name!r} was read, not {list_some(others)}"
@@ -150,8 +155,13 @@ def _sheet_names(book: calamine.CalamineWorkbook) -> tuple[list[str], list[str]]
     return [name for name in book.sheet_names if name not in hidden], hidden
 
 
-def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, called: str) -> Content:
-    """Return the table among the rows of a sheet, without what is around it."""
+def _find_table(
+    rows: list[Row], first_number: int, sheet: str, path: str, called: str
+) -> tuple[Content, dict[str, int], int]:
+    """Return the table among the rows of a sheet, without what is around it.
+
+    Also return the places of its columns among those of the rows, and the number of its first row.
+    """
     filled = [(number, row) for number, row in enumerate(rows, first_number) if _is_filled(row)]
     numbers = [number for number, _ in filled]
     body = [row for _, row in filled]
@@ -175,7 +185,7 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, calle
     if sums:
         notes.append(left_out(path, len(sums), "row", SUMS, next(iter(sums.values()))))
     kept = [at for at in range(first, last) if at - first not in sums]
-    columns, with_na = {}, dict[str, StorageType]()
+    columns, places, with_na = {}, dict[str, int](), dict[str, StorageType]()
     for at, name in enumerate(names):
         values = _whole_numbers([body[row][at] for row in kept])
         kinds = value_kinds(values)
@@ -184,7 +194,7 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, calle
         if not name:
             name = f"column {at + 1}"
             notes.append(f"{path}: a column without a name is called {name!r}")
-        columns[name] = arrow_column(values, arrow_type(kinds))
+        columns[name], places[name] = arrow_column(values, arrow_type(kinds)), at
         if NA in values and is_text(columns[name].type):
             # The text of the sheet; it is left out unless texts are asked for.
             columns[name] = pc.if_else([value == NA for value in values], NA, columns[name])
@@ -195,7 +205,8 @@ def _find_table(rows: list[Row], first_number: int, sheet: str, path: str, calle
         return f"{called}, sheet {sheet!r}, row {numbers[row]}"
 
     table = MemoryRows(pa.table(columns), with_na)
-    return Content(table, tuple(notes), place=place, with_na=frozenset(with_na))
+    content = Content(table, tuple(notes), place=place, with_na=frozenset(with_na))
+    return content, places, min(numbers, default=first_number)
 
 
 def _sums_between(rows: list[Row]) -> dict[int, str]:

@@ -115,7 +115,7 @@ def _check_sheet(archive: ZipFile, name: str, texts: array[int], budget: MemoryB
         is_far = is_far or _FAR_PLACE.search(block) is not None
         for letters, row in _PLACE.findall(block) if is_far else ():
             last_row = max(last_row, int(row))
-            last_column = max(last_column, _column_number(letters.upper()))
+            last_column = max(last_column, column_number(letters.upper()))
     if is_far:
         _check_places(last_row, last_column, budget)
     numbers = (
@@ -125,7 +125,8 @@ def _check_sheet(archive: ZipFile, name: str, texts: array[int], budget: MemoryB
 
 
 @cache
-def _column_number(letters: bytes) -> int:
+def column_number(letters: bytes) -> int:
+    """Return the place of a column, from 1 on."""
     number = 0
     for letter in letters:
         number = 26 * number + letter - ord("A") + 1
