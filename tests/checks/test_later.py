@@ -295,12 +295,15 @@ def test_days_count_for_weekdays_and_not_rows() -> None:
 
 def test_an_excess_counts_nothing_in_a_later_batch() -> None:
     rng = np.random.default_rng(0)
-    known, batch = rng.normal(size=(300, 4)), rng.normal([2, 0, 0, 0], size=(100, 4))
+    known, batch = rng.normal(size=(300, 4)), rng.normal([1.2, 0, 0, 0], size=(100, 4))
     detector = QMS22Ensemble(n_splits=2, max_iter=3, random_state=0)
     at_once = dict(detector.fit(known, unlabeled=batch).weights_)
-    later = detector.fit(known, unlabeled=batch, is_later=True).weights_
+    later = dict(detector.fit(known, unlabeled=batch, is_later=True).weights_)
     assert at_once["forest"] > later["forest"] + 1
     assert later["members"] + later["distances"] == pytest.approx(1.0)
+    # What tells the times apart tells nothing of the rows of one time.
+    apart = detector.fit(known, unlabeled=batch + 2, is_later=True).weights_
+    assert apart["members"] == apart["forest"] == 0 < apart["distances"]
 
 
 def test_what_all_of_a_batch_does_is_not_learned() -> None:
@@ -333,3 +336,25 @@ def test_a_price_list_that_rises_moves_no_article_to_another_shelf() -> None:
     odd = look(normal, batch).by(DependenceCheck, "shelf", "price")
     assert odd[0] > 4
     assert odd[1:].max() < 2
+
+
+def test_a_detector_that_tells_the_times_apart_says_nothing_about_rows() -> None:
+    rng = np.random.default_rng(8)
+
+    def readings(first: str, n_days: int, start: int) -> pd.DataFrame:
+        at = pd.Timestamp(first) + pd.to_timedelta(np.arange(n_days * 40) * 36, unit="min")
+        run = start + np.arange(len(at)) // 40
+        sugar = 12 - 0.25 * (np.arange(len(at)) % 40) + rng.normal(0, 0.05, len(at))
+        return pd.DataFrame(
+            {
+                "at": at,
+                "run": [f"R{each:04}" for each in run],
+                "sugar": sugar.round(2),
+                "heat": (20 + 0.1 * sugar + rng.normal(0, 0.2, len(at))).round(1),
+            }
+        )
+
+    normal, batch = readings("2025-01-01", 40, 1), readings("2025-02-10", 10, 41)
+    batch.loc[[33, 150, 300], "heat"] = [31.0, 12.5, 35.2]
+    found = detect(normal, batch, by="run", n_jobs=1)
+    assert set(np.flatnonzero(found.flagged)) == {33, 150, 300}

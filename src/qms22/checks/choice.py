@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
 
@@ -105,6 +106,9 @@ def learn_checks(
     """
     checks = TableChecks(encoder)
     checks.is_scored = is_scored
+    if by is not None and by not in checks.roles.read:
+        # Left out as it says when a row was made: which rows belong together can still be seen.
+        checks.roles = replace(checks.roles, texts=(*checks.roles.texts, by))
     texts = (normal[name] for name in checks.roles.read if normal[name].is_text)
     checks.parts = tuple(filter(None, map(TextParts.learn, texts)))
     rows = dict(checks.read(normal, is_part=is_part))

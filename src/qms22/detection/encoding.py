@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import compress
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from qms22._runtime.warn import warn_user
 from qms22.checks.cases import staying_levels
 from qms22.checks.copies import row_hashes
 from qms22.checks.sequences import is_of_another_time, time_order
+from qms22.checks.single import LEAST_ENTITIES, LEAST_RECURRING
 from qms22.checks.surprise import NumberReference
 from qms22.detection.aligning.periods import CASES_NOTE, find_periods
 from qms22.detection.marks.table_marks import MarkedRows
@@ -27,6 +29,7 @@ from qms22.tables.columns.cells import (
     missing_cells,
     take_rows,
 )
+from qms22.tables.columns.kinds import level_counts
 from qms22.tables.columns.plans import LazyMatrix, NoColumnError
 
 # Known-normal rows among which the most similar one is looked for.
@@ -128,17 +131,22 @@ def _staying_levels(
 ) -> dict[str, tuple[str, ...]]:
     """Return the levels of categories that are new in a later batch and there all along.
 
-    What the whole batch does makes none of its rows suspicious.
+    What the whole batch does makes none of its rows suspicious. Of many, such as customers, those
+    with several rows are enough: a new level would tell the batch from the known-normal rows.
     """
     if not is_of_another_time(normal, batch):
         return {}
-    known = {}
+    known, recurring = {}, {}
     for column in encoder.columns_:
         if column.kind == "category" and column.outputs:
-            cells = normal[column.name]
+            cells, new = normal[column.name], batch[column.name]
             codes = np.unique(cells.values[cells.has_value])
-            known[column.name] = [cells.levels[code] for code in codes]
-    return staying_levels(known, take_rows(batch, time_order(batch)))
+            known[column.name] = levels = [cells.levels[code] for code in codes]
+            if len(levels) >= LEAST_ENTITIES:
+                is_new = new.level_places(levels) < 0
+                several = compress(new.levels, is_new & (level_counts(new) >= LEAST_RECURRING))
+                recurring[column.name] = tuple(several)
+    return staying_levels(known, take_rows(batch, time_order(batch))) | recurring
 
 
 def _fill_in(

@@ -72,6 +72,9 @@ _SWEEPS, _FEATURES_OF_ALL_SWEEPS, _LEAST_SWEEPS = 10, 15, 3
 # a million.
 _COMPARED_PER_ROW = 2
 _LEAST_COMPARED, _MOST_COMPARED = 20_000, 200_000
+# Half of a batch of another time is in the highest twentieth of the known-normal rows: a view tells
+# the times apart, and not the rows of the batch, as where a machine goes on where it was.
+_OF_ANOTHER_TIME = 0.95
 
 
 class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
@@ -269,8 +272,11 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         # Squared, as a correlation is: the share of the variance that two splits have in common.
         weight = max(0.0, correlation) ** 2
         scores = self._scores_by_view(batch, options.device)
-        has_moved = inputs.mostly_normal and any(
-            is_moved(1.0 - float(exact.exp(-np.median(scores[name]))), len(batch), view.n_compared)
+        places = {name: 1.0 - float(exact.exp(-np.median(scores[name]))) for name in scores}
+        has_moved = any(
+            is_moved(places[name], len(batch), view.n_compared)
+            if inputs.mostly_normal
+            else inputs.is_later and places[name] >= _OF_ANOTHER_TIME
             for name, view in self.views_.items()
         )
         # What these have learned from a batch that has moved is what all of it does.
