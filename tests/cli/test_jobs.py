@@ -359,7 +359,7 @@ def test_verify(files: Path) -> None:
     edited = {**data["policy"], "rules": [*rules_then, {**last, "is_met": False}]}
     differs({"policy": edited}, "says about policy")
     differs({"settings": {**data["settings"], "seed": 1}}, "the scores differ, though inputs")
-    other = {**data["provenance"], "scores_sha256": "0" * 64, "scores_mean": 1.0}
+    other = {**data["provenance"], "scores_sha256": "0" * 64}
     other["versions"] = {**other["versions"], "numpy": "1.0"}
     differs({"provenance": other}, "the scores differ; versions differ: numpy 1.0 then, ")
     other = {**data["provenance"], "versions": other["versions"]}
@@ -372,17 +372,6 @@ def test_verify(files: Path) -> None:
     shutil.copy(files / "normal.csv", files / "old.csv")
     result = run("verify", "r.json", files / "old.csv", "batch.csv", "-q", cwd=files)
     assert result.exit_code == 0, result.stderr
-    # Another CPU changes last digits.
-    rounded = {**data["provenance"], "scores_sha256": "0" * 64}
-    rounded["scores_mean"] *= 1 + 1e-12
-    for row in data["rows"]:
-        row["score"] *= 1 - 1e-12
-    (files / "r.json").write_text(json.dumps({**data, "provenance": rounded}))
-    result = run(*verify, cwd=files)
-    assert result.exit_code == 0, result.stderr
-    assert "equal: the scores of 150 rows are the same to 9 digits" in last_line(result)
-    data["rows"][0]["score"] *= 1 + 1e-6
-    differs({"rows": data["rows"], "provenance": rounded}, "the scores differ, though inputs")
     (files / "r.json").write_text(json.dumps(data))
     result = run("verify", "r.json", "normal.csv", "clean.csv", cwd=files)
     assert result.exit_code == 1

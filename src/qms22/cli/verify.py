@@ -36,9 +36,8 @@ def verify(
     """Repeat the search of RESULT, a file of --json, and compare the scores.
 
     Give the same tables as in the search; for a result of 'qms22 score', the model and the new
-    rows. The settings are those in RESULT. The exit code is 0 if the result is the same: to the
-    bit, or to 9 digits if logarithms or sums are rounded in another way by another CPU. If it is 1,
-    a sentence says what differs, such as an input, a version or the scores.
+    rows. The settings are those in RESULT. The exit code is 0 if the result is the same to the bit,
+    on any CPU. If it is 1, a sentence says what differs, such as an input, a version or the scores.
 
     \b
     Example:

@@ -36,6 +36,8 @@ class ClusterTable(Table, ABC):
         super().__init__(name, lambda: Content(None))
         self._table = table
         self.most_drawn = most_drawn
+        # The rows that were brought here with all columns: those to learn from.
+        self._drawn: pd.DataFrame | None = None
 
     @cached_property
     def own_names(self) -> list[str]:
@@ -94,7 +96,10 @@ class ClusterTable(Table, ABC):
     ) -> dict[str, Cells]:
         """Bring columns to this process."""
         positions = np.arange(self.n_rows) if rows is None else rows
-        return FrameTable(self.take(positions, names)).columns()
+        frame = self.take(positions, names)
+        if names is None:
+            self._drawn = frame
+        return FrameTable(frame).columns()
 
     def chunks(
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
@@ -129,6 +134,8 @@ class ClusterTable(Table, ABC):
     def take(self, positions: ArrayLike, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Bring some rows to this process."""
         wanted = np.asarray(positions, dtype=np.intp)
+        if columns is None and self._drawn is not None and np.isin(wanted, self._drawn.index).all():
+            return self._drawn.loc[wanted]
         if not wanted.size:  # one row has the types
             return self.take([0], columns).iloc[:0]
         order = np.argsort(wanted, kind="stable")
@@ -148,6 +155,12 @@ class ClusterTable(Table, ABC):
         picked = [rows for _, rows in self._results(pick, numbers)]
         self._check_count(sum(map(len, picked)), len(wanted))
         return pd.concat(picked).iloc[np.argsort(order)]
+
+    def _changed(self, columns: Collection[str]) -> Table:
+        table = super()._changed(columns)
+        assert isinstance(table, ClusterTable)
+        table._drawn = None
+        return table
 
     def read(self) -> pd.DataFrame:
         """Bring the whole table to this process."""

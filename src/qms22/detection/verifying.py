@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import operator
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -33,9 +31,6 @@ from qms22.tables import open_table
 _OF_ONE_FILE = {"marker", "normal_value"}
 # Options that would write a file.
 _WRITING = {"history", "accept"}
-# A GPU has logarithms of its own, and so may the functions of SciPy in another build of it.
-_DIGITS = 9
-_ROUNDING = "a GPU, or another build of SciPy, rounds in another way"
 # What follows from the scores; it is compared to see that nobody has edited the file.
 _CONCLUSIONS = (
     *("counts", "rows", "findings", "verdict", "moved", "answer", "remark", "noticed", "dates"),
@@ -134,8 +129,7 @@ def _history_then(path: Path | None, recorded: Mapping[str, Any], folder: Path) 
 def _compare(recorded: Mapping[str, Any], found: Detection) -> tuple[bool, str]:
     """Return whether a recorded result and a new one are the same, and how, in one sentence."""
     then, now = recorded["provenance"], provenance_of(found)
-    again = {**json.loads(json_text(result_data(found))), "scores_mean": now["scores_mean"]}
-    known = {**recorded, "scores_mean": then.get("scores_mean")}
+    again, known = json.loads(json_text(result_data(found))), dict(recorded)
     # Files may lie elsewhere now.
     again["notes"], known["notes"] = _nameless(again, now), _nameless(known, then)
     policy = recorded["policy"] or {"is_met": True, "rules": []}
@@ -149,25 +143,19 @@ def _compare(recorded: Mapping[str, Any], found: Detection) -> tuple[bool, str]:
     rules = [rule._asdict() for rule in found.check(fail_on=fail_on, **most)]
     again["policy"] = [rules, all(each["is_met"] for each in policy["rules"])]
     known["policy"] = [compared, policy["is_met"]]
-    is_exact = now["scores_sha256"] == then["scores_sha256"]
-    is_same = operator.eq if is_exact else _is_close
-    differ = [
-        name for name in ("scores_mean", *_CONCLUSIONS) if not is_same(again[name], known[name])
-    ]
     changed = [
         f"{name} {then['versions'].get(name)} then, {version} now"
         for name, version in now["versions"].items()
         if then["versions"].get(name) != version
     ]
     versions = f"; versions differ: {'; '.join(changed)}" if changed else ""
-    if not differ:
-        how = "to the bit" if is_exact else f"to {_DIGITS} digits and not to the bit: {_ROUNDING}"
-        return True, f"the scores of {found.n_scored:,} rows are the same {how}{versions}"
-    if is_exact:
-        return False, f"the scores are equal, but not what the file says about {differ[0]}"
-    if changed:
-        return False, f"the scores differ{versions}"
-    return False, "the scores differ, though inputs, settings and versions are the same"
+    if now["scores_sha256"] != then["scores_sha256"]:
+        same = ", though inputs, settings and versions are the same"
+        return False, f"the scores differ{versions or same}"
+    for name in _CONCLUSIONS:
+        if again[name] != known[name]:
+            return False, f"the scores are equal, but not what the file says about {name}"
+    return True, f"the scores of {found.n_scored:,} rows are the same to the bit{versions}"
 
 
 def _nameless(data: Mapping[str, Any], provenance: Mapping[str, Any]) -> str:
@@ -179,14 +167,3 @@ def _nameless(data: Mapping[str, Any], provenance: Mapping[str, Any]) -> str:
         for name in (each["name"], Path(each["name"]).name):
             text = text.replace(name, each["role"])
     return text
-
-
-def _is_close(one: Any, other: Any) -> bool:
-    """Return whether data are the same but for the last digits of numbers."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_is_close(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_is_close, one, other))
-    if isinstance(one, float) and isinstance(other, float):
-        return math.isclose(one, other, rel_tol=10**-_DIGITS)
-    return bool(one == other)

@@ -173,7 +173,6 @@ def provenance_of(found: Detection) -> dict[str, Any]:
         "seed": found.settings.get("seed"),
         "inputs": [input_facts(role, table) for role, table in found.inputs],
         "scores_sha256": sha256(scores.astype("<f8").tobytes()).hexdigest(),
-        "scores_mean": float(np.nanmean(found.scores)) if found.n_scored else None,
     }
 
 
