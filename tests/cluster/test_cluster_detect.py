@@ -25,6 +25,7 @@ pytest.importorskip("distributed", reason="Dask is not installed; pip install 'q
 import dask
 import dask.dataframe as dd
 
+from qms22.cluster.cluster_table import ClusterTable
 from qms22.cluster.search import open_cluster_table
 from qms22.dask import ClusterDetection, detect, fit, score_samples
 
@@ -250,3 +251,19 @@ def test_tables_must_be_the_same_each_time() -> None:
     assert len(table.take([5, 899])) == 2
     with pytest.raises(ValueError, match="the batch has other rows each time it is read; make it"):
         table.take([5, 899])
+
+
+def test_rows_that_were_learned_from_are_brought_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    normal, batch = make_tables()
+    normal = normal.rename(columns={"is_new": "Is New"})
+    found = detect(lazily(normal), lazily(batch), id="id", max_samples=200)
+    assert found.normal_table is not None
+    assert found.normal_positions is not None
+    expected = found.normal_table.read().iloc[found.normal_positions]
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("the workers were asked again")
+
+    monkeypatch.setattr(ClusterTable, "_results", fail)
+    assert found.normal is not None
+    pd.testing.assert_frame_equal(found.normal, expected)
