@@ -15,8 +15,8 @@ from qms22._runtime.build import forced_instruction_set
 # of 0 have no meaning, and values of this size cannot be told from 0 in float32.
 FLOOR_SHARE = 2.0**-40
 
-# Rows whose values are in memory at once: a few megabytes.
-_ROWS_PER_BATCH = 65_536
+# Rows whose values are in memory at once: they stay in a cache.
+_ROWS_PER_BATCH = 8_192
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class MemberFunctions:
         """Compute η(x) = Σ_{i≥2} max(0, (f_i(x) − f_1(x)) / f_1(x)); higher is more suspicious."""
         scores = np.empty(len(X))
         for rows in gen_batches(len(X), _ROWS_PER_BATCH):
-            values = self.values(X[rows])
-            first = values[:, :1]
-            scores[rows] = np.maximum((values[:, 1:] - first) / first, 0.0).sum(axis=1)
+            first, *others = self.values(X[rows]).T
+            # One after the other: a sum over so few columns takes longer in one call.
+            scores[rows] = sum(np.maximum((other - first) / first, 0.0) for other in others)
         return scores
