@@ -80,7 +80,7 @@ class Rewriting(NamedTuple):
             for value, level in zip(values, levels, strict=True)
         ]
         written.append(None)  # of missing cells, which have the code -1
-        return column_of_values(cells.name, [written[code] for code in codes.tolist()])
+        return column_of_values(cells.name, written).take(codes)
 
     def count(self, cells: Cells) -> int:
         """Return how many cells of a column can be read in the new writing, and not in the old."""
@@ -130,5 +130,4 @@ def write_truths(cells: Cells, words: Mapping[float, str]) -> Cells:
     else:
         levels = [words.get(truth, bool(truth)) for truth in (0.0, 1.0)]
         codes = np.where(cells.has_value, cells.values, -1).astype(np.intp)
-    written = [*levels, None]
-    return column_of_values(cells.name, [written[code] for code in codes.tolist()])
+    return column_of_values(cells.name, [*levels, None]).take(codes)

@@ -166,10 +166,6 @@ class MemoryRows(Rows):
         reads_texts = not set(wanted.columns).isdisjoint(wanted.texts)
         return self._original if self._original is not None and reads_texts else self
 
-    def has_gaps(self, name: str) -> bool:
-        """Return whether any cell of a column is missing."""
-        return bool(self.table.column(name).null_count)
-
     def batches(self, wanted: Wanted) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Return record batches."""
         first = 0

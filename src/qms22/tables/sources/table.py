@@ -408,7 +408,11 @@ class Table:
             zip(table.column_names, self._own(table.column_names), strict=True)
         ):
             column = table.column(at)
-            has_gaps = isinstance(rows, MemoryRows) and rows.has_gaps(own) and not column.null_count
+            has_gaps = (
+                isinstance(rows, MemoryRows)
+                and rows.table.column(own).null_count
+                and not column.null_count
+            )
             if has_gaps and not exact and pa.types.is_integer(column.type):
                 table = table.set_column(at, name, column.cast(pa.float64(), safe=False))
             elif has_gaps and not exact and pa.types.is_boolean(column.type):

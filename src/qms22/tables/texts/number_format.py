@@ -186,7 +186,10 @@ def find_number_format(
     fits = np.array([parts is not None for parts in found], dtype=bool)
     if not fits_column(fits, weights, is_asked):
         return None
-    if not is_asked and (_are_codes(texts, weights) or _has_bands(texts, fits)):
+    # Few numbers beside bands such as "5 to 8" are levels, too.
+    are_few = np.count_nonzero(fits) < LEAST_DIFFERENT
+    has_bands = are_few and any(map(_BAND.search, compress(texts, ~fits)))
+    if not is_asked and (has_bands or _are_codes(texts, weights)):
         return None
     parts = [each for each in found if each is not None]
     decimal = _choose_decimal(parts, weights[fits], decimal_hint)
@@ -300,12 +303,6 @@ def _clear_magnitudes(parts: list[Parts]) -> tuple[str, ...]:
     )
     letters = {each.magnitude for each in have}
     return tuple(sorted(letters, key=MAGNITUDES.__getitem__)) if is_clear else ()
-
-
-def _has_bands(texts: Sequence[str], fits: NDArray[np.bool_]) -> bool:
-    """Return whether few numbers go with bands such as "5 to 8": all are levels then."""
-    is_short = bool(np.count_nonzero(fits) < LEAST_DIFFERENT)
-    return is_short and any(_BAND.search(text) for text in compress(texts, ~fits))
 
 
 def _are_codes(texts: Sequence[str], weights: NDArray[np.float64]) -> bool:
