@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import qms22
 from qms22._runtime import exact
 
 NUMBERS = np.random.default_rng(0).uniform(-700.0, 700.0, 20_000)
@@ -84,3 +87,18 @@ def test_the_inverse_of_a_matrix_with_dependent_columns() -> None:
     root = exact.inverse_root(matrix)
     assert not np.triu(root, 1).any()
     np.testing.assert_allclose(root @ matrix @ root.T, np.eye(12), atol=1e-7)
+
+
+def test_scores_take_no_functions_that_depend_on_the_cpu() -> None:
+    of_cpu = re.compile(r"\b(np\.(log1?p?|exp|sin|cos|dot|matmul|einsum)\(|(np|scipy)\.linalg\b)")
+    package = Path(qms22.__file__).parent
+    rooms = ("checks", "decisions", "detection", "estimators", "tables")
+    found = [
+        f"{path.relative_to(package)}: {line.strip()}"
+        for room in rooms
+        for path in (package / room).rglob("*.py")
+        if "cuda" not in path.parts
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if of_cpu.search(line)
+    ]
+    assert not found, "use qms22._runtime.exact instead"

@@ -97,7 +97,7 @@ class ClusterTable(Table, ABC):
         """Bring columns to this process."""
         positions = np.arange(self.n_rows) if rows is None else rows
         frame = self.take(positions, names)
-        if names is None:
+        if names is None and self._drawn is None:
             self._drawn = frame
         return FrameTable(frame).columns()
 

@@ -34,7 +34,7 @@ def rank_correlation(scores: NDArray[np.float64]) -> float:
     """Compute the mean rank correlation between two rows of `scores`."""
     ranks = np.stack([mean_ranks(row) for row in scores])
     centered = ranks - ranks.mean(axis=1, keepdims=True)
-    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
+    lengths = np.sqrt(np.sum(centered**2, axis=1, keepdims=True))
     # Constant scores correlate with nothing.
     directions = centered / np.where(lengths > 0, lengths, np.inf)
     n = len(ranks)
