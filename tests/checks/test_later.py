@@ -85,6 +85,11 @@ def test_levels_stay_if_they_are_there_all_along() -> None:
     numbers = np.ones(200)
     numbers[::25], numbers[3] = 2.0, 3.0
     assert staying_values(np.array([1.0]), numbers).tolist() == [2.0]
+    # The numbers of another price list are there together, one in few places; a slip is there once.
+    prices = np.full(200, 1.0)
+    prices[::20], prices[1:60:20], prices[61:120:20], prices[9] = 9.0, 3.2, 4.7, 5.5
+    prices[121:180:20] = 12.0  # above all known ones
+    assert staying_values(np.array([1.0, 9.0]), prices).tolist() == [3.2, 4.7]
 
 
 def test_levels_that_come_together_are_of_a_new_entity() -> None:
@@ -336,6 +341,26 @@ def test_a_price_list_that_rises_moves_no_article_to_another_shelf() -> None:
     odd = look(normal, batch).by(DependenceCheck, "shelf", "price")
     assert odd[0] > 4
     assert odd[1:].max() < 2
+
+
+def test_identifiers_of_a_new_owner_are_what_the_batch_does() -> None:
+    rng = np.random.default_rng(9)
+
+    def boxes(first: str, n_rows: int, share: float) -> pd.DataFrame:
+        owner = np.where(rng.random(n_rows) < share, "ONEU", rng.choice(["MSKU", "TCLU"], n_rows))
+        return pd.DataFrame(
+            {
+                "at": pd.Timestamp(first) + pd.to_timedelta(np.arange(n_rows) * 2, unit="h"),
+                "box": [f"{each}{rng.integers(10**6, 10**7)}" for each in owner],
+                "weight": rng.normal(20, 3, n_rows).round(1),
+            }
+        )
+
+    normal, batch = boxes("2025-01-01", 600, 0.0), boxes("2025-03-01", 200, 0.15)
+    batch.loc[77, "box"] = "MSKÜ4711422"
+    found = detect(normal, batch, n_jobs=1)
+    assert set(np.flatnonzero(found.flagged)) <= {77}
+    assert found.ranking[0] == 77
 
 
 def test_a_detector_that_tells_the_times_apart_says_nothing_about_rows() -> None:

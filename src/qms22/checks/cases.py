@@ -173,10 +173,20 @@ def staying_levels(
 
 
 def staying_values(known: NDArray[np.float64], batch: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the numbers that no known row has, and that a batch in order of time has all along."""
+    """Return the numbers that no known row has, and that a batch in order of time has all along.
+
+    Of a price list that has changed each number may be in few places. Those among the known ones
+    that recur are all there if they are so together.
+    """
     places = np.flatnonzero(~np.isnan(batch) & ~np.isin(batch, known))
-    values, codes = np.unique(batch[places], return_inverse=True)
-    return values[_staying(codes, places, len(batch), 0.0)]
+    values, codes, counts = np.unique(batch[places], return_inverse=True, return_counts=True)
+    staying = _staying(codes, places, len(batch), 0.0)
+    if len(known):
+        is_listed = (counts >= LEAST_RECURRING) & (values > known[0]) & (values < known[-1])
+        together = places[is_listed[codes]]
+        if _staying(np.zeros_like(together), together, len(batch), 0.0):
+            staying = sorted({*staying, *np.flatnonzero(is_listed).tolist()})
+    return values[staying]
 
 
 def staying_rises(low: float, high: float, batch: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -242,7 +242,8 @@ def learn_cells(
         if name not in roles.texts and not (cells.is_text and cells.has_value.any()):
             yield PresenceCheck.learn(cells)
         if cells.is_text:
-            has_new = is_later and are_entities(cells)
+            # Most texts and identifiers of a later batch are new.
+            has_new = is_later and (name in roles.texts or are_entities(cells))
             by_text = has_new or count_new(cells.values[order]) > 0
             yield from TextCheck.learn(cells, by_text=by_text)
             yield MisspellingCheck.learn(cells, by_text=by_text)

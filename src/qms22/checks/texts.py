@@ -224,8 +224,9 @@ class TextCheck(Check):
             found.update(dict.fromkeys(_parts(self.trait, form), size) if size else {})
         n_rows = len(cells.values)
         least = max(LEAST_COMMON, LEAST_COMMON_SHARE * n_rows)
+        # As if all normal texts had it: a share of them may be less than any other part has.
         usual = {
-            part: round(count * self.n / n_rows)
+            part: self.n
             for part, count in found.items()
             if count >= least and count * self.n > MOVED * self.counts.get(part, 0) * n_rows
         }
