@@ -79,7 +79,10 @@ class BinnedRows:
     @classmethod
     def of(cls, rows: NDArray[np.float64]) -> BinnedRows:
         """Find the bins of rows (n, p)."""
-        edges = _all_edges(rows)
+        edges = np.full((rows.shape[1], MOST_BINS - 1), np.inf)
+        for column, its_edges in zip(rows.T, edges, strict=True):
+            found = _bin_edges(column)
+            its_edges[: len(found)] = found
         return cls(edges, find_bins(rows, edges), hash_rows(rows))
 
     def take(self, places: NDArray[np.intp]) -> BinnedRows:
@@ -121,15 +124,6 @@ def fit_forest(
         n_threads=n_threads,
     )
     return Forest(binned.edges, *grown)
-
-
-def _all_edges(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the edges of all columns, infinite after the last one of a column."""
-    edges = np.full((rows.shape[1], MOST_BINS - 1), np.inf)
-    for column, its_edges in zip(rows.T, edges, strict=True):
-        found = _bin_edges(column)
-        its_edges[: len(found)] = found
-    return edges
 
 
 def _bin_edges(column: NDArray[np.float64]) -> NDArray[np.float64]:
