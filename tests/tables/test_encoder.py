@@ -16,6 +16,7 @@ from table_files import N, everything, people
 
 from qms22.models import TRUSTED
 from qms22.tables import ColumnInfo, TabularEncoder
+from qms22.tables.columns.plan import ColumnPlan
 
 pa = pytest.importorskip("pyarrow")
 pl = pytest.importorskip("polars")
@@ -135,12 +136,12 @@ def test_rare_and_unseen_levels() -> None:
     found = encoder.transform(pd.DataFrame({"city": ["Bern", "Kyiv", "Mars", "Rome"]}))
     assert found.argmax(axis=1).tolist() == [2, 2, 3, 1]
     assert (found.sum(axis=1) == 1).all()
-    encoder._pool_unseen()
+    encoder._change_plans(ColumnPlan.pool_unseen)
     assert encoder.get_feature_names_out().tolist()[2:] == ["city=(other)"]
     found = encoder.transform(pd.DataFrame({"city": ["Bern", "Kyiv", "Mars", "Rome"]}))
     assert found.argmax(axis=1).tolist() == [2, 2, 2, 1]
     closed = TabularEncoder().fit(pd.DataFrame({"city": cities}))
-    closed._pool_unseen()
+    closed._change_plans(ColumnPlan.pool_unseen)
     assert closed.get_feature_names_out().tolist()[-1] == "city=(unseen)"
     counted = TabularEncoder(min_frequency=5).fit(pd.DataFrame({"city": cities}))
     assert "city=Bern" in counted.get_feature_names_out()

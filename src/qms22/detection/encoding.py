@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import compress
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ from qms22.tables.columns.cells import (
     take_rows,
 )
 from qms22.tables.columns.kinds import level_counts
+from qms22.tables.columns.plan import ColumnPlan
 from qms22.tables.columns.plans import LazyMatrix, NoColumnError
 
 # Known-normal rows among which the most similar one is looked for.
@@ -81,7 +83,7 @@ def encode_tables(
     n_normal = count_rows(normal)
     encoder, cells = _fit_both(encoder, normal, batch, names)
     if not is_whole:
-        encoder._pool_unseen()
+        encoder._change_plans(ColumnPlan.pool_unseen)
     whole = (
         {name: each.part(slice(n_normal)) for name, each in cells.items()},
         {name: each.part(slice(n_normal, None)) for name, each in cells.items()},
@@ -94,7 +96,7 @@ def encode_tables(
         known = encoder._lazy_matrix(normal_cells)
     encoder._set_moves(_moves(encoder, normal_cells, batch_cells))
     neutral = _staying_levels(encoder, normal_cells, batch_cells)
-    encoder._set_neutral(neutral)
+    encoder._change_plans(lambda plan: replace(plan, neutral=neutral.get(plan.name, ())))
     _, rows = encoder._transform_part(batch_cells)
     if is_whole:
         # Parts of a large batch are encoded one by one, and without this.

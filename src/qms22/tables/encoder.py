@@ -175,15 +175,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         self._moves = dict(moves)
 
-    def _set_neutral(self, levels: Mapping[str, tuple[str, ...]]) -> None:
-        """Let some levels of categories, by column, say nothing about a row."""
-        self._change_plans(lambda plan: replace(plan, neutral=levels.get(plan.name, ())))
-
-    def _pool_unseen(self) -> None:
-        """Count unseen levels of a category among the rare ones, if it has such."""
-        self._change_plans(ColumnPlan.pool_unseen)
-
     def _change_plans(self, change: Callable[[ColumnPlan], ColumnPlan]) -> None:
+        """Change what was learned of all columns."""
         self._plans = {name: change(plan) for name, plan in self._plans.items()}
 
     def transform(self, X: Any) -> NDArray[np.float64]:
