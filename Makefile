@@ -69,7 +69,7 @@ sanitize-%: $(READY)
 
 # What we tried to break (docs/attack.md): under ten minutes. PAGE=docs/attack.md renews the page.
 attack: $(READY)
-	QMS22_DAMAGED=200 $(BIN)/python tests/attack/attack.py $(PAGE)
+	QMS22_DAMAGED=200 QMS22_KILLS=20 $(BIN)/python tests/attack/attack.py $(PAGE)
 
 # `detect` with all outputs killed at 200 random moments: a quarter of an hour on two cores.
 kills: $(READY)
@@ -204,9 +204,19 @@ SOURCES := pyproject.toml bench/pyproject.toml CMakeLists.txt $(wildcard cpp/*.c
 CHECK_PYTHON := $(PYTHON) -c 'import sys; sys.exit("qms22 needs Python 3.11 or newer; set PYTHON=...") \
 	if sys.version_info < (3, 11) else None'
 
-# An editable install: changes of Python files need no new install; the compiled core is rebuilt
-# when one of its files changes.
-$(READY): $(SOURCES)
+# An editable install finds the modules that existed when it was made. The list of them changes only
+# if there are others; where there is none yet, it is older than everything.
+MODULES := build/.modules
+FIND_MODULES := find src -name '*.py' | sort
+.PHONY: always
+always:
+$(MODULES): always
+	@mkdir -p build
+	@test -e $@ || { $(FIND_MODULES) > $@; touch -t 200001010000 $@; }
+	@$(FIND_MODULES) | cmp -s - $@ || $(FIND_MODULES) > $@
+
+# Changes of Python files need no new install; the compiled core is rebuilt when one of its files changes.
+$(READY): $(SOURCES) $(MODULES)
 	@echo "Setting up $(VENV): a minute or two"
 	$(CHECK_PYTHON)
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)

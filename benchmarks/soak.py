@@ -1,6 +1,6 @@
-"""Search for an hour in one process, and look for growth of memory, open files and threads.
+"""Search for two hours in one process, and look for growth of memory, open files and threads.
 
-Half of the time one thread searches, then eight at once. Each search reads files of another format
+In the first hour one thread searches, then eight at once. Each search reads files of another format
 and writes results, page, model and history; every fourth is given a file that is refused:
 
     python benchmarks/soak.py --minutes 60 --output benchmarks/results
@@ -167,16 +167,17 @@ def growth(samples: list[Sample]) -> list[str]:
 
 
 @click.command()
-@click.option("--minutes", default=60.0, show_default=True)
+@click.option("--minutes", default=60.0, show_default=True, help="Time for each of `threads`.")
+@click.option("--threads", default=(1, 8), multiple=True, show_default=True)
 @output_option("soak.csv")
-def main(minutes: float, output: Path) -> None:
+def main(minutes: float, threads: tuple[int, ...], output: Path) -> None:
     """Search, print and write; end with 1 if something grew."""
     faults, every = [], []
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as name:
         write_tables(Path(name))
-        for threads_at_once in (1, 8):
-            samples = list(soak(Path(name), minutes * 30, threads_at_once))
+        for threads_at_once in threads:
+            samples = list(soak(Path(name), minutes * 60, threads_at_once))
             every += samples
             slope, low = slope_of(samples)
             found = growth(samples)

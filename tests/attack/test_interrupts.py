@@ -24,8 +24,8 @@ from qms22 import BatchHistory
 DETECT = ("detect", "normal.csv", "batch.csv", "--id", "visit", "--n-jobs", "1")
 JOB = ("--json", "r.json", "--good", "good.csv", "--bad", "bad.csv")
 OUTPUTS = ("-o", "o.csv", "--report", "page.html", *JOB, "--save-model", "m.skops")
-# `make kills` tries more than `make test`.
-N_KILLS = int(os.environ.get("QMS22_KILLS", "20"))
+# `make attack` and `make kills` try more than `make test`.
+N_KILLS = int(os.environ.get("QMS22_KILLS", "4"))
 HISTORY = ("--history", "h.sqlite", "--accept")
 INPUTS = {"normal.csv", "batch.csv"}
 # Moments, as shares of the time that a whole run takes.

@@ -198,7 +198,9 @@ def test_small_limits(tmp_path: Path) -> None:
     for name, n_rows in (("n.csv", 10_000), ("b.csv", 80_000)):
         write_table(tmp_path / name, draw_orders, n_rows, np.random.default_rng(1))
     done = run_process("detect", "n.csv", "b.csv", "--memory-limit", "50MB", cwd=tmp_path)
-    assert_refused(done, "may take 50.0 MB (it has 80,000 rows to score)", "--memory-limit")
+    assert_refused(
+        done, "may take 50.0 MB (it has 80,000 rows to score and 15 columns)", "--memory-limit"
+    )
     [least] = re.findall(r"takes ([\d.]+ MB) of memory", words_of(done.stderr))
     run = run_detect(tmp_path, ["n.csv", "b.csv", "-o", "o.csv", "--memory-limit", least])
     assert "read part by part" in words_of(run.words)

@@ -28,9 +28,11 @@ _MOST_ROWS_PER_CHUNK = 1 << 16
 
 # A drawn row is held so many times at once: as Arrow has it, encoded, and as Python's texts.
 _COPIES = 4
-# What a search takes in any case, and for each row that it scores (benchmarks/memory_limit.py).
+# What a search takes in any case, for each row that it scores, and for each two columns, which
+# checks compare (benchmarks/memory_limit.py).
 _LEAST_BYTES = 100_000_000
 _BYTES_PER_ROW = 100
+_BYTES_PER_PAIR = 600
 # Work on drawn rows should take no more than half of the memory.
 _SHARE_FOR_DRAW = SHARE_OF_MEMORY / 2
 
@@ -61,9 +63,12 @@ def rows_to_draw(asked: int | None, *sources: Table) -> int:
         f"it learns from {least:,} rows, of {size_text(width)} each",
     )
     if is_limited():
-        n_scored, name = sources[-1].n_rows, sources[-1].name
-        least = _LEAST_BYTES + _BYTES_PER_ROW * n_scored
-        MemoryBudget(name).check(least, f"it has {n_scored:,} rows to score")
+        scored, n_columns = sources[-1], len(sources[-1].names)
+        pairs = _BYTES_PER_PAIR * n_columns**2
+        MemoryBudget(scored.name).check(
+            _LEAST_BYTES + _BYTES_PER_ROW * scored.n_rows + pairs,
+            f"it has {scored.n_rows:,} rows to score and {n_columns:,} columns",
+        )
     n_rows = int(_SHARE_FOR_DRAW * allowed / sum(map(_width, sources)))
     return min(max(n_rows, LEAST_DRAW), most)
 
