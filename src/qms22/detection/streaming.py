@@ -65,8 +65,10 @@ def rows_to_draw(asked: int | None, *sources: Table) -> int:
     if is_limited():
         scored, n_columns = sources[-1], len(sources[-1].names)
         pairs = _BYTES_PER_PAIR * n_columns**2
+        least = _LEAST_BYTES + _BYTES_PER_ROW * scored.n_rows + pairs
+        digit = 10**8 if least >= 10**9 else 10**5  # the last one of the sentence
         MemoryBudget(scored.name).check(
-            _LEAST_BYTES + _BYTES_PER_ROW * scored.n_rows + pairs,
+            -(-least // digit) * digit,
             f"it has {scored.n_rows:,} rows to score and {n_columns:,} columns",
         )
     n_rows = int(_SHARE_FOR_DRAW * allowed / sum(map(_width, sources)))

@@ -98,6 +98,8 @@ def _with_codes(
 ) -> tuple[Table, Table]:
     """Return the tables with "NA" as a value where it is one of many codes, or of a category."""
     names = [name for name in columns if name in normal.with_na | batch.with_na]
+    if not names:
+        return normal, batch
     tables = [table.with_codes(names) for table in (normal, batch)]
     samples = [_sample(table, names) for table in tables]
     found = []
