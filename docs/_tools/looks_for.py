@@ -75,6 +75,7 @@ def make_orders(
             "net": net,
             "gross": gross,
             "paid": (gross * rng.uniform(0, 1, n_rows)).round(2),
+            "server": [f"10.1.{rng.integers(4)}.{rng.integers(1, 255)}" for _ in range(n_rows)],
         }
     )
 
@@ -195,6 +196,25 @@ def why_readings(change: Mapping[str, Sequence[Any]], meter: str = "M07", **opti
     for name, values in change.items():
         batch.loc[rows[len(rows) - len(values) :], name] = list(values)
     _print_reason(normal, batch, int(rows[-1]), **options)
+
+
+def why_limit(advances: Sequence[float]) -> None:
+    """Let one clerk pay some advances, and print the first reason of the first."""
+    normal, batch = make_orders(1000, 0), make_orders(100, 1)
+    for seed, orders in enumerate((normal, batch)):
+        rng = np.random.default_rng(2 + seed)
+        orders["clerk"] = rng.choice(["Lam", "Novak", "Singh", "Berg"], len(orders))
+        orders["advance"] = rng.lognormal(6, 0.8, len(orders)).round(2)
+    rows = np.arange(40, 40 + len(advances))
+    batch.loc[rows, "clerk"], batch.loc[rows, "advance"] = "Novak", list(advances)
+    _print_reason(normal, batch, 40)
+
+
+def why_silent(days: int) -> None:
+    """Leave out some days of a shop, and print the first reason of its next row."""
+    normal, batch = make_sales(90, 0), make_sales(30, 1, "2024-06-03")
+    batch = batch.drop(index=range(100, 100 + days)).reset_index(drop=True)
+    _print_reason(normal, batch, 100)
 
 
 def why_login(times: int) -> None:

@@ -72,7 +72,7 @@ def test_the_order_of_parts() -> None:
 
 
 @pytest.mark.parametrize(
-    "form", ["AB{0}/{1}", "10.{0}.{1}.7", "2024-{0}-{1}", "0{0}/{1}", "{0}:{1}", "no {0}"]
+    "form", ["AB{0}/{1}", "10.{0}.{1}", "2024-{0}-{1}", "0{0}/{1}", "{0}:{1}", "no {0}"]
 )
 def test_codes_have_no_numbers(form: str) -> None:
     texts = [form.format(at, 2 * at) for at in range(100, 160)]
@@ -82,3 +82,26 @@ def test_codes_have_no_numbers(form: str) -> None:
 def test_texts_that_are_not_written_alike() -> None:
     texts = [f"{at}/{at + 1}" if at % 5 else f"{at} and {at + 1}" for at in range(100)]
     assert TextParts.learn(text_cells("code", texts)) is None
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("10.9.12.44", "(2nd number 9); of 500 normal rows none is above 4"),
+        ("10.2.12.44", "(2nd number 2); never seen in 500 normal rows (0, 1, 4)"),
+        ("10.1.233.44", "(3rd number 233); of 500 normal rows none is above 29"),
+        ("10.1.12.999", "(4th number 999); "),
+    ],
+)
+def test_addresses_of_computers(address: str, sentence: str) -> None:
+    tables = []
+    for n_rows, seed in ((N_NORMAL, 0), (N_BATCH, 1)):
+        rng = np.random.default_rng(seed)
+        parts = rng.choice([0, 1, 4], n_rows), rng.integers(30, size=n_rows)
+        hosts = rng.integers(1, 255, n_rows)
+        texts = [f"10.{a}.{b}.{c}" for a, b, c in zip(*parts, hosts, strict=True)]
+        tables.append(pd.DataFrame({"ip": texts, "bytes": rng.lognormal(8, 1, n_rows).round()}))
+    tables[1].loc[ODD, "ip"] = address
+    found = look(*tables)
+    assert found.ranking[0] == ODD
+    assert f"ip {address} {sentence}" in found.reason(ODD)

@@ -11,7 +11,8 @@ from looking import look
 
 from qms22.checks.copies import CopyCheck, KeyCheck
 from qms22.checks.groups import GroupCheck
-from qms22.checks.sequences import RepetitionCheck, StepCheck
+from qms22.checks.limits import LimitCheck
+from qms22.checks.sequences import GapCheck, RepetitionCheck, StepCheck
 from qms22.checks.series import SeriesCheck
 
 N_NORMAL, N_BATCH, ODD = 600, 200, 7
@@ -301,3 +302,45 @@ def test_a_number_unlike_those_before_and_after() -> None:
     assert not any(
         type(check) is GroupCheck and check.columns[0] == "sold" for check in found.checks.checks
     )
+
+
+@pytest.mark.parametrize("n_near", [0, 2, 6])
+def test_many_amounts_just_below_a_limit(n_near: int) -> None:
+    approvers = np.array(["lam", "novak", "berg", "singh"])
+    tables = payments(N_NORMAL, 0), payments(N_BATCH, 1)
+    for seed, table in enumerate(tables):
+        table["approver"] = approvers[np.random.default_rng(seed).integers(0, 4, len(table))]
+    normal, batch = tables
+    batch.loc[: n_near - 1, "approver"] = "lam"
+    batch.loc[: n_near - 1, "amount"] = 990.5 + np.arange(n_near)
+    found = look(normal, batch)
+    odd = np.flatnonzero(found.by(LimitCheck, "amount", "approver") > 5)
+    assert odd.tolist() == (list(range(n_near)) if n_near > 2 else [])
+    if n_near > 2:
+        said = found.says(0, LimitCheck, "amount", "approver")
+        assert re.match(
+            r"amount 990.5, one of 6 just below 1,000 in \d+ rows of approver lam", said
+        )
+
+
+def test_one_price_just_below_a_limit() -> None:
+    normal, batch = payments(N_NORMAL, 0), payments(N_BATCH, 1)
+    batch.loc[batch["shop"] == "west", "amount"] = 99.0
+    assert look(normal, batch).by(LimitCheck, "amount").max() == 0
+
+
+def test_a_meter_that_is_silent_for_days() -> None:
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 9000.0)
+    is_silent = batch["day"].between("2024-03-10", "2024-03-14") & (batch["meter"] == "M07")
+    batch = batch[~is_silent].reset_index(drop=True)
+    found = look(normal, batch)
+    (row,) = np.flatnonzero((batch["meter"] == "M07") & (batch["day"] == "2024-03-15")).tolist()
+    assert found.ranking[0] == row
+    assert "before it meter M07 lacks 5 rows that others have, at most 0" in found.reason(row)
+    assert np.flatnonzero(found.by(GapCheck)).tolist() == [row]
+
+
+def test_days_without_any_row_are_no_gap() -> None:
+    normal, batch = meters(60, "2024-01-01", 0.0), meters(30, "2024-03-01", 9000.0)
+    batch = batch[~batch["day"].between("2024-03-10", "2024-03-14")].reset_index(drop=True)
+    assert look(normal, batch).by(GapCheck).max() == 0

@@ -165,6 +165,42 @@ def test_a_damaged_or_mixed_name(odd: str, sentence: str) -> None:
     assert np.flatnonzero(found.by(TextCheck, trait="faults")).tolist() == [ODD]
 
 
+PLACEHOLDERS = (
+    "test@test.de",
+    "TEST TEST",
+    "asdf",
+    "xxx",
+    "n/a n/a",
+    "1234567890",
+    "00000",
+    "99999",
+)
+
+
+@pytest.mark.parametrize("odd", PLACEHOLDERS)
+def test_a_placeholder(odd: str) -> None:
+    rng = np.random.default_rng(0)
+    normal, batch = articles(rng, N_NORMAL), articles(rng, N_BATCH)
+    found = searched(normal, planted(batch, odd))
+    assert found.ranking[0] == ODD
+    says = found.says(ODD, TextCheck, trait="placeholder")
+    assert says == f"text {odd} looks like a placeholder, as none of 600 normal rows do"
+    assert np.flatnonzero(found.by(TextCheck, trait="placeholder")).tolist() == [ODD]
+    # Where normal rows have some, it is none.
+    usual = searched([*normal[10:], *[odd] * 10], planted(batch, odd))
+    assert usual.by(TextCheck, trait="placeholder")[ODD] < found.surprises[ODD].max() / 2
+
+
+@pytest.mark.parametrize("text", ["Test GmbH", "contest", "12345", "1000000", "Max", "bar", ""])
+def test_no_placeholder(text: str) -> None:
+    cells = Cells(
+        "text", "text", np.arange(N_NORMAL), tuple(codes(np.random.default_rng(0), N_NORMAL))
+    )
+    (check,) = (each for each in TextCheck.learn(cells) if each.trait == "placeholder")
+    found = Cells("text", "text", np.array([0]), (text,))
+    assert check.surprise({"text": found}) == 0
+
+
 def test_an_address_without_its_sign_and_a_code_cut_short() -> None:
     rng = np.random.default_rng(0)
 

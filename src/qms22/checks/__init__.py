@@ -5,7 +5,8 @@
 - `single`, `dates`, `texts`, `check_digits`: cells by themselves.
 - `groups`, `dependence`: cells that belong together.
 - `arithmetic`: sums and products. `fitting`, `relations`: numbers that do not fit the others.
-- `copies`, `sequences`, `series`: rows that belong together. `cases`: rows that are one case.
+- `copies`, `sequences`, `series`, `limits`: rows that belong together. `cases`: rows that are one
+  case.
 - `surprise`: how rare a value is.
 """
 

@@ -130,8 +130,13 @@ def learn_checks(
     filled = [name for name in roles.names if cells[name].has_value.any()]
     found = [
         *learn_cells(cells, roles, counters, is_later=checks.is_later),
-        *(check for name in roles.keys for check in TextCheck.of_numbers(rows[name])),
+        *(
+            check
+            for name in dict.fromkeys((*roles.keys, *roles.names))
+            for check in TextCheck.of_numbers(rows[name])
+        ),
         *(ValueCheck.learn(rows[name]) for name in parts),
+        *(LevelCheck.learn(rows[name], time_order(rows)) for name in parts),
         MissingTogetherCheck.learn(cells, filled or roles.names),
     ]
     if not is_part:

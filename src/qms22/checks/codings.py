@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, pairwise
 
@@ -28,6 +29,9 @@ _HOUR = DAY / 24
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?!\.?\d)")
 # Signs of codes, whose numbers are not measured: AB12-34, 10.0.0.1, 2024_0017.
 _CODE = re.compile(r"[^\W\d_]#|[-._:#]#|#[-._:]\S|#[^\W\d_]\S*#")
+# Addresses of computers, whose numbers are: subnets, and ranges in them.
+_ADDRESS = re.compile(r"(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})")
+_OF_ADDRESS = "#.#.#.#"
 _LEADING_ZERO = re.compile(r"(?<![\d.])0\d")
 # So many texts with so few numbers, nearly all of them written in one way, have parts.
 _LEAST_TEXTS = 20
@@ -203,11 +207,12 @@ class TextParts:
     def learn(cls, cells: Cells) -> TextParts | None:
         """Learn from known-normal rows; None if texts are not written alike, or are codes."""
         texts = list(compress(cells.levels, level_counts(cells)))
-        shapes = Counter(_shape(text) for text in texts[:_LEAST_TEXTS])
+        shapes = Counter(_split(text)[0] for text in texts[:_LEAST_TEXTS])
         shape, _ = shapes.most_common(1)[0] if shapes else ("", 0)
-        if not 1 < shape.count("#") <= _MOST_NUMBERS or _CODE.search(shape):
+        is_code = shape != _OF_ADDRESS and _CODE.search(shape)
+        if not 1 < shape.count("#") <= _MOST_NUMBERS or is_code:
             return None
-        alike = [text for text in texts if _shape(text) == shape]
+        alike = [text for text in texts if _split(text)[0] == shape]
         if len(alike) < max(_LEAST_TEXTS, _NEARLY_ALL * len(texts)):
             return None
         return None if any(map(_LEADING_ZERO.search, alike)) else cls(cells.name, shape)
@@ -230,9 +235,13 @@ class TextParts:
 
     def _numbers(self, levels: Levels) -> NDArray[np.float64]:
         gaps = ["nan"] * len(self.names)
-        found = [_NUMBER.findall(text) if _shape(text) == self.shape else gaps for text in levels]
+        pairs = map(_split, levels)
+        found = [numbers if shape == self.shape else gaps for shape, numbers in pairs]
         return np.array([*found, gaps], dtype=np.float64).T
 
 
-def _shape(text: str) -> str:
-    return _NUMBER.sub("#", text)
+def _split(text: str) -> tuple[str, Sequence[str]]:
+    """Return how a text is written, with # for each number, and these."""
+    if address := _ADDRESS.fullmatch(text):
+        return _OF_ADDRESS, address.groups()
+    return _NUMBER.sub("#", text), _NUMBER.findall(text)

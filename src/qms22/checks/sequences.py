@@ -15,6 +15,7 @@ from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, shown_ce
 from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, cell_hashes, derived_name
 from qms22.checks.dates import unit_of_days
+from qms22.checks.limits import LimitCheck, count_near, varies_widely
 from qms22.checks.single import LEAST_ENTITIES
 from qms22.checks.surprise import NumberReference, TailReference, surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns, count_rows
@@ -97,6 +98,9 @@ class Sequences:
     date: str  # that by which rows of an entity are in order; "" for the order of the table
     counters: tuple[tuple[str, str], ...]  # entities, and numbers that rise from row to row of each
     crowds: tuple[str, ...]  # entities whose rows at once are counted
+    limits: tuple[tuple[str, str], ...] = ()  # entities, and numbers that vary widely in each
+    # Entities that have a row at nearly every time at which others have one, and the usual step.
+    regular: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def learn(cls, rows: Columns, by: str | None = None, time: str | None = None) -> Sequences:
@@ -126,7 +130,17 @@ class Sequences:
                     share = float(np.mean(steps >= 0))
                     rising[name] = max(rising.get(name, (_COUNTER, "")), (share, entity))
         counters = tuple((entity, name) for name, (_, entity) in rising.items() if entity)
-        return replace(bare, counters=counters)
+        others = [name for name in numbers if not rising.get(name, ("", ""))[1]]
+        wide = tuple(
+            (entity, name)
+            for name in others
+            for entity in entities
+            if varies_widely(rows[name].values, rows[entity].values)
+        )
+        regular = tuple(
+            (entity, step) for entity in entities if (step := bare.regular_step(rows, entity)) > 0
+        )
+        return replace(bare, counters=counters, limits=wide, regular=regular)
 
     def columns(self, rows: Columns, *, are_normal: bool = False) -> dict[str, Cells]:
         """Return run lengths, rows per hour and steps of counters as columns."""
@@ -150,7 +164,35 @@ class Sequences:
         for entity, name in self.counters:
             if entity in rows and name in rows:
                 found |= zip(_step_keys(entity, name), self._steps(rows, entity, name), strict=True)
-        return {name: Cells(name, "number", values) for name, values in found.items()}
+        for entity, step in self.regular:
+            if entity in rows and self.date in rows:
+                found[derived_name("gap", entity, self.date)] = self._gaps(rows, entity, step)
+        derived = {name: Cells(name, "number", values) for name, values in found.items()}
+        for entity, name in self.limits:
+            if entity in rows and name in rows and rows[entity].is_text:
+                derived |= count_near(rows, entity, name)
+        return derived
+
+    def regular_step(self, rows: Columns, entity: str) -> float:
+        """Return the usual time from row to row of an entity; 0 if it lacks more than a few."""
+        if self.date not in rows:
+            return 0.0
+        order, is_first = self.order(rows, entity)
+        steps = np.diff(rows[self.date].values[order])[~is_first[1:]]
+        steps = steps[~np.isnan(steps)]
+        step = float(np.median(steps)) if len(steps) >= _LEAST_VALUES else 0.0
+        is_regular = step > 0 and np.mean(self._gaps(rows, entity, step)) <= 1 - _COUNTER
+        return step if is_regular else 0.0
+
+    def _gaps(self, rows: Columns, entity: str, step: float) -> NDArray[np.float64]:
+        """Return at how many times before each row others have rows, and the entity has none."""
+        order, is_first = self.order(rows, entity)
+        times = np.unique(rows[self.date].values[order] // step, return_inverse=True)[1].ravel()
+        gaps = np.where(is_first[1:], 0, np.diff(times) - 1)
+        found = np.zeros(len(order))
+        found[order[1:]] = np.maximum(gaps, 0)
+        found[np.isnan(rows[self.date].values)] = 0
+        return found
 
     def order(self, rows: Columns, entity: str) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         """Return the rows in order, those of an entity together, and which are the first of one."""
@@ -423,9 +465,40 @@ def _rate_of(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     return rates
 
 
-def learn_sequences(rows: Columns, sequences: Sequences) -> list[RepetitionCheck | StepCheck]:
+@dataclass(frozen=True, eq=False)
+class GapCheck(Check):
+    """A row of an entity after times at which others have rows, and it has none: a silent meter.
+
+    It blames the date, and the column of the entity.
+    """
+
+    reference: TailReference  # the gaps of normal rows
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return (*self.columns, derived_name("gap", *reversed(self.columns)))
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd the gaps are."""
+        gaps = rows[self.needs[-1]].values
+        return np.where(gaps > 0, self.reference.surprise(gaps, own=own), 0.0)
+
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
+        """Return how many times others have rows before, and the longest gap of normal rows."""
+        most = f"{self.reference.ascending[-1]:,.0f}"
+        entities = shown_cells(rows[self.columns[1]], show)
+        for gap, of in zip(rows[self.needs[-1]].values.tolist(), entities, strict=True):
+            text = f"; before it {of} lacks {gap:,.0f} rows that others have"
+            yield Said(f"{text}, at most {most} in normal rows", Usual("value", most, (0.0,)))
+
+
+def learn_sequences(rows: Columns, sequences: Sequences) -> list[Check]:
     """Learn what is usual for known-normal rows after each other, with their derived columns."""
-    found: list[RepetitionCheck | StepCheck] = []
+    found: list[Check] = [LimitCheck.learn(rows, entity, name) for entity, name in sequences.limits]
+    for entity, _ in sequences.regular:
+        gaps = rows[derived_name("gap", entity, sequences.date)].values
+        found.append(GapCheck((sequences.date, entity), TailReference.learn(gaps)))
     counters = {name for _, name in sequences.counters}
     # Without dates nobody knows what comes after what.
     for entity in sequences.entities if sequences.date else ():

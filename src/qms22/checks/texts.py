@@ -58,6 +58,11 @@ _RUNS = re.compile(r"(.)\1+")
 _WORDS = re.compile(r"[^\W\d_]+")
 # Neighbours of two alphabets, some of whose letters look alike.
 _MIXED = re.compile("[A-Za-zÀ-ɏ][Ѐ-ԯ]|[Ѐ-ԯ][A-Za-zÀ-ɏ]")
+# What people type where they have to write something.
+_PLACEHOLDER = re.compile(
+    r"(?i)\W*(?:(?:test|dummy|asdf\w*|qwert\w*|x{3,}|n/a|n\.a|tbd|todo)\b\W*)+(?:@.*)?"
+    r"|0{4,}|9{5,}|1234567(?:8(?:90?)?)?"
+)
 _CASES = {"A": "upper case", "a": "lower case", "Aa": "title case"}
 # No trait depends on which digit a digit is.
 _ONE_DIGIT = str.maketrans("012345678", "9" * 9)
@@ -121,6 +126,8 @@ _TRAITS: dict[str, Callable[[str], Iterable[str]]] = {
     },
     "case": _cases,
 }
+# Those by which a text is wrong, whatever it says.
+FAULTS = ("faults", "placeholder")
 # What is alike in all normal texts in other traits than these, new customers have, too.
 _VARYING = ("rough form", "signs", "words", "case")
 
@@ -160,7 +167,8 @@ class TextCheck(Check):
         found: list[TextCheck] = []
         common = set(*texts[:1]).intersection(*texts) if not levels else set[str]()
         signs = sorted(sign for sign in common if not (sign.isalnum() or sign.isspace()))
-        for trait in [*_TRAITS, *signs, *filter(None, [find_check_digit(texts)])]:
+        digits = filter(None, [find_check_digit(texts)])
+        for trait in [*_TRAITS, "placeholder", *signs, *digits]:
             forms, places = _forms(trait, texts)
             parts = [_parts(trait, form) for form in forms]
             is_same = trait not in _VARYING and len(set().union(*parts)) == 1
@@ -249,13 +257,13 @@ class TextCheck(Check):
 
     def _clause(self, text: str) -> Said:
         count, part = _rarest(self.trait, text, self.counts, self.n)
-        if count == 0 and self.levels and self.trait != "faults":
+        if count == 0 and self.levels and self.trait not in FAULTS:
             usual = Usual("levels", listed(self.levels, MOST_LISTED), self.levels)
             return Said(f"; {never_seen(self.n, self.levels)}", usual)
         how_many = share_of_rows(count, self.n)
         if self.by_text:
             how_many = how_many.replace("normal rows", "texts of normal rows")
-        if len(self.trait) == 1 or self.trait in ("faults", "length"):
+        if len(self.trait) == 1 or self.trait in (*FAULTS, "length"):
             return Said(f" {part}, as {how_many} do", Usual("form", self._most))
         if self.trait in ("rough form", "exact form"):
             shown = self.example[:_MOST_SHOWN] + "…" * (len(self.example) > _MOST_SHOWN)
@@ -281,6 +289,8 @@ class TextCheck(Check):
 def _parts(trait: str, text: str) -> Iterable[str]:
     if trait in _TRAITS:
         return _TRAITS[trait](text)
+    if trait == "placeholder":
+        return ("looks like a placeholder" if _PLACEHOLDER.fullmatch(text) else "has no fault",)
     if len(trait) == 1:
         return (f"{'has' if trait in text else 'lacks'} “{trait}”",)
     return ("right" if has_check_digit(trait, text) else "wrong",)

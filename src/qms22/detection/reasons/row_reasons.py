@@ -13,7 +13,7 @@ from qms22.checks import OddCells, TableChecks
 from qms22.checks.check import Said, Shower, Usual, listed, share_of_rows, shown_cells
 from qms22.checks.copies import cell_hashes
 from qms22.checks.single import LevelCheck
-from qms22.checks.texts import TextCheck
+from qms22.checks.texts import FAULTS, TextCheck
 from qms22.detection.reasons.blame import LEAST_ODD, find_culprits
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.tables import TabularEncoder
@@ -165,9 +165,7 @@ def _prefer_new_levels(checks: TableChecks, surprises: NDArray[np.float64]) -> N
             strongest = np.maximum(surprises[:, level], surprises[:, at])
             surprises[is_new, level] = strongest[is_new]
             surprises[is_new, at] = 0.0
-        elif (
-            isinstance(check, TextCheck) and check.trait == "faults" and check.columns[0] in levels
-        ):
+        elif isinstance(check, TextCheck) and check.trait in FAULTS and check.columns[0] in levels:
             level = levels[check.columns[0]]
             is_faulty = surprises[:, at] >= LEAST_ODD
             surprises[is_faulty, at] = surprises[is_faulty][:, [level, at]].max(axis=1)

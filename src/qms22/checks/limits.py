@@ -1,0 +1,175 @@
+"""Numbers of one entity just below a round limit: five bills of 990 to 999 of one approver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betainc
+
+from qms22.checks.check import Check, Said, Shower, share_of_rows, shown_cells
+from qms22.checks.codings import Coding
+from qms22.checks.copies import derived_name
+from qms22.checks.surprise import TailReference
+from qms22.tables.columns.cells import Cells, Columns
+
+# Limits are 1, 2 and 5 times a power of ten; so near below one, as a share of it, is just below.
+_ROUND = np.array([1.0, 2.0, 5.0, 10.0])
+_NEAR = 0.02
+# They are compared with those at most so far from the limit, of which this share is just below.
+_AROUND = 0.1
+_SHARE = _NEAR / (2 * _AROUND)
+# What hardly varies may be near a limit all along: 80 % of the numbers differ by so many times.
+_LEAST_RATIO = 3.0
+# As many numbers of an entity say how often it is near a limit as those of all others do.
+_POOLED = 20.0
+# Fewer different numbers are near a limit by chance.
+_LEAST_COUNT = 4
+
+
+def limits_above(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the round limits that numbers are just below; NaN for others.
+
+    >>> limits_above(np.array([995.0, 1000.0, 4910.0, 970.0])).tolist()
+    [1000.0, nan, 5000.0, nan]
+    """
+    positive = np.where((values > 0) & (values < np.inf), values, np.nan)
+    power = 10.0 ** np.floor(np.log10(positive))
+    limits = power * _ROUND[np.searchsorted(_ROUND[:-1], positive / power, side="right") % 4]
+    found: NDArray[np.float64] = np.where(positive >= (1 - _NEAR) * limits, limits, np.nan)
+    return found
+
+
+def varies_widely(values: NDArray[np.float64], entities: NDArray[np.intp]) -> bool:
+    """Return whether numbers of the same entity differ by much, in most entities."""
+    order = np.lexsort((values, entities))
+    order = order[(values[order] > 0) & (entities[order] >= 0)]
+    if not len(order):
+        return False
+    starts = np.flatnonzero(np.append(True, np.diff(entities[order]) > 0))
+    n_rows = np.diff(np.append(starts, len(order)))
+    low, high = (values[order][starts + n_rows * tenths // 10] for tenths in (1, 9))
+    return float(np.median(high / low)) >= _LEAST_RATIO
+
+
+def count_near(rows: Columns, entity: str, name: str) -> dict[str, Cells]:
+    """Return how many different numbers of the entity are just below the limit of each row's.
+
+    And how many rows the entity has, and how many of these are around the limit.
+    """
+    values, entities = rows[name].values, rows[entity].values
+    limits = limits_above(values)
+    near = np.flatnonzero(~np.isnan(limits) & (entities >= 0))
+    different, numbers = np.unique(
+        np.stack([entities[near], limits[near], values[near]]), axis=1, return_inverse=True
+    )
+    _, cases, counts = np.unique(different[:2], axis=1, return_inverse=True, return_counts=True)
+    found = np.zeros((3, len(values)))
+    found[0, near] = counts[cases.ravel()][numbers.ravel()]
+    found[1] = np.bincount(entities + 1, minlength=1)[entities + 1]
+    ascending, ranks = np.unique(values[~np.isnan(values)], return_inverse=True)
+    n = len(ascending) + 1
+    places = np.sort(entities[~np.isnan(values)] * n + ranks)
+    first, last = (
+        np.searchsorted(places, entities[near] * n + np.searchsorted(ascending, limits[near] * end))
+        for end in (1 - _AROUND, 1 + _AROUND)
+    )
+    found[2, near] = last - first
+    keys = limit_keys(entity, name)
+    return {key: Cells(key, "number", each) for key, each in zip(keys, found, strict=True)}
+
+
+def limit_keys(entity: str, name: str) -> tuple[str, ...]:
+    """Return the names of the columns that `count_near` makes."""
+    return tuple(derived_name(what, entity, name) for what in ("near", "size", "around"))
+
+
+@dataclass(frozen=True, eq=False)
+class LimitCheck(Check):
+    """More numbers of an entity just below a round limit than usual.
+
+    Its columns are the number and the entity.
+    """
+
+    coding: Coding  # the entities of normal rows
+    limits: NDArray[np.float64]  # ascending
+    counts: NDArray[np.float64]  # different numbers of each entity just below each limit
+    sizes: NDArray[np.float64]  # rows of each entity
+    reference: TailReference  # how odd the counts of normal entities are, each once
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The columns it looks at."""
+        return (*self.columns, *limit_keys(*reversed(self.columns)))
+
+    @classmethod
+    def learn(cls, rows: Columns, entity: str, name: str) -> LimitCheck:
+        """Learn from known-normal rows, with their derived columns."""
+        coding = Coding.of_levels(rows[entity])
+        near, codes = limits_above(rows[name].values), coding.codes(rows)
+        there = ~np.isnan(near)
+        limits, places = np.unique(near[there], return_inverse=True)
+        counts = np.zeros((coding.n_codes, len(limits)))
+        counts[codes[there], places] = rows[limit_keys(entity, name)[0]].values[there]
+        sizes = np.bincount(codes, minlength=coding.n_codes).astype(np.float64)
+        check = cls((name, entity), coding, limits, counts, sizes, TailReference.learn(np.zeros(1)))
+        entities, of_limits = (places.ravel() for places in np.indices(counts.shape))
+        own = check._evidence(entities, of_limits, counts.ravel(), sizes[entities], own=True)
+        return replace(check, reference=TailReference.learn(np.append(own, 0.0)))
+
+    def _evidence(
+        self,
+        codes: NDArray[np.intp],
+        places: NDArray[np.intp],
+        counts: NDArray[np.float64],
+        sizes: NDArray[np.float64],
+        *,
+        own: bool = False,
+    ) -> NDArray[np.float64]:
+        """Compute −log of how likely so many of the rows of an entity are just below a limit."""
+        # One more limit and entity, of which normal rows have none.
+        known = np.pad(self.counts, ((0, 1), (0, 1)))
+        of_entity, n_own = known[codes, places], np.append(self.sizes, 0)[codes]
+        others = known.sum(axis=0)[places] - of_entity + 0.5
+        shares = others / (self.sizes.sum() - n_own + 1.0)
+        if not own:
+            shares = (of_entity + _POOLED * shares) / (n_own + _POOLED)
+        return _unlikely(counts, sizes, shares)
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd it is that so many numbers of the entity are just below a limit."""
+        keys = limit_keys(*reversed(self.columns))
+        counts, sizes, around = (rows[key].values for key in keys)
+        near = limits_above(rows[self.columns[0]].values)
+        places = np.searchsorted(self.limits, near)
+        is_known = np.append(self.limits, np.nan)[places] == near
+        places = np.where(is_known, places, len(self.limits))
+        evidence = self._evidence(self.coding.codes(rows), places, counts, sizes, own=own)
+        surprise = np.minimum(self.reference.surprise(evidence, own=own), evidence)
+        # Where the whole batch is elsewhere than normal rows, there are as many above the limit.
+        surprise = np.minimum(surprise, _unlikely(counts, around, _SHARE))
+        return np.where(counts >= _LEAST_COUNT, surprise, 0.0)
+
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
+        """Return how many numbers of the entity are near the limit, and what is usual."""
+        name, entity = self.columns
+        counts, sizes, _ = (rows[key].values.tolist() for key in limit_keys(entity, name))
+        limits, n = limits_above(rows[name].values).tolist(), int(self.sizes.sum())
+        usual = dict(zip(self.limits.tolist(), self.counts.sum(axis=0).tolist(), strict=True))
+        lists = shown_cells(rows[entity], show), counts, sizes, limits
+        for of, count, size, limit in zip(*lists, strict=True):
+            if np.isnan(limit):
+                yield Said("")
+                continue
+            found = f"one of {count:.0f} just below {limit:,.15g} in {size:,.0f} rows of {of}"
+            yield Said(f", {found}; {share_of_rows(int(usual.get(limit, 0)), n)} are there")
+
+
+def _unlikely(
+    counts: NDArray[np.float64], sizes: NDArray[np.float64], shares: NDArray[np.float64] | float
+) -> NDArray[np.float64]:
+    """Compute −log of how likely at least so many are, if each is with a probability."""
+    likely = betainc(np.maximum(counts, 1), np.maximum(sizes - counts, 0) + 1, shares)
+    return np.where(counts > 0, -np.log(np.maximum(likely, 1e-300)), 0.0)
