@@ -158,12 +158,10 @@ def compare_size(found: Detection, dates: BatchDates | None) -> tuple[bool, list
 
 def _are_of_one_export(normal: Table | None, batch: Table) -> bool:
     """Whether two files have the same name, but for the digits of a date or a number."""
-    forms = [
-        [re.sub(r"\d+", lambda run: "9" * max(len(run[0]), 2), path.name) for path in table.files]
-        for table in (normal, batch)
-        if table is not None
-    ]
-    return len(forms[0]) == 1 and forms[0] == forms[-1]
+    files = () if normal is None else (*normal.files, *batch.files)
+    # A day may have one digit or two.
+    forms = [re.sub(r"\d+", lambda run: "9" * max(len(run[0]), 2), path.name) for path in files]
+    return len({*files}) == len(forms) == 2 and forms[0] == forms[1]
 
 
 def _is_unusual(count: float, usual: Sequence[int], ratio: float = _USUAL_RATIO) -> bool:
