@@ -39,8 +39,10 @@ _COSINE = (
 _LN2 = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 _QUARTER_TURN = 1.57079632673412561417e00, 6.07710050650619224932e-11
 
-# Rows whose moments are summed at a time: more leave fewer bits for their numbers.
+# Rows, and numbers, that are looked at together: what a cache holds. Moments of more rows would
+# leave fewer bits for their numbers.
 _ROWS_AT_ONCE = 2**10
+_NUMBERS_AT_ONCE = 2**14
 
 
 def log(values: Any) -> NDArray[np.float64]:
@@ -49,6 +51,9 @@ def log(values: Any) -> NDArray[np.float64]:
         found: NDArray[np.float64] = np.log(values)
         return found
     values = values + np.float64(0)
+    if np.size(values) > _NUMBERS_AT_ONCE:
+        parts = np.array_split(values.ravel(), -(-np.size(values) // _NUMBERS_AT_ONCE))
+        return np.concatenate([log(part) for part in parts]).reshape(values.shape)
     is_usual = (values > 0) & (values < np.inf)
     fraction, power = np.frexp(np.where(is_usual, values, 1.0))
     is_low = fraction < np.sqrt(0.5)
@@ -123,8 +128,12 @@ def product(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np
     rounding, in whatever order they are summed.
     """
     n_bits = (53 - left.shape[1].bit_length()) // 2
-    (high, low), (right_high, right_low) = _cut(left, n_bits, 1), _cut(right, n_bits, 0)
-    found: NDArray[np.float64] = high @ right_high + (high @ right_low + low @ right_high)
+    right_high, right_low = _cut(right, n_bits, 0)
+    found = np.empty((len(left), right.shape[1]))
+    for first in range(0, len(left), _ROWS_AT_ONCE):
+        part = slice(first, first + _ROWS_AT_ONCE)
+        high, low = _cut(left[part], n_bits, 1)
+        found[part] = high @ right_high + (high @ right_low + low @ right_high)
     return found
 
 
