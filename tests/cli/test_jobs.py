@@ -244,7 +244,7 @@ def test_rows_of_a_text_stay_as_they_are_written(tmp_path: Path, above: str) -> 
     assert result.exit_code == 0, result.stderr
     good, bad = ((tmp_path / name).read_bytes().decode() for name in ("g.csv", "x.csv"))
     assert good == above + end.join([header, *lines[200:240], *lines[241:], ""])
-    start = above + f'{header};reasons{end}{lines[240]};"rate 99.5; '
+    start = above + f'{header};reasons{end}{lines[240]};"rate 99.50; '
     assert bad.startswith(start)
     table = qms22.tables.open_table(tmp_path / "x.csv")
     assert (table.n_rows, table.names[-1]) == (1, "reasons")
