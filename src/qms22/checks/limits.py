@@ -44,10 +44,11 @@ def limits_above(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def varies_widely(values: NDArray[np.float64], entities: NDArray[np.intp]) -> bool:
     """Return whether numbers of the same entity differ by much, in most entities."""
-    order = np.lexsort((values, entities))
-    order = order[(values[order] > 0) & (entities[order] >= 0)]
-    if not len(order):
+    known = np.flatnonzero((values > 0) & (entities >= 0))
+    ends = np.quantile(values[known], [0.1, 0.9]) if len(known) else np.ones(2)
+    if ends[1] < _LEAST_RATIO * ends[0]:  # which is quick
         return False
+    order = known[np.lexsort((values[known], entities[known]))]
     starts = np.flatnonzero(np.append(True, np.diff(entities[order]) > 0))
     n_rows = np.diff(np.append(starts, len(order)))
     low, high = (values[order][starts + n_rows * tenths // 10] for tenths in (1, 9))

@@ -320,3 +320,8 @@ def test_a_format_is_plain_data() -> None:
     found = find(["$1.2k", "$3M"])
     assert NumberFormat(**asdict(found)) == found
     assert json.loads(json.dumps(asdict(found)))["unit"] == "$"
+
+
+def test_years_of_a_season_are_no_numbers() -> None:
+    games = [f"{year} Summer" for year in range(1936, 1996, 4)]
+    assert find_number_format(games, [3] * len(games)) is None

@@ -20,6 +20,7 @@ from qms22.tables.texts.words import number_text
 _UNIT_SHARE = 0.1
 # A band of numbers, such as "5 to 8" or "more than 8".
 _BAND = re.compile(r"[0-9] ?(?:-|–|to|bis) ?[0-9]|(?:more|less|over|under) (?:than )?[0-9]")
+_YEAR = re.compile("(?:19|20)[0-9]{2}")
 # So large a share of the whole numbers of one length makes them codes, if some begin with 0.
 _CODES_SHARE = 0.9
 # Numbers of one length, grouped by blanks, are phone numbers if they have so many digits.
@@ -194,7 +195,11 @@ def find_number_format(
     parts = [each for each in found if each is not None]
     decimal = _choose_decimal(parts, weights[fits], decimal_hint)
     unit = _choose_unit(parts, weights[fits])
-    are_counts = len(parts) < LEAST_DIFFERENT and all(each.digits.isdecimal() for each in parts)
+    are_counts = all(each.digits.isdecimal() for each in parts)
+    # Few different ones, or years: 1936 Summer.
+    are_counts &= len(parts) < LEAST_DIFFERENT or all(
+        _YEAR.fullmatch(each.digits) for each in parts
+    )
     if not is_asked and are_counts and is_thing(unit):
         return None
     magnitudes = _clear_magnitudes([each for each in parts if each.unit == unit])
