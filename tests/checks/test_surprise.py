@@ -26,7 +26,7 @@ def naive_number(value: float, others: np.ndarray, units: tuple[float, float]) -
 
 
 def naive_level(code: int, counts: np.ndarray) -> float:
-    """−log of the share of rows with a level as rare; rare levels next to frequent ones more."""
+    """−log of the share of rows with a level as rare; where none is, next to frequent ones more."""
     n = int(counts.sum())
     count = int(counts[code]) if 0 <= code < len(counts) else 0
     if count:
@@ -34,9 +34,8 @@ def naive_level(code: int, counts: np.ndarray) -> float:
     else:
         n_as_rare = sum(int(other) == 1 for other in counts)
     surprise = -math.log((1 + n_as_rare) / (n + 1))
-    if count <= 0.002 * n:
-        following = min((int(other) for other in counts if other > count), default=n)
-        surprise += max(math.log(following / max(count, 1)), 0.0)
+    if not n_as_rare:
+        surprise += math.log(min((int(other) for other in counts if other), default=n))
     return max(surprise, 0.0)
 
 

@@ -41,10 +41,6 @@ _TAIL = 0.05
 # Units are not smaller than this share of the spread: the tail of rounded values may have no width.
 _LEAST_UNIT = 0.01
 
-# A level counts as rare up to this share of the rows. It is the more surprising, the more frequent
-# the next rarest level is.
-_RARE = 0.002
-
 
 @dataclass(frozen=True)
 class NumberReference:
@@ -207,14 +203,10 @@ class LevelReference:
         n_single = np.maximum(n_single, self.n_new)
         n_as_rare = np.where(left > 0, cumulated + (left if own else 0), n_single)
         surprise = -exact.log((1.0 + n_as_rare) / (n + 1.0))
-        # The next more frequent level; that of the row itself, without it, is none.
-        is_itself = (left < counts) & (np.append(ascending, 0)[n_not_more] == counts)
-        is_itself &= np.searchsorted(ascending, counts, side="right") == n_not_more + 1
-        n_next = np.append(ascending, [n, n])[n_not_more + is_itself]
-        bonus = exact.log(np.maximum(n_next / np.maximum(left, 1), 1.0))
-        is_rare = left <= _RARE * n
-        result: NDArray[np.float64] = np.maximum(surprise + np.where(is_rare, bonus, 0.0), 0.0)
-        return result
+        # What no other row does is the more surprising, the more frequent the rarest other level.
+        rarest = exact.log(np.append(ascending, [n, n])[[int(own)]])
+        result: NDArray[np.float64] = surprise + np.where(n_as_rare == 0, rarest, 0.0)
+        return np.maximum(result, 0.0)
 
 
 @dataclass(frozen=True)
@@ -283,13 +275,13 @@ class RarityReference:
     def surprise(self, counts: NDArray[np.intp], *, own: bool = False) -> NDArray[np.float64]:
         """Compute how surprising it is that so few other reference rows have something."""
         n = int(self.ends[-1])
-        places = np.searchsorted(self.shared, counts, side="right")
-        n_not_more = np.append(0, self.ends)[places]
-        # What the next rows share: the more it is, the more surprising.
-        following = np.append(self.shared, n)[places]
-        surprise = -exact.log((1.0 + n_not_more - own) / (n + 1.0 - own))
-        bonus = exact.log(np.maximum(following, 1) / np.maximum(counts, 1))
-        result: NDArray[np.float64] = surprise + np.where(counts <= _RARE * n, bonus, 0.0)
+        n_not_more = np.append(0, self.ends)[np.searchsorted(self.shared, counts, side="right")]
+        n_as_rare = n_not_more - own
+        surprise = -exact.log((1.0 + n_as_rare) / (n + 1.0 - own))
+        # What no other row has is the more surprising, the more rows share what is rarest.
+        first = np.searchsorted(self.ends, int(own), side="right")
+        rarest = exact.log(np.maximum(np.append(self.shared, n)[[first]], 1))
+        result: NDArray[np.float64] = surprise + np.where(n_as_rare == 0, rarest, 0.0)
         return result
 
 
