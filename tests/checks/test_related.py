@@ -286,3 +286,19 @@ def test_the_country_of_a_sender_is_odd_and_not_the_sender() -> None:
     assert re.match(
         rf"country \w\w, as in none of \d+ .* with sender S07; \d+ have {home}", text
     ), text
+
+
+def test_a_rare_level_may_be_missing_by_chance() -> None:
+    def make(seed: int, n_rare: int) -> pd.DataFrame:
+        rng = np.random.default_rng(seed)
+        reason = rng.choice(["faith", "race", "age"], 1000, p=[0.5, 0.3, 0.2])
+        p = np.where(reason == "faith", 0.7, 0.4)
+        law = np.where(rng.random(1000) < p, "felony", "misdemeanor").astype(object)
+        law[np.flatnonzero(reason == "faith")[:n_rare]] = "violation"
+        return pd.DataFrame({"law": law, "reason": reason})
+
+    batch = make(1, 0)
+    batch.loc[0] = ["violation", "age"]
+    # Of four violations none would be for age as often as not; of a hundred some would.
+    assert look(make(0, 4), batch).by(DependenceCheck, "law")[0] < 5
+    assert look(make(0, 100), batch).by(DependenceCheck, "law")[0] > 7

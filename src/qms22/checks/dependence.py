@@ -23,8 +23,13 @@ from qms22.checks.single import (
 from qms22.checks.surprise import LevelReference, TailReference, surprise_of_few
 from qms22.tables.columns.cells import Columns, count_rows
 
-# Rows that the shares of all rows count as, next to those with the same other level.
+# Rows that the shares of all rows count as, next to those with the same other level. The first is
+# for levels that follow from the other column. Next to one from which they do not follow, a rare
+# level may be missing by chance: one row more counts as expected, and as there.
 _STRENGTHS = (1.0, 10.0, 100.0, 1e3, 1e4)
+# The most careful of those is taken that is not worse by more than this: normal rows are at most 20
+# times likelier with the best.
+_ABOUT_AS_GOOD = 3.0
 # Another column must make the levels so much likelier, in all normal rows together and on average.
 _LEAST_GAIN = 20.0
 _LEAST_MEAN_GAIN = 0.01
@@ -103,7 +108,7 @@ class DependenceCheck(Check):
         lifts = check._lifts(codes, _STRENGTHS, own=True)
         # A pair that should not be there must not hide the dependence.
         gains = [-float(np.minimum(each, _LEAST_GAIN / 2).sum()) for each in lifts]
-        best = int(np.argmax(gains))
+        best = max(at for at, gain in enumerate(gains) if gain >= max(gains) - _ABOUT_AS_GOOD)
         if gains[best] < max(_LEAST_GAIN, _LEAST_MEAN_GAIN * len(codes[0])):
             return None
         check = replace(check, strength=_STRENGTHS[best], may_change=may_change)
@@ -180,16 +185,17 @@ class DependenceCheck(Check):
         if own and self.may_change:
             n_own = np.where(2 * with_both < with_other, with_both, n_own)
         counts = self.counts[codes[0] + 1] - n_own
-        expected = np.maximum(with_both - n_own, 0) / (np.maximum(counts, 0.5) / n)
+        both, shares = np.maximum(with_both - n_own, 0), np.maximum(counts, 0.5) / n
         # A level that no other row has is new, whatever it is with; in a range or an hour of the
         # other column, a level may be missing by chance.
         is_known = counts > 0
         if self.other.how not in ("level", "begin"):
             is_known = counts * with_other >= _LEAST_EXPECTED * n
-        return [
-            np.where(is_known, -exact.log((expected + each) / (with_other + each)), 0.0)
-            for each in strengths
-        ]
+        lifts = []
+        for each in strengths:
+            more = each * shares + (each > _STRENGTHS[0])
+            lifts.append(-exact.log((both + more) / (with_other * shares + more)))
+        return [np.where(is_known, lift, 0.0) for lift in lifts]
 
     def _count(
         self, codes: NDArray[np.intp], others: NDArray[np.intp]

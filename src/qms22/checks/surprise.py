@@ -203,7 +203,7 @@ class LevelReference:
         n_single = np.maximum(n_single, self.n_new)
         n_as_rare = np.where(left > 0, cumulated + (left if own else 0), n_single)
         surprise = -exact.log((1.0 + n_as_rare) / (n + 1.0))
-        # What no other row does is the more surprising, the more frequent the rarest other level.
+        # What no other row does is the more surprising, the more frequent the rarest other one is.
         rarest = exact.log(np.append(ascending, [n, n])[[int(own)]])
         result: NDArray[np.float64] = surprise + np.where(n_as_rare == 0, rarest, 0.0)
         return np.maximum(result, 0.0)
