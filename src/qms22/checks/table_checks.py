@@ -235,13 +235,12 @@ class TableChecks:
         return scores, odd
 
     def repeats(self, rows: Columns, odd: OddCells) -> NDArray[np.intp]:
-        """Return which rows of a later batch are of a case that another one stands for.
+        """Return which rows of a batch are of a case that another one stands for.
 
-        They are odd as that is, or no check finds them odd and they do what several rows do. Rows
-        of one time are drawn like the known-normal ones, among which there are cases, too.
+        Rows of a run or a burst are one. Those of a later batch are odd as another one is, or no
+        check finds them odd and they do what several rows do. Rows of one time are drawn like the
+        known-normal ones, among which there are such cases, too.
         """
-        if not self.is_later:
-            return np.empty(0, dtype=np.intp)
         checks, surprises = odd.checks[:, 0], odd.surprises[:, 0]
         places = np.flatnonzero(surprises > np.quantile(self.scale.ascending, USUAL))
         places = places[np.argsort(-surprises[places], kind="stable")]
@@ -253,10 +252,14 @@ class TableChecks:
             at = np.flatnonzero(checks[places] == number)
             check = self.checks[number] if number < len(self.checks) else None
             most = check.most if isinstance(check, RepetitionCheck) else None
+            if most is None and not self.is_later:
+                continue
             own = {name: cells.take(at) for name, cells in some.items()}
             names = [name for name in self.columns_of(number) if name in own]
             is_alone = len(names) == 1 and not self.is_fitting(number)
             is_repeat[at] = repeated_cases(own, names, entities, is_alone=is_alone, most=most)
+        if not self.is_later:
+            return places[is_repeat]
         there = [check for check in self.checks if rows.keys() >= set(check.needs)]
         for check in there:
             # Whatever is odd about a new article is odd about all of its rows.
