@@ -160,6 +160,18 @@ def why_order(
     _print_reason(normal, batch, row)
 
 
+def why_load(**cells: float) -> None:
+    """Change the load of a crane, which lifts less the further out it is, and print the reason."""
+    rng = np.random.default_rng(0)
+    loads = pd.DataFrame(
+        {"weight": rng.uniform(10, 90, 3000).round(1), "distance": rng.normal(20, 4, 3000).round(1)}
+    )
+    loads = loads[loads["weight"] * loads["distance"] <= 1700].reset_index(drop=True)
+    batch = loads[1000:1100].reset_index(drop=True)
+    batch.loc[0, list(cells)] = list(cells.values())
+    _print_reason(loads[:1000], batch, 0)
+
+
 def why_copy(**cells: Any) -> None:
     """Repeat an order, with some cells changed, and print the first reason."""
     normal, batch = make_orders(1000, 0), make_orders(100, 1)

@@ -4,7 +4,8 @@
   oddest. `choice`: which it has. `codings`: columns as codes, and texts as numbers.
 - `single`, `dates`, `texts`, `check_digits`: cells by themselves.
 - `groups`, `dependence`: cells that belong together.
-- `arithmetic`: sums and products. `fitting`, `relations`: numbers that do not fit the others.
+- `arithmetic`: sums and products. `product_limits`: products that have limits. `fitting`,
+  `relations`: numbers that do not fit the others.
 - `copies`, `sequences`, `series`, `limits`: rows that belong together. `cases`: rows that are one
   case.
 - `surprise`: how rare a value is.

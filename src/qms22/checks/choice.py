@@ -20,6 +20,7 @@ from qms22.checks.copies import COPIES, CopyCheck, KeyCheck, row_hashes
 from qms22.checks.dates import AbsurdDateCheck, IntervalCheck, TimeOfDayCheck, WeekdayCheck
 from qms22.checks.dependence import MissingTogetherCheck, learn_dependences, learn_orders
 from qms22.checks.groups import learn_groups
+from qms22.checks.product_limits import learn_product_limits
 from qms22.checks.sequences import (
     MOST_ROWS,
     Sequences,
@@ -299,6 +300,7 @@ def learn_related(
         *learn_groups(rows, [name for name in numbers if name not in moving], by_level, by),
         *learn_dependences(rows, targets, [*targets, *others], entities, is_later=is_later),
         *learn_orders(rows, numbers, seed),
+        *learn_product_limits(rows, [name for name in numbers if name not in moving], seed),
         *learn_arithmetic(rows, plain, texts),
     ]
 

@@ -76,8 +76,8 @@ def explain_rows(scorer: TableScorer, rows: Columns, normal: Columns) -> list[li
     strengths = np.array([found[0].strength if found else 0.0 for found in reasons])
     shares = exact.exp(-scorer.checks.scale.scores(strengths))
     # Several cells that are odd by themselves are clearly odd together.
-    together = np.array([sum(each.strength for each in found) for found in reasons])
-    unclear = (together < CLEARLY_ODD) & (shares > _RARE)
+    in_all = np.array([sum(each.strength for each in found) for found in reasons])
+    unclear = (in_all < CLEARLY_ODD) & (shares > _RARE)
     if unclear.any():
         places = np.flatnonzero(unclear)
         some = take_rows(rows, places)
