@@ -42,6 +42,11 @@ _QUARTER_TURN = 1.57079632673412561417e00, 6.07710050650619224932e-11
 # Rows, and numbers, that are looked at together: what a cache holds. Moments of more rows would
 # leave fewer bits for their numbers.
 _ROWS_AT_ONCE = 2**10
+
+# OpenBLAS uses a single thread for so many products of two numbers. Blocks of fewer rows or columns
+# than the second number would take longer than waiting does.
+_PRODUCTS_AT_ONCE = 2**18
+_LEAST_STEP = 16
 _NUMBERS_AT_ONCE = 2**14
 
 
@@ -133,7 +138,26 @@ def product(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np
     for first in range(0, len(left), _ROWS_AT_ONCE):
         part = slice(first, first + _ROWS_AT_ONCE)
         high, low = _cut(left[part], n_bits, 1)
-        found[part] = high @ right_high + (high @ right_low + low @ right_high)
+        mixed = _multiply(high, right_low) + _multiply(low, right_high)
+        found[part] = _multiply(high, right_high) + mixed
+    return found
+
+
+def _multiply(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Multiply matrices without rounding, in blocks for which BLAS takes a single thread.
+
+    Other threads of OpenBLAS wait for more work in a loop, for longer than the work takes.
+    """
+    by_row = len(left) > len(right)
+    step = _PRODUCTS_AT_ONCE // (right.size if by_row else len(left) * right.shape[1])
+    if step < _LEAST_STEP:
+        return left @ right
+    if by_row:
+        starts = range(0, len(left), step)
+        return np.concatenate([left[first : first + step] @ right for first in starts])
+    found = np.zeros((len(left), right.shape[1]))
+    for first in range(0, len(right), step):
+        found += left[:, first : first + step] @ right[first : first + step]
     return found
 
 
