@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from itertools import chain, combinations, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ _LEAST_LIMITED = 0.5
 _N_TRIED = 24
 _LEAST_HELD = 8
 _MOST_FAILED = 6
+# Where more hold, numbers are so coarse that nearly all do, and each takes half a millisecond.
+_MOST_GUESSES = 100
 
 # All pairs of up to so many columns are tried, and three of up to the second number.
 _MOST_OF_PAIRS = 60
@@ -190,7 +192,8 @@ def learn_arithmetic(
             is_made = any(check.columns[0] == names[target] for check in found.values())
             if len(telling) < _LEAST_HELD or (step in ("range", "three") and is_made):
                 continue
-            for guess in _Tried(table[:, telling], units, terms, target).guesses(step):
+            guesses = _Tried(table[:, telling], units, terms, target).guesses(step)
+            for guess in islice(guesses, _MOST_GUESSES):
                 places = (target, *guess.places)
                 is_known = any(known <= {*places} for known in found)
                 if step == "share":

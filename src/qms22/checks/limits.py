@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc
 
+from qms22._runtime import exact
 from qms22.checks.check import Check, Said, Shower, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.copies import derived_name
@@ -173,4 +174,4 @@ def _unlikely(
 ) -> NDArray[np.float64]:
     """Compute −log of how likely at least so many are, if each is with a probability."""
     likely = betainc(np.maximum(counts, 1), np.maximum(sizes - counts, 0) + 1, shares)
-    return np.where(counts > 0, -np.log(np.maximum(likely, 1e-300)), 0.0)
+    return np.where(counts > 0, -exact.log(np.maximum(likely, 1e-300)), 0.0)
