@@ -37,7 +37,7 @@ def day(number: int) -> pd.DataFrame:
     if number == 4:
         batch["channel"] = "web"
     if number == 5:
-        batch["price"] = (2.0 * batch["price"]).round(2)
+        batch["price"] = (1.6 * batch["price"]).round(2)
         batch["total"] = (batch["quantity"] * batch["price"]).round(2)
     if number == 6:
         batch.loc[BAD, "total"] = (25 * batch.loc[BAD, "total"]).round(2)

@@ -383,3 +383,28 @@ def test_a_detector_that_tells_the_times_apart_says_nothing_about_rows() -> None
     batch.loc[[33, 150, 300], "heat"] = [31.0, 12.5, 35.2]
     found = detect(normal, batch, by="run", n_jobs=1)
     assert set(np.flatnonzero(found.flagged)) == {33, 150, 300}
+
+
+def test_what_most_rows_of_a_level_do_says_nothing_about_one_of_them() -> None:
+    rng = np.random.default_rng(10)
+
+    def calls(first: str, n_days: int) -> pd.DataFrame:
+        n_rows = n_days * 20
+        day = pd.Timestamp(first) + pd.to_timedelta(np.arange(n_rows) // 20, unit="D")
+        minutes = pd.to_timedelta(rng.integers(8 * 60, 17 * 60, n_rows), unit="min")
+        return pd.DataFrame(
+            {
+                "at": day + minutes,
+                "desk": rng.choice(["sales", "support", "orders", "returns"], n_rows),
+                "minutes": rng.lognormal(1.5, 0.5, n_rows).round(1),
+            }
+        ).sort_values("at", ignore_index=True)
+
+    normal, batch = calls("2025-01-01", 50), calls("2025-03-01", 15)
+    late = batch["desk"] == "support"
+    batch.loc[late, "at"] += pd.Timedelta(hours=7)
+    row = int(np.flatnonzero(batch["desk"] == "sales")[40])
+    batch.loc[row, "at"] = batch.loc[row, "at"].normalize() + pd.Timedelta(hours=3)
+    found = detect(normal, batch, n_jobs=1)
+    assert found.ranking[0] == row
+    assert not found.flagged[late].any()

@@ -149,7 +149,8 @@ def _multiply(left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[
     Other threads of OpenBLAS wait for more work in a loop, for longer than the work takes.
     """
     by_row = len(left) > len(right)
-    step = _PRODUCTS_AT_ONCE // (right.size if by_row else len(left) * right.shape[1])
+    of_step = right.size if by_row else len(left) * right.shape[1]
+    step = _PRODUCTS_AT_ONCE // max(of_step, 1)
     if step < _LEAST_STEP:
         return left @ right
     if by_row:

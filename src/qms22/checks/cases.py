@@ -86,8 +86,9 @@ class Staying:
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
     values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
     # For each of the levels, the columns that are odd in half of its rows or more: a new article is
-    # heavier than all others. For common levels of other columns, the numbers that do not fit the
-    # other columns there: a currency has another rate of exchange.
+    # heavier than all others. The same for common levels of other columns: a route has another
+    # timetable. Where a level is one of the series of a table, such as a sensor, these are only the
+    # numbers that do not fit the other columns: a sensor may be wrong all the time.
     unlike: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
@@ -113,12 +114,17 @@ class Staying:
         return found
 
     def comparing(
-        self, batch: Columns, is_odd: NDArray[np.bool_], blamed: Sequence[str], n_numbers: int
+        self,
+        batch: Columns,
+        is_odd: NDArray[np.bool_],
+        blamed: Sequence[str],
+        n_numbers: int,
+        series: Collection[str],
     ) -> Staying:
         """Learn what is odd in most rows of levels.
 
         `blamed` has the column of each check; the last ones compare so many numbers with the other
-        columns.
+        columns. The levels of the columns `series` have a series each.
         """
         unlike = {}
         for name, cells in batch.items():
@@ -127,7 +133,7 @@ class Staying:
             common = compress(cells.levels, is_common) if len(is_common) < LEAST_ENTITIES else ()
             for level in dict.fromkeys([*new, *common]):
                 is_most = is_odd[cells.is_among((level,))].mean(axis=0) >= 0.5
-                is_most[: len(blamed) - n_numbers] &= level in new
+                is_most[: len(blamed) - n_numbers] &= level in new or name not in series
                 if is_most.any():
                     unlike[name, level] = tuple(sorted({*compress(blamed, is_most)}))
         return replace(self, unlike=unlike)

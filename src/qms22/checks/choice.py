@@ -206,7 +206,9 @@ def _align(
     is_odd = checks.surprises(some) > most
     if checks.is_later:
         n_numbers = len(checks.fitting.numbers)
-        checks.staying = checks.staying.comparing(some, is_odd, checks.blamed, n_numbers)
+        checks.staying = checks.staying.comparing(
+            some, is_odd, checks.blamed, n_numbers, checks.series_of
+        )
         is_odd = checks.surprises(some) > most
     # Copies of a row are one case: a row that is there again and again is not the batch.
     n_odd = np.sum(is_odd / some[COPIES].values[:, np.newaxis], axis=0)

@@ -185,12 +185,15 @@ class Sequences:
         return step if is_regular else 0.0
 
     def _gaps(self, rows: Columns, entity: str, step: float) -> NDArray[np.float64]:
-        """Return at how many times before each row others have rows, and the entity has none."""
+        """Return at how many times before each row others have rows, and the entity has none.
+
+        A single one may be a row that is late.
+        """
         order, is_first = self.order(rows, entity)
         times = np.unique(rows[self.date].values[order] // step, return_inverse=True)[1].ravel()
         gaps = np.where(is_first[1:], 0, np.diff(times) - 1)
         found = np.zeros(len(order))
-        found[order[1:]] = np.maximum(gaps, 0)
+        found[order[1:]] = np.where(gaps > 1, gaps, 0)
         found[np.isnan(rows[self.date].values)] = 0
         return found
 

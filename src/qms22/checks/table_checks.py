@@ -200,6 +200,11 @@ class TableChecks:
         """The columns of texts that numbers are parts of."""
         return {name: parts.column for parts in self.parts for name in parts.names}
 
+    @property
+    def series_of(self) -> set[str]:
+        """The columns whose levels have a series each, such as meters with their readings."""
+        return {*(each.entity for each in self.series), *dict(self.sequences.counters)}
+
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd rows are in each check, (n_rows, n_checks)."""
         if not self.checks:
@@ -212,7 +217,8 @@ class TableChecks:
         blamed = np.array(self.blamed)
         for (name, level), columns in new.unlike.items():
             if name in rows:
-                first = 0 if level in new.levels.get(name, ()) else len(self.checks)
+                is_alone = name in self.series_of and level not in new.levels.get(name, ())
+                first = len(self.checks) if is_alone else 0
                 odd = first + np.flatnonzero(np.isin(blamed[first:], columns))
                 found[np.ix_(rows[name].is_among((level,)), odd)] = 0.0
         of_cells = (LevelCheck, MisspellingCheck, TextCheck, ValueCheck)
@@ -247,7 +253,7 @@ class TableChecks:
         some = take_rows(rows, places)
         is_repeat = np.zeros(len(places), dtype=bool)
         # A panel may have few entities.
-        entities = {*self.entities, *(each.entity for each in self.series)}
+        entities = {*self.entities, *self.series_of}
         for number in np.unique(checks[places]).tolist():
             at = np.flatnonzero(checks[places] == number)
             check = self.checks[number] if number < len(self.checks) else None

@@ -49,7 +49,7 @@ _DEVIATIONS = np.linspace(-16.0, 8.0, 385)
 # it is of another time than all of them, it may move by the second number in any case, and each
 # value by a share of the width of the middle half. Quarters differ if chance hardly explains it.
 _ORDINARY = 2.0
-_LATER_MOVE = 0.5
+_LATER_MOVE, _LATER_SHARE = 0.25, 0.5
 _SMALL_MOVE = 0.1
 # The values of a price list, those of a column with few different ones, may rise by some percent.
 _FEW_VALUES = 0.05
@@ -182,7 +182,8 @@ def compare_over_time(
             if is_later and not column.is_missing:
                 column = replace(column, effect=min(column.effect, _effect_beyond(pair)))
             ordinary = _ORDINARY * max(1.0, distance) * max(effects)
-            if column.effect < max(ordinary, _LATER_MOVE * is_later):
+            later = _LATER_SHARE if pair.levels and not column.is_missing else _LATER_MOVE
+            if column.effect < max(ordinary, later * is_later):
                 continue
         kept.append(column)
     return kept
