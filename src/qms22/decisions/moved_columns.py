@@ -46,8 +46,10 @@ _MOST_TESTED = 40
 _DEVIATIONS = np.linspace(-16.0, 8.0, 385)
 
 # A batch may move by so many times what the normal rows do from one quarter of them to another. If
-# it is of another time than all of them, it may move by the second number in any case, and each
-# value by a share of the width of the middle half. Quarters differ if chance hardly explains it.
+# it is of another time than all of them, it may move by the second number in any case, or, where
+# columns have levels or few different values, by the third, as these change with the season; and
+# each value may by a share of the width of the middle half. Quarters differ if chance hardly
+# explains it.
 _ORDINARY = 2.0
 _LATER_MOVE, _LATER_SHARE = 0.25, 0.5
 _SMALL_MOVE = 0.1
@@ -182,11 +184,17 @@ def compare_over_time(
             if is_later and not column.is_missing:
                 column = replace(column, effect=min(column.effect, _effect_beyond(pair)))
             ordinary = _ORDINARY * max(1.0, distance) * max(effects)
-            later = _LATER_SHARE if pair.levels and not column.is_missing else _LATER_MOVE
+            later = _LATER_MOVE if column.is_missing or not _has_levels(pair) else _LATER_SHARE
             if column.effect < max(ordinary, later * is_later):
                 continue
         kept.append(column)
     return kept
+
+
+def _has_levels(pair: ColumnPair) -> bool:
+    """Return whether a column has levels, or few different values, as a price list has."""
+    normal = pair.present()[0]
+    return bool(pair.levels) or len(np.unique(normal)) <= max(1, _FEW_VALUES * len(normal))
 
 
 def _effect_beyond(pair: ColumnPair) -> float:
@@ -196,7 +204,7 @@ def _effect_beyond(pair: ColumnPair) -> float:
         return 1.0
     width = float(np.subtract(*np.quantile(normal, [0.75, 0.25])))
     small = np.full(len(normal), _SMALL_MOVE * width)
-    if len(np.unique(normal)) <= max(1, _FEW_VALUES * len(normal)):
+    if _has_levels(pair):
         small = np.maximum(small, _SMALL_RISE * np.abs(normal))
     up, down = normal + small, normal - small
     shares = [
