@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sysconfig
 from contextlib import chdir
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ def read_exactly(path: Path) -> pd.DataFrame:
     """Read CSV with all digits of numbers; pandas 2 rounds them unless it is told not to."""
     is_old = pd.__version__.startswith("2.")
     return pd.read_csv(path, float_precision="round_trip" if is_old else None)
+
+
+def without_reasons(printed: str) -> str:
+    """Leave out the reasons of printed rows: these have a number as its file has it."""
+    table = pd.read_csv(StringIO(printed), dtype=str).drop(columns="reasons")
+    return str(table.to_csv(index=False))
 
 
 def words_of(text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from command_line import assert_refused, run
+from command_line import assert_refused, run, without_reasons
 from postgres_server import running_server
 
 from qms22.tables import read_table
@@ -40,7 +40,8 @@ def test_tables_of_a_database_give_what_files_give(files: Path) -> None:
     query = "shop.db#SELECT * FROM new WHERE id >= 500"
     found = run("detect", "shop.db#old", query, *options, "-o", "o.db#scores", cwd=files)
     assert found.exit_code == 0, found.output
-    assert found.stdout == from_files.stdout
+    # A reason has a number as its file has it.
+    assert without_reasons(found.stdout) == without_reasons(from_files.stdout)
     scores = read_table(files / "o.db#scores")
     assert len(scores) == 100
     assert set(scores["id"][scores["flagged"]]) == set(range(595, 600))

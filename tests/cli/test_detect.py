@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import Result
-from command_line import COMMAND, assert_coherent, assert_refused, run
+from command_line import COMMAND, assert_coherent, assert_refused, run, without_reasons
 from keel_files import real_keel
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
@@ -147,7 +147,9 @@ def test_a_script_gets_the_same_to_the_bit(
     assert run(*EVERYDAY, "-o", "out.parquet", "-q", cwd=files).exit_code == 0
     table = pd.read_parquet(files / "out.parquet")
     found = detect(*cancer, id="patient", ignore=["diagnosis"]).table().reset_index(drop=True)
-    pd.testing.assert_frame_equal(found, table, check_dtype=False)
+    # A reason has a number as its file has it.
+    tables = [each.drop(columns="reasons") for each in (found, table)]
+    pd.testing.assert_frame_equal(*tables, check_dtype=False)
 
 
 def test_presets_and_seeds_matter_and_repeat(files: Path) -> None:
@@ -168,7 +170,7 @@ def test_one_file_with_a_marker(files: Path, cancer: tuple[pd.DataFrame, pd.Data
     left_out = ("--ignore", "patient", "--ignore", "diagnosis")
     two = run("detect", "normal.csv", "batch.csv", "-k", "5", "-q", *left_out, cwd=files)
     assert result.exit_code == 0, result.stderr
-    assert result.stdout == two.stdout
+    assert without_reasons(result.stdout) == without_reasons(two.stdout)
 
 
 def test_model_round_trip(files: Path) -> None:
@@ -259,10 +261,10 @@ def test_compressed_and_binary_formats_agree(files: Path) -> None:
     (files / "n.csv.gz").write_bytes(gzip.compress((files / "normal.csv").read_bytes()))
     batch.to_parquet(files / "b.parquet")
     normal.to_feather(files / "n.feather")
-    expected = run(*EVERYDAY, "-k", "5", "-q", cwd=files).stdout
+    expected = without_reasons(run(*EVERYDAY, "-k", "5", "-q", cwd=files).stdout)
     for first in ("n.csv.gz", "n.feather"):
         result = run("detect", first, "b.parquet", *EVERYDAY[3:], "-k", "5", "-q", cwd=files)
-        assert result.stdout == expected, result.stderr
+        assert without_reasons(result.stdout) == expected, result.stderr
 
 
 def test_keel_abalone(tmp_path: Path) -> None:

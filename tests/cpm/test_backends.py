@@ -175,6 +175,12 @@ ESTIMATORS = {
 }
 
 
+def assert_alike(name: str, found: np.ndarray, expected: np.ndarray) -> None:
+    """Compare results; logarithms, which QMS22 takes none of, are a GPU's own."""
+    off = 0.0 if name == "QMS22" else 1e-13
+    np.testing.assert_allclose(found, expected, rtol=off, atol=off)
+
+
 @pytest.mark.parametrize("name", ["QMS22", "QMS22Ensemble"])
 @pytest.mark.parametrize("where", ["host", "gpu"])
 def test_marks_on_a_gpu(name: str, where: str, fake_gpu: Any) -> None:
@@ -189,7 +195,7 @@ def test_marks_on_a_gpu(name: str, where: str, fake_gpu: Any) -> None:
 
     place = fake_gpu.asarray if where == "gpu" else np.asarray
     on_host, found = fit("cpu", np.asarray), fit("cuda", place)
-    np.testing.assert_array_equal(as_host(found.unlabeled_scores_), on_host.unlabeled_scores_)
+    assert_alike(name, as_host(found.unlabeled_scores_), on_host.unlabeled_scores_)
     if name == "QMS22Ensemble":
         np.testing.assert_array_equal(found.p_values(), on_host.p_values())
 
@@ -223,10 +229,10 @@ def test_estimators_on_a_gpu(
     # Once per call, for any number of chunks.
     assert FakeMembers.n_loaded == {"QMS22": 2, "QMS22Ensemble": 3, "QMSClassifier": 1}[name]
     assert is_on_gpu(scores) == (where == "gpu")
-    np.testing.assert_array_equal(as_host(scores), expected)
+    assert_alike(name, as_host(scores), expected)
     if name != "QMSClassifier":
         drop = found.explain(place(batch[:3])).drop
-        np.testing.assert_array_equal(drop, on_host.explain(batch[:3]).drop)
+        assert_alike(name, drop, on_host.explain(batch[:3]).drop)
     if where == "gpu":
         with pytest.raises(ValueError, match="these rows are CuPy's, on a GPU, and device='cpu'"):
             score(found.set_params(device="cpu"), place(batch))

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import pyarrow as pa
-
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_CGROUP = Path("/proc/self/cgroup")
 # Not a context variable: files are also read in other threads.
@@ -40,6 +38,8 @@ def memory_limit(n_bytes: int | None) -> Iterator[None]:
     if n_bytes is None:
         yield
         return
+    import pyarrow as pa  # here, as help texts do without it
+
     _limits.append(n_bytes)
     # Allocators keep what is free: that of Arrow, and glibc's, a hundred megabytes.
     pool = pa.default_memory_pool()
