@@ -209,7 +209,8 @@ def _align(
         checks.staying = checks.staying.comparing(
             some, is_odd, checks.blamed, n_numbers, checks.series_of
         )
-        is_odd = checks.surprises(some) > most
+        for name in checks.staying.levels:
+            is_odd[checks.staying.among(some[name])] = False
     # Copies of a row are one case: a row that is there again and again is not the batch.
     n_odd = np.sum(is_odd / some[COPIES].values[:, np.newaxis], axis=0)
     is_useless: NDArray[np.bool_] = n_odd >= max(_LEAST_MOVED, _MOST_ODD * len(places))

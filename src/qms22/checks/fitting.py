@@ -32,10 +32,9 @@ _MOST_NAMED = 3
 # end of these, an error of one unit says nothing.
 _LEAST_ERROR = 1.5
 
-# Relations with smaller errors, as a share of the deviation of the column, are close, or exact.
-# Where others say less about a number, its own range and its group know better.
+# Relations with smaller errors, as a share of the deviation of the column, are close. Where others
+# say less about a number, its own range and its group know better.
 _CLOSE = 0.3
-_EXACT = 0.01
 
 # Of a number with few values the nearest one is suggested, if it is within so many errors.
 _NEAR = 3.0
@@ -68,8 +67,8 @@ class FittingChecks:
     ) -> NDArray[np.float64]:
         """Learn from known-normal rows; return how odd their own numbers are, held out.
 
-        Numbers may be predicted from the days between two dates. Of `counters`, which rise in the
-        course of time, only exact relations go on to hold.
+        Numbers may be predicted from the days between two dates. No relations of `counters`, which
+        rise in the course of time, go on to hold but rules.
         """
         self.numbers = tuple(numbers)
         self._categories = tuple(check.columns[0] for check in categories)
@@ -87,7 +86,7 @@ class FittingChecks:
         # Where no column says anything about a number, its own range says more.
         self._references = [
             NumberReference.learn(errors, least_unit=1.0)
-            if sources and self._relations.error(at) <= (_EXACT if name in counters else _CLOSE)
+            if sources and name not in counters and self._relations.error(at) <= _CLOSE
             else None
             for at, (name, errors, sources) in enumerate(
                 zip(self.numbers, own.errors.T, self.sources, strict=True)
