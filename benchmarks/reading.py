@@ -27,7 +27,7 @@ from qms22.tables import open_table
 
 # What is counted, by the function that does it.
 COUNTED = {
-    "conversions": ("qms22.tables.columns.cells", ("arrow_cells", "frame_cells")),
+    "conversions": ("qms22.tables.columns.arrow_columns", ("arrow_cells", "frame_cells")),
     "inferences": ("qms22.tables.columns.kinds", ("infer_kind",)),
 }
 
