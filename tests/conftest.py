@@ -36,7 +36,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Say in the last line how many tests of pages were skipped, and how to run them."""
+    """Print in the last line how many tests of pages were skipped, and how to run them."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
         reasons = [str(report.longrepr) for report in reporter.stats.get("skipped", [])]

@@ -188,7 +188,7 @@ def why_flags(**cells: int) -> None:
 
 
 def why_key(order: str) -> None:
-    """Give two orders the same number, and print the first reason of one of them."""
+    """Set the same number for two orders, and print the first reason of one of them."""
     normal, batch = make_orders(1000, 0), make_orders(100, 1)
     batch.loc[[40, 70], "order"] = order
     _print_reason(normal, batch, 70)

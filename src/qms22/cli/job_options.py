@@ -102,7 +102,7 @@ class Job(NamedTuple):
 
 
 def end_job(rules: Sequence[Rule]) -> None:
-    """Say which rule decided, as the last line, and end with its exit code."""
+    """Print which rule decided, as the last line, and end with its exit code."""
     if not rules:
         return
     sys.stdout.flush()
