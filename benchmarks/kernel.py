@@ -1,4 +1,4 @@
-"""Measure the native kernel: against the naive loop, the reference, memory, and itself.
+"""Measure the native kernel: against the naive loop, memory, and itself.
 
 Every figure is a ratio of times taken in turn in this one run. Prints tables and writes
 kernel.csv and kernel-scaling.png:
@@ -24,7 +24,6 @@ from naive import naive_cpm
 from reporting import console, machine, output_option, write_csv
 from rich.table import Table
 
-from qms22._cpm.backends import start_native, start_reference
 from qms22._cpm.native import NativeSolver
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit
@@ -74,14 +73,14 @@ def n_row_trials(task: Task, options: SolverOptions) -> int:
 
 
 def sweep_natively(task: Task, options: SolverOptions) -> NativeSolver:
-    backend = start_native(Fit.of(task, options), options)
+    backend = NativeSolver(Fit.of(task, options), options)
     for _ in range(options.max_iter):
         backend.sweep()
     return backend
 
 
 def accepted_share(task: Task, options: SolverOptions) -> float:
-    backend = start_native(Fit.of(task, options), options)
+    backend = NativeSolver(Fit.of(task, options), options)
     n_accepted = sum(backend.sweep()[1] for _ in range(options.max_iter))
     return n_accepted * len(task.X) / n_row_trials(task, options)
 
@@ -153,15 +152,6 @@ def measure_speed(results: Results, repeats: int) -> None:
     console.print(table)
 
 
-def measure_reference(results: Results) -> None:
-    task, options = make_task(400, 10), SolverOptions(max_iter=1)
-    reference = start_reference(Fit.of(task, options), options)
-    (slow,) = best_in_turn(1, reference.sweep)
-    (fast,) = best_in_turn(5, lambda: sweep_natively(task, options))
-    results.add("reference", "400 x 10 float64", times_reference=slow / fast)
-    console.print(f"The kernel is {slow / fast:.0f}× faster than the NumPy reference (400 × 10)\n")
-
-
 def measure_threads(results: Results, n: int, repeats: int) -> None:
     table = Table(title=f"{n:,} × 10: two threads against one, and what memory allows")
     for heading in ("dtype", "1 thread, ns", "2 threads, ns", "faster", "memory alone", "of floor"):
@@ -170,7 +160,7 @@ def measure_threads(results: Results, n: int, repeats: int) -> None:
     for dtype in ("float64", "float32"):
         options = SolverOptions(max_iter=1, dtype=dtype)
         fit = Fit.of(task, options)
-        backends = [start_native(fit, replace(options, n_threads=k)) for k in (1, 2)]
+        backends = [NativeSolver(fit, replace(options, n_threads=k)) for k in (1, 2)]
         one, two = best_in_turn(repeats, *(backend.sweep for backend in backends))
         floors = [floor_seconds(task, options, n_threads) for n_threads in (1, 2)]
         row_trials = n_row_trials(task, options)
@@ -238,7 +228,7 @@ def measure_scaling(results: Results, output: Path) -> None:
             shape = {**base, name: value}
             task = make_task(shape["n"], shape["p"], shape["m"])
             options = SolverOptions(n_components=shape["q"])
-            backend = start_native(Fit.of(task, options), options)
+            backend = NativeSolver(Fit.of(task, options), options)
             backend.sweep()
             seconds.append(best_in_turn(3, backend.sweep)[0])
             results.add("scaling", f"{name} = {value}", seconds_per_sweep=seconds[-1])
@@ -267,7 +257,6 @@ def main(output: Path, quick: bool) -> None:
     console.print(", ".join(f"{name} {value}" for name, value in machine().items()), "\n")
     results = Results()
     measure_speed(results, repeats=2 if quick else 7)
-    measure_reference(results)
     measure_threads(results, n=200_000 if quick else 1_000_000, repeats=2 if quick else 3)
     measure_memory(results, n=100_000 if quick else 1_000_000)
     measure_scaling(results, output)

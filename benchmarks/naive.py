@@ -8,8 +8,7 @@ import numpy as np
 from compiled import load
 from numpy.typing import NDArray
 
-from qms22._cpm.native import power_of_two_near
-from qms22._cpm.solver_options import RELATIVE_TOLERANCE, SolverOptions
+from qms22._cpm.solver_options import CpmRules, SolverOptions
 from qms22._cpm.task import Task
 
 
@@ -29,17 +28,17 @@ def naive_cpm(
     x = np.ascontiguousarray(task.X[order].T, dtype=real)
     group_weight = np.ascontiguousarray(task.group_weight, dtype=real)
     n_features, n_rows = x.shape
-    unit = power_of_two_near(options.init_b)
+    rules = CpmRules.of(task, options)
     A = np.zeros((task.n_members, options.n_components, n_features), dtype=real)
     b = np.zeros(A.shape[:2], dtype=real)
-    b[:, 0] = options.init_b / unit
+    b[:, 0] = options.init_b / rules.unit
     call = getattr(load("naive_cpm.cpp"), f"naive_cpm_{options.dtype}")
     sizes = [n_rows, n_features, options.n_components, task.n_members, n_groups]
     numbers = [
-        options.alpha,
-        options.step_a / unit,
-        options.step_b / unit,
-        RELATIVE_TOLERANCE[options.dtype] * task.total_weight,
+        rules.alpha,
+        rules.step_a,
+        rules.step_b,
+        rules.tolerance,
     ]
     call(
         ctypes.c_bool(reciprocals),
@@ -49,4 +48,4 @@ def naive_cpm(
         ctypes.c_size_t(options.max_iter),
         *(array.ctypes.data_as(ctypes.c_void_p) for array in (A, b)),
     )
-    return A * unit, b * unit
+    return A * rules.unit, b * rules.unit

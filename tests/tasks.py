@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from hypothesis import strategies as st
+from reference import ReferenceSolver
 
-from qms22._cpm.backends import solve
 from qms22._cpm.solver_options import SolverOptions
-from qms22._cpm.sweeps import Solution
+from qms22._cpm.sweeps import Fit, FitState, Solution
 from qms22._cpm.task import Task, classification_task, detection_task
 
 
@@ -75,7 +73,12 @@ def tasks_and_options(draw: st.DrawFn) -> tuple[Task, SolverOptions]:
 
 
 def by_reference(task: Task, options: SolverOptions) -> Solution:
-    return solve(task, replace(options, solver="reference"))
+    fit = Fit.of(task, options)
+    solver, losses, accepted = ReferenceSolver(fit, options), [*fit.state.losses], 1
+    while accepted and len(losses) <= options.max_iter:
+        change, accepted = solver.sweep()
+        losses.append(losses[-1] + change)
+    return Solution.of(FitState(solver.A, solver.b, losses, accepted), options)
 
 
 def assert_same_members(found: Solution, expected: Solution) -> None:

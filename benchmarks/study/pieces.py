@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22 import QMS22Ensemble
-from qms22._cpm.backends import choose_backend
+from qms22._cpm.backends import BACKENDS
 from qms22._cpm.scaling import DEVIATION, FeatureScaler, fit_scaler_and_stack
 from qms22.estimators.forest import BinnedRows, fit_forest
 from qms22.estimators.held_out import MOST_COMPARED, HeldOutScores, LearnedRows, hash_rows, log_mean
@@ -199,5 +199,5 @@ class Pieces:
         return self._self_training[key]
 
     def _score(self, view: View) -> Scored:
-        score = view.scorer(choose_backend("cpu"))
+        score = view.scorer(BACKENDS["cpu"])
         return Scored(score(ScoredRows(self.problem.batch)), view.n_compared)

@@ -131,7 +131,7 @@ class QMS22(_Adapter):
     contamination : float in (0, 0.5] or thresholder, default=0.1
         Share of outliers in the batch, or one of ``pyod.models.thresholds``.
     n_members, n_components, alpha, max_iter, step_a, step_b, init_b, scaling, dtype, device, \
-solver, n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
+n_restarts, max_samples, n_jobs, random_state, verbose, log, checkpoint
         See `qms22.QMS22`.
     """
 

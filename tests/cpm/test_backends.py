@@ -14,7 +14,7 @@ from tasks import random_task
 from views_on_host import launch_on_host
 
 from qms22 import QMS22, QMS22Ensemble, QMSClassifier
-from qms22._cpm.backends import BACKENDS, choose_backend, solve, solve_all
+from qms22._cpm.backends import BACKENDS, solve, solve_all
 from qms22._cpm.cuda import backend as cuda_backend
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.solver_options import SolverOptions
@@ -24,11 +24,6 @@ from qms22._runtime.arrays import as_host, is_on_gpu
 from qms22.estimators.cuda import view_kernels as views
 
 OPTIONS = SolverOptions(n_components=2, max_iter=9)
-
-
-def on_backend(name: str, **parameters: Any) -> SolverOptions:
-    device, solver = ("cuda", "native") if name == "cuda" else ("cpu", name)
-    return replace(OPTIONS, device=device, solver=solver, **parameters)
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +51,7 @@ def some_tasks() -> list[Task]:
 @pytest.mark.parametrize("name", BACKENDS)
 def test_every_backend_finds_the_same(name: str) -> None:
     tasks = some_tasks()[:5]
-    found = solve_all([Fit.of(task, OPTIONS) for task in tasks], on_backend(name))
+    found = solve_all([Fit.of(task, OPTIONS) for task in tasks], replace(OPTIONS, device=name))
     for task, solution in zip(tasks, found, strict=True):
         expected = solve(task, OPTIONS)
         np.testing.assert_array_equal(solution.members.A, expected.members.A)
@@ -66,9 +61,9 @@ def test_every_backend_finds_the_same(name: str) -> None:
     assert found[4].n_iter < OPTIONS.max_iter  # nothing moves any more
 
 
-@pytest.mark.parametrize("name", ["native", "cuda"])
+@pytest.mark.parametrize("name", ["cpu", "cuda"])
 def test_listeners_are_called_and_states_continue(name: str) -> None:
-    tasks, options = some_tasks(), on_backend(name)
+    tasks, options = some_tasks(), replace(OPTIONS, device=name)
     expected = solve_all([Fit.of(task, options) for task in tasks], options)
     states: list[list[FitState]] = [[] for _ in tasks]
 
@@ -101,11 +96,11 @@ def test_small_fits_share_launches_and_large_ones_do_not(
     batches: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fits = [Fit.of(task, OPTIONS) for task in some_tasks()]
-    solve_all(fits, on_backend("cuda"))
+    solve_all(fits, replace(OPTIONS, device="cuda"))
     assert batches == [1, 5]
     monkeypatch.setattr(cuda_backend, "free_bytes", lambda: 30_000)
     batches.clear()
-    solve_all(fits, on_backend("cuda"))
+    solve_all(fits, replace(OPTIONS, device="cuda"))
     assert batches[0] == 1
     assert sum(batches) == 6
     assert len(batches) > 3
@@ -115,31 +110,35 @@ def test_an_exception_of_a_listener_ends_the_fits() -> None:
     def stop(state: FitState, seconds: float) -> None:
         raise KeyboardInterrupt
 
-    for name in ("native", "cuda"):
+    for name in ("cpu", "cuda"):
         with pytest.raises(KeyboardInterrupt):
-            solve_all([Fit.of(task, OPTIONS, stop) for task in some_tasks()], on_backend(name))
+            solve_all(
+                [Fit.of(task, OPTIONS, stop) for task in some_tasks()],
+                replace(OPTIONS, device=name),
+            )
 
 
 def test_values_out_of_range_are_refused() -> None:
     task = random_task("detection", 3, 2, 0)
     far = replace(task, X=task.X * 1e60)
-    for name in ("native", "cuda"):
+    for name in ("cpu", "cuda"):
         with pytest.raises(ValueError, match="may overflow float64; scale the features"):
-            solve_all([Fit.of(each, OPTIONS) for each in (task, far)], on_backend(name))
+            solve_all(
+                [Fit.of(each, OPTIONS) for each in (task, far)], replace(OPTIONS, device=name)
+            )
 
 
 def test_chunks_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     n_rows, n_features = shape = (10**7, 10)
-    backends = {name: choose_backend(name) for name in ("cpu", "cuda")}
     monkeypatch.setattr(cuda_backend, "free_bytes", lambda: 10**11)
     for name, is_there, n_chunks in (("cpu", False, 763), ("cuda", False, 12), ("cuda", True, 1)):
-        chunks = backends[name].row_chunks(shape, is_there)
+        chunks = BACKENDS[name].row_chunks(shape, is_there)
         assert len(chunks) == n_chunks
         assert [chunk.start for chunk in chunks[1:]] == [chunk.stop for chunk in chunks[:-1]]
         assert (chunks[0].start, chunks[-1].stop) == (0, n_rows)
     # At most half of the memory that is left.
     monkeypatch.setattr(cuda_backend, "free_bytes", lambda: 10**9)
-    largest = max(chunk.stop - chunk.start for chunk in backends["cuda"].row_chunks(shape, True))
+    largest = max(chunk.stop - chunk.start for chunk in BACKENDS["cuda"].row_chunks(shape, True))
     assert 3 * 8 * n_features * largest < 5e8
 
 

@@ -27,7 +27,6 @@ DETECTORS = {
     "restarts": QMS22(**QUICK, n_restarts=3),
     "side by side": QMS22(**QUICK, n_restarts=3, n_jobs=2),
     "float32": QMS22(**QUICK, dtype="float32"),
-    "reference": QMS22(**QUICK, solver="reference"),
     "drawn rows": QMS22(**QUICK, max_samples=60),
     "ensemble": QMS22Ensemble(**QUICK, n_splits=3),
 }
@@ -197,7 +196,6 @@ def started(rows: Rows, path: Path, monkeypatch: pytest.MonkeyPatch) -> QMS22:
         ({"random_state": 1}, "random_state"),
         ({"n_restarts": 2}, "random_state"),
         ({"scaling": "standard"}, "rows or their scaling"),
-        ({"solver": "reference"}, "solver"),
     ],
 )
 def test_of_other_parameters(

@@ -60,11 +60,6 @@ def test_shapes_grow_with_the_rows() -> None:
     assert choose_shape(4_000, "float32", older, n_fits=3).team == "Alone"
 
 
-def test_reference_is_for_the_cpu() -> None:
-    with pytest.raises(ValueError, match="solver='reference' runs on the CPU"):
-        SolverOptions(device="cuda", solver="reference")
-
-
 def test_sources_are_read_once() -> None:
     names = ("qms22._cpm.cuda", "rows.hpp", "scores.cu")
     assert source_text(*names) is source_text(*names)

@@ -10,13 +10,14 @@ import pytest
 from fuzzing import examples
 from hypothesis import HealthCheck, given, settings
 from naive import naive_cpm
+from reference import ReferenceSolver, dense_weights, loss, member_value
 from tasks import KINDS, assert_same_members, by_reference, random_task, tasks_and_options
 
 from qms22._cpm.backends import solve
 from qms22._cpm.native import NativeSolver
-from qms22._cpm.reference import ReferenceSolver, dense_weights, loss, member_value
 from qms22._cpm.solver_options import SolverOptions
-from qms22._cpm.task import CpmRules, Task, classification_task
+from qms22._cpm.sweeps import Fit
+from qms22._cpm.task import Task, classification_task
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,20 +75,16 @@ def test_slow_rows_are_met_and_right() -> None:
     # Row-trials in O(m) time are rare; make sure that there are some.
     task = random_task("classes", 6, n_features=3, seed=5)
     options = SolverOptions(n_components=3, alpha=0.9, max_iter=5, init_b=1000.0)
-    A = np.zeros((6, 3, 3))
-    b = np.zeros((6, 3))
-    b[:, 0] = options.init_b
-    rules = CpmRules(options.alpha, floor=1e-6, tolerance=1e-9, step_a=1.0, step_b=255.0)
-    native = NativeSolver(task, A, b, rules, "float64", n_threads=1)
-    reference = ReferenceSolver(task, A, b, rules)
+    fit = Fit.of(task, options)
+    native, reference = NativeSolver(fit, options), ReferenceSolver(fit, options)
     for _ in range(options.max_iter):
         change, accepted = native.sweep()
         expected_change, expected_accepted = reference.sweep()
         assert accepted == expected_accepted
         assert change == pytest.approx(expected_change, rel=1e-9)
     assert native.slow_share > 0.05
-    np.testing.assert_array_equal(native.A, reference.A)
-    np.testing.assert_array_equal(native.b, reference.b)
+    for found, expected in zip(native.members, (reference.A, reference.b), strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_reference_scans_as_defined() -> None:

@@ -9,23 +9,15 @@ import pytest
 from fuzzing import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reference import ReferenceSolver, dense_weights, loss
 from tasks import random_task, tasks_and_options
 
 from qms22 import QMS22
 from qms22._cpm.backends import solve
 from qms22._cpm.native import NativeSolver
-from qms22._cpm.reference import ReferenceSolver, dense_weights, loss
 from qms22._cpm.solver_options import SolverOptions
-from qms22._cpm.task import CpmRules, Task, classification_task
-
-RULES = CpmRules(alpha=0.5, floor=1e-3, tolerance=1e-9, step_a=1.0, step_b=255.0)
-
-
-def start_at(task: Task, n_components: int) -> tuple[np.ndarray, np.ndarray]:
-    A = np.zeros((task.n_members, n_components, task.X.shape[1]))
-    b = np.zeros(A.shape[:2])
-    b[:, 0] = 25500.0
-    return A, b
+from qms22._cpm.sweeps import Fit, FitState
+from qms22._cpm.task import Task, classification_task
 
 
 @settings(max_examples=examples(40), deadline=None)
@@ -45,14 +37,13 @@ def test_each_sweep_is_a_function_of_the_coefficients() -> None:
     """So that a fit can go on from what it has saved, to the same bits."""
     task = random_task("detection", 4, n_features=3, seed=4, n_rows=400)
     task = replace(task, X=task.X / 7.0)
-    A, b = start_at(task, 3)
-    whole = NativeSolver(task, A, b, RULES, "float64", 1)
-    parts = NativeSolver(task, A, b, RULES, "float64", 1)
+    options = SolverOptions(n_components=3)
+    whole = NativeSolver(Fit.of(task, options), options)
     for _ in range(10):
-        parts = NativeSolver(task, parts.A, parts.b, RULES, "float64", 1)
+        parts = NativeSolver(Fit(task, FitState(*whole.members, [0.0], accepted=1)), options)
         assert whole.sweep() == parts.sweep()
-        assert whole.A.tobytes() == parts.A.tobytes()
-        assert whole.b.tobytes() == parts.b.tobytes()
+        for found, expected in zip(parts.members, whole.members, strict=True):
+            assert found.tobytes() == expected.tobytes()
 
 
 @settings(max_examples=examples(25), deadline=None)
@@ -61,16 +52,16 @@ def test_permuting_features_permutes_a(n_features: int, seed: int) -> None:
     """With the scan order permuted along: the order is part of the method's definition."""
     task = random_task("detection", 3, n_features, seed)
     order = np.random.RandomState(seed).permutation(n_features)
-    A, b = start_at(task, 2)
-    permuted = NativeSolver(
-        replace(task, X=np.ascontiguousarray(task.X[:, order])), A, b, RULES, "float64", 1
-    )
-    reference = ReferenceSolver(task, A, b, RULES, column_order=order.tolist())
+    options = SolverOptions(n_components=2)
+    of_permuted = replace(task, X=np.ascontiguousarray(task.X[:, order]))
+    permuted = NativeSolver(Fit.of(of_permuted, options), options)
+    reference = ReferenceSolver(Fit.of(task, options), options, column_order=order.tolist())
     for _ in range(3):
         permuted.sweep()
         reference.sweep()
-    np.testing.assert_array_equal(permuted.A, reference.A[:, :, order])
-    np.testing.assert_array_equal(permuted.b, reference.b)
+    A, b = permuted.members
+    np.testing.assert_array_equal(A, reference.A[:, :, order])
+    np.testing.assert_array_equal(b, reference.b)
 
 
 @pytest.mark.parametrize("position", [0, 1, 3])

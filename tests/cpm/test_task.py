@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from reference import dense_weights
 
-from qms22._cpm.reference import dense_weights
 from qms22._cpm.task import classification_task, detection_task
 
 

@@ -114,7 +114,6 @@ def test_wrong_feature_counts(normal: np.ndarray, batch: np.ndarray) -> None:
         ({"max_iter": 10**400}, r"max_iter must be below 2\*\*63"),
         ({"step_a": 1e300}, "step_a=1e\\+300.* may overflow float64; scale the features"),
         ({"dtype": "float16"}, "dtype must be one of 'float64', 'float32'; got 'float16'"),
-        ({"solver": "magic"}, "solver must be one of 'native', 'reference'; got 'magic'"),
         ({"device": "abacus"}, "device must be one of 'cpu', 'cuda', 'auto'; got 'abacus'"),
         ({"scaling": "minmax"}, "scaling must be one of 'maxabs', 'standard', None"),
         ({"n_jobs": 0}, "n_jobs == 0"),

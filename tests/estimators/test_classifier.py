@@ -73,13 +73,6 @@ def test_loss_history(wine: tuple[np.ndarray, np.ndarray]) -> None:
     assert classifier.loss_[0] == 2 * len(wine[0])
 
 
-def test_solvers_agree(wine: tuple[np.ndarray, np.ndarray]) -> None:
-    native = QMSClassifier(n_components=3, max_iter=2).fit(*wine)
-    reference = QMSClassifier(n_components=3, max_iter=2, solver="reference").fit(*wine)
-    np.testing.assert_array_equal(native.A_, reference.A_)
-    np.testing.assert_array_equal(native.b_, reference.b_)
-
-
 @pytest.mark.parametrize("scaling", ["maxabs", "standard"])
 def test_rows_of_no_weight_are_as_good_as_gone(
     wine: tuple[np.ndarray, np.ndarray], scaling: str

@@ -123,14 +123,6 @@ def test_restarts_average_and_run_side_by_side(rows: tuple[np.ndarray, np.ndarra
     np.testing.assert_array_equal(processes.unlabeled_scores_, detector.unlabeled_scores_)
 
 
-def test_solvers_agree(rows: tuple[np.ndarray, np.ndarray]) -> None:
-    options: dict[str, Any] = {"n_components": 3, "max_iter": 2, "random_state": 0}
-    native = QMS22(**options).fit(rows[0], unlabeled=rows[1])
-    reference = QMS22(**options, solver="reference").fit(rows[0], unlabeled=rows[1])
-    np.testing.assert_array_equal(native.A_, reference.A_)
-    np.testing.assert_array_equal(native.b_, reference.b_)
-
-
 @pytest.mark.parametrize("n_members", range(2, 11))
 def test_every_number_of_members(n_members: int, rows: tuple[np.ndarray, np.ndarray]) -> None:
     detector = QMS22(n_members=n_members, max_iter=20, random_state=0)

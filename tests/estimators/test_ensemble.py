@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 from sklearn.base import clone
 
 from qms22 import QMS22, QMS22Ensemble
-from qms22._cpm.backends import choose_backend
+from qms22._cpm.backends import BACKENDS
 from qms22.estimators.held_out import HeldOutScores
 from qms22.estimators.learning import take_parts
 from qms22.estimators.views import ScoredRows
@@ -169,7 +169,7 @@ def test_the_columns_of_a_category_are_one_feature() -> None:
     def least_distance_score(groups: Any) -> float:
         """The rank of the least suspicious outlier in the view of distances."""
         detector = QMS22Ensemble(random_state=0).fit(normal, unlabeled=batch, groups=groups)
-        scores = detector.views_["distances"].scorer(choose_backend("cpu"))(ScoredRows(batch))
+        scores = detector.views_["distances"].scorer(BACKENDS["cpu"])(ScoredRows(batch))
         return float(np.mean(scores[10:] < scores[:10].min()))
 
     assert least_distance_score(groups) > least_distance_score(None) + 0.05

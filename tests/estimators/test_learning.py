@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_views import left_out_square, square
 
-from qms22._cpm.backends import choose_backend
+from qms22._cpm.backends import BACKENDS
 from qms22._cpm.scaling import FeatureScaler
 from qms22.estimators import learning
 from qms22.estimators.forest import BinnedRows
@@ -112,7 +112,7 @@ def test_covariance_of_the_others(n: int, n_features: int) -> None:
     np.testing.assert_allclose(view.held_out.ascending, expected, rtol=1e-6)
     batch = rng.normal(size=(20, n_features))
     of_batch = [np.log(square(row, scaled)) for row in scaler.transform(batch)]
-    score = view.scorer(choose_backend("cpu"))
+    score = view.scorer(BACKENDS["cpu"])
     np.testing.assert_allclose(
         score(ScoredRows(batch)), -view.held_out.log_p_values(np.array(of_batch))
     )
@@ -126,9 +126,7 @@ def test_covariance_of_the_others(n: int, n_features: int) -> None:
 def test_covariance_without_variance(normal: np.ndarray) -> None:
     scaler = FeatureScaler.learn(normal, "standard")
     view = learn_covariance(scaler, scaler.transform(normal), np.random.RandomState(0))
-    scores = view.scorer(choose_backend("cpu"))(
-        ScoredRows(np.vstack([normal[:1], normal[:1] + 100]))
-    )
+    scores = view.scorer(BACKENDS["cpu"])(ScoredRows(np.vstack([normal[:1], normal[:1] + 100])))
     assert np.isfinite(scores).all()
     assert scores[1] > scores[0]
 
@@ -152,7 +150,7 @@ def test_forest_view_has_the_out_of_bag_scores() -> None:
     view = learn_forest(BinnedRows.of(np.concatenate([normal, batch])), np.ones(40), 0, 1)
     oob = view.forest.oob_scores
     np.testing.assert_array_equal(view.held_out.ascending, np.sort(oob[:80]))
-    score = view.scorer(choose_backend("cpu"))
+    score = view.scorer(BACKENDS["cpu"])
     np.testing.assert_array_equal(score(ScoredRows(batch)), -view.held_out.log_p_values(oob[80:]))
     new = rng.normal(size=(10, 3))
     # As many trees as have not learned from a row: 600 / e.

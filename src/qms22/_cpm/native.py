@@ -1,53 +1,44 @@
-"""The compiled kernel, behind the interface of the reference."""
+"""Fits on the CPU, by the compiled kernel."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+import time
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22 import _core
-from qms22._cpm.members import FLOOR_SHARE
-from qms22._cpm.task import CpmRules, Task
+from qms22._cpm.solver_options import CpmRules, SolverOptions
+from qms22._cpm.sweeps import Fit, FitState, Solution
 from qms22._runtime.build import forced_instruction_set
+
+# With fewer rows a trial takes microseconds, and threads would mostly wait for each other.
+ROWS_PER_THREAD = 16_384
 
 
 class NativeSolver:
-    """The compiled kernel, in a unit in which member values start near 1.
+    """One fit, which makes one sweep at a time from its state on.
 
-    The loss depends on ratios of member values alone. Dividing A, b and their steps by a power of
-    two near init_b changes no bit of them and keeps float32 in range. A and b are where to start;
-    rows are split over threads, on which the result does not depend.
+    Rows are split over threads, on which the result does not depend.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        A: NDArray[np.float64],
-        b: NDArray[np.float64],
-        rules: CpmRules,
-        precision: str,
-        n_threads: int,
-    ) -> None:
-        self._shape = A.shape
-        self._unit = unit_of(rules)
-        rules = in_unit(rules, self._unit)
+    def __init__(self, fit: Fit, options: SolverOptions) -> None:
+        task, rules = fit.task, CpmRules.of(fit.task, options)
+        self._shape, self._unit = fit.state.A.shape, rules.unit
         self._solver = _core.Solver(
             task.X,
             task.group,
             task.group_weight,
             task.row_weight,
-            A / self._unit,
-            b / self._unit,
+            fit.state.A / rules.unit,
+            fit.state.b / rules.unit,
             alpha=rules.alpha,
             floor=rules.floor,
             tolerance=rules.tolerance,
             step_a=rules.step_a,
             step_b=rules.step_b,
-            single_precision=precision == "float32",
-            n_threads=n_threads,
+            single_precision=options.dtype == "float32",
+            n_threads=min(options.n_threads, max(1, len(task.X) // ROWS_PER_THREAD)),
             isa=forced_instruction_set(),
         )
 
@@ -61,37 +52,25 @@ class NativeSolver:
         return self._solver.slow_row_trials / max(1, self._solver.row_trials)
 
     @property
-    def A(self) -> NDArray[np.float64]:
-        """Coefficients of shape (m, q, p)."""
-        return np.ascontiguousarray(self._coefficients[..., :-1])
-
-    @property
-    def b(self) -> NDArray[np.float64]:
-        """Offsets of shape (m, q)."""
-        return np.ascontiguousarray(self._coefficients[..., -1])
-
-    @property
-    def _coefficients(self) -> NDArray[np.float64]:
+    def members(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A (m, q, p) and b (m, q)."""
         n_members, n_components, n_features = self._shape
-        flat = self._solver.coefficients * self._unit
-        return flat.reshape(n_members, n_components, n_features + 1)
+        both = (self._solver.coefficients * self._unit).reshape(
+            n_members, n_components, n_features + 1
+        )
+        return np.ascontiguousarray(both[..., :-1]), np.ascontiguousarray(both[..., -1])
 
 
-def unit_of(rules: CpmRules) -> float:
-    """Return a power of two near init_b; it does not depend on the state of a fit."""
-    return power_of_two_near(math.sqrt(rules.floor / FLOOR_SHARE))
-
-
-def in_unit(rules: CpmRules, unit: float) -> CpmRules:
-    """Return the rules for coefficients that were divided by `unit`, a power of two."""
-    return replace(
-        rules,
-        floor=rules.floor / unit**2,
-        step_a=rules.step_a / unit,
-        step_b=rules.step_b / unit,
-    )
-
-
-def power_of_two_near(value: float) -> float:
-    """Return a power of two within a factor of √2 of a positive value."""
-    return math.ldexp(1.0, round(math.log2(value)))
+def solve_natively(fit: Fit, options: SolverOptions) -> Solution:
+    """Sweep until nothing improves, or `max_iter` times."""
+    solver = NativeSolver(fit, options)
+    losses, can_improve = [*fit.state.losses], fit.state.can_improve
+    while can_improve and len(losses) <= options.max_iter:
+        begin = time.perf_counter()
+        change, accepted = solver.sweep()
+        seconds = time.perf_counter() - begin
+        can_improve = accepted > 0
+        losses.append(losses[-1] + change)
+        if fit.on_sweep is not None:
+            fit.on_sweep(FitState(*solver.members, losses, accepted), seconds)
+    return Solution.of(FitState(*solver.members, losses, accepted=0), options)

@@ -14,8 +14,9 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from qms22 import __version__
-from qms22._cpm.backends import ROWS_PER_THREAD, choose_backend, solve_all
+from qms22._cpm.backends import BACKENDS, solve_all
 from qms22._cpm.fit_log import FitPlan, FitReporting
+from qms22._cpm.native import ROWS_PER_THREAD
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit, FitState, Solution, SweepListener
 from qms22._cpm.task import detection_task
@@ -55,7 +56,7 @@ def solve_restarts(
     # With enough rows for all cores, one fit after the other keeps every core busy to the end and
     # needs the memory of one fit.
     has_many_rows = is_here and len(rows) >= ROWS_PER_THREAD * n_jobs
-    is_one_by_one = has_many_rows or not choose_backend(options.device, options.solver).uses_threads
+    is_one_by_one = has_many_rows or not BACKENDS[options.device].uses_threads
     n_workers = 1 if is_one_by_one else min(n_jobs, len(seeds))
     options = replace(options, n_threads=n_jobs // n_workers if is_here else 1)
     restarts = _Restarts(rows, n_unlabeled, n_members, options, seeds, taken)

@@ -1,4 +1,4 @@
-"""The settings of CPM, and what follows from them: starting point, rules, range of values."""
+"""The settings of CPM, and what follows from them: rules, and the range of values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from qms22._cpm.members import FLOOR_SHARE
-from qms22._cpm.task import CpmRules, Task
+from qms22._cpm.task import Task
 from qms22._runtime.validation import check_choice, check_count, is_number
 
 # A step is kept when it lowers the loss by more than this share of the total weight. Real gains
@@ -33,8 +33,7 @@ class SolverOptions:
     init_b: float = 25500.0
     dtype: str = "float64"
     device: str = "cpu"
-    solver: str = "native"
-    n_threads: int = 1  # of the native solver, at most; the result does not depend on them
+    n_threads: int = 1  # on the CPU, at most; the result does not depend on them
 
     def __post_init__(self) -> None:
         check_count("n_components", self.n_components)
@@ -53,9 +52,6 @@ class SolverOptions:
             raise ValueError(f"alpha must be a number in [0, 1); got {self.alpha!r}")
         check_choice("dtype", self.dtype, ("float64", "float32"))
         check_choice("device", self.device, ("cpu", "cuda"))
-        check_choice("solver", self.solver, ("native", "reference"))
-        if self.device == "cuda" and self.solver == "reference":
-            raise ValueError("solver='reference' runs on the CPU; use device='cpu' with it")
 
     @property
     def floor(self) -> float:
@@ -63,16 +59,33 @@ class SolverOptions:
         return FLOOR_SHARE * self.init_b**2
 
 
-def cpm_rules(task: Task, options: SolverOptions) -> CpmRules:
-    """Return steps and thresholds for a task."""
-    precision = "float64" if options.solver == "reference" else options.dtype
-    return CpmRules(
-        alpha=options.alpha,
-        floor=options.floor,
-        tolerance=RELATIVE_TOLERANCE[precision] * task.total_weight,
-        step_a=options.step_a,
-        step_b=options.step_b,
-    )
+@dataclass(frozen=True)
+class CpmRules:
+    """Steps and thresholds of the compiled kernels, in a unit in which member values start near 1.
+
+    The loss depends on ratios of member values alone. Dividing A, b and their steps by a power of
+    two near init_b changes no bit of them and keeps float32 in range.
+    """
+
+    unit: float  # what A and b are divided by
+    alpha: float  # smaller ratios of member values are raised to this
+    floor: float  # smaller member values are raised to this
+    tolerance: float  # a step is kept when it lowers the loss by more than this
+    step_a: float  # distance to the nearby entry in A_i
+    step_b: float  # and in b_i
+
+    @classmethod
+    def of(cls, task: Task, options: SolverOptions) -> CpmRules:
+        """Return the rules for a task."""
+        unit = math.ldexp(1.0, round(math.log2(options.init_b)))
+        return cls(
+            unit,
+            options.alpha,
+            options.floor / unit**2,
+            RELATIVE_TOLERANCE[options.dtype] * task.total_weight,
+            options.step_a / unit,
+            options.step_b / unit,
+        )
 
 
 def check_range(reach_of_x: float, options: SolverOptions) -> None:

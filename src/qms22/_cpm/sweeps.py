@@ -1,8 +1,7 @@
-"""A fit as data, and the loop over its sweeps."""
+"""A fit as data: its task, its state between two sweeps, and its result."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._cpm.members import MemberFunctions
-from qms22._cpm.native import NativeSolver
-from qms22._cpm.reference import ReferenceSolver
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.task import Task
 
@@ -95,21 +92,3 @@ class Fit:
     def n_row_trials(self) -> int:
         """Rows times entries: the work of a sweep."""
         return len(self.task.X) * (self.state.A.size + self.state.b.size)
-
-
-# One fit that makes one sweep at a time over coefficients A and b that it holds.
-CpuSolver = NativeSolver | ReferenceSolver
-
-
-def run_sweeps(solver: CpuSolver, fit: Fit, options: SolverOptions) -> Solution:
-    """Sweep until nothing improves, or `max_iter` times; `solver` is at the state of `fit`."""
-    losses, can_improve = [*fit.state.losses], fit.state.can_improve
-    while can_improve and len(losses) <= options.max_iter:
-        begin = time.perf_counter()
-        change, accepted = solver.sweep()
-        seconds = time.perf_counter() - begin
-        can_improve = accepted > 0
-        losses.append(losses[-1] + change)
-        if fit.on_sweep is not None:
-            fit.on_sweep(FitState(solver.A, solver.b, losses, accepted), seconds)
-    return Solution.of(FitState(solver.A, solver.b, losses, accepted=0), options)

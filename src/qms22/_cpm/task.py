@@ -1,4 +1,4 @@
-"""The QMS task as data: rows, weights inside the member sets, and the rules of the search."""
+"""The QMS task as data: rows, and their weights inside the member sets."""
 
 from __future__ import annotations
 
@@ -36,17 +36,6 @@ class Task:
             self.group, weights=self.row_weight, minlength=self.group_weight.shape[1]
         )
         return float(self.group_weight.sum(axis=0) @ rows_in_group)
-
-
-@dataclass(frozen=True)
-class CpmRules:
-    """Steps and thresholds of the coordinate perturbation method."""
-
-    alpha: float  # smaller ratios of member values are raised to this
-    floor: float  # smaller member values are raised to this
-    tolerance: float  # a step is kept when it lowers the loss by more than this
-    step_a: float  # distance to the nearby entry in A_i
-    step_b: float  # and in b_i
 
 
 def detection_task(

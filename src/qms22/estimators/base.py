@@ -13,7 +13,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 
-from qms22._cpm.backends import Backend, choose_backend
+from qms22._cpm.backends import BACKENDS, Backend
 from qms22._cpm.solver_options import SolverOptions
 from qms22._runtime.arrays import array_module, as_host
 from qms22._runtime.devices import resolve_device
@@ -55,7 +55,7 @@ class QMSEstimator(BaseEstimator):  # type: ignore[misc]
         if table.is_distributed:
             light = for_workers(self)
             return np.concatenate(table.map(lambda rows: light._scores(LazyRows(rows))))
-        backend = choose_backend(device or resolve_device(self.device))
+        backend = BACKENDS[device or resolve_device(self.device)]
         scores: NDArray[np.float64] = self._score_chunks(self._scorer(backend), table, backend)
         return scores if table.is_on_gpu else as_host(scores)
 

@@ -37,7 +37,7 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    n_components, alpha, max_iter, step_a, step_b, init_b, dtype, device, solver
+    n_components, alpha, max_iter, step_a, step_b, init_b, dtype, device
         As of `QMS22`.
     scaling : {"maxabs", "standard", None}, default="maxabs"
         Scaling learned from the training rows: the largest absolute value of a feature becomes 255
@@ -95,7 +95,6 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
         scaling: str | None = "maxabs",
         dtype: str = "float64",
         device: str = "cpu",
-        solver: str = "native",
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -108,7 +107,6 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
         self.scaling = scaling
         self.dtype = dtype
         self.device = device
-        self.solver = solver
         self.n_jobs = n_jobs
         self.verbose = verbose
 

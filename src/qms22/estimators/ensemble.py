@@ -14,7 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from qms22._cpm.backends import Backend, choose_backend
+from qms22._cpm.backends import BACKENDS, Backend
 from qms22._cpm.restarts import solve_restarts
 from qms22._cpm.scaling import FeatureScaler, fit_scaler_and_stack
 from qms22._cpm.solver_options import SolverOptions
@@ -356,7 +356,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
         )
         self._held_out = held_out
         self.n_iter_ = max(solution.n_iter for solution in solutions)
-        backend = choose_backend(options.device)
+        backend = BACKENDS[options.device]
         batch = to_device(rows[:n_unlabeled], options.device)
         parts, of_batch = [], []
         for solution, out in zip(solutions, held_out, strict=True):
@@ -369,7 +369,7 @@ class QMS22Ensemble(SuspiciousNormalsMixin, BatchDetector):
 
     def _scores_by_view(self, batch: Any, device: str) -> dict[str, NDArray[np.float64]]:
         """Compute −log p of the rows of the batch in each view, on the host."""
-        backend, table = choose_backend(device), LazyRows(batch)
+        backend, table = BACKENDS[device], LazyRows(batch)
 
         def scores(view: View) -> NDArray[np.float64]:
             score = view.scorer(backend)

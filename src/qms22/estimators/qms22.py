@@ -67,8 +67,6 @@ class QMS22(BatchDetector):
         Where to fit and to score. "cuda" is an NVIDIA GPU, through CuPy (``qms22[cuda]``). It takes
         NumPy arrays, and CuPy arrays without a copy to the host; scores are arrays of the same
         kind. "auto" is "cuda" if there is a GPU, else "cpu".
-    solver : {"native", "reference"}, default="native"
-        The compiled kernel, or the slow NumPy reference it is tested against.
     n_restarts : int, default=1
         Independent shuffles of T; scores are averaged over them.
     contamination : "auto", float or int, default="auto"
@@ -147,7 +145,6 @@ class QMS22(BatchDetector):
         scaling: str | None = "maxabs",
         dtype: str = "float64",
         device: str = "cpu",
-        solver: str = "native",
         n_restarts: int = 1,
         contamination: str | float | int = "auto",
         max_samples: int | None = None,
@@ -167,7 +164,6 @@ class QMS22(BatchDetector):
         self.scaling = scaling
         self.dtype = dtype
         self.device = device
-        self.solver = solver
         self.n_restarts = n_restarts
         self.contamination = contamination
         self.max_samples = max_samples

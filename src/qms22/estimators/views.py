@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._cpm.backends import Backend, choose_backend
+from qms22._cpm.backends import BACKENDS, Backend
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.scaling import FeatureScaler
 from qms22._runtime import exact
@@ -135,7 +135,7 @@ class MembersView(View):
     def score_known(self, known: KnownRows) -> NDArray[np.float64]:
         """Compute −log p of known-normal rows as if the view had not learned from them."""
         scores, scaled = np.empty(len(known.rows)), known.scaled(self.scaler)
-        backend = choose_backend("cpu")
+        backend = BACKENDS["cpu"]
         for part, out in zip(self.parts, known.held_out, strict=True):
             values = backend.load(part.members).outlier_scores(scaled[out])
             scores[out] = -part.held_out.log_p_values_of_own(exact.log1p(values))

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._cpm.native import in_unit, unit_of
-from qms22._cpm.solver_options import SolverOptions, cpm_rules
+from qms22._cpm.solver_options import CpmRules, SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._runtime.arrays import address, array_module
 from qms22._runtime.kernels import struct
@@ -70,7 +69,7 @@ class FitMemory:
         cls, fit: Fit, options: SolverOptions, x: Any, n_blocks: int, most_sweeps: int, xp: Any
     ) -> FitMemory:
         """Lay a fit out for the kernel; `x` has its rows as columns. See `allocate_fits`."""
-        task, precision, rules = fit.task, options.dtype, cpm_rules(fit.task, options)
+        task, precision, rules = fit.task, options.dtype, CpmRules.of(fit.task, options)
         A, b = fit.state.A, fit.state.b
         n_members, n_components, n_features = A.shape
         n_rows, stride, n_groups = len(task.X), x.shape[1], task.group_weight.shape[1]
@@ -81,9 +80,7 @@ class FitMemory:
         row_weight = None
         if task.row_weight is not None:
             row_weight = xp.asarray(np.pad(task.row_weight, (0, stride - n_rows)), dtype=precision)
-        unit = unit_of(rules)
-        rules = in_unit(rules, unit)
-        start = np.concatenate([A, b[:, :, None]], axis=2) / unit
+        start = np.concatenate([A, b[:, :, None]], axis=2) / rules.unit
         n_entries = n_components * (n_features + 1)
         arrays = {  # in the order of struct Fit of rows.hpp
             "x": x,
@@ -114,7 +111,7 @@ class FitMemory:
                 {"tolerance": rules.tolerance, "step_a": rules.step_a, "step_b": rules.step_b},
             ),
         )
-        return cls(arrays, record, unit)
+        return cls(arrays, record, rules.unit)
 
     @property
     def coefficients(self) -> Any:

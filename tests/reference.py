@@ -11,7 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22._cpm.task import CpmRules, Task
+from qms22._cpm.solver_options import RELATIVE_TOLERANCE, SolverOptions
+from qms22._cpm.sweeps import Fit
+from qms22._cpm.task import Task
 
 
 def dense_weights(task: Task) -> NDArray[np.float64]:
@@ -39,27 +41,23 @@ def loss(values: NDArray[np.float64], weights: NDArray[np.float64], alpha: float
 
 
 class ReferenceSolver:
-    """CPM, one sweep at a time.
+    """CPM in float64, one sweep at a time.
 
-    A and b are where to start; the columns of A_i are visited in `column_order`, by default
-    ascending.
+    The columns of A_i are visited in `column_order`, by default ascending.
     """
 
     def __init__(
-        self,
-        task: Task,
-        A: NDArray[np.float64],
-        b: NDArray[np.float64],
-        rules: CpmRules,
-        column_order: Sequence[int] | None = None,
+        self, fit: Fit, options: SolverOptions, column_order: Sequence[int] | None = None
     ) -> None:
-        self.task = task
-        self.A = A.copy()
-        self.b = b.copy()
-        self.rules = rules
-        self.columns = range(A.shape[2]) if column_order is None else column_order
-        self.weights = dense_weights(task)
-        self.values = np.array([self._value(A[i], b[i]) for i in range(len(A))])
+        self.task = fit.task
+        self.A, self.b = fit.state.A.copy(), fit.state.b.copy()
+        self.options = options
+        self.tolerance = RELATIVE_TOLERANCE["float64"] * fit.task.total_weight
+        self.columns = range(self.A.shape[2]) if column_order is None else column_order
+        self.weights = dense_weights(fit.task)
+        self.values = np.array(
+            [self._value(*member) for member in zip(self.A, self.b, strict=True)]
+        )
 
     def sweep(self) -> tuple[float, int]:
         """Visit every entry once; return the change of the loss and the number of steps taken."""
@@ -75,7 +73,7 @@ class ReferenceSolver:
 
     def _visit(self, i: int, r: int, c: int | None) -> float:
         """Try +step, then −step, on A_i[r, c], or on b_i[r] if c is None."""
-        step = self.rules.step_b if c is None else self.rules.step_a
+        step = self.options.step_b if c is None else self.options.step_a
         for signed_step in (step, -step):
             A, b = self.A[i].copy(), self.b[i].copy()
             if c is None:
@@ -84,19 +82,19 @@ class ReferenceSolver:
                 A[r, c] += signed_step
             candidate = self._value(A, b)
             change = float((self._terms(i, candidate) - self._terms(i, self.values[i])).sum())
-            if change < -self.rules.tolerance:
+            if change < -self.tolerance:
                 self.A[i], self.b[i], self.values[i] = A, b, candidate
                 return change
         return 0.0
 
     def _value(self, A: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-        return member_value(self.task.X, A, b, self.rules.floor)
+        return member_value(self.task.X, A, b, self.options.floor)
 
     def _terms(self, i: int, u: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute per row the terms of Φ that contain f_i, with u in its place."""
         terms = np.zeros_like(u)
         for j in range(len(self.values)):
             if j != i:
-                terms += self.weights[i] * np.maximum(self.rules.alpha, u / self.values[j])
-                terms += self.weights[j] * np.maximum(self.rules.alpha, self.values[j] / u)
+                terms += self.weights[i] * np.maximum(self.options.alpha, u / self.values[j])
+                terms += self.weights[j] * np.maximum(self.options.alpha, self.values[j] / u)
         return terms
