@@ -172,7 +172,7 @@ bench-smoke: $(READY)
 	$(BIN)/qms22-bench report --store build/smoke/results.sqlite --output build/smoke/report
 
 ALL_DETECTORS := $(foreach name,QMS22 QMS22Ensemble BRM OCKRA IsolationForest \
-	OneClassSVM kNN LOF GaussianMixture OutOfBagForest DTE-NP DOUST ExtendedIsolationForest \
+	OneClassSVM kNN LOF GaussianMixture DTE-NP DOUST ExtendedIsolationForest \
 	pyod:ECOD,\
 	--detector $(name))
 SMOKE_SETS := ecoli-0_vs_1 ecoli4 glass0 glass6 haberman iris0 new-thyroid1 shuttle-c2_vs_c4 \

@@ -32,7 +32,7 @@ MOST_ROWS = 1500
 LEAST_ROWS = round(2 / min(SHARES))
 
 # Those with the best mean AUC on KEEL and ADBench, and those that learn from the batch.
-DETECTORS = ("QMS22Ensemble", "QMS22", "DOUST", "OutOfBagForest", "DTE-NP", "BRM", "kNN")
+DETECTORS = ("QMS22Ensemble", "QMS22", "DOUST", "DTE-NP", "BRM", "kNN")
 
 ADBENCH = Path(__file__).resolve().parents[2] / "shared" / "adbench"
 

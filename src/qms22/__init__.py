@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from qms22.estimators.classifier import QMSClassifier as QMSClassifier
     from qms22.estimators.ensemble import QMS22Ensemble as QMS22Ensemble
     from qms22.estimators.explain import Explanation as Explanation
-    from qms22.estimators.out_of_bag_forest import OutOfBagForest as OutOfBagForest
     from qms22.estimators.qms22 import QMS22 as QMS22
     from qms22.tables import TabularEncoder as TabularEncoder
 
@@ -33,7 +32,6 @@ _HOMES = {
     "Explanation": "qms22.estimators.explain",
     "HistoryEntry": "qms22.detection.history.history_entry",
     "MovedColumn": "qms22.decisions.moved_columns",
-    "OutOfBagForest": "qms22.estimators.out_of_bag_forest",
     "QMS22": "qms22.estimators.qms22",
     "QMS22Ensemble": "qms22.estimators.ensemble",
     "QMSClassifier": "qms22.estimators.classifier",

@@ -99,7 +99,7 @@ def list_detectors() -> list[str]:
     Examples
     --------
     >>> list_detectors()[:3]
-    ['QMS22', 'QMS22Ensemble', 'OutOfBagForest']
+    ['QMS22', 'QMS22Ensemble', 'DOUST']
     """
     return [spec.name for spec in _SPECS]
 
@@ -213,12 +213,6 @@ _SPECS = (
         "QMS22Ensemble",
         _Recipe("qms22:QMS22Ensemble"),
         "the recommended detector: QMS22, distances, covariance and forests",
-        is_transductive=True,
-    ),
-    DetectorSpec(
-        "OutOfBagForest",
-        _Recipe("qms22:OutOfBagForest"),
-        "forest that tells the batch from normal rows, out of bag, 200 trees",
         is_transductive=True,
     ),
     DetectorSpec(

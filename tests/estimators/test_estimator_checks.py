@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from qms22 import QMS22, OutOfBagForest, QMS22Ensemble, QMSClassifier
+from qms22 import QMS22, QMS22Ensemble, QMSClassifier
 
 # The checks fit outlier detectors on X alone, about which QMS22 rightly warns.
 pytestmark = pytest.mark.filterwarnings("ignore:no unlabeled rows", "ignore::FutureWarning")
@@ -20,7 +20,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:no unlabeled rows", "ignore::Fut
         QMSClassifier(),
         QMS22(scaling="standard", dtype="float32", n_restarts=2),
         QMS22Ensemble(),
-        OutOfBagForest(n_estimators=10),
     ]
 )
 def test_scikit_learn_check(estimator: Any, check: Callable[[Any], None]) -> None:

@@ -1,7 +1,6 @@
 """The estimators: `QMS22`, `QMS22Ensemble`, `QMSClassifier`, their decisions and reasons.
 
-- `qms22`, `ensemble`, `classifier`, `out_of_bag_forest`: the estimators. `base`,
-  `batch_detector`: what they share.
+- `qms22`, `ensemble`, `classifier`: the estimators. `base`, `batch_detector`: what they share.
 - `views`, `learning`: how each view of the ensemble scores, and how it learns. `weights`: how
   much each counts.
 - `forest`, `nearest`, `cuda`: trees that tell the batch from T, distances, both on a GPU.

@@ -1,4 +1,4 @@
-"""Base classes of the estimators: parameters of CPM, scoring, and the threshold."""
+"""The base of the estimators: parameters of CPM, and scoring."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OutlierMixin
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from qms22._cpm.backends import BACKENDS, Backend
 from qms22._cpm.solver_options import SolverOptions
@@ -85,34 +85,3 @@ def for_workers(detector: EstimatorT) -> EstimatorT:
     if hasattr(light, "n_jobs"):
         light.n_jobs = None
     return light
-
-
-class ThresholdMixin(OutlierMixin):  # type: ignore[misc]
-    """Predictions of a detector with `score_samples` and a threshold `offset_`."""
-
-    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Compute ``score_samples(X) - offset_``; negative values are outliers.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        decision: NDArray[np.float64] = self.score_samples(X) - self.offset_
-        return decision
-
-    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
-        """Predict outliers (-1) and normal rows (1).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        return np.where(self.decision_function(X) < 0, -1, 1)

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import OutlierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,7 +32,7 @@ from qms22._runtime.validation import (
 )
 from qms22._runtime.warn import warn_user
 from qms22.decisions.ruler import highest_flagged_rank, least_to_flag
-from qms22.estimators.base import COMPUTED, ROWS_OF_FIT, QMSEstimator, ThresholdMixin
+from qms22.estimators.base import COMPUTED, ROWS_OF_FIT, QMSEstimator
 from qms22.estimators.explain import Explanation, Groups, TypicalValues, explain_rows, group_columns
 from qms22.estimators.flags import FlagsMixin
 from qms22.estimators.marks import Marks
@@ -58,7 +59,7 @@ class FitInputs:
     mostly_normal: bool  # whether at most a fifth of the batch are outliers
 
 
-class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
+class BatchDetector(FlagsMixin, OutlierMixin, QMSEstimator):  # type: ignore[misc]
     """A detector that learns from known-normal rows and from the batch it searches.
 
     A subclass implements `_least_normal`, `_learn` and `_scorer`.
@@ -217,6 +218,33 @@ class BatchDetector(FlagsMixin, ThresholdMixin, QMSEstimator):
         """
         check_is_fitted(self)
         return -self._scores(LazyRows.of(self, X))
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Compute ``score_samples(X) - offset_``; negative values are outliers.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        decision: NDArray[np.float64] = self.score_samples(X) - self.offset_
+        return decision
+
+    def predict(self, X: ArrayLike) -> NDArray[np.int64]:
+        """Predict outliers (-1) and normal rows (1).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)
 
     def explain(
         self, X: ArrayLike, *, groups: Groups | None = None, typical: ArrayLike | None = None
