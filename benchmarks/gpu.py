@@ -158,7 +158,7 @@ def measure(task: Task, options: SolverOptions, repeats: int) -> Measured:
         fits = CudaFits([start], options, options.max_iter)
         seconds = min(seconds, gpu_seconds(lambda fits=fits: fits.launch(options.max_iter)))  # type: ignore[misc]
     fit, shape = fits._fits[0], fits._shape
-    n_entries = start.state.A.size + start.state.b.size
+    n_entries = start.state.members.A.size + start.state.members.b.size
     accepted = int(fit.arrays["accepted"].sum()) / (options.max_iter * n_entries)
     n_passes = options.max_iter * N_MEMBERS * -(-(n_entries // N_MEMBERS) // 2)
     memory_floor = memory_seconds(

@@ -50,7 +50,7 @@ class ReferenceSolver:
         self, fit: Fit, options: SolverOptions, column_order: Sequence[int] | None = None
     ) -> None:
         self.task = fit.task
-        self.A, self.b = fit.state.A.copy(), fit.state.b.copy()
+        self.A, self.b = fit.state.members.A.copy(), fit.state.members.b.copy()
         self.options = options
         self.tolerance = RELATIVE_TOLERANCE["float64"] * fit.task.total_weight
         self.columns = range(self.A.shape[2]) if column_order is None else column_order

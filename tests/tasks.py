@@ -6,8 +6,9 @@ import numpy as np
 from hypothesis import strategies as st
 from reference import ReferenceSolver
 
+from qms22._cpm.members import MemberFunctions
 from qms22._cpm.solver_options import SolverOptions
-from qms22._cpm.sweeps import Fit, FitState, Solution
+from qms22._cpm.sweeps import Fit, FitState
 from qms22._cpm.task import Task, classification_task, detection_task
 
 
@@ -72,15 +73,16 @@ def tasks_and_options(draw: st.DrawFn) -> tuple[Task, SolverOptions]:
     return task, options
 
 
-def by_reference(task: Task, options: SolverOptions) -> Solution:
+def by_reference(task: Task, options: SolverOptions) -> FitState:
     fit = Fit.of(task, options)
     solver, losses, accepted = ReferenceSolver(fit, options), [*fit.state.losses], 1
     while accepted and len(losses) <= options.max_iter:
         change, accepted = solver.sweep()
         losses.append(losses[-1] + change)
-    return Solution.of(FitState(solver.A, solver.b, losses, accepted), options)
+    members = MemberFunctions(solver.A, solver.b, options.floor)
+    return FitState(members, losses, accepted)
 
 
-def assert_same_members(found: Solution, expected: Solution) -> None:
+def assert_same_members(found: FitState, expected: FitState) -> None:
     np.testing.assert_array_equal(found.members.A, expected.members.A)
     np.testing.assert_array_equal(found.members.b, expected.members.b)

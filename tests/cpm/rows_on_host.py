@@ -16,6 +16,7 @@ import pytest
 
 from qms22._cpm.cuda.backend import SweepResult
 from qms22._cpm.cuda.fit_memory import allocate_fits
+from qms22._cpm.members import MemberFunctions
 from qms22._cpm.solver_options import SolverOptions
 from qms22._cpm.sweeps import Fit
 from qms22._cpm.task import Task
@@ -45,7 +46,7 @@ class HostFits:
         self, fits: Sequence[Fit], options: SolverOptions, most_sweeps: int = 1, depth: int = 2
     ) -> None:
         self._sweep = getattr(library(), f"sweep_{options.dtype}")
-        self._depth = depth
+        self._depth, self._floor = depth, options.floor
         self._fits = allocate_fits(fits, options, 1, most_sweeps, np)
 
     def run(self, n_sweeps: int) -> list[list[SweepResult]]:
@@ -59,10 +60,10 @@ class HostFits:
             made.append(list(zip(changes, accepted, strict=True))[:n_made])
         return made
 
-    def members(self, number: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return A and b of a fit."""
-        both = self._fits[number].coefficients * self._fits[number].unit
-        return both[..., :-1], both[..., -1]
+    def members(self, number: int) -> MemberFunctions:
+        """Return the member functions of a fit so far."""
+        fit = self._fits[number]
+        return MemberFunctions.of(fit.coefficients * fit.unit, self._floor)
 
 
 def sweep_on_host(
@@ -72,4 +73,5 @@ def sweep_on_host(
     fit = Fit.of(task, options)
     fits = HostFits([fit], options, options.max_iter, depth)
     changes = [change for change, _ in fits.run(options.max_iter)[0]]
-    return *fits.members(0), fit.state.loss + np.cumsum(changes)
+    members = fits.members(0)
+    return members.A, members.b, fit.state.loss + np.cumsum(changes)

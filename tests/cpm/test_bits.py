@@ -11,16 +11,16 @@ from tasks import random_task, task_with_exact_hits
 import qms22
 from qms22._cpm.backends import solve
 from qms22._cpm.solver_options import SolverOptions
-from qms22._cpm.sweeps import Solution
+from qms22._cpm.sweeps import FitState
 from qms22._cpm.task import Task, detection_task
 
 INSTRUCTION_SETS = qms22.build_info()["runs_here"]
 
 
-def assert_same_bits(found: Solution, expected: Solution) -> None:
+def assert_same_bits(found: FitState, expected: FitState) -> None:
     for name in ("A", "b"):
         assert getattr(found.members, name).tobytes() == getattr(expected.members, name).tobytes()
-    assert found.loss.tobytes() == expected.loss.tobytes()
+    assert found.losses == expected.losses
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_float32_is_close_to_float64() -> None:
     task = random_task("detection", 7, n_features=5, seed=1, n_rows=800)
     double = solve(task, SolverOptions(max_iter=20))
     single = solve(task, SolverOptions(max_iter=20, dtype="float32"))
-    assert single.loss[-1] == pytest.approx(double.loss[-1], rel=0.01)
+    assert single.losses[-1] == pytest.approx(double.losses[-1], rel=0.01)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 78, 105])

@@ -14,7 +14,7 @@ from tasks import assert_same_members, by_reference, random_task
 import qms22
 from qms22._cpm.backends import solve
 from qms22._cpm.solver_options import SolverOptions
-from qms22._cpm.sweeps import Solution
+from qms22._cpm.sweeps import FitState
 from qms22._cpm.task import Task
 
 INSTRUCTION_SETS = qms22.build_info()["runs_here"]
@@ -45,10 +45,10 @@ def twins(task: Task) -> tuple[Task, Task]:
     return task, replace(task, X=np.where(has_weight[:, None], task.X, 0.75 * task.X + 1.0))
 
 
-def assert_same_bits(found: Solution, expected: Solution) -> None:
+def assert_same_bits(found: FitState, expected: FitState) -> None:
     assert found.members.A.tobytes() == expected.members.A.tobytes()
     assert found.members.b.tobytes() == expected.members.b.tobytes()
-    assert found.loss[1:].tobytes() == expected.loss[1:].tobytes()
+    assert found.losses[1:] == expected.losses[1:]
 
 
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])

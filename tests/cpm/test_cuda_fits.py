@@ -17,20 +17,20 @@ from qms22._cpm.backends import solve, solve_all
 from qms22._cpm.cuda import backend as cuda_backend
 from qms22._cpm.scaling import FeatureScaler
 from qms22._cpm.solver_options import SolverOptions
-from qms22._cpm.sweeps import Fit, FitState, Solution
+from qms22._cpm.sweeps import Fit, FitState
 from qms22._cpm.task import Task, classification_task, detection_task
 from qms22._runtime import devices
 from qms22_bench.datasets import list_keel, load_keel
 
 
-def solve_there(task: Task, options: SolverOptions) -> Solution:
+def solve_there(task: Task, options: SolverOptions) -> FitState:
     return solve(task, replace(options, device="cuda"))
 
 
-def assert_same(found: Solution, expected: Solution) -> None:
+def assert_same(found: FitState, expected: FitState) -> None:
     np.testing.assert_array_equal(found.members.A, expected.members.A)
     np.testing.assert_array_equal(found.members.b, expected.members.b)
-    np.testing.assert_allclose(found.loss, expected.loss, rtol=1e-9)
+    np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-9)
 
 
 @pytest.fixture(params=["in shared memory", "in device memory"])
@@ -77,7 +77,7 @@ def test_gpu_gives_the_same_bits_again(n_rows: int, dtype: str) -> None:
         again = solve_there(task, options)
         assert again.members.A.tobytes() == first.members.A.tobytes()
         assert again.members.b.tobytes() == first.members.b.tobytes()
-        assert again.loss.tobytes() == first.loss.tobytes()
+        assert again.losses == first.losses
 
 
 @on_gpu
@@ -85,7 +85,7 @@ def test_gpu_float32_is_close_to_float64() -> None:
     task = real_task(5_000)
     single = solve_there(task, SolverOptions(max_iter=20, dtype="float32"))
     double = solve(task, SolverOptions(max_iter=20))
-    assert single.loss[-1] == pytest.approx(double.loss[-1], rel=0.01)
+    assert single.losses[-1] == pytest.approx(double.losses[-1], rel=0.01)
 
 
 @on_gpu
@@ -109,9 +109,9 @@ def test_gpu_many_fits_in_one_launch(n_small: int) -> None:
     for task, found, again, seen in zip(tasks, together, by_sweeps, states, strict=True):
         assert_same(found, solve(task, options))
         assert found.members.A.tobytes() == again.members.A.tobytes()
-        assert found.loss.tobytes() == again.loss.tobytes()
+        assert found.losses == again.losses
         assert len(seen) == found.n_iter
-        np.testing.assert_array_equal(seen[-1].A, found.members.A)
+        np.testing.assert_array_equal(seen[-1].members.A, found.members.A)
     # Fits that continue from different sweeps come to the same end.
     halfway = [
         Fit(task, seen[n % 5]) for n, (task, seen) in enumerate(zip(tasks, states, strict=True))

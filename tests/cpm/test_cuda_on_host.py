@@ -23,7 +23,9 @@ def assert_as_native(task: Task, options: SolverOptions, depth: int) -> None:
     A, b, loss = sweep_on_host(task, options, depth)
     np.testing.assert_array_equal(A, expected.members.A)
     np.testing.assert_array_equal(b, expected.members.b)
-    np.testing.assert_allclose(loss, expected.loss[1:], rtol=1e-9, atol=1e-12 * expected.loss[0])
+    np.testing.assert_allclose(
+        loss, expected.losses[1:], rtol=1e-9, atol=1e-12 * expected.losses[0]
+    )
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
@@ -87,4 +89,4 @@ def test_host_real_valued_rows_in_both_precisions() -> None:
     assert_as_native(task, SolverOptions(max_iter=6), depth=2)
     single = SolverOptions(max_iter=6, dtype="float32")
     loss = sweep_on_host(task, single, depth=2)[2]
-    assert loss[-1] == pytest.approx(solve(task, single).loss[-1], rel=0.01)
+    assert loss[-1] == pytest.approx(solve(task, single).losses[-1], rel=0.01)

@@ -11,7 +11,7 @@ from qms22._cpm.cuda.backend import CudaBackend
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.native import solve_natively
 from qms22._cpm.solver_options import SolverOptions, check_range
-from qms22._cpm.sweeps import Fit, Solution, SweepListener
+from qms22._cpm.sweeps import Fit, FitState, SweepListener
 from qms22._cpm.task import Task
 from qms22._runtime.chunks import row_chunks
 
@@ -22,7 +22,7 @@ class CpuBackend:
     device: ClassVar[str] = "cpu"  # whose memory rows have to be in
     uses_threads: ClassVar[bool] = True  # several threads of this process are faster than one
 
-    def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
+    def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[FitState]:
         """Run fits to their end, each in at most ``options.n_threads`` threads."""
         return [solve_natively(fit, options) for fit in fits]
 
@@ -41,12 +41,12 @@ Backend = CpuBackend | CudaBackend
 BACKENDS: dict[str, Backend] = {"cpu": CpuBackend(), "cuda": CudaBackend()}
 
 
-def solve_all(fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
+def solve_all(fits: Iterable[Fit], options: SolverOptions) -> list[FitState]:
     """Train the member functions of several tasks; raise ValueError if values may overflow."""
     return BACKENDS[options.device].solve(_in_range(fits, options), options)
 
 
-def solve(task: Task, options: SolverOptions, on_sweep: SweepListener | None = None) -> Solution:
+def solve(task: Task, options: SolverOptions, on_sweep: SweepListener | None = None) -> FitState:
     """Train the member functions of one task; see `Fit`."""
     return solve_all([Fit.of(task, options, on_sweep)], options)[0]
 

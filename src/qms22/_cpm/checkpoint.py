@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from qms22._cpm.members import MemberFunctions
 from qms22._cpm.sweeps import FitState
 from qms22._runtime.files import atomic_path
 
@@ -21,8 +22,8 @@ from qms22._runtime.files import atomic_path
 _SECONDS_BETWEEN = 1.0
 _TIMES_BETWEEN = 20.0
 
-# The fields of a `FitState`.
-_STATE = ("A", "b", "losses", "accepted")
+# The fields of a `FitState` and of its member functions.
+_STATE = ("A", "b", "floor", "losses", "accepted")
 
 _REMEDY = "delete it to start from the beginning, or name another file"
 
@@ -59,7 +60,8 @@ class Checkpoint:
         arrays: dict[str, Any] = {"fingerprint": json.dumps(self._fingerprint)}
         for number, state in enumerate(self.states):
             if state is not None:
-                arrays |= {f"{name}{number}": value for name, value in vars(state).items()}
+                values = {**vars(state.members), **vars(state)}
+                arrays |= {f"{name}{number}": values[name] for name in _STATE}
         buffer = BytesIO()
         np.savez(buffer, **arrays)
         try:
@@ -81,8 +83,10 @@ class Checkpoint:
                 theirs = json.loads(str(archive["fingerprint"]))
                 for number in range(len(self.states)):
                     if f"A{number}" in archive:
-                        A, b, losses, accepted = (archive[f"{name}{number}"] for name in _STATE)
-                        self.states[number] = FitState(A, b, losses.tolist(), int(accepted))
+                        A, b, *others = (archive[f"{name}{number}"] for name in _STATE)
+                        floor, losses, accepted = (each.tolist() for each in others)
+                        members = MemberFunctions(A, b, floor)
+                        self.states[number] = FitState(members, losses, accepted)
         except Exception as error:  # NumPy, zipfile and json raise many kinds on a foreign file
             raise ValueError(
                 f"{str(self._path)!r} is not a checkpoint of a fit, or a damaged one; {_REMEDY}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from qms22 import __version__
 from qms22._cpm.checkpoint import Checkpoint
-from qms22._cpm.sweeps import FitState, Solution, SweepListener
+from qms22._cpm.sweeps import FitState, SweepListener
 from qms22._runtime.stages import progress_bar, sweep_words
 
 
@@ -81,14 +81,10 @@ class FitReporting:
     def listener(self, number: int) -> SweepListener | None:
         """Return the listener of a fit, by its number; None if nothing is reported."""
         is_silent = not self.verbose and self.log is None and self.checkpoint is None
-        return None if is_silent else partial(self._on_sweep, number)
+        return None if is_silent else partial(self.report, number)
 
-    def record_remote_fit(self, number: int, solution: Solution) -> None:
-        """Report a fit that ran in another process, once it is finished."""
-        members, losses = solution.members, solution.loss.tolist()
-        self._on_sweep(number, FitState(members.A, members.b, losses, accepted=0), None)
-
-    def _on_sweep(self, number: int, state: FitState, seconds: float | None) -> None:
+    def report(self, number: int, state: FitState, seconds: float | None = None) -> None:
+        """Report a sweep of a fit, or without `seconds` one that has ended in another process."""
         with self._lock:
             self.n_iter[number], self.losses[number] = state.n_iter, state.loss
             n_made = sum(self.n_iter) - self._n_before

@@ -27,6 +27,12 @@ class MemberFunctions:
     b: NDArray[np.float64]  # of shape (m, q)
     floor: float  # the smallest value a member function takes; see `FLOOR_SHARE`
 
+    @classmethod
+    def of(cls, both: NDArray[np.float64], floor: float) -> MemberFunctions:
+        """Return the members whose A and b are side by side, in an array of shape (m, q, p + 1)."""
+        A, b = np.ascontiguousarray(both[..., :-1]), np.ascontiguousarray(both[..., -1])
+        return cls(A, b, floor)
+
     def values(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """Compute f_i(x) of scaled NumPy rows: an array of shape (n, m)."""
         return _core.member_values(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-from numpy.typing import NDArray
-
 from qms22 import _core
+from qms22._cpm.members import MemberFunctions
 from qms22._cpm.solver_options import CpmRules, SolverOptions
-from qms22._cpm.sweeps import Fit, FitState, Solution
+from qms22._cpm.sweeps import Fit, FitState
 from qms22._runtime.build import forced_instruction_set
 
 # With fewer rows a trial takes microseconds, and threads would mostly wait for each other.
@@ -24,14 +22,14 @@ class NativeSolver:
 
     def __init__(self, fit: Fit, options: SolverOptions) -> None:
         task, rules = fit.task, CpmRules.of(fit.task, options)
-        self._shape, self._unit = fit.state.A.shape, rules.unit
+        self._start, self._unit = fit.state.members, rules.unit
         self._solver = _core.Solver(
             task.X,
             task.group,
             task.group_weight,
             task.row_weight,
-            fit.state.A / rules.unit,
-            fit.state.b / rules.unit,
+            self._start.A / rules.unit,
+            self._start.b / rules.unit,
             alpha=rules.alpha,
             floor=rules.floor,
             tolerance=rules.tolerance,
@@ -52,19 +50,17 @@ class NativeSolver:
         return self._solver.slow_row_trials / max(1, self._solver.row_trials)
 
     @property
-    def members(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """A (m, q, p) and b (m, q)."""
-        n_members, n_components, n_features = self._shape
-        both = (self._solver.coefficients * self._unit).reshape(
-            n_members, n_components, n_features + 1
-        )
-        return np.ascontiguousarray(both[..., :-1]), np.ascontiguousarray(both[..., -1])
+    def members(self) -> MemberFunctions:
+        """The member functions so far."""
+        both = self._solver.coefficients.reshape(*self._start.b.shape, -1) * self._unit
+        return MemberFunctions.of(both, self._start.floor)
 
 
-def solve_natively(fit: Fit, options: SolverOptions) -> Solution:
+def solve_natively(fit: Fit, options: SolverOptions) -> FitState:
     """Sweep until nothing improves, or `max_iter` times."""
     solver = NativeSolver(fit, options)
-    losses, can_improve = [*fit.state.losses], fit.state.can_improve
+    losses, accepted = [*fit.state.losses], fit.state.accepted
+    can_improve = fit.state.can_improve
     while can_improve and len(losses) <= options.max_iter:
         begin = time.perf_counter()
         change, accepted = solver.sweep()
@@ -72,5 +68,5 @@ def solve_natively(fit: Fit, options: SolverOptions) -> Solution:
         can_improve = accepted > 0
         losses.append(losses[-1] + change)
         if fit.on_sweep is not None:
-            fit.on_sweep(FitState(*solver.members, losses, accepted), seconds)
-    return Solution.of(FitState(*solver.members, losses, accepted=0), options)
+            fit.on_sweep(FitState(solver.members, losses, accepted), seconds)
+    return FitState(solver.members, losses, accepted)

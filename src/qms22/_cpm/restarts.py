@@ -18,7 +18,7 @@ from qms22._cpm.backends import BACKENDS, solve_all
 from qms22._cpm.fit_log import FitPlan, FitReporting
 from qms22._cpm.native import ROWS_PER_THREAD
 from qms22._cpm.solver_options import SolverOptions
-from qms22._cpm.sweeps import Fit, FitState, Solution, SweepListener
+from qms22._cpm.sweeps import Fit, FitState, SweepListener
 from qms22._cpm.task import detection_task
 from qms22._runtime.arrays import as_host
 from qms22._runtime.chunks import row_chunks
@@ -43,7 +43,7 @@ def solve_restarts(
     taken: Sequence[Taken] | None = None,
     n_jobs: int,
     reporting: FitReporting,
-) -> list[Solution]:
+) -> list[FitState]:
     """Solve the task of QMS22 once per seed; each shuffles T differently.
 
     `rows` are the scaled rows of S, then those of T; `taken` has what to learn from for each seed,
@@ -72,12 +72,12 @@ def solve_restarts(
         is_lazy = not is_here and getattr(backend, "supports_return_generator", False)
         kind = "generator" if is_lazy else "list"
         parallel = Parallel(n_jobs=n_workers, prefer="threads", return_as=kind)
-        solutions: list[Solution] = []
+        solutions: list[FitState] = []
         try:
             for solution in parallel(delayed(restarts.run)(*fit) for fit in todo):
                 solutions.append(solution)
                 if not is_here:
-                    reporting.record_remote_fit(len(solutions) - 1, solution)
+                    reporting.report(len(solutions) - 1, solution)
         except BaseException:
             restarts.halt()
             raise
@@ -108,7 +108,7 @@ class _Restarts:
         task = detection_task(rows, n_unlabeled, self.n_members, rng)
         return Fit.of(task, self.options, on_sweep, state)
 
-    def spread(self, solutions: list[Solution]) -> list[Solution]:
+    def spread(self, solutions: list[FitState]) -> list[FitState]:
         """Return solutions whose member functions take rows with all columns."""
         if self.taken is None:
             return solutions
@@ -120,7 +120,7 @@ class _Restarts:
             spread.append(replace(solution, members=replace(solution.members, A=A)))
         return spread
 
-    def run(self, number: int, listener: SweepListener | None, state: FitState | None) -> Solution:
+    def run(self, number: int, listener: SweepListener | None, state: FitState | None) -> FitState:
         """Run the fit of this number in one of several threads or processes."""
 
         def on_sweep(state: FitState, seconds: float) -> None:

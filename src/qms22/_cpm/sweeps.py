@@ -1,4 +1,4 @@
-"""A fit as data: its task, its state between two sweeps, and its result."""
+"""A fit as data: its task, and its state between two sweeps and at its end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.solver_options import SolverOptions
@@ -15,10 +14,9 @@ from qms22._cpm.task import Task
 
 @dataclass(frozen=True)
 class FitState:
-    """A fit between two sweeps: the next sweep depends on nothing else."""
+    """A fit between two sweeps, or at its end: the next sweep depends on nothing else."""
 
-    A: NDArray[np.float64]  # of shape (m, q, p)
-    b: NDArray[np.float64]  # of shape (m, q)
+    members: MemberFunctions
     losses: list[float]  # Φ at the start and after each sweep; grows with the fit
     accepted: int  # steps that the last sweep took
 
@@ -29,7 +27,8 @@ class FitState:
         b = np.zeros(A.shape[:2])
         b[:, 0] = options.init_b
         # All member values are equal there, so that every ratio is 1.
-        return cls(A, b, [(task.n_members - 1) * task.total_weight], accepted=0)
+        losses = [(task.n_members - 1) * task.total_weight]
+        return cls(MemberFunctions(A, b, options.floor), losses, accepted=0)
 
     @property
     def n_iter(self) -> int:
@@ -45,21 +44,6 @@ class FitState:
     def can_improve(self) -> bool:
         """Whether a sweep could take a step; after one that took none, no later one would."""
         return self.n_iter == 0 or self.accepted > 0
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The result of a fit."""
-
-    members: MemberFunctions
-    loss: NDArray[np.float64]  # Φ at the start and after each sweep
-    n_iter: int  # sweeps made; with fewer than `max_iter` the last one found nothing to improve
-
-    @classmethod
-    def of(cls, state: FitState, options: SolverOptions) -> Solution:
-        """Return the result of a fit from its last state."""
-        members = MemberFunctions(state.A, state.b, options.floor)
-        return cls(members, np.array(state.losses), state.n_iter)
 
 
 # Called after every sweep with the state of the fit and the seconds that the sweep took.
@@ -91,4 +75,5 @@ class Fit:
     @property
     def n_row_trials(self) -> int:
         """Rows times entries: the work of a sweep."""
-        return len(self.task.X) * (self.state.A.size + self.state.b.size)
+        members = self.state.members
+        return len(self.task.X) * (members.A.size + members.b.size)

@@ -157,7 +157,7 @@ class QMSClassifier(ClassifierMixin, QMSEstimator):  # type: ignore[misc]
             )
         self.members_ = solution.members
         self.A_, self.b_ = solution.members.A, solution.members.b
-        self.n_iter_, self.loss_ = solution.n_iter, solution.loss
+        self.n_iter_, self.loss_ = solution.n_iter, np.array(solution.losses)
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:

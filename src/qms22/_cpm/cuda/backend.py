@@ -7,14 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._cpm.cuda.fit_memory import FitMemory, allocate_fits, bytes_of_fits
 from qms22._cpm.cuda.kernel import ROWS_OF_CLUSTER, SLOTS, Shape, choose_shape, kernel_of
 from qms22._cpm.cuda.scores import CudaMembers
 from qms22._cpm.members import MemberFunctions
 from qms22._cpm.solver_options import SolverOptions
-from qms22._cpm.sweeps import Fit, FitState, Solution
+from qms22._cpm.sweeps import Fit, FitState
 from qms22._runtime.chunks import VALUES_ON_GPU, row_chunks
 from qms22._runtime.devices import describe_gpu, free_bytes, need_cupy, require_memory
 
@@ -50,6 +49,7 @@ class CudaFits:
         self._records = cupy.asarray(np.array([fit.record for fit in self._fits]).view(np.uint8))
         self._tagged_sums = cupy.zeros((2, self._shape.n_blocks, SLOTS), dtype=np.uint64)
         self._is_fresh = True
+        self._floor = options.floor
 
     def launch(self, n_sweeps: int) -> None:
         """Start sweeps without waiting for them."""
@@ -71,11 +71,10 @@ class CudaFits:
         self.launch(n_sweeps)
         return [_until_still(fit, n_sweeps) for fit in self._fits]
 
-    def members(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return A (m, q, p) and b (m, q) of a fit."""
+    def members(self, number: int) -> MemberFunctions:
+        """Return the member functions of a fit so far."""
         fit = self._fits[number]
-        both = fit.coefficients.get() * fit.unit
-        return np.ascontiguousarray(both[..., :-1]), np.ascontiguousarray(both[..., -1])
+        return MemberFunctions.of(fit.coefficients.get() * fit.unit, self._floor)
 
 
 def _until_still(fit: FitMemory, n_sweeps: int) -> list[SweepResult]:
@@ -91,7 +90,7 @@ class CudaBackend:
     device: ClassVar[str] = "cuda"
     uses_threads: ClassVar[bool] = False  # launches of several threads would wait for each other
 
-    def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[Solution]:
+    def solve(self, fits: Iterable[Fit], options: SolverOptions) -> list[FitState]:
         """Run fits to their end: small ones side by side, large ones one after the other."""
         fits = list(fits)
         states = [fit.state for fit in fits]
@@ -99,7 +98,7 @@ class CudaBackend:
             batch = _run_together([fits[number] for number in numbers], options)
             for number, state in zip(numbers, batch, strict=True):
                 states[number] = state
-        return [Solution.of(state, options) for state in states]
+        return states
 
     def load(self, members: MemberFunctions) -> CudaMembers:
         """Upload the coefficients of member functions."""
@@ -136,11 +135,11 @@ def _run_together(fits: Sequence[Fit], options: SolverOptions) -> list[FitState]
                 losses[place].append(losses[place][-1] + change)
                 accepted[place] = n_accepted
             if fit.on_sweep is not None:
-                state = FitState(*on_gpu.members(place), losses[place], accepted[place])
+                state = FitState(on_gpu.members(place), losses[place], accepted[place])
                 fit.on_sweep(state, seconds)
         n_left -= n_sweeps
     return [
-        FitState(*on_gpu.members(place), losses[place], accepted[place])
+        FitState(on_gpu.members(place), losses[place], accepted[place])
         for place in range(len(fits))
     ]
 

@@ -34,7 +34,7 @@ def bytes_of_fits(fits: Sequence[Fit], precision: str) -> int:
     """Count the bytes that fits take on the GPU; rows that several of them share count once."""
     itemsize = np.dtype(precision).itemsize
     needed = 0
-    for task, n_components in ((fit.task, fit.state.A.shape[1]) for fit in fits):
+    for task, n_components in ((fit.task, fit.state.members.A.shape[1]) for fit in fits):
         n_columns = n_components + task.n_members + 4 + (task.row_weight is not None)
         needed += padded(len(task.X), precision) * (n_columns * itemsize + 4)
     for X in {id(fit.task.X): fit.task.X for fit in fits}.values():
@@ -70,7 +70,7 @@ class FitMemory:
     ) -> FitMemory:
         """Lay a fit out for the kernel; `x` has its rows as columns. See `allocate_fits`."""
         task, precision, rules = fit.task, options.dtype, CpmRules.of(fit.task, options)
-        A, b = fit.state.A, fit.state.b
+        A, b = fit.state.members.A, fit.state.members.b
         n_members, n_components, n_features = A.shape
         n_rows, stride, n_groups = len(task.X), x.shape[1], task.group_weight.shape[1]
         # The last group is the padding, with weight 0.
