@@ -100,7 +100,7 @@ def read_mixed(
 
 def _guess_normal(words: Collection[str], marker: str, where: str) -> set[str]:
     found = [word for word in words if word in _NORMAL_WORDS]
-    if not found and not _OTHER_SENSE.search(marker) and _MARKS | _UNMARKED >= set(words):
+    if not found and not _OTHER_SENSE.search(marker) and set(words) <= _MARKS | _UNMARKED:
         found = [word for word in words if word in _MARKS]
     if len(found) == 1:
         return set(found)
