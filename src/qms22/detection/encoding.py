@@ -30,8 +30,9 @@ from qms22.tables.columns.cells import (
     take_rows,
 )
 from qms22.tables.columns.kinds import level_counts
+from qms22.tables.columns.matrix import LazyMatrix
 from qms22.tables.columns.plan import ColumnPlan
-from qms22.tables.columns.plans import LazyMatrix, NoColumnError
+from qms22.tables.columns.refusals import NoColumnError
 from qms22.tables.columns.typed import join_cells
 
 # Known-normal rows among which the most similar one is looked for.
