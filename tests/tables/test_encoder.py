@@ -271,7 +271,7 @@ def test_not_fitted() -> None:
     encoder = TabularEncoder()
     assert not hasattr(encoder, "columns_")
     with pytest.raises(NotFittedError):
-        encoder.describe()
+        encoder.get_feature_names_out()
 
 
 def test_pickling_and_cloning() -> None:

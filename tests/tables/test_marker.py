@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from qms22.tables import read_mixed, split_marked
+from qms22.tables import read_mixed
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_guessed(tmp_path: Path, marker: str, values: list[Any]) -> None:
     table = pd.DataFrame({"at": [10, 11, 12, 13], marker: values})
     table.to_csv(tmp_path / "a.csv", index=False)
     for normal, unlabeled in (
-        split_marked(table, marker),
+        read_mixed(table, marker),
         read_mixed(tmp_path / "a.csv", marker),
     ):
         assert normal.columns.tolist() == ["at"]
@@ -39,7 +39,7 @@ def test_guessed(tmp_path: Path, marker: str, values: list[Any]) -> None:
 @pytest.mark.parametrize("normal", [0, "0", 0.0, [0], ("0",)])
 def test_given(normal: Any) -> None:
     table = pd.DataFrame({"at": [10, 11, 12], "label": [0, 1, 0]})
-    assert split_marked(table, "label", normal=normal)[0]["at"].tolist() == [10, 12]
+    assert read_mixed(table, "label", normal=normal)[0]["at"].tolist() == [10, 12]
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_given(normal: Any) -> None:
 def test_doubtful(marker: str, values: list[Any], expected: str) -> None:
     table = pd.DataFrame({"at": range(len(values)), marker: values})
     with pytest.raises(ValueError, match=expected):
-        split_marked(table, "kind" if marker == "other" else marker, name="a.csv")
+        read_mixed(table, "kind" if marker == "other" else marker)
 
 
 def test_given_is_not_there() -> None:
     table = pd.DataFrame({"at": [1, 2], "label": ["a", "b"]})
     with pytest.raises(ValueError, match="no value 'c'"):
-        split_marked(table, "label", normal="c")
+        read_mixed(table, "label", normal="c")

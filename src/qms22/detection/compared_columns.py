@@ -22,16 +22,10 @@ from qms22.decisions.over_time import Past
 from qms22.decisions.verdict import Verdict, judge_batch
 from qms22.detection.aligning.periods import are_counted, says_when
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import (
-    Cells,
-    Columns,
-    count_rows,
-    join_cells,
-    part_of_rows,
-    take_rows,
-)
+from qms22.tables.columns.cells import Cells, Columns, count_rows, part_of_rows, take_rows
 from qms22.tables.columns.date_parts import DAY
 from qms22.tables.columns.plan import Kind
+from qms22.tables.columns.typed import join_cells
 
 # That verdicts are right, as usual in statistics.
 CONFIDENCE = 0.95

@@ -26,13 +26,14 @@ from qms22.tables.columns.cells import (
     Cells,
     Columns,
     count_rows,
-    join_cells,
     missing_cells,
     take_rows,
 )
 from qms22.tables.columns.kinds import level_counts
+from qms22.tables.columns.matrix import LazyMatrix
 from qms22.tables.columns.plan import ColumnPlan
-from qms22.tables.columns.plans import LazyMatrix, NoColumnError
+from qms22.tables.columns.refusals import NoColumnError
+from qms22.tables.columns.typed import join_cells
 
 # Known-normal rows among which the most similar one is looked for.
 _MOST_COMPARED = 7000

@@ -19,7 +19,7 @@ from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.estimators.qms22 import QMS22
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.asked_kinds import check_ignore, check_kind_words, check_way_of_missing
+from qms22.tables.columns.refusals import check_parameters
 
 PRESETS: dict[str, type[BatchDetector]] = {"recommended": QMS22Ensemble, "paper": QMS22}
 
@@ -67,9 +67,7 @@ class SearchOptions:
                     "the preset 'paper' ranks rows and has no p-values; leave fdr out, or use the "
                     "preset 'recommended'"
                 )
-        check_ignore(self.ignore)
-        check_way_of_missing(self.missing)
-        check_kind_words(self.kinds)
+        check_parameters(self.ignore, self.missing, self.kinds)
         if self.max_samples is not None:
             check_count("max_samples", self.max_samples)
         check_seed("seed", self.seed)

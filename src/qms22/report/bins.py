@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns.cells import Cells, join_cells, show_value, text_cells
+from qms22.tables.columns.cells import Cells
+from qms22.tables.columns.typed import join_cells, to_levels
 
 # The largest byte stands for a missing value: all numbers of bins are less.
 MISSING = 255
@@ -54,7 +55,7 @@ def bin_feature(normal: Cells, rows: Cells, flagged: NDArray[np.bool_]) -> Bins 
         return _bin_numbers("date", normal.values / 1e6, rows.values / 1e6)
     if "other" in forms:
         return None
-    joined, n_rows = join_cells(rows.name, _as_texts(rows), _as_texts(normal)), len(rows.values)
+    joined, n_rows = join_cells(rows.name, to_levels(rows), to_levels(normal)), len(rows.values)
     return _bin_levels(joined.values[n_rows:], joined.values[:n_rows], joined.levels, flagged)
 
 
@@ -150,12 +151,3 @@ def _bin_levels(
         labels.append("(missing)")
     totals = np.bincount(bins[ours + 1], minlength=len(labels))[: len(labels)]
     return Bins("level", [], labels, totals.tolist(), 0, bins[theirs + 1])
-
-
-def _as_texts(cells: Cells) -> Cells:
-    """Return a column as texts."""
-    if cells.is_text:
-        return cells
-    values = zip(cells.values.tolist(), cells.has_value.tolist(), strict=True)
-    texts = [show_value(cells.form, value) if is_there else None for value, is_there in values]
-    return text_cells(cells.name, texts)

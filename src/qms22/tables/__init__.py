@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from qms22.tables.formats import read_table as read_table
     from qms22.tables.marker import outlier_labels as outlier_labels
     from qms22.tables.marker import read_mixed as read_mixed
-    from qms22.tables.marker import split_marked as split_marked
     from qms22.tables.sources.table import Table as Table
 
 _HOMES = {
@@ -35,7 +34,6 @@ _HOMES = {
     "outlier_labels": "qms22.tables.marker",
     "read_mixed": "qms22.tables.marker",
     "read_table": "qms22.tables.formats",
-    "split_marked": "qms22.tables.marker",
 }
 
 __all__ = [*_HOMES]

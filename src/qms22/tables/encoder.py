@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,22 +12,19 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from qms22.tables.columns.arrow_columns import array_cells, frame_cells
-from qms22.tables.columns.asked_kinds import check_array_like, check_kinds, check_parameters
 from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.columns.matrix import LazyMatrix, typical_row
 from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
-from qms22.tables.columns.planning import plan_column
-from qms22.tables.columns.plans import (
-    LazyMatrix,
-    alike_categories,
+from qms22.tables.columns.planning import plan_columns
+from qms22.tables.columns.refusals import (
     check_any_used,
+    check_array_like,
+    check_cells,
     check_columns,
-    check_infinite,
-    check_missing,
+    check_kinds,
     check_not_empty,
-    complete_rows,
-    decimal_sign,
+    check_parameters,
     quoted,
-    typical_row,
 )
 
 
@@ -128,24 +124,20 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _fit_cells(self, X: Any) -> dict[str, Cells]:
         """Learn from the known-normal table, and return it as `_typed_cells` does."""
-        check_parameters(self.ignore, self.missing, self.min_frequency)
-        columns = self._read(X, reset=True)
-        check_kinds(self.kinds, [cells.name for cells in columns])
-        planned = [self._plan(cells) for cells in columns]
-        # Columns that show the decimal sign decide for those that can be read both ways.
-        if (sign := decimal_sign([plan for plan, _ in planned], columns)) is not None:
-            planned = [
-                self._plan(cells, sign) if cells.is_text else plan
-                for cells, plan in zip(columns, planned, strict=True)
-            ]
-        alike = alike_categories([plan for plan, _ in planned], columns) - set(self.kinds or {})
-        planned = [
-            self._plan(cells, sign, "category") if cells.name in alike else plan
-            for cells, plan in zip(columns, planned, strict=True)
-        ]
-        check_any_used([plan for plan, _ in planned], len(columns[0].values))
+        check_parameters(self.ignore, self.missing, self.kinds, self.min_frequency)
+        kinds, columns = self.kinds or {}, self._read(X, reset=True)
+        check_kinds(kinds, [cells.name for cells in columns])
+        n_rows = len(columns[0].values)
+        planned = plan_columns(
+            columns,
+            self.min_frequency * (1 if self.min_frequency >= 1 else n_rows),
+            ignore=self.ignore,
+            kinds=kinds,
+            keeps_missing=self.missing == "impute",
+        )
+        check_any_used([plan for plan, _ in planned], n_rows)
         if self.missing == "error":
-            self._check_cells([typed for plan, typed in planned if plan.outputs])
+            check_cells([typed for plan, typed in planned if plan.outputs], self.missing)
         self.ignored_ = tuple(self.ignore)
         self._plans = {plan.name: plan for plan, _ in planned}
         self._moves: dict[str, tuple[float, float]] = {}
@@ -206,24 +198,24 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         cells = self._used_cells(self._typed_cells(X))
         if not cells:
             self._check_columns(())
+        matrix = LazyMatrix(self._used_plans(), cells, self._moves)
         if self.missing == "drop":
-            usable = complete_rows(cells.values())
-            return usable, LazyMatrix(self._used_plans(), cells, self._moves)[usable]
-        self._check_cells(cells.values())
-        matrix = LazyMatrix(self._used_plans(), cells, self._moves)[:]
-        return np.arange(len(matrix)), matrix
+            usable = _complete_rows(cells)
+            return usable, matrix[usable]
+        check_cells(cells.values(), self.missing)
+        return np.arange(len(matrix)), matrix[:]
 
     def _lazy_matrix(self, cells: Columns) -> LazyMatrix:
         """Return the matrix of columns that `_typed_cells` has returned; raises as `transform`."""
         check_not_empty(list(cells.values()))
         self._check_columns(cells)
         used = self._used_cells(cells)
-        self._check_cells(used.values())
+        check_cells(used.values(), self.missing)
         return LazyMatrix(self._used_plans(), used)
 
-    def _check_columns(self, names: Iterable[str]) -> None:
+    def _check_columns(self, names: Collection[str]) -> None:
         """Raise ValueError if a table with these columns lacks some that are used."""
-        check_columns(self._all_plans(), names)
+        check_columns(self._plans_by_name.values(), names)
 
     def usable_rows(self, X: Any) -> NDArray[np.intp]:
         """Return the rows without missing values in the columns that are used.
@@ -239,7 +231,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         cells = self._typed_cells(X)
         self._check_columns(cells)
-        return complete_rows(self._used_cells(cells).values())
+        return _complete_rows(self._used_cells(cells))
 
     def _typed_cells(self, X: Any) -> dict[str, Cells]:
         """Return the columns of a table as the encoder understands them, also unknown ones.
@@ -248,14 +240,14 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         stores texts; cells that do not fit are words. A category has the form "text" or "category".
         Other columns are as stored.
         """
-        plans = self._all_plans()
+        plans = self._plans_by_name
         columns = self._read(X, reset=False)
         if not hasattr(self, "feature_names_in_") and len(columns) == len(plans):
-            pairs = zip(plans, columns, strict=True)
-            return {plan.name: plan.typed(cells) for plan, cells in pairs}
-        known = self._plans_by_name
+            columns = [
+                replace(cells, name=name) for name, cells in zip(plans, columns, strict=True)
+            ]
         return {
-            each.name: known[each.name].typed(each) if each.name in known else each
+            each.name: plans[each.name].typed(each) if each.name in plans else each
             for each in columns
         }
 
@@ -272,14 +264,12 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of str
             Such as "age", "color=red", "color=(other)", "color=(unseen)" and "sold (days)".
         """
-        check_is_fitted(self)
-        if input_features is not None:
-            given = [str(name) for name in np.asarray(input_features, dtype=object)]
-            if given != [plan.name for plan in self._all_plans()]:
-                raise ValueError(
-                    "input_features is not equal to the names of the columns in fit; leave it out"
-                )
-        return np.array([name for plan in self._all_plans() for name in plan.outputs], dtype=object)
+        plans = self._plans_by_name
+        if input_features is not None and [*map(str, np.asarray(input_features))] != [*plans]:
+            raise ValueError(
+                "input_features is not equal to the names of the columns in fit; leave it out"
+            )
+        return np.array([name for plan in plans.values() for name in plan.outputs], dtype=object)
 
     @property
     def _plans_by_name(self) -> dict[str, ColumnPlan]:
@@ -290,12 +280,12 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def columns_(self) -> tuple[ColumnInfo, ...]:
         """Name, kind, note and outputs of every column."""
-        plans = self._all_plans()
-        places = iter(range(sum(len(plan.outputs) for plan in plans)))
-        return tuple(
-            ColumnInfo(plan.name, plan.kind, plan.note, tuple(islice(places, len(plan.outputs))))
-            for plan in plans
-        )
+        found, first = [], 0
+        for plan in self._plans_by_name.values():
+            last = first + len(plan.outputs)
+            found.append(ColumnInfo(plan.name, plan.kind, plan.note, tuple(range(first, last))))
+            first = last
+        return tuple(found)
 
     @property
     def groups_(self) -> dict[str, tuple[int, ...]]:
@@ -312,45 +302,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """A row of the matrix with the typical value of each column."""
         return typical_row(self._used_plans())
 
-    def describe(self) -> list[dict[str, str]]:
-        """Return a description of every column.
-
-        Returns
-        -------
-        list of dict
-            For every column its "column" name, "kind", "typical" value and "note".
-        """
-        plans = self._all_plans()
-        rows = [(plan.name, plan.kind, plan.show_typical(), plan.note) for plan in plans]
-        return [dict(zip(("column", "kind", "typical", "note"), row, strict=True)) for row in rows]
-
-    def _all_plans(self) -> tuple[ColumnPlan, ...]:
-        return tuple(self._plans_by_name.values())
-
     def _used_plans(self) -> tuple[ColumnPlan, ...]:
-        return tuple(plan for plan in self._all_plans() if plan.outputs)
-
-    def _plan(
-        self, cells: Cells, sign: str | None = None, kind: str | None = None
-    ) -> tuple[ColumnPlan, Cells]:
-        """Plan a column, and return it converted; decimal sign and kind are given, if known."""
-        share = 1 if self.min_frequency >= 1 else len(cells.values)
-        return plan_column(
-            cells,
-            self.min_frequency * share,
-            ignore=self.ignore,
-            asked=kind or (self.kinds or {}).get(cells.name),
-            keeps_missing=self.missing == "impute",
-            decimal_hint=sign,
-        )
-
-    def _check_cells(self, columns: Collection[Cells]) -> None:
-        """Raise ValueError if columns that are used have cells that are to be refused."""
-        if self.missing == "drop":
-            check_missing(columns, "transform only the rows that usable_rows returns")
-        if self.missing == "error":
-            check_missing(columns, "fill them in, or let them be imputed or dropped")
-            check_infinite(columns)
+        return tuple(plan for plan in self._plans_by_name.values() if plan.outputs)
 
     def _read(self, X: Any, *, reset: bool) -> list[Cells]:
         """Return the columns of a table; if `reset`, keep their number and names."""
@@ -380,3 +333,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.string = True
         tags.input_tags.allow_nan = self.missing == "impute"
         return tags
+
+
+def _complete_rows(columns: Columns) -> NDArray[np.intp]:
+    """Return the positions of the rows without missing cells."""
+    return np.flatnonzero(~np.logical_or.reduce([cells.missing for cells in columns.values()]))

@@ -145,8 +145,8 @@ def test_declared_categories_stay_so() -> None:
 
 def test_every_kind_is_shown() -> None:
     encoder = TabularEncoder().fit(everything())
-    rows = {row["column"]: row for row in encoder.describe()}
-    assert {name: row["kind"] for name, row in rows.items()} == {
+    notes = {column.name: column.note for column in encoder.columns_}
+    assert {column.name: column.kind for column in encoder.columns_} == {
         "age": "number",
         "height": "number",
         "city": "category",
@@ -158,13 +158,13 @@ def test_every_kind_is_shown() -> None:
         "visited": "date",
         "written": "date",
     }
-    assert rows["city"]["typical"] == "Rome"
-    assert rows["member"]["typical"] == "false"
-    assert rows["code"]["note"] == f"{N} different texts in {N} rows; ignored"
-    assert rows["unit"]["note"] == "always 'mm'; ignored"
-    assert rows["visited"]["note"] == "days since 2024-01-01, hour and weekday as sine and cosine"
-    assert rows["visited"]["typical"] == "2024-01-25 19:00"
-    assert rows["written"]["typical"] == "25.01.2024 19:00"
+    assert encoder.typical_["city"] == "Rome"
+    assert encoder.typical_["member"] == "false"
+    assert notes["code"] == f"{N} different texts in {N} rows; ignored"
+    assert notes["unit"] == "always 'mm'; ignored"
+    assert notes["visited"] == "days since 2024-01-01, hour and weekday as sine and cosine"
+    assert encoder.typical_["visited"] == "2024-01-25 19:00"
+    assert encoder.typical_["written"] == "25.01.2024 19:00"
 
 
 def test_doubtful_dates_are_noted() -> None:

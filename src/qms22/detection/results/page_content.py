@@ -47,7 +47,7 @@ def page_content(
     found: Detection, title: str, truth: ArrayLike | None, facts: Mapping[str, str]
 ) -> PageContent:
     """Return what the page of a detection shows; see `Detection.report`."""
-    ranking = found.ranking
+    ranking, typical = found.ranking, found.encoder.typical_
     kept = ranking[: max(MOST_ROWS_ON_PAGE, found.n_flagged)]
     rows = found.source.take(kept)
     results, columns = beside(found, rows, kept, ranks_of(found)[kept])
@@ -66,7 +66,15 @@ def page_content(
         is_rate=found.fdr is not None,
         curve=None if found.comparison is None else found.comparison.curve,
         truth=None if truth is None else _read_truth(truth, found.scores.shape)[ranking],
-        columns=found.encoder.describe(),
+        columns=[
+            {
+                "column": column.name,
+                "kind": column.kind,
+                "typical": typical.get(column.name, ""),
+                "note": column.note,
+            }
+            for column in found.encoder.columns_
+        ],
         facts=facts,
         verdict=found.verdict,
         answer=found.answer,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -19,16 +20,18 @@ from qms22.tables.columns.cells import (
     Form,
     Levels,
     check_names,
-    column_of_values,
     from_codes,
     one_spelling,
-    text_cells,
 )
+from qms22.tables.columns.python_values import arrow_column, column_type, value_types
+from qms22.tables.columns.typed import to_levels
 
 _DAY = 86_400e6  # microseconds
 # Units of Arrow's times in microseconds; of nanoseconds a part.
 _MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 1}
 
+# Of texts that are Python values no other ones mean missing.
+_BLANK = frozenset({""})
 # Columns of frames, besides numbers and times, that Arrow has types for.
 _ARROW_TYPES = (nw.Boolean, nw.String, nw.Categorical, nw.Enum)
 
@@ -91,6 +94,16 @@ def _from_series(name: str, series: Any) -> Cells:
     return column_of_values(name, series.to_list())
 
 
+def column_of_values(name: str, values: Sequence[Any]) -> Cells:
+    """Return a column of Python values, all of one type or as texts."""
+    series = pd.Series(values, dtype=object)
+    present = series.where(series.notna(), None).tolist()
+    types = value_types(present, _BLANK)
+    # Whole numbers become floats, however large they are.
+    to = column_type(types | {pa.float64()} if pa.int64() in types else types)
+    return arrow_cells(name, pa.chunked_array([arrow_column(present, to, _BLANK)]))
+
+
 def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
     """Return an Arrow column."""
     kind = column.type
@@ -105,10 +118,7 @@ def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
     if of.is_duration(kind):
         return Cells(name, "number", _arrow_microseconds(column, kind.unit) / 1e6)
     if of.is_dictionary(kind):
-        values = column.cast(kind.value_type)
-        if not _is_string(kind.value_type):
-            return text_cells(name, values.to_pylist(), "category")
-        return replace(_from_arrow_texts(name, values), form="category")
+        return replace(to_levels(arrow_cells(name, column.cast(kind.value_type))), form="category")
     if _is_string(kind):
         return _from_arrow_texts(name, column)
     if of.is_list(kind) or of.is_large_list(kind):  # which may be long

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from functools import cached_property
-from itertools import compress
-from numbers import Real
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -22,7 +17,6 @@ from qms22.tables.texts.words import number_text
 
 Form = Literal["number", "boolean", "date", "text", "category", "other"]
 
-_EPOCH = datetime(1970, 1, 1)
 # As Python writes booleans; and the longest text, with some blanks, that may be one of them.
 _TRUTHS = frozenset({"True", "False"})
 LONGEST_TRUTH = 8
@@ -208,16 +202,6 @@ def show_value(form: str, value: float) -> str:
     return str(moment.astype(f"M8[{coarsest}]")).replace("T", " ")
 
 
-def _level(value: object) -> str | None:
-    """Return the text of a value, the same for 1 and 1.0; None if it is missing or blank."""
-    if _sort(value) == "missing":
-        return None
-    if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
-        return number_text(to_float(value))
-    text = str(value)
-    return text if text.strip() else None
-
-
 def check_names(names: Iterable[str], where: str) -> None:
     """Raise ValueError if a column name occurs twice."""
     name, count = next(iter(Counter(names).most_common(1)), ("", 0))
@@ -226,53 +210,10 @@ def check_names(names: Iterable[str], where: str) -> None:
         raise ValueError(f"{where} has {count} {what}; give each column a name of its own")
 
 
-def column_of_values(name: str, values: list[Any]) -> Cells:
-    """Return a column of Python values, all of one sort or as texts."""
-    sorts = [_sort(value) for value in values]
-    different = set(sorts) - {"missing"} or {"number"}
-    if len(different) > 1 or different == {"text"}:
-        pairs = zip(values, sorts, strict=True)
-        return text_cells(name, [str(value) if sort == "other" else value for value, sort in pairs])
-    (form,) = different
-    read: dict[str, Callable[[Any], float]] = {"date": _stamp, "other": lambda _: 0.0}
-    convert, pairs = read.get(form, to_float), zip(values, sorts, strict=True)
-    numbers = [math.nan if sort == "missing" else convert(value) for value, sort in pairs]
-    return Cells(name, cast(Form, form), np.array(numbers))
-
-
-def to_float(value: Any) -> float:
-    """Return a number as a float: infinite if it is too large for one, as in a text."""
-    try:
-        return float(value)
-    except OverflowError:  # a whole number or a fraction
-        return math.inf if value > 0 else -math.inf
-
-
-def _sort(value: object) -> str:
-    # pandas has two values for missing ones, which do not equal themselves.
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return "missing"
-    if isinstance(value, bool | np.bool_):
-        return "boolean"
-    if isinstance(value, Real | Decimal):
-        return "missing" if math.isnan(to_float(value)) else "number"
-    if isinstance(value, date) or type(value).__name__ == "Period":
-        return "date"
-    return "text" if isinstance(value, str | time) else "other"
-
-
-def _stamp(value: Any) -> float:
-    value = getattr(value, "start_time", value)  # of a period of pandas
-    moment = value if isinstance(value, datetime) else datetime.combine(value, _EPOCH.time())
-    since = moment.replace(tzinfo=None) - _EPOCH
-    return float((since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds)
-
-
-def text_cells(name: str, values: Iterable[Any], form: Form = "text") -> Cells:
-    """Return a column of texts from values of any kind."""
-    raw: dict[Any, int] = {}
-    codes = np.fromiter((raw.setdefault(value, len(raw)) for value in values), np.intp)
-    return from_codes(name, form, codes, [_level(value) for value in raw])
+def text_cells(name: str, texts: Iterable[str | None], form: Form = "text") -> Cells:
+    """Return a column of texts; blank ones are missing."""
+    codes, levels = pd.factorize(np.array([*texts], dtype=object))
+    return from_codes(name, form, codes, [text if text.strip() else None for text in levels])
 
 
 def from_codes(
@@ -292,50 +233,6 @@ def from_codes(
 def missing_cells(n_rows: int) -> Cells:
     """Return a column without values."""
     return Cells("", "number", np.full(n_rows, np.nan))
-
-
-def join_cells(name: str, first: Cells, second: Cells) -> Cells:
-    """Return the rows of two tables in one column, as they are stored."""
-    if first.is_text and second.is_text:
-        declared = first.form == second.form == "category" and set(first.levels) == set(
-            second.levels
-        )
-        form: Form = "category" if declared else "text"
-        places = second.level_places(first.levels)
-        is_new = places < 0
-        places = np.where(is_new, len(first.levels) + np.cumsum(is_new) - 1, places)
-        codes = np.append(places, -1)[second.values]
-        levels = (*first.levels, *compress(second.levels, is_new.tolist()))
-        both = np.concatenate([first.values, codes.astype(first.values.dtype)])
-        # The two may write true in different ways.
-        make = from_codes if one_spelling(levels) else Cells
-        return make(name, form, both, levels)
-    for one, other in ((first, second), (second, first)):
-        # A column without values is of any form.
-        if one.form == other.form or not (other.is_text or other.has_value.any()):
-            if one.is_text:
-                parts = [
-                    np.full(len(each.values), -1) if each is other else each.values
-                    for each in (first, second)
-                ]
-                return Cells(name, one.form, np.concatenate(parts), one.levels)
-            values = np.concatenate([first.values, second.values])
-            return Cells(name, one.form, values, has_commas=one.has_commas)
-    return column_of_values(name, [*_objects(first), *_objects(second)])
-
-
-def _objects(cells: Cells) -> list[Any]:
-    """Return the values of a column as Python has them."""
-    if cells.is_text:
-        texts: list[Any] = cells.to_array().tolist()
-        return texts
-    read: dict[Form, Callable[[float], Any]] = {
-        "boolean": bool,
-        "date": lambda stamp: _EPOCH + timedelta(microseconds=stamp),
-        "other": lambda _: "(no text)",
-    }
-    convert = read.get(cells.form, float)
-    return [None if math.isnan(value) else convert(value) for value in cells.values.tolist()]
 
 
 def one_spelling(texts: Sequence[str | None]) -> dict[str, str]:

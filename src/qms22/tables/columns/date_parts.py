@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from qms22._runtime import exact
 from qms22.tables.columns.cells import Cells
-
-DAY = 86_400e6  # microseconds
+from qms22.tables.texts.date_text import DAY as DAY
 
 
 def has_days(dates: Cells) -> bool:

@@ -108,19 +108,13 @@ class ColumnPlan:
 
     def encode(self, cells: Cells, out: NDArray[np.float64]) -> None:
         """Write the columns of the matrix from the result of `typed`."""
-        if self.kind == "category":
-            out[:] = self._level_numbers(cells)[:, np.newaxis] == np.arange(len(self.outputs))
-            return
-        values = np.where(cells.has_value, cells.values, self.typical)
-        self._encode_values(values, out)
-        at = len(self.value_outputs)
-        if self.gaps == "own":
-            out[:, at] = cells.missing
-            at += 1
-        if at < len(self.outputs):
-            out[:, at:] = self._word_numbers(cells)[:, np.newaxis] == np.arange(
-                len(self.outputs) - at
-            )
+        n_values = 0
+        if self.kind != "category":
+            n_values = len(self.value_outputs)
+            self._encode_values(np.where(cells.has_value, cells.values, self.typical), out)
+        if n_values < len(self.outputs):
+            places = self._places(cells)[:, np.newaxis]
+            out[:, n_values:] = places == np.arange(len(self.outputs) - n_values)
 
     def encode_typical(self, out: NDArray[np.float64]) -> None:
         """Write the columns of the matrix of the typical value."""
@@ -183,31 +177,32 @@ class ColumnPlan:
         for at, output in enumerate(self.value_outputs):
             out[:, at] = date_part(output, values, self.first)
 
-    def _level_numbers(self, cells: Cells) -> NDArray[np.float64]:
-        """Return the position in `outputs` of each cell of a category."""
-        last = float(len(self.outputs) - 1)
-        unseen = float(len(self.levels)) if self.is_open else last
-        own = last if self.is_open else last - 1
-        gap = {"typical": self.typical, "own": own, "unseen": unseen}[self.gaps]
-        return self._places(cells, cells.values, unseen, gap)
+    def _places(self, cells: Cells) -> NDArray[np.float64]:
+        """Return the position of each level, gap or word in `outputs`, after those of values."""
+        if self.kind == "category":
+            last = len(self.outputs) - 1
+            unseen = len(self.levels) if self.is_open else last
+            own = last if self.is_open else last - 1
+            gap = {"typical": self.typical, "own": own, "unseen": unseen}[self.gaps]
+            found: NDArray[np.float64] = self._level_places(cells.levels, unseen, gap)[cells.values]
+            return found
+        first = int(self.gaps == "own")
+        places = np.where(cells.missing, first - 1.0, -1.0)
+        if cells.words is not None:
+            of_words = self._level_places(cells.levels, -1 - first, np.nan)[cells.words] + first
+            places = np.where(cells.words >= 0, of_words, places)
+        return places
 
-    def _word_numbers(self, cells: Cells) -> NDArray[np.float64]:
-        """Return the position among the words of each cell of another kind; -1 for no word."""
-        if cells.words is None:
-            return np.full(len(cells.values), -1.0)
-        return self._places(cells, cells.words, -1.0, -1.0)
-
-    def _places(
-        self, cells: Cells, codes: NDArray[np.intp], unseen: float, gap: float
+    def _level_places(
+        self, levels: tuple[str, ...], unseen: float, gap: float
     ) -> NDArray[np.float64]:
-        found = Levels.of(cells.levels).computed(self, self._places_of_levels)
-        places = np.append(np.where(np.isnan(found), unseen, found), gap)
-        result: NDArray[np.float64] = places[codes]
-        return result
+        """Return the positions of levels, and in the end that of a gap; -1 stands for none."""
 
-    def _places_of_levels(self, levels: Levels) -> NDArray[np.float64]:
-        """Return the position of each level, NaN for unseen ones; -1 stands for none."""
-        places = {level: float(at) for at, level in enumerate(self.levels)}
-        places.update(dict.fromkeys(self.pooled, float(len(self.levels))))
-        places.update(dict.fromkeys(self.neutral, -1.0))
-        return np.array([places.get(level, np.nan) for level in levels])
+        def find(levels: Levels) -> NDArray[np.float64]:
+            places = {level: float(at) for at, level in enumerate(self.levels)}
+            places |= dict.fromkeys(self.pooled, float(len(self.levels)))
+            places |= dict.fromkeys(self.neutral, -1.0)
+            return np.array([places.get(level, np.nan) for level in levels])
+
+        found = Levels.of(levels).computed(self, find)
+        return np.append(np.where(np.isnan(found), unseen, found), gap)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any, NamedTuple, TypeAlias
+from itertools import compress
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from qms22.tables.columns.cells import Cells, Form, column_of_values
+from qms22.tables.columns.cells import Cells, Form, from_codes, show_value
 from qms22.tables.columns.kinds import level_counts, some_levels
 from qms22.tables.columns.plan import ColumnPlan
 from qms22.tables.columns.typed import to_levels
@@ -17,8 +17,6 @@ from qms22.tables.texts.date_format import DateFormat, find_date_format
 from qms22.tables.texts.number_format import NumberFormat, find_number_format
 from qms22.tables.texts.text_columns import LEAST_SHARE
 from qms22.tables.texts.words import BOOLEANS
-
-_EPOCH = datetime(1970, 1, 1)
 
 Format: TypeAlias = NumberFormat | DateFormat
 
@@ -49,12 +47,10 @@ class Writing:
         units = {self.format.unit, other.format.unit}
         return len(units) == 1 or ("" in units and "%" not in units)
 
-    def write(self, value: float) -> object:
-        """Return a value as the column has it."""
-        if self.form == "number":
-            return value
+    def show(self, value: float) -> str:
+        """Return a value as text, with all of its digits."""
         if self.form == "date":
-            return _EPOCH + timedelta(microseconds=round(value))
+            return show_value("date", value)
         if isinstance(self.format, DateFormat):
             return self.format.show(value)
         return self.format.write_exactly(value)
@@ -69,18 +65,18 @@ class Rewriting(NamedTuple):
     def apply(self, cells: Cells) -> Cells:
         """Return a column in the new writing; cells that are no numbers or dates do not change."""
         if cells.is_text:
-            levels: Sequence[Any] = cells.levels
-            values: Sequence[float] = self.old.format.read(cells.levels).tolist()
-            codes = cells.values
+            levels, codes = cells.levels, cells.values
+            values = self.old.format.read(levels)
         else:
-            known, codes = np.unique(cells.values, return_inverse=True)
-            values, levels = known.tolist(), [None] * len(known)
-        written = [
-            level if np.isnan(value) else self.new.write(value)
-            for value, level in zip(values, levels, strict=True)
+            values, codes = np.unique(cells.values, return_inverse=True)
+            levels = ("",) * len(values)  # of missing cells
+        if self.new.form != "text" and not any(compress(levels, np.isnan(values))):
+            return Cells(cells.name, self.new.form, np.append(values, np.nan)[codes])
+        texts = [
+            self.new.show(value) if value == value else level or None
+            for value, level in zip(values.tolist(), levels, strict=True)
         ]
-        written.append(None)  # of missing cells, which have the code -1
-        return column_of_values(cells.name, written).take(codes)
+        return from_codes(cells.name, "text", codes, texts)
 
     def count(self, cells: Cells) -> int:
         """Return how many cells of a column can be read in the new writing, and not in the old."""
@@ -120,14 +116,10 @@ def writing_of(plan: ColumnPlan) -> Writing | None:
 
 def write_truths(cells: Cells, words: Mapping[float, str]) -> Cells:
     """Return a column with true and false in other words."""
-    if cells.is_text:
-        truths = [BOOLEANS.get(level.strip().lower()) for level in cells.levels]
-        levels: Sequence[Any] = [
-            level if truth is None else words.get(truth, level)
-            for truth, level in zip(truths, cells.levels, strict=True)
-        ]
-        codes = cells.values
-    else:
-        levels = [words.get(truth, bool(truth)) for truth in (0.0, 1.0)]
-        codes = np.where(cells.has_value, cells.values, -1).astype(np.intp)
-    return column_of_values(cells.name, [*levels, None]).take(codes)
+    texts = to_levels(cells)
+    truths = [BOOLEANS.get(level.strip().lower()) for level in texts.levels]
+    levels = [
+        level if truth is None else words.get(truth, level)
+        for truth, level in zip(truths, texts.levels, strict=True)
+    ]
+    return from_codes(cells.name, "text", texts.values, levels)

@@ -1,16 +1,17 @@
-"""Columns converted to a form; cells that do not fit become words."""
+"""Columns converted to a form, and columns of two tables in one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import compress
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.tables.columns.cells import Cells, Form, show_value
-from qms22.tables.texts.words import BOOLEANS, TRUTHS, is_number_text, number_text, parse_number
+from qms22.tables.columns.cells import Cells, Form, from_codes, show_value
+from qms22.tables.texts.words import BOOLEANS, TRUTHS, number_text
 
 # Reads texts as numbers, with NaN for those that do not fit.
 Reader: TypeAlias = Callable[[Sequence[str]], NDArray[np.float64]]
@@ -64,12 +65,6 @@ def read_booleans(texts: Sequence[str]) -> NDArray[np.float64]:
     return np.array([TRUTHS.get(text.strip().lower(), np.nan) for text in texts], dtype=np.float64)
 
 
-def read_plain_numbers(texts: Sequence[str]) -> NDArray[np.float64]:
-    """Read numbers as Python writes them."""
-    fits = (parse_number(text) if is_number_text(text) else np.nan for text in texts)
-    return np.fromiter(fits, dtype=np.float64, count=len(texts))
-
-
 def to_levels(cells: Cells) -> Cells:
     """Return a column as texts, the same for 1 and 1.0."""
     if cells.is_text:
@@ -86,3 +81,23 @@ def _text(value: float, form: Form) -> str:
     if form == "other":
         return NO_TEXT
     return number_text(value) if form == "number" else show_value(form, value)
+
+
+def join_cells(name: str, first: Cells, second: Cells) -> Cells:
+    """Return the rows of two tables in one column, as they are stored."""
+    # A column without values is of any form.
+    known = [each for each in (first, second) if each.is_text or each.has_value.any()] or [first]
+    forms = {each.form for each in known}
+    if len(forms) == 1 and not known[0].is_text:
+        values = np.concatenate([first.values, second.values])
+        return Cells(name, known[0].form, values, has_commas=known[0].has_commas)
+    is_declared = forms == {"category"} and len({frozenset(each.levels) for each in known}) == 1
+    first, second = to_levels(first), to_levels(second)
+    places = second.level_places(first.levels)
+    is_new = places < 0
+    places = np.where(is_new, len(first.levels) + np.cumsum(is_new) - 1, places)
+    codes = np.append(places, -1)[second.values]
+    both = np.concatenate([first.values, codes.astype(first.values.dtype)])
+    levels = (*first.levels, *compress(second.levels, is_new.tolist()))
+    # The two may write true in different ways.
+    return from_codes(name, "category" if is_declared else "text", both, levels)

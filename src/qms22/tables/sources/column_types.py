@@ -1,10 +1,7 @@
-"""Arrow types of columns: of Python values, and of a table in several parts."""
+"""Arrow types of the columns of a table in several parts."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from datetime import date, datetime, time, timedelta
 from functools import reduce
 from typing import Any
 
@@ -12,91 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as of
 
-from qms22.tables.columns.cells import to_float
-from qms22.tables.texts.words import CSV_MISSING, number_text
-
-# The largest whole number that Arrow can hold.
-_LARGEST = 2**63 - 1
-
-_KINDS: dict[type, str] = {
-    bool: "boolean",
-    int: "integer",
-    float: "float",
-    str: "text",
-    datetime: "date",
-    date: "date",
-    time: "time",
-    timedelta: "duration",
-    list: "list",
-}
-
-
-def value_kinds(values: Sequence[Any]) -> frozenset[str]:
-    """Return the kinds of the values that are not missing; those of parts of a column add up."""
-    kinds = {_KINDS.get(kind, "other") for kind in set(map(type, values)) - {type(None)}}
-    texts = {value for value in values if type(value) is str} if "text" in kinds else {""}
-    if all(text.strip() in CSV_MISSING for text in texts):
-        kinds.discard("text")
-    if "integer" in kinds and any(type(each) is int and abs(each) > _LARGEST for each in values):
-        kinds.add("huge")
-    return frozenset(kinds)
-
-
-def arrow_type(kinds: frozenset[str]) -> pa.DataType:
-    """Return the Arrow type of a column with values of these kinds.
-
-    Values of different kinds become texts. So do whole numbers of more than 64 bits, which are
-    mostly identifiers, unless other numbers of the column are fractions.
-    """
-    if not kinds or ("float" in kinds and kinds <= {"integer", "huge", "float"}):
-        return pa.float64()
-    types = {
-        frozenset({"boolean"}): pa.bool_(),
-        frozenset({"integer"}): pa.int64(),
-        frozenset({"date"}): pa.timestamp("us"),
-        frozenset({"duration"}): pa.duration("us"),
-        frozenset({"list"}): pa.list_(pa.string()),
-    }
-    return types.get(kinds, pa.string())
-
-
-def arrow_column(values: Sequence[Any], to: pa.DataType) -> pa.Array:
-    """Return values as an Arrow array of the type `to`, which `arrow_type` has found for them."""
-    if of.is_string(to):
-        return pa.array([None if value is None else text_of(value) for value in values], to)
-    read: Callable[[Any], Any] | None = None
-    if of.is_floating(to):
-        read = to_float  # Arrow refuses whole numbers that a float cannot hold to the last digit
-    elif of.is_timestamp(to):
-        read = _moment
-    elif of.is_list(to):
-        read = _texts
-    # Columns of these types have texts only where they mean missing.
-    present = [None if type(value) is str else value for value in values]
-    if read is not None:
-        present = [None if value is None else read(value) for value in present]
-    return pa.array(present, to, from_pandas=True)
-
-
-def text_of(value: Any) -> str | None:
-    """Return a value as text, as a text file would have it; None for words that mean missing."""
-    if type(value) is str:
-        return None if value.strip() in CSV_MISSING else value
-    if type(value) is float:
-        return number_text(value) if value == value else None
-    if isinstance(value, datetime):
-        return value.isoformat(" ").removesuffix(" 00:00:00")
-    if isinstance(value, int | list | dict):
-        return json.dumps(value, ensure_ascii=False)
-    return str(value)
-
-
-def _texts(values: list[Any]) -> list[str | None]:
-    return [None if each is None else text_of(each) for each in values]
-
-
-def _moment(value: date) -> datetime:
-    return value if isinstance(value, datetime) else datetime.combine(value, time())
+from qms22.tables.columns.python_values import arrow_column
 
 
 def common_type(types: list[pa.DataType]) -> pa.DataType:

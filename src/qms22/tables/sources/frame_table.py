@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from qms22.tables.columns.arrow_columns import as_narwhals, frame_cells
 from qms22.tables.columns.cells import Cells
 from qms22.tables.sources.stored_rows import BATCH, Content
-from qms22.tables.sources.table import Change, Table
+from qms22.tables.sources.table import Table
 
 
 class FrameTable(Table):
@@ -40,38 +40,12 @@ class FrameTable(Table):
     @property
     def names(self) -> list[str]:
         """The columns; names that are numbers as text."""
-        return [str(name) for name in self._whole.columns]
+        return [self._names.get(name, name) for name in map(str, self._whole.columns)]
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return len(self._whole)
-
-    def renamed(self, names: Mapping[str, str]) -> Table:
-        """Return the table with other names for some columns: new names by old ones."""
-        called = [names.get(name, name) for name in self.names]
-        return self._with_frame(self._whole.set_axis(called, axis=1)) if names else self
-
-    def with_texts(self, columns: Collection[str]) -> Table:
-        """Return the table, which has no texts but its values."""
-        return self
-
-    def in_zones(self, zones: Mapping[str, str]) -> Table:
-        """Return the table with moments of some columns in other time zones."""
-        frame = self._whole.copy(deep=False)
-        for name in frame:
-            if str(name) in zones:
-                frame[name] = frame[name].dt.tz_convert(zones[str(name)])
-        return self._with_frame(frame)
-
-    def with_changes(self, changes: Mapping[str, Change]) -> Table:
-        """Return the table with other values in some columns."""
-        frame = self._whole.copy(deep=False)
-        for name in frame:
-            if str(name) in changes:
-                cells = changes[str(name)](self._parse(str(name)))
-                frame[name] = cells.to_series().set_axis(frame.index)
-        return self._with_frame(frame)
 
     def chunks(
         self, columns: Sequence[str] | None = None, n_rows: int = BATCH, *, exact: bool = False
@@ -89,19 +63,28 @@ class FrameTable(Table):
     def read(self) -> pd.DataFrame:
         """Return the frame itself, or a pandas frame with its values."""
         self.check()
-        return self._whole
+        return self._select() if self._names or self._zones or self._changes else self._whole
 
     def _parse(self, name: str) -> Cells:
         if name not in self._parsed:
-            columns = frame_cells(self._select([name])) or []
-            self._parsed[name] = columns[0]
+            (cells,) = frame_cells(self._stored(name).to_frame(name)) or []
+            self._parsed[name] = self._changes[name](cells) if name in self._changes else cells
         return self._parsed[name]
 
-    def _with_frame(self, frame: pd.DataFrame) -> FrameTable:
-        return FrameTable(frame, self.name, self.notes)
+    def _stored(self, name: str) -> pd.Series:
+        """Return a column of the frame, in the time zone that is asked for."""
+        column = self._whole.iloc[:, self.names.index(name)]
+        return column.dt.tz_convert(self._zones[name]) if name in self._zones else column
 
-    def _select(self, columns: Sequence[str] | None) -> pd.DataFrame:
-        if columns is None:
-            return self._whole
+    def _select(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
         names = self.names
-        return self._whole.iloc[:, [names.index(str(column)) for column in columns]]
+        places = range(len(names)) if columns is None else map(names.index, map(str, columns))
+        frame = self._whole.iloc[:, [*places]].copy(deep=False)
+        if self._names:
+            frame.columns = pd.Index(names if columns is None else columns)
+        for at, name in enumerate(map(str, frame.columns)):
+            if name in self._changes:
+                frame.isetitem(at, self._parse(name).to_series().set_axis(frame.index))
+            elif name in self._zones:
+                frame.isetitem(at, self._stored(name))
+        return frame

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from qms22.tables.sources.column_types import arrow_column, arrow_type, value_kinds
+from qms22.tables.columns.python_values import arrow_column, column_type, value_types
 from qms22.tables.sources.compressed import TableFile, shorten_error
 from qms22.tables.sources.file_rows import SpooledRows
 from qms22.tables.sources.stored_rows import Content, EmptyTableError, MemoryRows
@@ -29,18 +29,18 @@ def read_json_lines(file: TableFile) -> Content:
     Objects inside of an object become columns such as ``a.b``. As the type of a column depends on
     all of its values, a large file is read once more before its rows go into a temporary one.
     """
-    kinds: dict[str, frozenset[str]] = {}
+    found: dict[str, frozenset[pa.DataType]] = {}
     kept: list[list[Record]] = []
     is_empty, is_large = True, file.is_large  # asked once, as the free memory changes
     for records in _in_batches(_records(file)):
         is_empty = False
         for name, values in _columns(records).items():
-            kinds[name] = kinds.get(name, frozenset()) | value_kinds(values)
+            found[name] = found.get(name, frozenset()) | value_types(values)
         if not is_large:
             kept.append(records)
     if is_empty:
         raise EmptyTableError(f"{file.path} has no records; give a file with at least one")
-    types = {name: arrow_type(found) for name, found in kinds.items()}
+    types = {name: column_type(each) for name, each in found.items()}
     if is_large:
         return Content(SpooledRows(_arrow_batches(_in_batches(_records(file)), types)))
     return Content(MemoryRows(pa.Table.from_batches(list(_arrow_batches(kept, types)))))
@@ -112,7 +112,7 @@ def read_json(file: TableFile) -> Content:
     if not any(columns.values()):
         raise EmptyTableError(f"{path} has no records; give a file with at least one")
     arrays = {
-        name: arrow_column(values, arrow_type(value_kinds(values)))
+        name: arrow_column(values, column_type(value_types(values)))
         for name, values in columns.items()
     }
     return Content(MemoryRows(pa.table(arrays)), notes)

@@ -19,13 +19,8 @@ import python_calamine as calamine
 
 from qms22._runtime.memory import memory_allowed
 from qms22._runtime.stages import reading_ended, report_reading
-from qms22.tables.sources.column_types import (
-    arrow_column,
-    arrow_type,
-    is_text,
-    text_of,
-    value_kinds,
-)
+from qms22.tables.columns.python_values import arrow_column, column_type, text_of, value_types
+from qms22.tables.sources.column_types import is_text
 from qms22.tables.sources.compressed import ZIP_START, TableFile, shorten_error
 from qms22.tables.sources.csv_repair import SUMS, few_cells, is_footer, is_sum
 from qms22.tables.sources.header import find_header, joined_names, left_out, unique_names
@@ -188,13 +183,13 @@ def _find_table(
     columns, places, with_na = {}, dict[str, int](), dict[str, StorageType]()
     for at, name in enumerate(names):
         values = _whole_numbers([body[row][at] for row in kept])
-        kinds = value_kinds(values)
-        if not name and (not kinds or (at == 0 and values == list(range(len(values))))):
+        types = value_types(values)
+        if not name and (not types or (at == 0 and values == list(range(len(values))))):
             continue  # an empty column, or the row numbers of pandas
         if not name:
             name = f"column {at + 1}"
             notes.append(f"{path}: a column without a name is called {name!r}")
-        columns[name], places[name] = arrow_column(values, arrow_type(kinds)), at
+        columns[name], places[name] = arrow_column(values, column_type(types)), at
         if NA in values and is_text(columns[name].type):
             # The text of the sheet; it is left out unless texts are asked for.
             columns[name] = pc.if_else([value == NA for value in values], NA, columns[name])

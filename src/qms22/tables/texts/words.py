@@ -1,4 +1,4 @@
-"""What texts mean (numbers, missing values, true and false, outliers), and lists in messages."""
+"""What texts mean (numbers, missing values, true and false), and lists in messages."""
 
 from __future__ import annotations
 
@@ -25,16 +25,6 @@ CSV_MISSING = KEEL_MISSING | {
 }
 # One of them, which is a value among codes such as those of countries: Namibia.
 NA = "NA"
-
-# Values of label columns and of columns that mark the normal rows, as `canonical` writes them, in
-# lower case. YES and NO mean outlier and normal as labels, normal and unknown as marks.
-YES = frozenset({"1", "yes", "y"})
-NO = frozenset({"0", "no", "n"})
-OUTLIER_WORDS = frozenset({"positive", "outlier", "anomaly", "anomalous", "abnormal", "attack"})
-NORMAL_WORDS = frozenset(
-    {"normal", "ok", "okay", "good", "pass", "passed", "benign", "negative", "inlier", "nominal"}
-    | {"regular", "healthy"}
-)
 
 # Spreadsheets take a text that begins with one of these for a formula, also with the wide signs of
 # East Asia. `_scripts/text.js` of the page has the same ones.
