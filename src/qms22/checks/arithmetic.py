@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime import exact
-from qms22.checks.check import Check, Said, Shower, Usual
-from qms22.checks.surprise import surprise_of_few
+from qms22.checks.check import RuleCheck, Said, Shower, Usual
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.texts.words import number_text
 
@@ -74,7 +73,7 @@ class _Guess(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ArithmeticCheck(Check):
+class ArithmeticCheck(RuleCheck):
     """A number that is not what others of its row make, as it is in normal rows.
 
     Its columns are the number, and what it is computed from: a multiple of their sum or product.
@@ -84,15 +83,8 @@ class ArithmeticCheck(Check):
     factor: float  # what the sum or product is multiplied by
     wholes: tuple[float, ...]  # of a product, what each is added to, such as 100; none of a sum
     units: tuple[float, ...]  # by how much each number may be off by rounding
-    n_broken: int = 0  # normal rows that break the rule
-    n: int = 0  # normal rows that it is about
-    category: str = ""  # if the rule is about some rows only, the column that tells; else empty
-    levels: tuple[str, ...] = ()  # what they have there
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The numbers, and the category."""
-        return (*self.columns, self.category) if self.category else self.columns
+    # If the rule is about some rows only, what they have in the column that tells, `more`.
+    levels: tuple[str, ...] = ()
 
     def computed(
         self, values: Sequence[NDArray[np.float64]]
@@ -121,25 +113,26 @@ class ArithmeticCheck(Check):
         with np.errstate(invalid="ignore", over="ignore"):
             found, off = self.computed(values)
             excess: NDArray[np.float64] = np.abs(target - found) / np.maximum(off, 1e-300)
-        if self.category:
-            excess[~rows[self.category].is_among(self.levels)] = np.nan
+        for category in self.more:
+            excess[~rows[category].is_among(self.levels)] = np.nan
         return excess
+
+    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+        """Return which rows break the rule."""
+        return self._excess(rows) > 1.0
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that a row breaks the rule; the further off, the odder."""
-        excess = np.nan_to_num(self._excess(rows))
-        surprise = surprise_of_few(max(self.n_broken - own, 0), self.n)
-        return np.where(excess > 1.0, surprise + exact.log(np.clip(excess, 1.0, self.n)), 0.0)
+        excess = np.clip(np.nan_to_num(self._excess(rows)), 1.0, self.n)
+        return super().surprise(rows, own=own) + exact.log(excess)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return what makes the number, the result, and how many normal rows have it."""
         found, _ = self.computed([rows[each].values for each in self.columns[1:]])
-        kept = f"all {self.n:,} normal rows"
-        if self.n_broken:
-            kept = f"{self.n - self.n_broken:,} of {self.n:,} normal rows"
-        if self.category:
-            more = "" if len(self.levels) == 1 else f" or {len(self.levels) - 1} others"
-            kept += f" with {self.category} {self.levels[0]}{more}"
+        kept = self.kept_in
+        for category in self.more:
+            others = "" if len(self.levels) == 1 else f" or {len(self.levels) - 1} others"
+            kept += f" with {category} {self.levels[0]}{others}"
         cells = rows[self.columns[0]]
         for value in found.tolist():
             result = Usual.of_values("value", cells, (value,), show)
@@ -379,7 +372,8 @@ def _verified(
         return None
     factors = [1.0]
     if guess.has_factor:
-        plain = ArithmeticCheck(columns, guess.signs, 1.0, guess.wholes, (0.0,) * len(columns))
+        exact_ones = (0.0,) * len(columns)
+        plain = ArithmeticCheck(columns, 0, n, guess.signs, 1.0, guess.wholes, exact_ones)
         factors = _factors(target, plain.computed(values)[0], most_digits)
         if any(np.ptp(value) == 0.0 for value in values):
             # Next to a number that does not change, another factor says nothing.
@@ -389,7 +383,7 @@ def _verified(
         limits = (float(units[0]), *of_others.tolist())
         tried = []
         for factor in factors:
-            check = ArithmeticCheck(columns, guess.signs, factor, guess.wholes, limits, 0, n)
+            check = ArithmeticCheck(columns, 0, n, guess.signs, factor, guess.wholes, limits)
             found, off = check.computed(values)
             is_broken = np.abs(target - found) > off
             tried.append((int(np.count_nonzero(is_broken)), check, is_broken))
@@ -437,7 +431,7 @@ def _limited(
     # The most frequent first, as they are named.
     kept = kept[np.argsort(-counts[kept], kind="stable")]
     levels = tuple(cells.levels[at] for at in kept.tolist())
-    return replace(check, n_broken=n_broken, n=n, category=cells.name, levels=levels)
+    return replace(check, n_broken=n_broken, n=n, levels=levels, more=(cells.name,))
 
 
 def _factors(

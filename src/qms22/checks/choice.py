@@ -20,16 +20,12 @@ from qms22.checks.copies import COPIES, CopyCheck, KeyCheck, row_hashes
 from qms22.checks.dates import AbsurdDateCheck, IntervalCheck, TimeOfDayCheck, WeekdayCheck
 from qms22.checks.dependence import MissingTogetherCheck, learn_dependences, learn_orders
 from qms22.checks.groups import learn_groups
+from qms22.checks.in_order import derive
 from qms22.checks.product_limits import learn_product_limits
-from qms22.checks.sequences import (
-    MOST_ROWS,
-    Sequences,
-    is_of_another_time,
-    learn_sequences,
-    time_order,
-)
-from qms22.checks.series import find_series, learn_series
+from qms22.checks.sequences import find_sequences, is_of_another_time, time_order
+from qms22.checks.series import Series
 from qms22.checks.single import LEAST_ENTITIES, LevelCheck, PresenceCheck, ValueCheck, count_new
+from qms22.checks.steps import CounterSteps
 from qms22.checks.surprise import OddnessScale
 from qms22.checks.table_checks import DECIMALS, ROWS_AT_ONCE, USUAL, Roles, TableChecks
 from qms22.checks.texts import MisspellingCheck, TextCheck
@@ -118,15 +114,13 @@ def learn_checks(
     checks.entities = tuple(
         name for name, column in cells.items() if column.is_text and are_entities(column)
     )
-    if not is_part and count_rows(cells) <= MOST_ROWS:
-        checks.sequences = Sequences.learn(cells, by, time)
-        checks.series = find_series(cells, checks.sequences)
-        rows |= checks.sequences.columns(rows, are_normal=True) | checks.differences(rows)
-        checks.checks += learn_sequences(rows, checks.sequences)
-        checks.checks += learn_series(rows, checks.series)
+    if not is_part:
+        checks.derived = find_sequences(cells, by, time)
+        rows |= derive(checks.derived, rows, are_normal=True)
+        checks.checks += filter(None, [each.learn(rows) for each in checks.derived])
     checks.is_later = is_of_another_time(normal, batch)
     # What counters are says when a row was made.
-    counters = {name for _, name in checks.sequences.counters}
+    counters = {each.name for each in checks.derived if isinstance(each, CounterSteps)}
     parts = [name for name in checks.owners if name in rows]
     filled = [name for name in roles.names if cells[name].has_value.any()]
     found = [
@@ -154,7 +148,8 @@ def learn_checks(
     some = take_rows(rows, drawn)
     numbers = [name for name in (*roles.names, *parts) if has_numbers(some[name])]
     # What changes from row to row of an entity has no usual level at another time.
-    moving = counters | {each.number for each in checks.series if checks.is_later}
+    series = {each.name for each in checks.derived if isinstance(each, Series)}
+    moving = counters | series if checks.is_later else counters
     largest = 2**31 - 1
     checks.checks += learn_related(
         some,

@@ -154,6 +154,7 @@ def _beyond(
 
 def surprise_of_few(n_others: int, n: int) -> float:
     """Compute how surprising is what so few of n reference rows do; of none, as a new level."""
+    n_others = max(n_others, 0)
     surprise = exact.log((n + 1.0) / (n_others + 1.0)) + (0.0 if n_others else exact.log(n))
     return float(surprise)
 
