@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, islice
+from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -169,7 +169,7 @@ def learn_arithmetic(
     if len(names) < 2 or len(rows[names[0]].values) < _LEAST_ROWS:
         return []
     table = np.array([rows[name].values for name in names])
-    units = np.array([_half_unit(column) for column in table])
+    units = np.array([half_unit(column) for column in table])
     terms = _Terms.among(table)
     texts = [rows[name] for name in categories if len(rows[name].levels) <= _MOST_LEVELS]
     # In an order that depends on values alone.
@@ -243,37 +243,43 @@ class _Tried(NamedTuple):
 
     def guesses(self, step: str) -> Iterator[_Guess]:
         """Find what may make the number."""
+        n = len(self.numbers)
         if step == "equal":
-            return self._sums(1)
-        if step == "share":
-            return self._products(1)
-        if step == "pair":
-            return chain(self._sums(2), self._products(2))
-        if step == "multiple":
-            return self._multiples()
-        if step == "range":
-            return self._ranges()
-        if len(self.numbers) > _MOST_OF_THREE:
-            return iter(())
-        return chain(self._threes(), self._products(3))
+            yield from self._sums(self._sets(1))
+        elif step == "share":
+            yield from self._products(1)
+        elif step == "pair":
+            yield from self._sums(self._sets(2))
+            yield from self._products(2)
+        elif step == "multiple":
+            yield from self._multiples()
+        elif step == "range":
+            for first, last in combinations(range(n + 1), 2):
+                if last - first >= _LEAST_RANGE and not first <= self.target < last:
+                    yield from self._sums(np.arange(first, last)[np.newaxis])
+        elif n <= _MOST_OF_THREE:
+            pairs = self._sets(2)
+            for sign in (1, -1):
+                for third in set(range(n)) - {self.target}:
+                    rest = (pairs != third).all(axis=1) if sign < 0 else pairs[:, 1] < third
+                    thirds = np.full((np.count_nonzero(rest), 1), third)
+                    yield from self._sums(np.hstack([pairs[rest], thirds]), sign)
+            yield from self._products(3)
 
     def _sets(self, size: int) -> NDArray[np.intp]:
         """Return all sets of so many other columns, one in each line."""
         others = [at for at in range(len(self.numbers)) if at != self.target]
         return np.array(list(combinations(others, size)), dtype=np.intp).reshape(-1, size)
 
-    def _limits(self, sets: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return how far rounding may put sums off."""
-        of_units = (self.units[sets].sum(axis=1) + self.units[self.target])[:, np.newaxis]
-        limits: NDArray[np.float64] = of_units + _EXACT * np.abs(self.numbers[sets]).max(axis=1)
-        return limits
-
-    def _sums(self, size: int) -> Iterator[_Guess]:
-        """Find the sets of columns whose sum is the number."""
-        sets = self._sets(size)
-        differences = self.numbers[self.target] - self.numbers[sets].sum(axis=1)
-        for places in sets[_holds(differences, self._limits(sets))].tolist():
-            yield _Guess(tuple(places), (1,) * size)
+    def _sums(self, sets: NDArray[np.intp], sign_of_last: int = 1) -> Iterator[_Guess]:
+        """Find the sets of columns whose sum is the number, the last one perhaps subtracted."""
+        signs = (*[1] * (sets.shape[1] - 1), sign_of_last)
+        terms = self.numbers[sets]
+        differences = self.numbers[self.target] - np.einsum("ijk,j", terms, signs)
+        units = self.units[sets].sum(axis=1) + self.units[self.target]
+        limits = units[:, np.newaxis] + _EXACT * np.abs(terms).max(axis=1)
+        for places in sets[_holds(differences, limits)].tolist():
+            yield _Guess(tuple(places), signs)
 
     def _products(self, size: int) -> Iterator[_Guess]:
         """Find the sets of terms whose product, times a factor, is the number."""
@@ -308,30 +314,6 @@ class _Tried(NamedTuple):
         n_present = np.count_nonzero(~np.isnan(left), axis=1)
         middle = np.sort(left, axis=1)[np.arange(len(left)), np.maximum(n_present - 1, 0) // 2]
         return _holds(left - middle[:, np.newaxis], 2 * (share + shares) + _EXACT)
-
-    def _ranges(self) -> Iterator[_Guess]:
-        """Find sums of columns side by side."""
-        for first, last in combinations(range(len(self.numbers) + 1), 2):
-            if last - first < _LEAST_RANGE or first <= self.target < last:
-                continue
-            differences = self.numbers[self.target] - self.numbers[first:last].sum(axis=0)
-            allowed = self.units[first:last].sum() + self.units[self.target]
-            if _holds(differences[np.newaxis], allowed)[0]:
-                yield _Guess(tuple(range(first, last)), (1,) * (last - first))
-
-    def _threes(self) -> Iterator[_Guess]:
-        """Find sums of three, of which one may be subtracted."""
-        pairs = self._sets(2)
-        left = self.numbers[self.target] - self.numbers[pairs].sum(axis=1)
-        limits = self._limits(pairs)
-        for sign in (1, -1):
-            for third in set(range(len(self.numbers))) - {self.target}:
-                rest = (pairs != third).all(axis=1) if sign < 0 else pairs[:, 1] < third
-                held = _holds(
-                    left[rest] - sign * self.numbers[third], limits[rest] + self.units[third]
-                )
-                for pair in pairs[rest][held].tolist():
-                    yield _Guess((*pair, third), (1, 1, sign))
 
 
 def _logs(
@@ -453,10 +435,10 @@ def _is_telling(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return telling
 
 
-def _half_unit(values: NDArray[np.float64]) -> float:
+def half_unit(values: NDArray[np.float64], most_decimals: int = _MOST_DECIMALS) -> float:
     """Return half of the last decimal that numbers are rounded to; 0 if there is none."""
     present = values[~np.isnan(values)]
-    for decimals in range(_MOST_DECIMALS + 1):
+    for decimals in range(most_decimals + 1):
         scaled = present * 10.0**decimals
         if np.allclose(scaled, np.rint(scaled), rtol=1e-14, atol=1e-5):
             return 0.5 * 10.0**-decimals

@@ -34,18 +34,15 @@ from qms22.tables.columns.kinds import level_counts
 _MOST_VALUES = 50
 _ROWS_PER_VALUE = 20
 _ROWS_TRIED = 1000
-
 # Columns with so many levels are of entities: customers, articles.
 LEAST_ENTITIES = 20
 # A column with fewer levels, such as a state, has all that there are; one with more, such as the
 # doctors of a clinic, may get another. So may one of codes, such as the plates of lorries.
 _LEAST_STAFF = 8
 _CODE = re.compile(r"(?:.*?\d){3}")
-
 # Shares of normal rows that are named, the largest that fits.
 _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
 _NEARLY_ALL = 1  # the place of the share that counts as usual, at both ends
-
 # Values of a column in which fewer normal rows have one are odd.
 _RARE_VALUES = 0.01
 

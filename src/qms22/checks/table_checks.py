@@ -31,18 +31,14 @@ from qms22.tables.columns.plan import ColumnPlan
 
 # Rows are odd if they are odder than 99 % of the normal ones.
 USUAL = 0.99
-
 # The least weight of the checks, next to the views of a detector; an excess of odd rows adds to it.
 _WEIGHT = 1.0
 _OF_VIEWS = 0.75
-
 # Surprises are rounded: products of matrices have rounding errors that depend on the place of a
 # row, and equal rows must be equally odd.
 DECIMALS = 6
-
 # Microseconds from 1970 to a late date.
 _LARGEST_DATE = 1e17
-
 # Rows that are looked at together: enough that what each part takes by itself does not count.
 ROWS_AT_ONCE = 2**14
 # Checks of a row that are kept.
