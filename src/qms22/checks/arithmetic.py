@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, islice
+from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime import exact
-from qms22.checks.check import Check, Said, Shower, Usual
-from qms22.checks.surprise import surprise_of_few
+from qms22.checks.check import RuleCheck, Said, Shower, Usual
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.texts.words import number_text
 
@@ -74,7 +73,7 @@ class _Guess(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ArithmeticCheck(Check):
+class ArithmeticCheck(RuleCheck):
     """A number that is not what others of its row make, as it is in normal rows.
 
     Its columns are the number, and what it is computed from: a multiple of their sum or product.
@@ -84,15 +83,8 @@ class ArithmeticCheck(Check):
     factor: float  # what the sum or product is multiplied by
     wholes: tuple[float, ...]  # of a product, what each is added to, such as 100; none of a sum
     units: tuple[float, ...]  # by how much each number may be off by rounding
-    n_broken: int = 0  # normal rows that break the rule
-    n: int = 0  # normal rows that it is about
-    category: str = ""  # if the rule is about some rows only, the column that tells; else empty
-    levels: tuple[str, ...] = ()  # what they have there
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The numbers, and the category."""
-        return (*self.columns, self.category) if self.category else self.columns
+    # If the rule is about some rows only, what they have in the column that tells, `more`.
+    levels: tuple[str, ...] = ()
 
     def computed(
         self, values: Sequence[NDArray[np.float64]]
@@ -121,25 +113,26 @@ class ArithmeticCheck(Check):
         with np.errstate(invalid="ignore", over="ignore"):
             found, off = self.computed(values)
             excess: NDArray[np.float64] = np.abs(target - found) / np.maximum(off, 1e-300)
-        if self.category:
-            excess[~rows[self.category].is_among(self.levels)] = np.nan
+        for category in self.more:
+            excess[~rows[category].is_among(self.levels)] = np.nan
         return excess
+
+    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+        """Return which rows break the rule."""
+        return self._excess(rows) > 1.0
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that a row breaks the rule; the further off, the odder."""
-        excess = np.nan_to_num(self._excess(rows))
-        surprise = surprise_of_few(max(self.n_broken - own, 0), self.n)
-        return np.where(excess > 1.0, surprise + exact.log(np.clip(excess, 1.0, self.n)), 0.0)
+        excess = np.clip(np.nan_to_num(self._excess(rows)), 1.0, self.n)
+        return super().surprise(rows, own=own) + exact.log(excess)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return what makes the number, the result, and how many normal rows have it."""
         found, _ = self.computed([rows[each].values for each in self.columns[1:]])
-        kept = f"all {self.n:,} normal rows"
-        if self.n_broken:
-            kept = f"{self.n - self.n_broken:,} of {self.n:,} normal rows"
-        if self.category:
-            more = "" if len(self.levels) == 1 else f" or {len(self.levels) - 1} others"
-            kept += f" with {self.category} {self.levels[0]}{more}"
+        kept = self.kept_in
+        for category in self.more:
+            others = "" if len(self.levels) == 1 else f" or {len(self.levels) - 1} others"
+            kept += f" with {category} {self.levels[0]}{others}"
         cells = rows[self.columns[0]]
         for value in found.tolist():
             result = Usual.of_values("value", cells, (value,), show)
@@ -176,7 +169,7 @@ def learn_arithmetic(
     if len(names) < 2 or len(rows[names[0]].values) < _LEAST_ROWS:
         return []
     table = np.array([rows[name].values for name in names])
-    units = np.array([_half_unit(column) for column in table])
+    units = np.array([half_unit(column) for column in table])
     terms = _Terms.among(table)
     texts = [rows[name] for name in categories if len(rows[name].levels) <= _MOST_LEVELS]
     # In an order that depends on values alone.
@@ -250,37 +243,43 @@ class _Tried(NamedTuple):
 
     def guesses(self, step: str) -> Iterator[_Guess]:
         """Find what may make the number."""
+        n = len(self.numbers)
         if step == "equal":
-            return self._sums(1)
-        if step == "share":
-            return self._products(1)
-        if step == "pair":
-            return chain(self._sums(2), self._products(2))
-        if step == "multiple":
-            return self._multiples()
-        if step == "range":
-            return self._ranges()
-        if len(self.numbers) > _MOST_OF_THREE:
-            return iter(())
-        return chain(self._threes(), self._products(3))
+            yield from self._sums(self._sets(1))
+        elif step == "share":
+            yield from self._products(1)
+        elif step == "pair":
+            yield from self._sums(self._sets(2))
+            yield from self._products(2)
+        elif step == "multiple":
+            yield from self._multiples()
+        elif step == "range":
+            for first, last in combinations(range(n + 1), 2):
+                if last - first >= _LEAST_RANGE and not first <= self.target < last:
+                    yield from self._sums(np.arange(first, last)[np.newaxis])
+        elif n <= _MOST_OF_THREE:
+            pairs = self._sets(2)
+            for sign in (1, -1):
+                for third in set(range(n)) - {self.target}:
+                    rest = (pairs != third).all(axis=1) if sign < 0 else pairs[:, 1] < third
+                    thirds = np.full((np.count_nonzero(rest), 1), third)
+                    yield from self._sums(np.hstack([pairs[rest], thirds]), sign)
+            yield from self._products(3)
 
     def _sets(self, size: int) -> NDArray[np.intp]:
         """Return all sets of so many other columns, one in each line."""
         others = [at for at in range(len(self.numbers)) if at != self.target]
         return np.array(list(combinations(others, size)), dtype=np.intp).reshape(-1, size)
 
-    def _limits(self, sets: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return how far rounding may put sums off."""
-        of_units = (self.units[sets].sum(axis=1) + self.units[self.target])[:, np.newaxis]
-        limits: NDArray[np.float64] = of_units + _EXACT * np.abs(self.numbers[sets]).max(axis=1)
-        return limits
-
-    def _sums(self, size: int) -> Iterator[_Guess]:
-        """Find the sets of columns whose sum is the number."""
-        sets = self._sets(size)
-        differences = self.numbers[self.target] - self.numbers[sets].sum(axis=1)
-        for places in sets[_holds(differences, self._limits(sets))].tolist():
-            yield _Guess(tuple(places), (1,) * size)
+    def _sums(self, sets: NDArray[np.intp], sign_of_last: int = 1) -> Iterator[_Guess]:
+        """Find the sets of columns whose sum is the number, the last one perhaps subtracted."""
+        signs = (*[1] * (sets.shape[1] - 1), sign_of_last)
+        terms = self.numbers[sets]
+        differences = self.numbers[self.target] - np.einsum("ijk,j", terms, signs)
+        units = self.units[sets].sum(axis=1) + self.units[self.target]
+        limits = units[:, np.newaxis] + _EXACT * np.abs(terms).max(axis=1)
+        for places in sets[_holds(differences, limits)].tolist():
+            yield _Guess(tuple(places), signs)
 
     def _products(self, size: int) -> Iterator[_Guess]:
         """Find the sets of terms whose product, times a factor, is the number."""
@@ -315,30 +314,6 @@ class _Tried(NamedTuple):
         n_present = np.count_nonzero(~np.isnan(left), axis=1)
         middle = np.sort(left, axis=1)[np.arange(len(left)), np.maximum(n_present - 1, 0) // 2]
         return _holds(left - middle[:, np.newaxis], 2 * (share + shares) + _EXACT)
-
-    def _ranges(self) -> Iterator[_Guess]:
-        """Find sums of columns side by side."""
-        for first, last in combinations(range(len(self.numbers) + 1), 2):
-            if last - first < _LEAST_RANGE or first <= self.target < last:
-                continue
-            differences = self.numbers[self.target] - self.numbers[first:last].sum(axis=0)
-            allowed = self.units[first:last].sum() + self.units[self.target]
-            if _holds(differences[np.newaxis], allowed)[0]:
-                yield _Guess(tuple(range(first, last)), (1,) * (last - first))
-
-    def _threes(self) -> Iterator[_Guess]:
-        """Find sums of three, of which one may be subtracted."""
-        pairs = self._sets(2)
-        left = self.numbers[self.target] - self.numbers[pairs].sum(axis=1)
-        limits = self._limits(pairs)
-        for sign in (1, -1):
-            for third in set(range(len(self.numbers))) - {self.target}:
-                rest = (pairs != third).all(axis=1) if sign < 0 else pairs[:, 1] < third
-                held = _holds(
-                    left[rest] - sign * self.numbers[third], limits[rest] + self.units[third]
-                )
-                for pair in pairs[rest][held].tolist():
-                    yield _Guess((*pair, third), (1, 1, sign))
 
 
 def _logs(
@@ -379,7 +354,8 @@ def _verified(
         return None
     factors = [1.0]
     if guess.has_factor:
-        plain = ArithmeticCheck(columns, guess.signs, 1.0, guess.wholes, (0.0,) * len(columns))
+        exact_ones = (0.0,) * len(columns)
+        plain = ArithmeticCheck(columns, 0, n, guess.signs, 1.0, guess.wholes, exact_ones)
         factors = _factors(target, plain.computed(values)[0], most_digits)
         if any(np.ptp(value) == 0.0 for value in values):
             # Next to a number that does not change, another factor says nothing.
@@ -389,7 +365,7 @@ def _verified(
         limits = (float(units[0]), *of_others.tolist())
         tried = []
         for factor in factors:
-            check = ArithmeticCheck(columns, guess.signs, factor, guess.wholes, limits, 0, n)
+            check = ArithmeticCheck(columns, 0, n, guess.signs, factor, guess.wholes, limits)
             found, off = check.computed(values)
             is_broken = np.abs(target - found) > off
             tried.append((int(np.count_nonzero(is_broken)), check, is_broken))
@@ -437,7 +413,7 @@ def _limited(
     # The most frequent first, as they are named.
     kept = kept[np.argsort(-counts[kept], kind="stable")]
     levels = tuple(cells.levels[at] for at in kept.tolist())
-    return replace(check, n_broken=n_broken, n=n, category=cells.name, levels=levels)
+    return replace(check, n_broken=n_broken, n=n, levels=levels, more=(cells.name,))
 
 
 def _factors(
@@ -459,10 +435,10 @@ def _is_telling(values: NDArray[np.float64]) -> NDArray[np.bool_]:
     return telling
 
 
-def _half_unit(values: NDArray[np.float64]) -> float:
+def half_unit(values: NDArray[np.float64], most_decimals: int = _MOST_DECIMALS) -> float:
     """Return half of the last decimal that numbers are rounded to; 0 if there is none."""
     present = values[~np.isnan(values)]
-    for decimals in range(_MOST_DECIMALS + 1):
+    for decimals in range(most_decimals + 1):
         scaled = present * 10.0**decimals
         if np.allclose(scaled, np.rint(scaled), rtol=1e-14, atol=1e-5):
             return 0.5 * 10.0**-decimals

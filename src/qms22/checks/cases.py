@@ -11,15 +11,8 @@ from numpy.typing import NDArray
 
 from qms22.checks.check import Check
 from qms22.checks.copies import row_hashes
-from qms22.checks.single import (
-    LEAST_COMMON,
-    LEAST_COMMON_SHARE,
-    LEAST_ENTITIES,
-    LEAST_RECURRING,
-    LevelCheck,
-    ValueCheck,
-    may_get_others,
-)
+from qms22.checks.counting import LEAST_COMMON, LEAST_COMMON_SHARE, LEAST_RECURRING
+from qms22.checks.single import LEAST_ENTITIES, LevelCheck, ValueCheck, may_get_others
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 from qms22.tables.columns.kinds import level_counts
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, Self, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from qms22.checks.surprise import NumberReference
+from qms22.checks.surprise import NumberReference, surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns
 
 # Levels that normal rows have, in words.
@@ -69,7 +69,7 @@ class Said(NamedTuple):
     usual: Usual | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Check(ABC):
     """One way in which a cell or a row can be odd.
 
@@ -77,11 +77,12 @@ class Check(ABC):
     """
 
     columns: tuple[str, ...]  # those it blames, the first one most; none if it blames the whole row
+    more: tuple[str, ...] = field(default=(), kw_only=True)  # others it looks at, such as derived
 
     @property
     def needs(self) -> tuple[str, ...]:
         """The columns it looks at."""
-        return self.columns
+        return self.columns + self.more
 
     @abstractmethod
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
@@ -127,29 +128,47 @@ class NumberCheck(Check):
         return replace(self, reference=self.reference.aligned(self.numbers(batch)))
 
 
+@dataclass(frozen=True, eq=False)
+class RuleCheck(Check):
+    """A check of a rule that hardly any normal row breaks."""
+
+    n_broken: int  # normal rows that break it
+    n: int  # normal rows that it is about
+    at_once: ClassVar[int] = 1  # rows that break it together: none does alone
+
+    @abstractmethod
+    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+        """Return which rows break the rule."""
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+        """Compute how odd it is that a row breaks the rule."""
+        surprise = surprise_of_few(self.n_broken - self.at_once * own, self.n)
+        return np.where(self.breaks(rows), surprise, 0.0)
+
+    @property
+    def kept_in(self) -> str:
+        """How many normal rows keep the rule, in words."""
+        kept = f"{self.n - self.n_broken:,} of" if self.n_broken else "all"
+        return f"{kept} {self.n:,} normal rows"
+
+
 def shown_cells(cells: Cells, show: Shower) -> list[str]:
     """Return cells with their column as text, as the table writes them."""
-    name, written = cells.name, cells if cells.is_text else cells.written
-    texts: list[str | None] = [] if written is None else written.to_array().tolist()
+    name, texts, written = cells.name, cells.to_array().tolist(), cells.written
     if not cells.is_text:
-        wholes = texts or [None] * len(cells.values)
-        texts = [None if np.isnan(each) else show(name, each) for each in cells.values.tolist()]
-        pairs = list(zip(wholes, texts, strict=True))
-        if written is not None and written.name != name:
-            part = name.removeprefix(f"{written.name} (").removesuffix(")")
-            name, texts = (
-                written.name,
-                [text and f"{whole} ({part} {text})" for whole, text in pairs],
-            )
-        else:
+        texts = [None if np.isnan(each) else show(name, each) for each in texts]
+    if not cells.is_text and written is not None:
+        pairs = list(zip(written.to_array().tolist(), texts, strict=True))
+        if written.name == name:
             texts = [
                 whole if whole and not _LONG.fullmatch(whole) else text for whole, text in pairs
             ]
+        else:
+            part, name = name.removeprefix(f"{written.name} (").removesuffix(")"), written.name
+            texts = [text and f"{whole} ({part} {text})" for whole, text in pairs]
     if cells.words is not None:
-        texts = [
-            f"“{cells.levels[word]}”" if word >= 0 else text
-            for word, text in zip(cells.words.tolist(), texts, strict=True)
-        ]
+        words = zip(cells.words.tolist(), texts, strict=True)
+        texts = [f"“{cells.levels[word]}”" if word >= 0 else text for word, text in words]
     return [f"{name} is missing" if text is None else f"{name} {text}" for text in texts]
 
 

@@ -17,19 +17,16 @@ from qms22.checks.cases import Staying
 from qms22.checks.check import Check
 from qms22.checks.codings import Coding, TextParts
 from qms22.checks.copies import COPIES, CopyCheck, KeyCheck, row_hashes
+from qms22.checks.counting import find_places
 from qms22.checks.dates import AbsurdDateCheck, IntervalCheck, TimeOfDayCheck, WeekdayCheck
 from qms22.checks.dependence import MissingTogetherCheck, learn_dependences, learn_orders
 from qms22.checks.groups import learn_groups
+from qms22.checks.in_order import derive
 from qms22.checks.product_limits import learn_product_limits
-from qms22.checks.sequences import (
-    MOST_ROWS,
-    Sequences,
-    is_of_another_time,
-    learn_sequences,
-    time_order,
-)
-from qms22.checks.series import find_series, learn_series
+from qms22.checks.sequences import find_sequences, is_of_another_time, time_order
+from qms22.checks.series import Series
 from qms22.checks.single import LEAST_ENTITIES, LevelCheck, PresenceCheck, ValueCheck, count_new
+from qms22.checks.steps import CounterSteps
 from qms22.checks.surprise import OddnessScale
 from qms22.checks.table_checks import DECIMALS, ROWS_AT_ONCE, USUAL, Roles, TableChecks
 from qms22.checks.texts import MisspellingCheck, TextCheck
@@ -39,24 +36,18 @@ from qms22.tables.columns.date_parts import has_days
 
 # Known-normal rows that relations are learned from, and that others are compared with.
 _MOST_LEARNED = 7000
-
 # Rows of a batch that checks are aligned with.
 _MOST_ALIGNED = 4096
-
 # A check says nothing about single rows of a batch if more of them than this share are odder than
 # 99 % of the normal rows: that is what the whole batch does.
 _MOST_ODD = 0.2
 _LEAST_MOVED = 20
-
 # Nor does one that finds a normal row in a hundred so odd: it says one in 3,000.
 _MOST_USUAL = 8.0
-
 # Dates whose intervals are looked at; more have too many pairs.
 _MOST_DATES = 5
-
 # Columns with more levels than this share of the rows have no groups.
 _MOST_GROUPS = 1 / 3
-
 # Whole numbers with at most so many values are levels as well.
 _MOST_VALUES = 50
 
@@ -72,8 +63,8 @@ class LearnedChecks(NamedTuple):
 
     def score(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
         """Compute −log p of known-normal rows as if the checks had not learned from them."""
-        at = np.minimum(np.searchsorted(self.places, places), len(self.places) - 1)
-        is_held_out = self.places[at] == places
+        at = find_places(self.places, places)
+        is_held_out = at < len(self.places)
         scores = np.empty(len(places))
         scores[is_held_out] = self.checks.scale.scores(self.oddness[at[is_held_out]])
         others = np.flatnonzero(~is_held_out)
@@ -118,28 +109,15 @@ def learn_checks(
     checks.entities = tuple(
         name for name, column in cells.items() if column.is_text and are_entities(column)
     )
-    if not is_part and count_rows(cells) <= MOST_ROWS:
-        checks.sequences = Sequences.learn(cells, by, time)
-        checks.series = find_series(cells, checks.sequences)
-        rows |= checks.sequences.columns(rows, are_normal=True) | checks.differences(rows)
-        checks.checks += learn_sequences(rows, checks.sequences)
-        checks.checks += learn_series(rows, checks.series)
+    if not is_part:
+        checks.derived = find_sequences(cells, by, time)
+        rows |= derive(checks.derived, rows, are_normal=True)
+        checks.checks += filter(None, [each.learn(rows) for each in checks.derived])
     checks.is_later = is_of_another_time(normal, batch)
     # What counters are says when a row was made.
-    counters = {name for _, name in checks.sequences.counters}
+    counters = {each.name for each in checks.derived if isinstance(each, CounterSteps)}
     parts = [name for name in checks.owners if name in rows]
-    filled = [name for name in roles.names if cells[name].has_value.any()]
-    found = [
-        *learn_cells(cells, roles, counters, is_later=checks.is_later),
-        *(
-            check
-            for name in dict.fromkeys((*roles.keys, *roles.names))
-            for check in TextCheck.of_numbers(rows[name])
-        ),
-        *(ValueCheck.learn(rows[name]) for name in parts),
-        *(LevelCheck.learn(rows[name], time_order(rows)) for name in parts),
-        MissingTogetherCheck.learn(cells, filled or roles.names),
-    ]
+    found = [*learn_cells(rows, roles, parts, counters, is_later=checks.is_later)]
     if not is_part:
         # Nobody knows how usual copies are among normal rows that are not all there.
         found += [CopyCheck.learn(rows, roles.compared)]
@@ -154,18 +132,10 @@ def learn_checks(
     some = take_rows(rows, drawn)
     numbers = [name for name in (*roles.names, *parts) if has_numbers(some[name])]
     # What changes from row to row of an entity has no usual level at another time.
-    moving = counters | {each.number for each in checks.series if checks.is_later}
+    series = {each.name for each in checks.derived if isinstance(each, Series)}
+    moving = counters | series if checks.is_later else counters
     largest = 2**31 - 1
-    checks.checks += learn_related(
-        some,
-        roles,
-        numbers,
-        moving,
-        by,
-        checks.entities,
-        rng.randint(largest),
-        is_later=checks.is_later,
-    )
+    checks.checks += learn_related(checks, some, numbers, moving, by, rng.randint(largest))
     categories = [
         check
         for check in checks.checks
@@ -226,33 +196,37 @@ def _leave_out(checks: TableChecks, out: NDArray[np.bool_]) -> None:
 
 
 def learn_cells(
-    rows: Columns, roles: Roles, counters: Collection[str], *, is_later: bool
+    rows: Columns,
+    roles: Roles,
+    parts: Sequence[str],
+    counters: Collection[str],
+    *,
+    is_later: bool,
 ) -> Iterator[Check | None]:
     """Learn the checks of single columns of known-normal rows, and of days between two dates.
 
     If the batch is of another time, there are new customers, whose names were not seen before.
-    `counters` are columns whose numbers rise from row to row.
+    `parts` are numbers in texts, and `counters` columns whose numbers rise from row to row.
     """
     order = time_order(rows)
-    for name, cells in rows.items():
-        if name in roles.texts:
-            pass
-        elif cells.form == "date":
+    for name in roles.read:
+        cells, is_checked = rows[name], name not in roles.texts
+        if is_checked and cells.form == "date":
             yield ValueCheck.learn(cells) if name in roles.days else AbsurdDateCheck.learn(cells)
             if name in roles.moments:
                 yield TimeOfDayCheck.learn(cells)
                 yield WeekdayCheck.learn(cells)
-        else:
+        elif is_checked:
             level = LevelCheck.learn(cells, order)
             yield level
             is_constant = level is not None and np.count_nonzero(level.reference.counts) == 1
             if cells.form == "number" and name not in counters and not is_constant:
                 yield ValueCheck.learn(cells)
-        if name not in roles.texts and not (cells.is_text and cells.has_value.any()):
+        if is_checked and not (cells.is_text and cells.has_value.any()):
             yield PresenceCheck.learn(cells)
         if cells.is_text:
             # Most texts and identifiers of a later batch are new.
-            has_new = is_later and (name in roles.texts or are_entities(cells))
+            has_new = is_later and (not is_checked or are_entities(cells))
             by_text = has_new or count_new(cells.values[order]) > 0
             yield from TextCheck.learn(cells, by_text=by_text)
             yield MisspellingCheck.learn(cells, by_text=by_text)
@@ -260,25 +234,28 @@ def learn_cells(
     # Intervals do not depend on when the rows were made.
     for earlier, later in date_pairs(rows, roles):
         yield IntervalCheck.learn(rows[earlier], rows[later])
+    for name in dict.fromkeys((*roles.keys, *roles.names)):
+        yield from TextCheck.of_numbers(rows[name])
+    yield from (ValueCheck.learn(rows[name]) for name in parts)
+    yield from (LevelCheck.learn(rows[name], order) for name in parts)
+    filled = [name for name in roles.names if rows[name].has_value.any()]
+    yield MissingTogetherCheck.learn(rows, filled or roles.names)
 
 
 def learn_related(
+    checks: TableChecks,
     rows: Columns,
-    roles: Roles,
     numbers: Sequence[str],
     moving: Collection[str],
     by: str | None,
-    entities: Sequence[str],
     seed: int,
-    *,
-    is_later: bool,
 ) -> list[Check]:
     """Learn the checks of cells of known-normal rows that belong together.
 
     Numbers that are `moving` have no usual level in a group; `by` is the column of which the user
-    says that its rows belong together, and `entities` are those of which many levels recur.
+    says that its rows belong together.
     """
-    by_level = []
+    roles, by_level = checks.roles, []
     most = _MOST_GROUPS * count_rows(rows) + 1
     for name in roles.read:
         cells = rows[name]
@@ -289,21 +266,21 @@ def learn_related(
             if coding.n_codes > 2 and (coding.n_codes <= most or name == by):
                 by_level.append(coding)
     coded = {coding.name for coding in by_level if coding.how == "level"}
-    presence = [Coding(name, "presence") for name in roles.read if name not in coded]
-    pairs = [(rows[earlier], rows[later]) for earlier, later in date_pairs(rows, roles)]
-    others = [
+    targets = [*by_level, *(Coding(name, "presence") for name in roles.read if name not in coded)]
+    sources = [
+        *targets,
         *(Coding.of_range(rows[name]) for name in numbers),
         *(Coding(name, "hour") for name in roles.names if rows[name].form == "date"),
-        *(Coding.of_interval(earlier, later) for earlier, later in pairs),
+        *(Coding.of_interval(rows[one], rows[other]) for one, other in date_pairs(rows, roles)),
     ]
-    targets = [*by_level, *presence]
+    level = [name for name in numbers if name not in moving]
     plain = [name for name in roles.names if rows[name].form == "number"]
     texts = [name for name in roles.names if rows[name].is_text]
     return [
-        *learn_groups(rows, [name for name in numbers if name not in moving], by_level, by),
-        *learn_dependences(rows, targets, [*targets, *others], entities, is_later=is_later),
+        *learn_groups(rows, level, by_level, by),
+        *learn_dependences(rows, targets, sources, checks.entities, is_later=checks.is_later),
         *learn_orders(rows, numbers, seed),
-        *learn_product_limits(rows, [name for name in numbers if name not in moving], seed),
+        *learn_product_limits(rows, level, seed),
         *learn_arithmetic(rows, plain, texts),
     ]
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.check import Shower, shown_cells
+from qms22.checks.counting import find_places
 from qms22.checks.dates import unit_of_days
 from qms22.tables.columns.cells import Cells, Columns, Levels
 from qms22.tables.columns.date_parts import DAY, days_between
@@ -131,10 +132,8 @@ class Coding:
             of_levels = np.append(np.where(places < 0, -1, places + 1), 0)
             of_cells: NDArray[np.intp] = of_levels[cells.values]
             return of_cells
-        # One more value, which none is equal to: all cells of normal rows may be missing.
-        values = np.append(self.values, np.nan)
-        places = np.searchsorted(self.values, cells.values)
-        codes = np.where(values[places] == cells.values, places + 1, -1)
+        places = find_places(self.values, cells.values)
+        codes = np.where(places < len(self.values), places + 1, -1)
         return np.where(np.isnan(cells.values), 0, codes)
 
     @property

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime import exact
-from qms22.checks.check import Check, Said, Shower, Usual, share_of_rows, shown_cells
-from qms22.checks.surprise import surprise_of_few
+from qms22.checks.check import Check, RuleCheck, Said, Shower, Usual, share_of_rows, shown_cells
+from qms22.checks.counting import find_places
 from qms22.estimators.held_out import mix_bits
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
@@ -35,20 +35,15 @@ class CopyCheck(Check):
     """A row that is there twice, also among the normal rows, or twice but for one cell.
 
     Where many normal rows are there more than once, as in narrow tables, repetition says nothing.
+    Rows are compared in the columns `more`.
     """
 
-    compared: tuple[str, ...]  # the columns in which rows agree
     n_normal: int
     n_copied: int  # normal rows that are there more than once
     n_different: NDArray[np.intp]  # normal rows that differ from another one in each column alone
     hashes: NDArray[np.uint64]  # of whole normal rows, ascending
     # Of normal rows without each column, ascending; empty if they are many.
     without: tuple[NDArray[np.uint64], ...]
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The columns it looks at."""
-        return self.compared
 
     @classmethod
     def learn(cls, rows: Columns, compared: Sequence[str]) -> CopyCheck | None:
@@ -64,7 +59,8 @@ class CopyCheck(Check):
         without: tuple[NDArray[np.uint64], ...] = ()
         if _may_differ_in_one(n_normal, compared):
             without = tuple(np.sort(whole - each) for each in _cell_terms(rows, compared))
-        return cls((), tuple(compared), n_normal, n_copied, n_different, np.sort(whole), without)
+        known = n_normal, n_copied, n_different, np.sort(whole), without
+        return cls((), *known, more=tuple(compared))
 
     def _codes(self, rows: Columns, *, own: bool) -> NDArray[np.intp]:
         """Return in which column alone rows differ from others; after all columns in none.
@@ -73,12 +69,12 @@ class CopyCheck(Check):
         """
         is_copy, different = rows[COPIES].values > 1, rows[DIFFERENT].values.astype(np.intp)
         if not own:
-            whole = row_hashes(rows, self.compared)
+            whole = row_hashes(rows, self.more)
             is_copy = is_copy | _are_in(whole, self.hashes)
-            pairs = zip(self.without, _cell_terms(rows, self.compared), strict=False)
+            pairs = zip(self.without, _cell_terms(rows, self.more), strict=False)
             for at, (known, of_cells) in enumerate(pairs):
                 different[(different < 0) & _are_in(whole - of_cells, known)] = at
-        return np.where(is_copy, len(self.compared), different)
+        return np.where(is_copy, len(self.more), different)
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that rows are there again."""
@@ -106,10 +102,10 @@ class CopyCheck(Check):
         for at, (code, count) in enumerate(zip(codes, counts, strict=True)):
             if count > 1:
                 yield Said(f"the same row occurs {int(count):,} times; {often}", once)
-            elif code == len(self.compared):
+            elif code == len(self.more):
                 yield Said(f"a normal row is the same; {often}", once)
             else:
-                name = self.compared[code]
+                name = self.more[code]
                 cell = shown_cells(rows[name].take(slice(at, at + 1)), show)[0]
                 others = share_of_rows(int(self.n_different[code]), self.n_normal)
                 yield Said(f"the same as another row but for {name} ({cell}), as {others} are")
@@ -120,39 +116,31 @@ def derived_name(kind: str, *of: object) -> str:
     return "\0".join(["", kind, *map(str, of)])
 
 
-@dataclass(frozen=True)
-class KeyCheck(Check):
+@dataclass(frozen=True, eq=False)
+class KeyCheck(RuleCheck):
     """A key that several rows of a table have, where each normal row but few has its own."""
 
-    n_normal: int
-    n_repeated: int
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The columns it looks at."""
-        return (*self.columns, derived_name("key", self.columns[0]), COPIES, DIFFERENT)
+    at_once = 2
 
     @classmethod
     def learn(cls, rows: Columns, name: str) -> KeyCheck | None:
         """Learn from the known-normal rows; None if many keys are repeated."""
-        counts = rows[derived_name("key", name)].values
-        n_normal, n_repeated = int(np.count_nonzero(counts)), int(np.count_nonzero(counts > 1))
-        is_key = n_normal >= _LEAST_KEYS and n_repeated <= _MOST_REPEATED * n_normal
-        return cls((name,), n_normal, n_repeated) if is_key else None
+        key = derived_name("key", name)
+        n, n_repeated = (int(np.count_nonzero(rows[key].values > least)) for least in (0, 1))
+        is_key = n >= _LEAST_KEYS and n_repeated <= _MOST_REPEATED * n
+        return cls((name,), n_repeated, n, more=(key, COPIES, DIFFERENT)) if is_key else None
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how odd it is that a key is there again."""
-        # A normal row and that with its key are one case.
-        surprise = surprise_of_few(max(self.n_repeated - 2 * own, 0), self.n_normal)
+    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+        """Return which rows have a key again."""
+        counts, copies, different = (rows[name].values for name in self.more)
         # Of a row that is there again, or but for a cell, that says more.
-        is_copy = (rows[COPIES].values > 1) | (rows[DIFFERENT].values >= 0)
-        is_repeated = (rows[derived_name("key", self.columns[0])].values > 1) & ~is_copy
-        return np.where(is_repeated, surprise, 0.0)
+        is_again: NDArray[np.bool_] = (counts > 1) & (copies == 1) & (different < 0)
+        return is_again
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how often the keys are there."""
-        often = share_of_rows(self.n_repeated, self.n_normal)
-        for count in rows[derived_name("key", self.columns[0])].values.tolist():
+        often = share_of_rows(self.n_broken, self.n)
+        for count in rows[self.more[0]].values.tolist():
             text = f" is there {int(count):,} times; that of {often} is there again"
             yield Said(text, Usual("rule", "each value once"))
 
@@ -230,8 +218,4 @@ def _count_equal(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
 
 
 def _are_in(hashes: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    if not len(ascending):
-        return np.zeros(len(hashes), dtype=bool)
-    places = np.minimum(np.searchsorted(ascending, hashes), len(ascending) - 1)
-    found: NDArray[np.bool_] = ascending[places] == hashes
-    return found
+    return find_places(ascending, hashes) < len(ascending)

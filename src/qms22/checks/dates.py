@@ -27,7 +27,6 @@ _FEW = 9  # so many rows near to a time are few: where there are more, they do n
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 # A normal table of fewer days may lack a weekday by chance.
 _LEAST_DAYS = 28
-
 # A batch may be of another time than the normal rows. So many times what these cover, and so many
 # days, may lie between them.
 _MOST_SPANS = 5.0

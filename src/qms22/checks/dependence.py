@@ -11,16 +11,26 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from qms22._runtime import exact
-from qms22.checks.check import Check, Said, Shower, Usual, listed, share_of_rows, shown_cells
-from qms22.checks.codings import Coding
-from qms22.checks.single import (
-    LEAST_COMMON,
-    LEAST_COMMON_SHARE,
-    LEAST_ENTITIES,
-    LEAST_RECURRING,
-    MOVED,
+from qms22.checks.check import (
+    Check,
+    RuleCheck,
+    Said,
+    Shower,
+    Usual,
+    listed,
+    share_of_rows,
+    shown_cells,
 )
-from qms22.checks.surprise import LevelReference, TailReference, surprise_of_few
+from qms22.checks.codings import Coding
+from qms22.checks.counting import (
+    LEAST_RECURRING,
+    are_again,
+    are_more,
+    find_places,
+    least_common,
+)
+from qms22.checks.single import LEAST_ENTITIES
+from qms22.checks.surprise import LevelReference, TailReference
 from qms22.tables.columns.cells import Columns, count_rows
 
 # Rows that the shares of all rows count as, next to those with the same other level. The first is
@@ -137,21 +147,18 @@ class DependenceCheck(Check):
         codes = self._codes(batch)
         pairs = _pair_keys(self.coding, *codes)
         keys, counts = np.unique(pairs, return_counts=True)
-        least = max(LEAST_COMMON, LEAST_COMMON_SHARE * len(pairs))
+        least = least_common(len(pairs))
         # An entity that changes does so in several rows.
         if max(self.coding.n_codes, self.other.n_codes) > LEAST_ENTITIES:
             least = LEAST_RECURRING
-        n_known = self._count_keys(keys)
-        is_more = counts * self.counts.sum() > MOVED * n_known * len(pairs)
+        is_more = are_more(counts, len(pairs), self._count_keys(keys), int(self.counts.sum()))
         moved = keys[(counts >= least) & is_more]
         return replace(self, moved=moved, may_shift=self._ranges_differ(codes[1]))
 
     def repeats_moved(self, rows: Columns) -> NDArray[np.bool_]:
         """Return which rows of the batch have a pair that is what it does, and not first."""
         pairs = _pair_keys(self.coding, *self._codes(rows))
-        is_repeat = np.isin(pairs, self.moved)
-        is_repeat[np.unique(pairs, return_index=True)[1]] = False
-        return is_repeat
+        return np.isin(pairs, self.moved) & are_again(pairs)
 
     def _ranges_differ(self, others: NDArray[np.intp]) -> bool:
         """Return whether the batch has other parts of the range than normal rows have."""
@@ -206,8 +213,8 @@ class DependenceCheck(Check):
 
     def _count_keys(self, keys: NDArray[np.int64]) -> NDArray[np.intp]:
         """Return how many normal rows have each pair."""
-        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[places] == keys, self.key_counts[places], 0)
+        counts: NDArray[np.intp] = np.append(self.key_counts, 0)[find_places(self.keys, keys)]
+        return counts
 
     def describe(self, rows: Columns, show: Shower) -> list[Said]:
         """Return in words what is odd about rows."""
@@ -357,21 +364,17 @@ def _patterns(rows: Columns, names: Sequence[str]) -> tuple[tuple[str, ...], NDA
 
 
 @dataclass(frozen=True)
-class OrderCheck(Check):
+class OrderCheck(RuleCheck):
     """A number above another one of its row, where normal rows have it at or below.
 
     Its columns are the lower number and the higher one.
     """
 
-    n_broken: int  # normal rows that break the rule
-    n: int  # normal rows with both numbers
-
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how odd it is that a row breaks the rule."""
+    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+        """Return which rows have the lower number above the higher one."""
         low, high = (rows[name].values for name in self.columns)
-        surprise = surprise_of_few(max(self.n_broken - own, 0), self.n)
-        with np.errstate(invalid="ignore"):
-            return np.where(low > high, surprise, 0.0)
+        is_above: NDArray[np.bool_] = low > high
+        return is_above
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows break the rule."""
@@ -383,19 +386,15 @@ class OrderCheck(Check):
 
 
 @dataclass(frozen=True)
-class OneOfCheck(Check):
+class OneOfCheck(RuleCheck):
     """None or several 1 in columns of 0 and 1 that are one category: always one of them is 1."""
-
-    n_broken: int  # normal rows that break the rule
-    n: int  # normal rows
 
     def _n_ones(self, rows: Columns) -> NDArray[np.float64]:
         return sum((rows[name].values for name in self.columns), np.zeros(1))
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how odd it is that a row breaks the rule; 0 where a cell is missing."""
-        surprise = surprise_of_few(max(self.n_broken - own, 0), self.n)
-        return np.where(np.abs(self._n_ones(rows) - 1) > 0, surprise, 0.0)
+    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+        """Return which rows have none or several 1; none where a cell is missing."""
+        return np.abs(self._n_ones(rows) - 1) > 0
 
     def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return how many of the columns are 1, and which columns these are."""
@@ -405,10 +404,7 @@ class OneOfCheck(Check):
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows keep the rule."""
-        kept = f"{self.n - self.n_broken:,} of" if self.n_broken else "all"
-        said = Said(
-            f"; exactly one is in {kept} {self.n:,} normal rows", Usual("rule", "exactly one")
-        )
+        said = Said(f"; exactly one is in {self.kept_in}", Usual("rule", "exactly one"))
         return [said] * count_rows(rows)
 
 

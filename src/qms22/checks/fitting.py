@@ -20,25 +20,19 @@ from qms22.tables.columns.date_parts import days_between
 # Levels in a smaller share of the normal rows say little about other columns.
 _LEAST_SHARE = 0.005
 _MOST_LEVELS = 12
-
 # Days further than this from the usual ones, in deviations, count as so far.
 _MOST_DAYS = 10.0
-
 # Columns that are named as what suggests a value.
 _MOST_NAMED = 3
-
 # Smaller errors, in units of the usual one, are not odd. Those of an exact relation come from
 # rounding, however they compare; and next to a value beyond all usual ones, which counts as the
 # end of these, an error of one unit says nothing.
 _LEAST_ERROR = 1.5
-
 # Relations with smaller errors, as a share of the deviation of the column, are close. Where others
 # say less about a number, its own range and its group know better.
 _CLOSE = 0.3
-
 # Of a number with few values the nearest one is suggested, if it is within so many errors.
 _NEAR = 3.0
-
 # Columns that are asked about when the cell to blame is looked for: each takes a prediction of all.
 _MOST_ASKED = 100
 # Surprises from here on count then.

@@ -16,7 +16,7 @@ from scipy.special import digamma, polygamma
 from qms22._runtime import exact
 from qms22.checks.check import NumberCheck, Said, Shower, Usual, listed, shown_cells
 from qms22.checks.codings import Coding
-from qms22.checks.single import LEAST_RECURRING
+from qms22.checks.counting import LEAST_RECURRING, find_places
 from qms22.checks.surprise import NumberReference
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
@@ -73,9 +73,7 @@ class Grouping:
 
     def numbers(self, rows: Columns) -> NDArray[np.intp]:
         """Return the number of the group of each row; the last one stands for all others."""
-        keys = self._keys(rows)
-        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[places] == keys, places, len(self.keys))
+        return find_places(self.keys, self._keys(rows))
 
     def _keys(self, rows: Columns) -> NDArray[np.int64]:
         keys = np.zeros(count_rows(rows), dtype=np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from scipy.special import betainc
 from qms22._runtime import exact
 from qms22.checks.check import Check, Said, Shower, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
-from qms22.checks.copies import derived_name
+from qms22.checks.counting import find_places
+from qms22.checks.in_order import Derived, Orders
 from qms22.checks.surprise import TailReference
-from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.columns.cells import Columns
 
 # Limits are 1, 2 and 5 times a power of ten; so near below one, as a share of it, is just below.
 _ROUND = np.array([1.0, 2.0, 5.0, 10.0])
@@ -56,36 +58,52 @@ def varies_widely(values: NDArray[np.float64], entities: NDArray[np.intp]) -> bo
     return float(np.median(high / low)) >= _LEAST_RATIO
 
 
-def count_near(rows: Columns, entity: str, name: str) -> dict[str, Cells]:
-    """Return how many different numbers of the entity are just below the limit of each row's.
+@dataclass(frozen=True)
+class NearLimits(Derived):
+    """How many different numbers of the entity are just below the limit of each row's.
 
     And how many rows the entity has, and how many of these are around the limit.
     """
-    values, entities = rows[name].values, rows[entity].values
-    limits = limits_above(values)
-    near = np.flatnonzero(~np.isnan(limits) & (entities >= 0))
-    different, numbers = np.unique(
-        np.stack([entities[near], limits[near], values[near]]), axis=1, return_inverse=True
-    )
-    _, cases, counts = np.unique(different[:2], axis=1, return_inverse=True, return_counts=True)
-    found = np.zeros((3, len(values)))
-    found[0, near] = counts[cases.ravel()][numbers.ravel()]
-    found[1] = np.bincount(entities + 1, minlength=1)[entities + 1]
-    ascending, ranks = np.unique(values[~np.isnan(values)], return_inverse=True)
-    n = len(ascending) + 1
-    places = np.sort(entities[~np.isnan(values)] * n + ranks)
-    first, last = (
-        np.searchsorted(places, entities[near] * n + np.searchsorted(ascending, limits[near] * end))
-        for end in (1 - _AROUND, 1 + _AROUND)
-    )
-    found[2, near] = last - first
-    keys = limit_keys(entity, name)
-    return {key: Cells(key, "number", each) for key, each in zip(keys, found, strict=True)}
 
+    kinds: ClassVar = ("near", "size", "around")
 
-def limit_keys(entity: str, name: str) -> tuple[str, ...]:
-    """Return the names of the columns that `count_near` makes."""
-    return tuple(derived_name(what, entity, name) for what in ("near", "size", "around"))
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
+        """Count the rows of each entity."""
+        values, in_order = rows[self.name].values, orders(self.entity)
+        entities = in_order.put(in_order.entities)
+        limits = limits_above(values)
+        near = np.flatnonzero(~np.isnan(limits) & rows[self.entity].has_value)
+        different, numbers = np.unique(
+            np.stack([entities[near], limits[near], values[near]]), axis=1, return_inverse=True
+        )
+        _, cases, counts = np.unique(different[:2], axis=1, return_inverse=True, return_counts=True)
+        found = np.zeros((3, len(values)))
+        found[0, near] = counts[cases.ravel()][numbers.ravel()]
+        found[1] = np.bincount(entities, minlength=1)[entities]
+        ascending, ranks = np.unique(values[~np.isnan(values)], return_inverse=True)
+        n = len(ascending) + 1
+        places = np.sort(entities[~np.isnan(values)] * n + ranks)
+        first, last = (
+            entities[near] * n + np.searchsorted(ascending, limits[near] * end)
+            for end in (1 - _AROUND, 1 + _AROUND)
+        )
+        found[2, near] = np.searchsorted(places, last) - np.searchsorted(places, first)
+        return found
+
+    def learn(self, rows: Columns) -> LimitCheck:
+        """Learn from known-normal rows, with their derived columns."""
+        coding = Coding.of_levels(rows[self.entity])
+        near, codes = limits_above(rows[self.name].values), coding.codes(rows)
+        there = ~np.isnan(near)
+        limits, places = np.unique(near[there], return_inverse=True)
+        counts = np.zeros((coding.n_codes, len(limits)))
+        counts[codes[there], places] = rows[self.keys[0]].values[there]
+        sizes = np.bincount(codes, minlength=coding.n_codes).astype(np.float64)
+        nothing = TailReference.learn(np.zeros(1))
+        check = LimitCheck(self.columns, coding, limits, counts, sizes, nothing, more=self.keys)
+        entities, of_limits = (places.ravel() for places in np.indices(counts.shape))
+        own = check.evidence(entities, of_limits, counts.ravel(), sizes[entities], own=True)
+        return replace(check, reference=TailReference.learn(np.append(own, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,27 +119,7 @@ class LimitCheck(Check):
     sizes: NDArray[np.float64]  # rows of each entity
     reference: TailReference  # how odd the counts of normal entities are, each once
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The columns it looks at."""
-        return (*self.columns, *limit_keys(*reversed(self.columns)))
-
-    @classmethod
-    def learn(cls, rows: Columns, entity: str, name: str) -> LimitCheck:
-        """Learn from known-normal rows, with their derived columns."""
-        coding = Coding.of_levels(rows[entity])
-        near, codes = limits_above(rows[name].values), coding.codes(rows)
-        there = ~np.isnan(near)
-        limits, places = np.unique(near[there], return_inverse=True)
-        counts = np.zeros((coding.n_codes, len(limits)))
-        counts[codes[there], places] = rows[limit_keys(entity, name)[0]].values[there]
-        sizes = np.bincount(codes, minlength=coding.n_codes).astype(np.float64)
-        check = cls((name, entity), coding, limits, counts, sizes, TailReference.learn(np.zeros(1)))
-        entities, of_limits = (places.ravel() for places in np.indices(counts.shape))
-        own = check._evidence(entities, of_limits, counts.ravel(), sizes[entities], own=True)
-        return replace(check, reference=TailReference.learn(np.append(own, 0.0)))
-
-    def _evidence(
+    def evidence(
         self,
         codes: NDArray[np.intp],
         places: NDArray[np.intp],
@@ -142,13 +140,9 @@ class LimitCheck(Check):
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that so many numbers of the entity are just below a limit."""
-        keys = limit_keys(*reversed(self.columns))
-        counts, sizes, around = (rows[key].values for key in keys)
-        near = limits_above(rows[self.columns[0]].values)
-        places = np.searchsorted(self.limits, near)
-        is_known = np.append(self.limits, np.nan)[places] == near
-        places = np.where(is_known, places, len(self.limits))
-        evidence = self._evidence(self.coding.codes(rows), places, counts, sizes, own=own)
+        counts, sizes, around = (rows[key].values for key in self.more)
+        places = find_places(self.limits, limits_above(rows[self.columns[0]].values))
+        evidence = self.evidence(self.coding.codes(rows), places, counts, sizes, own=own)
         surprise = np.minimum(self.reference.surprise(evidence, own=own), evidence)
         # Where the whole batch is elsewhere than normal rows, there are as many above the limit.
         surprise = np.minimum(surprise, _unlikely(counts, around, _SHARE))
@@ -157,7 +151,7 @@ class LimitCheck(Check):
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return how many numbers of the entity are near the limit, and what is usual."""
         name, entity = self.columns
-        counts, sizes, _ = (rows[key].values.tolist() for key in limit_keys(entity, name))
+        counts, sizes, _ = (rows[key].values.tolist() for key in self.more)
         limits, n = limits_above(rows[name].values).tolist(), int(self.sizes.sum())
         usual = dict(zip(self.limits.tolist(), self.counts.sum(axis=0).tolist(), strict=True))
         lists = shown_cells(rows[entity], show), counts, sizes, limits

@@ -15,33 +15,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime import exact
+from qms22.checks.arithmetic import half_unit
 
 # Parts of the known-normal rows, each of which is predicted by what the others teach.
 _FOLDS = 3
-
 # Added to the variances of standardised columns.
 _RIDGE = 1e-6
-
 # Predictions of different size have different errors: the scale is learned in so many parts of
 # their range, with at least so many rows each.
 _PARTS = 8
 _LEAST_IN_PART = 30
-
 # The least scale of errors, as a share of the deviation of the column. The errors of an exact
 # relation come from rounding, and nobody cares whether one is larger than another.
 _LEAST_SCALE = 1e-3
-
 # Columns with partial correlations from here on are named as what suggests a value.
 _LEAST_PARTIAL = 0.15
 _MOST_NAMED = 3
-
 # The largest standardised value, and the largest number: squares of larger ones would overflow.
 _LARGEST = 1e9
 _LARGEST_NUMBER = 1e150
-
 # Values at or below 0 in a column of positive ones count as this share of the least of them.
 _FLOOR = 0.1
-
 # Numbers with up to so many decimals are rounded to them.
 _MOST_DECIMALS = 4
 
@@ -298,13 +292,10 @@ def _rounding(values: NDArray[np.float64]) -> float:
 
     A rounded number that is computed from rounded ones is off by up to two halves.
     """
-    present = values[~np.isnan(values)]
-    if np.abs(present).max(initial=0.0) > 1e9:
+    if np.nanmax(np.abs(values), initial=0.0) > 1e9:
         return 0.0
-    for decimals in range(_MOST_DECIMALS + 1):
-        if np.allclose(present, present.round(decimals), rtol=0.0, atol=1e-9):
-            return 10.0**-decimals if decimals else 0.5
-    return 0.0
+    half = half_unit(values, _MOST_DECIMALS)
+    return half if half == 0.5 else 2 * half
 
 
 def _medians(columns: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,9 @@ from numpy.typing import NDArray
 from qms22._runtime import exact
 from qms22.checks.check import Said, Shower, Usual, shown_cells
 from qms22.checks.codings import Coding
-from qms22.checks.copies import derived_name
 from qms22.checks.groups import GroupCheck, Grouping
-from qms22.checks.sequences import Sequences
-from qms22.tables.columns.cells import Cells, Columns, count_rows
+from qms22.checks.in_order import Derived, Orders
+from qms22.tables.columns.cells import Columns, count_rows
 
 # A panel has one row for each entity and time, but for a few, and so many rows of an entity.
 _NEARLY_ALL = 0.95
@@ -32,24 +32,17 @@ _SMALL = 0.05
 
 
 @dataclass(frozen=True)
-class Series:
+class Series(Derived):
     """A number whose rows are compared with those before and after of the same entity."""
 
-    number: str
-    entity: str  # "" if all rows are of one
-    date: str
     reach: float  # rows further away are not compared, in microseconds
     small: float  # what is added before taking logarithms; 0 for plain numbers
+    kinds: ClassVar = ("series",)
 
     @property
-    def key(self) -> str:
-        """The name of the column of differences."""
-        return derived_name("series", self.entity, self.number)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The number, and the column that says which rows belong together, if there is one."""
-        return (self.number, self.entity) if self.entity else (self.number,)
+    def needs(self) -> tuple[str, ...]:
+        """The columns without which there is nothing to derive."""
+        return (*self.columns, self.date)
 
     def grouping(self, rows: Columns) -> Grouping:
         """Return the rows of each entity."""
@@ -58,86 +51,89 @@ class Series:
 
     def scaled(self, rows: Columns) -> NDArray[np.float64]:
         """Return the numbers, or their logarithms."""
-        values = rows[self.number].values
+        values = rows[self.name].values
         return exact.log(np.maximum(values, 0.0) + self.small) if self.small else values
 
     def plain(self, scaled: float) -> float:
         """Return what a number was before it was scaled."""
         return float(exact.exp(min(scaled, 700.0)) - self.small) if self.small else scaled
 
-    def column(self, rows: Columns, sequences: Sequences) -> Cells:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
         """Return how far numbers are from the middle of those around them; NaN without these.
 
         Where one of those is wrong, a number is near another.
         """
         values = self.scaled(rows)
-        low, high = self._around(rows, sequences)
-        return Cells(self.key, "number", values - np.clip(values, low, high))
+        return values - np.clip(values, *self.around(rows, orders))
 
-    def _around(
-        self, rows: Columns, sequences: Sequences
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def around(self, rows: Columns, orders: Orders) -> NDArray[np.float64]:
         """Return the least and the largest of the numbers around; of four, without these two."""
-        order, is_first = sequences.order(rows, self.entity)
+        in_order = orders(self.entity)
+        order, entities = in_order
         values, times = self.scaled(rows)[order], rows[self.date].values[order]
-        entities = np.cumsum(is_first)
+        line = np.arange(len(order))
         near = np.full((len(order), len(_STEPS)), np.nan)
         for at, step in enumerate(_STEPS):
-            there = np.arange(len(order)) + step
+            there = line + step
             there = np.where((there < 0) | (there >= len(order)), 0, there)
             is_near = entities == entities[there]
             is_near &= np.abs(times - times[there]) <= self.reach
             near[is_near, at] = values[there[is_near]]
         near.sort(axis=1)  # NaN come last
         counts = np.count_nonzero(~np.isnan(near), axis=1)
-        line = np.arange(len(order))
-        out = counts == len(_STEPS)
-        places = out.astype(np.intp), np.maximum(counts - 1 - out, 0)
+        out = (counts == len(_STEPS)).astype(np.intp)
+        ends = np.array([near[line, at] for at in (out, np.maximum(counts - 1 - out, 0))])
         least = _LEAST_NEAR if self.entity else _LEAST_NEAR_OF_ONE
-        found = np.empty((2, len(order)))
-        for middle, place in zip(found, places, strict=True):
-            middle[order] = np.where(counts >= least, near[line, place], np.nan)
-        return found[0], found[1]
+        return in_order.put(np.where(counts >= least, ends, np.nan))
+
+    def learn(self, rows: Columns) -> SeriesCheck | None:
+        """Learn from known-normal rows, with the derived column."""
+        learned = GroupCheck.learn(rows[self.keys[0]], self.grouping(rows), rows)
+        if learned is None:
+            return None
+        more = (self.date, *self.keys)
+        return SeriesCheck(
+            **{**vars(learned[1]), "columns": self.columns, "more": more, "series": self}
+        )
 
 
-def find_series(rows: Columns, sequences: Sequences) -> tuple[Series, ...]:
+def find_series(
+    rows: Columns, entities: Sequence[str], numbers: Iterable[str], date: str, orders: Orders
+) -> list[Series]:
     """Return the numbers of known-normal rows that are series, if the table is a panel.
 
     Each is one by the column with the most entities or without one, whichever is smoother: the door
     beside a sensor says nothing about it.
     """
-    date, reaches = sequences.date, dict[int, tuple[str, float]]()
-    for entity in sequences.entities if date else ():
+    reaches: dict[int, tuple[str, float]] = {}
+    n_rows = count_rows(rows)
+    for entity in entities:
         n_levels = len(rows[entity].levels) if entity else 1
-        if n_levels * _LEAST_ROWS > count_rows(rows):
+        if n_levels * _LEAST_ROWS > n_rows:
             continue
-        order, is_first = sequences.order(rows, entity)
-        steps = np.diff(rows[date].values[order])
-        is_other_time = is_first | np.append(True, steps > 0)
-        if np.mean(is_other_time) >= _NEARLY_ALL:
-            steps = steps[~is_first[1:]]
+        steps = orders(entity).steps(rows[date].values)
+        if np.count_nonzero(~(steps > 0)) <= (1 - _NEARLY_ALL) * n_rows:
             reach = _REACH * float(np.nanmedian(steps)) if len(steps) else 0.0
             reaches.setdefault(n_levels, (entity, reach))
     panels = [reaches[n_levels] for n_levels in {1, max(reaches, default=1)} & {*reaches}]
-    counters = {name for _, name in sequences.counters}
     found = []
-    for name in sequences.numbers if panels else ():
+    for name in numbers if panels else ():
         values = rows[name].values
         positive = values[values > 0]
         is_log = len(positive) and np.nanmean(values >= 0) >= 1 - (1 - _NEARLY_ALL) / 5
         small = float(np.quantile(positive, _SMALL)) if is_log else 0.0
         tried = [Series(name, entity, date, reach, small) for entity, reach in panels]
-        smooth = [(_roughness(each, rows, sequences), each) for each in tried]
+        smooth = [(_roughness(each, rows, orders), each) for each in tried]
         (_, is_smooth), series = min(smooth, key=lambda each: each[0][0])
-        if name not in counters and is_smooth:
+        if is_smooth:
             found.append(series)
-    return tuple(found)
+    return found
 
 
-def _roughness(series: Series, rows: Columns, sequences: Sequences) -> tuple[float, bool]:
+def _roughness(series: Series, rows: Columns, orders: Orders) -> tuple[float, bool]:
     """Return how far numbers are from those around, and whether that is less than from others."""
     scaled = series.scaled(rows)
-    differences = np.abs(scaled - np.mean(series._around(rows, sequences), axis=0))
+    differences = np.abs(scaled - np.mean(series.around(rows, orders), axis=0))
     there = ~np.isnan(differences)
     if not there.any():
         return np.inf, False
@@ -157,19 +153,14 @@ class SeriesCheck(GroupCheck):
 
     series: Series
 
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The columns it looks at."""
-        return (*self.columns, self.series.date, self.series.key)
-
     def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Return how far numbers are off for their entities; NaN where too little is known."""
-        return super().numbers({**rows, self.columns[0]: rows[self.series.key]}, own=own)
+        return super().numbers({**rows, self.columns[0]: rows[self.more[-1]]}, own=own)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return what the numbers around are, and how far normal ones are off."""
         name, *by = self.columns
-        around = self.series.scaled(rows) - rows[self.series.key].values
+        around = self.series.scaled(rows) - rows[self.more[-1]].values
         of_all = [[""] * count_rows(rows)]
         of_rows = [[f" of {cell}" for cell in shown_cells(rows[each], show)] for each in by]
         for of, near in zip(*(of_rows or of_all), around.tolist(), strict=True):
@@ -179,14 +170,3 @@ class SeriesCheck(GroupCheck):
             about = float(f"{self.series.plain(near):.4g}")
             usual = Usual.of_values("value", rows[name], (about,), show)
             yield Said(f"; the rows before and after{of} have about {usual.text}", usual)
-
-
-def learn_series(rows: Columns, series: tuple[Series, ...]) -> list[SeriesCheck]:
-    """Learn from known-normal rows, with the columns of `series`."""
-    found = []
-    for each in series:
-        learned = GroupCheck.learn(rows[each.key], each.grouping(rows), rows)
-        if learned is not None:
-            fields = {**vars(learned[1]), "columns": each.columns}
-            found.append(SeriesCheck(**fields, series=each))
-    return found

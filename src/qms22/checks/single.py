@@ -24,6 +24,7 @@ from qms22.checks.check import (
     share_of_rows,
 )
 from qms22.checks.codings import Coding
+from qms22.checks.counting import LEAST_RECURRING, are_again, are_more
 from qms22.checks.surprise import LevelReference, NumberReference
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.columns.kinds import level_counts
@@ -33,24 +34,15 @@ from qms22.tables.columns.kinds import level_counts
 _MOST_VALUES = 50
 _ROWS_PER_VALUE = 20
 _ROWS_TRIED = 1000
-
-# Columns with so many levels are of entities: customers, articles. A new one has so many rows.
+# Columns with so many levels are of entities: customers, articles.
 LEAST_ENTITIES = 20
 # A column with fewer levels, such as a state, has all that there are; one with more, such as the
 # doctors of a clinic, may get another. So may one of codes, such as the plates of lorries.
 _LEAST_STAFF = 8
 _CODE = re.compile(r"(?:.*?\d){3}")
-LEAST_RECURRING = 3
-# They have become more if the batch has them more than so many times as often as normal rows do.
-MOVED = 3.0
-# What so many rows of a batch have, and so large a share of it, is what the batch does.
-LEAST_COMMON = 20
-LEAST_COMMON_SHARE = 0.02
-
 # Shares of normal rows that are named, the largest that fits.
 _SHARES = (0.999, 0.99, 0.95, 0.9, 0.75, 0.5)
 _NEARLY_ALL = 1  # the place of the share that counts as usual, at both ends
-
 # Values of a column in which fewer normal rows have one are odd.
 _RARE_VALUES = 0.01
 
@@ -157,15 +149,13 @@ class LevelCheck(Check):
         places = cells.level_places(self.coding.levels)
         n_known = np.where(places < 0, 0, self.reference.counts[places + 1])
         counts = level_counts(cells)
-        is_more = counts * self.reference.n > MOVED * n_known * counts.sum()
+        is_more = are_more(counts, int(counts.sum()), n_known, self.reference.n)
         is_new = (counts >= LEAST_RECURRING) & is_more
         return replace(self, recurring=tuple(compress(cells.levels, is_new)))
 
     def repeats_new(self, cells: Cells) -> NDArray[np.bool_]:
         """Return which cells have a level that no normal row has, and that a cell before has."""
-        is_repeat = np.ones(len(cells.values), dtype=bool)
-        is_repeat[np.unique(cells.values, return_index=True)[1]] = False
-        return is_repeat & cells.has_value & ~cells.is_among(self.coding.levels)
+        return are_again(cells.values) & cells.has_value & ~cells.is_among(self.coding.levels)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows have the levels."""

@@ -19,14 +19,11 @@ from qms22._runtime import exact
 
 # Of more values than this, only some are kept.
 _MOST_KEPT = 4096
-
 # Excesses beyond this are not told apart: larger ones would overflow.
 _LARGEST = 1e300
-
 # Excess beyond all reference values, in units of their tail, counts up to here as it is, and from
 # here on by its logarithm: a heavy tail has excesses of many units, too.
 _LINEAR = 5.0
-
 # A batch has moved if its median is off by at least this share of the reference values, and by so
 # many standard deviations; of fewer rows nobody can say.
 _LEAST_OFF = 0.1
@@ -34,10 +31,8 @@ _CERTAIN = 4.0
 _LEAST_ALIGNED = 30
 # A batch is not wider than so many times what its narrower half says.
 _MOST_UNEVEN = 2.0
-
 # The share of normal rows that is the tail of their oddness.
 _TAIL = 0.05
-
 # Units are not smaller than this share of the spread: the tail of rounded values may have no width.
 _LEAST_UNIT = 0.01
 
@@ -154,6 +149,7 @@ def _beyond(
 
 def surprise_of_few(n_others: int, n: int) -> float:
     """Compute how surprising is what so few of n reference rows do; of none, as a new level."""
+    n_others = max(n_others, 0)
     surprise = exact.log((n + 1.0) / (n_others + 1.0)) + (0.0 if n_others else exact.log(n))
     return float(surprise)
 

@@ -16,9 +16,11 @@ from qms22.checks.codings import TextParts
 from qms22.checks.copies import COPIES, count_copies, count_keys
 from qms22.checks.dependence import DependenceCheck
 from qms22.checks.fitting import FittingChecks
-from qms22.checks.sequences import RepetitionCheck, Sequences
+from qms22.checks.in_order import Derived, derive
+from qms22.checks.repetition import RepetitionCheck
 from qms22.checks.series import Series
 from qms22.checks.single import LevelCheck, ValueCheck, may_get_others
+from qms22.checks.steps import CounterSteps
 from qms22.checks.surprise import OddnessScale
 from qms22.checks.texts import MisspellingCheck, TextCheck
 from qms22.estimators.weights import excess, excess_weight
@@ -29,18 +31,14 @@ from qms22.tables.columns.plan import ColumnPlan
 
 # Rows are odd if they are odder than 99 % of the normal ones.
 USUAL = 0.99
-
 # The least weight of the checks, next to the views of a detector; an excess of odd rows adds to it.
 _WEIGHT = 1.0
 _OF_VIEWS = 0.75
-
 # Surprises are rounded: products of matrices have rounding errors that depend on the place of a
 # row, and equal rows must be equally odd.
 DECIMALS = 6
-
 # Microseconds from 1970 to a late date.
 _LARGEST_DATE = 1e17
-
 # Rows that are looked at together: enough that what each part takes by itself does not count.
 ROWS_AT_ONCE = 2**14
 # Checks of a row that are kept.
@@ -136,8 +134,7 @@ class TableChecks:
 
     def __init__(self, encoder: TabularEncoder) -> None:
         self.roles = Roles.of(encoder)
-        self.sequences = Sequences((), (), "", (), ())
-        self.series: tuple[Series, ...] = ()
+        self.derived: tuple[Derived, ...] = ()
         self.parts: tuple[TextParts, ...] = ()
         self.entities: tuple[str, ...] = ()
         self.is_later = False
@@ -179,15 +176,7 @@ class TableChecks:
         read |= count_keys(keys, is_part=is_part)
         for parts in self.parts:
             read |= parts.columns(read[parts.column]) if parts.column in read else {}
-        return read if is_part else read | self.sequences.columns(read) | self.differences(read)
-
-    def differences(self, rows: Columns) -> dict[str, Cells]:
-        """Return how far numbers of a series are from those before and after."""
-        return {
-            each.key: each.column(rows, self.sequences)
-            for each in self.series
-            if rows.keys() >= {*each.columns, each.date}
-        }
+        return read if is_part else read | derive(self.derived, read)
 
     def comparable(self, cells: Cells) -> Cells:
         """Return a column without what only says when rows were made: the day of a date."""
@@ -203,7 +192,7 @@ class TableChecks:
     @property
     def series_of(self) -> set[str]:
         """The columns whose levels have a series each, such as meters with their readings."""
-        return {*(each.entity for each in self.series), *dict(self.sequences.counters)}
+        return {each.entity for each in self.derived if isinstance(each, CounterSteps | Series)}
 
     def surprises(self, rows: Columns) -> NDArray[np.float64]:
         """Compute how odd rows are in each check, (n_rows, n_checks)."""

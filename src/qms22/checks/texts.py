@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from qms22.checks.check import (
     MOST_LISTED,
     Check,
+    RuleCheck,
     Said,
     Shower,
     Usual,
@@ -25,8 +26,8 @@ from qms22.checks.check import (
     share_of_rows,
 )
 from qms22.checks.check_digits import find_check_digit, has_check_digit
-from qms22.checks.single import LEAST_COMMON, LEAST_COMMON_SHARE, MOVED
-from qms22.checks.surprise import RarityReference, surprise_of_few
+from qms22.checks.counting import are_more, least_common
+from qms22.checks.surprise import RarityReference
 from qms22.tables.columns.cells import Cells, Columns, Levels
 from qms22.tables.columns.kinds import level_counts
 from qms22.tables.columns.typed import to_levels
@@ -231,13 +232,11 @@ class TextCheck(Check):
         for form, size in zip(forms, sizes.tolist(), strict=True):
             found.update(dict.fromkeys(_parts(self.trait, form), size) if size else {})
         n_rows = len(cells.values)
-        least = max(LEAST_COMMON, LEAST_COMMON_SHARE * n_rows)
+        pairs = [(count, self.counts.get(part, 0)) for part, count in found.items()]
+        counts, known = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+        is_usual = (counts >= least_common(n_rows)) & are_more(counts, n_rows, known, self.n)
         # As if all normal texts had it: a share of them may be less than any other part has.
-        usual = {
-            part: self.n
-            for part, count in found.items()
-            if count >= least and count * self.n > MOVED * self.counts.get(part, 0) * n_rows
-        }
+        usual = dict.fromkeys(compress(found, is_usual.tolist()), self.n)
         return replace(self, counts=self.counts | usual)
 
     def _surprises(self, levels: Levels, *, own: bool) -> NDArray[np.float64]:
@@ -317,12 +316,13 @@ def _rarest(trait: str, text: str, counts: dict[str, int], n: int) -> tuple[int,
 
 
 @dataclass(frozen=True, eq=False)
-class MisspellingCheck(Check):
-    """A text, or a word of it, that is new and one slip away from a usual one of normal rows."""
+class MisspellingCheck(RuleCheck):
+    """A text, or a word of it, that is new and one slip away from a usual one of normal rows.
+
+    Normal rows, or texts, are counted that are so, too.
+    """
 
     levels: tuple[str, ...]  # the texts, or words, of normal rows that several of them have
-    n_similar: int  # how many normal rows, or texts, are as similar to one of these
-    n: int  # how many normal rows, or texts, there are
     by_word: bool = False
 
     @classmethod
@@ -335,14 +335,14 @@ class MisspellingCheck(Check):
         levels = tuple(compress(cells.levels, rows > 1))
         if not 0 < len(levels) <= _MOST_LEARNED:
             return None
-        check = cls((cells.name,), levels, 0, 0)
+        check = cls((cells.name,), 0, 0, levels)
         codes = [level for level in levels if not _has_letters(level)]
         if _count_few(map(check._near, codes), len(codes)) is None:
             check = replace(check, levels=tuple(filter(_has_letters, levels)))
         texts = list(compress(cells.levels, rows > 0 if by_text else rows == 1))
         n = len(texts) if by_text else int(rows.sum())
         n_similar = _count_few((check.similar(text) is not None for text in texts), n)
-        return None if n_similar is None else replace(check, n_similar=n_similar, n=n)
+        return None if n_similar is None else replace(check, n_broken=n_similar, n=n)
 
     @classmethod
     def of_words(cls, cells: Cells) -> MisspellingCheck | None:
@@ -354,9 +354,9 @@ class MisspellingCheck(Check):
         if n * _LEAST_RECURRING <= rows.sum() or counts.total() < _LEAST_WORDS * n:
             return None
         levels = tuple(word for word, count in counts.items() if count > 1)
-        check = cls((cells.name,), levels, 0, n, by_word=True)
+        check = cls((cells.name,), 0, n, levels, by_word=True)
         n_similar = _count_few((check.meant(text) is not None for text in texts), n)
-        return None if n_similar is None else replace(check, n_similar=n_similar)
+        return None if n_similar is None else replace(check, n_broken=n_similar)
 
     def meant(self, text: str) -> str | None:
         """Return a known text, or word, that is one slip away from a new one."""
@@ -396,14 +396,14 @@ class MisspellingCheck(Check):
     def _known(self) -> frozenset[str]:
         return frozenset(self.levels)
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
-        """Compute how odd it is that texts are similar to known ones."""
+    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+        """Return which texts are similar to known ones."""
         cells = rows[self.columns[0]]
         if not cells.is_text:
-            return np.zeros(len(cells.values))
+            return np.zeros(len(cells.values), dtype=bool)
         found = Levels.of(cells.levels).computed(self, self._are_similar)
-        surprise = surprise_of_few(max(self.n_similar - own, 0), self.n)
-        return np.where(found[cells.values], surprise, 0.0)
+        are_similar: NDArray[np.bool_] = found[cells.values]
+        return are_similar
 
     def _are_similar(self, levels: Levels) -> NDArray[np.bool_]:
         return np.array([*(self.meant(text) is not None for text in levels), False])
