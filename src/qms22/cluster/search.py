@@ -70,8 +70,7 @@ class ClusterDetection(Detection):
         known = self.scores if is_whole else None
         ruler = None if self.comparison is None else self.comparison.ruler
         flagged = np.flatnonzero(self.flagged)
-        marked = np.empty(0, np.intp) if self.marks is None else self.marks.decided
-        read, starts = source.reader(), source.starts
+        marked, read, starts = self._decided, source.reader(), source.starts
 
         def add(number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for chunk in numbered(number, chunks, starts):

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from qms22.tables.columns.column_names import free_name
+
 # The columns that tables of a `Detection` put before those of the batch or of known-normal rows.
 RESULTS = (
     *("rank", "row", "source", "score", "flagged", "reasons", "p_value", "false_at_most", "mark"),
 )
-
-
-def free_name(name: str, taken: Container[str]) -> str:
-    """Return a name for a column that no other column has."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 def shown_ranks(ranks: NDArray[np.intp]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,8 +53,8 @@ def bin_feature(normal: Cells, rows: Cells, flagged: NDArray[np.bool_]) -> Bins 
         return _bin_numbers("date", normal.values / 1e6, rows.values / 1e6)
     if "other" in forms:
         return None
-    joined, n_rows = join_cells(rows.name, _as_texts(rows), _as_texts(normal)), len(rows.values)
-    return _bin_levels(joined.values[n_rows:], joined.values[:n_rows], joined.levels, flagged)
+    joined = join_cells(rows.name, _as_texts(rows), _as_texts(normal))
+    return _bin_levels(joined, len(rows.values), flagged)
 
 
 def bin_scores(
@@ -71,17 +70,12 @@ def _bin_numbers(kind: str, normal: NDArray[Any], rows: NDArray[Any]) -> Bins | 
     edges = _edges(normal[np.isfinite(normal)], rows[np.isfinite(rows)])
     if edges is None:
         return None
-    counts = np.bincount(_codes(normal, edges), minlength=MISSING + 1)
-    beyond = [(values < edges[0]) | (values > edges[-1]) for values in (normal, rows)]
-    return Bins(
-        kind=kind,
-        edges=edges.tolist(),
-        labels=[],
-        normal=counts[: len(edges) - 1].tolist(),
-        n_missing=int(counts[MISSING]),
-        codes=_codes(rows, edges),
-        is_clipped=any(bool(values.any()) for values in beyond),
+    counts = np.bincount(_codes(normal, edges), minlength=MISSING + 1).tolist()
+    is_clipped = any(
+        bool(((values < edges[0]) | (values > edges[-1])).any()) for values in (normal, rows)
     )
+    n_bins, codes = len(edges) - 1, _codes(rows, edges)
+    return Bins(kind, edges.tolist(), [], counts[:n_bins], counts[MISSING], codes, is_clipped)
 
 
 def _edges(normal: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -123,13 +117,9 @@ def _codes(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.uint8
     return np.where(np.isnan(values), MISSING, places).astype(np.uint8)
 
 
-def _bin_levels(
-    ours: NDArray[np.intp],
-    theirs: NDArray[np.intp],
-    names: Sequence[str],
-    flagged: NDArray[np.bool_],
-) -> Bins | None:
-    """Return the bins of normal rows and others, given by positions in the names of levels."""
+def _bin_levels(joined: Cells, n_rows: int, flagged: NDArray[np.bool_]) -> Bins | None:
+    """Return the bins of a column of texts, in which the unlabeled rows come first."""
+    names, ours, theirs = joined.levels, joined.values[n_rows:], joined.values[:n_rows]
     if not names or (len(names) > _FEW_LEVELS and len(names) > (len(ours) + len(theirs)) / 2):
         return None
     counts = [np.bincount(codes + 1, minlength=len(names) + 1) for codes in (ours, theirs)]
@@ -153,7 +143,6 @@ def _bin_levels(
 
 
 def _as_texts(cells: Cells) -> Cells:
-    """Return a column as texts."""
     if cells.is_text:
         return cells
     values = zip(cells.values.tolist(), cells.has_value.tolist(), strict=True)

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from qms22.detection.result_columns import RESULTS, free_name
+from qms22.detection.result_columns import RESULTS
 from qms22.tables import Table
-from qms22.tables.columns.column_names import find_column, match_names
+from qms22.tables.columns.column_names import find_column, free_name, match_names
 from qms22.tables.columns.compare import compare_cells
 from qms22.tables.texts.words import list_quoted, number_text, without_apostrophe
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from sklearn.utils import gen_batches
 
 from qms22._runtime.files import atomic_path
 from qms22.detection.results.csv_text import ROWS_AT_ONCE, csv_lines
@@ -92,10 +93,8 @@ def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
 def _write_json(tables: Iterable[pd.DataFrame], path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.write("[")
-        before = "\n"
-        for record in _json_records(tables):
-            file.write(before + record)
-            before = ",\n"
+        for at, record in enumerate(_json_records(tables)):
+            file.write(f"{',' * (at > 0)}\n{record}")
         file.write("\n]\n")
 
 
@@ -108,8 +107,7 @@ def _json_records(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
     encode = json.JSONEncoder(ensure_ascii=False).encode
     for table in tables:
         names = [str(name) for name in table.columns]
-        for first in range(0, len(table), ROWS_AT_ONCE):
-            rows = slice(first, first + ROWS_AT_ONCE)
+        for rows in gen_batches(len(table), ROWS_AT_ONCE):
             columns = [_json_values(table.iloc[rows, at]) for at in range(len(names))]
             for row in zip(*columns, strict=True):
                 yield encode(dict(zip(names, row, strict=True)))
