@@ -21,11 +21,11 @@ ANOMALY, NORMAL, UNSURE = "anomaly", "normal", "unsure"
 OF_BATCH, OF_NORMAL = "batch", "normal"
 # Words such as yes and 1 are not among them: they answer one analyst's "is it an anomaly?" and
 # another one's "is it fine?".
-_MEANINGS = {
-    **dict.fromkeys(("anomaly", "anomalous", "outlier"), ANOMALY),
-    **dict.fromkeys(("normal", "ok", "inlier"), NORMAL),
-    **dict.fromkeys(("unsure", "unknown"), UNSURE),
-}
+_MEANINGS = (
+    dict.fromkeys(("anomaly", "anomalous", "outlier"), ANOMALY)
+    | dict.fromkeys(("normal", "ok", "inlier"), NORMAL)
+    | dict.fromkeys(("unsure", "unknown"), UNSURE)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,14 +95,15 @@ def read_mark_table(
         key = ROW
     names = [""] * len(frame) if key is None else row_names(frame[columns.get(key, ROW)])
     table = frame[list(columns.values())].set_axis(list(columns), axis=1)
-    marked = MarkTable(source, table, key, names, [])
-    for row, word in enumerate(map(_word, frame[MARK])):
-        if word.lower() not in _MEANINGS:
-            raise ValueError(
-                f"{source.name} marks {marked.title(row)} as {word!r}, which is not a mark; "
-                "write anomaly, normal or unsure, or leave it empty"
-            )
-        marked.marks.append(_MEANINGS[word.lower()])
+    words = [_word(mark) for mark in frame[MARK]]
+    marks = [_MEANINGS.get(word.lower(), "") for word in words]
+    marked = MarkTable(source, table, key, names, marks)
+    if "" in marks:
+        row = marks.index("")
+        raise ValueError(
+            f"{source.name} marks {marked.title(row)} as {words[row]!r}, which is not a mark; "
+            "write anomaly, normal or unsure, or leave it empty"
+        )
     return marked
 
 
@@ -116,8 +117,7 @@ def _read_marked(source: Table, names: list[str]) -> pd.DataFrame:
         )
     source.check()
     chunks = (chunk.rename(columns=ours) for chunk in source.chunks())
-    parts = [chunk[[bool(_word(value)) for value in chunk[MARK]]] for chunk in chunks]
-    frame = pd.concat(parts)
+    frame = pd.concat([chunk[[bool(_word(mark)) for mark in chunk[MARK]]] for chunk in chunks])
     if not len(frame):
         raise ValueError(
             f"{source.name} has no marks in its column {MARK!r}; write anomaly, normal or unsure "
@@ -131,16 +131,15 @@ def _own_columns(there: list[str], names: list[str]) -> dict[str, str]:
 
     A column that the batch has as well is none of them, unless it is written just so.
     """
-    found = {word: find_column(word, there) for word in (MARK, ROW, SOURCE)}
+    found = {find_column(word, there): word for word in (MARK, ROW, SOURCE)}
     return {
         column: word
-        for word, column in found.items()
+        for column, word in found.items()
         if column is not None and (column == word or find_column(column, names) is None)
     }
 
 
 def _word(mark: Any) -> str:
-    """Return a mark as text; empty if there is none."""
     return "" if pd.isna(mark) else str(mark).strip()
 
 
@@ -201,8 +200,8 @@ def _candidates(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], NDAr
     """Return pairs of rows of the marks and positions in the batch that have the same name."""
     wanted: dict[str, list[int]] = {}
     for row, name in enumerate(marked.names):
-        wanted.setdefault(name, []).append(row)
-    wanted.pop("", None)
+        if name:
+            wanted.setdefault(name, []).append(row)
     pairs: list[tuple[int, int]] = []
     if marked.is_by_number:
         for name, rows in wanted.items():
@@ -211,8 +210,7 @@ def _candidates(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], NDAr
                     f"{marked.source.name} marks row {name!r}, which is not a row number; rows "
                     "are counted from 0"
                 )
-            if int(name) < batch.n_rows:
-                pairs += [(row, int(name)) for row in rows]
+            pairs += [(row, int(name)) for row in rows if int(name) < batch.n_rows]
     elif marked.key is not None:
         first = 0
         for chunk in batch.chunks([marked.key]):
@@ -238,7 +236,7 @@ def _without_apostrophes(frame: pd.DataFrame) -> pd.DataFrame:
     def plain(value: object) -> object:
         return without_apostrophe(value) if isinstance(value, str) else value
 
-    frame = frame.set_axis([without_apostrophe(str(name)) for name in frame.columns], axis=1)
+    frame = frame.rename(columns=lambda name: without_apostrophe(str(name)))
     texts = [name for name, dtype in frame.dtypes.items() if dtype.kind not in "iufbM"]
     return frame.assign(**{name: frame[name].map(plain) for name in texts})
 
@@ -248,13 +246,10 @@ def _columns_of(names: list[str], there: list[str]) -> dict[str, str]:
 
     A column that clashes with a result has another name in the table of a `Detection`.
     """
-    found = {}
     others = [name for name in there if name not in RESULTS]
     matched = {known: name for name, known in match_names(others, names).items()}
+    found = {}
     for name in names:
         renamed = free_name(name, {*RESULTS, *names}) if name in RESULTS else name
-        if renamed in there or name in there:
-            found[name] = renamed if renamed in there else name
-        elif name in matched:
-            found[name] = matched[name]
-    return found
+        found[name] = next((each for each in (renamed, name) if each in there), matched.get(name))
+    return {name: column for name, column in found.items() if column is not None}

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sklearn.utils import gen_batches
 
 from qms22._runtime.files import atomic_path
 from qms22.detection.results.csv_text import ROWS_AT_ONCE, csv_lines
@@ -107,7 +106,8 @@ def _json_records(tables: Iterable[pd.DataFrame]) -> Iterator[str]:
     encode = json.JSONEncoder(ensure_ascii=False).encode
     for table in tables:
         names = [str(name) for name in table.columns]
-        for rows in gen_batches(len(table), ROWS_AT_ONCE):
+        for first in range(0, len(table), ROWS_AT_ONCE):
+            rows = slice(first, first + ROWS_AT_ONCE)
             columns = [_json_values(table.iloc[rows, at]) for at in range(len(names))]
             for row in zip(*columns, strict=True):
                 yield encode(dict(zip(names, row, strict=True)))
