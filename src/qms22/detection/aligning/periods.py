@@ -87,9 +87,10 @@ def find_periods(
         plan = encoder._plans_by_name[name]
         if _is_later(plan, normal[name], rows[name]):
             dates |= _dates_to_leave_out(plan, normal[name], rows[name])
-        elif note := _note_of_unlike(plan, normal[name], rows[name]):
-            if note != CASES_NOTE or name not in (encoder.kinds or {}):
-                others[name] = note
+        elif (note := _note_of_unlike(plan, normal[name], rows[name])) and (
+            note != CASES_NOTE or name not in (encoder.kinds or {})
+        ):
+            others[name] = note
     if dates:
         # Other dates of a later batch are later, too: they are compared by what does not age.
         for name in encoder.groups_:

@@ -74,17 +74,21 @@ def _level_attributes(
     known: Cells, searched: Cells, flagged: NDArray[np.intp]
 ) -> Iterator[Attribute]:
     """Yield: which level, missing or not, and levels that no known-normal row has."""
-    name, n_known = known.name, len(known.values)
     codes, levels = _pool_texts(known, searched)
-    yield from _missing_attribute(name, codes < 0)
-    yield from _text_attribute(name, "value", codes, levels, n_known)
-    yield from _new_texts(name, codes, levels, n_known, flagged, "never seen")
+    yield from _missing_attribute(known.name, codes < 0)
+    yield from _text_attributes(known, "value", codes, levels, flagged, "never seen")
 
 
-def _text_attribute(
-    name: str, part: str, codes: NDArray[np.intp], levels: list[str], n_known: int
+def _text_attributes(
+    known: Cells,
+    part: str,
+    codes: NDArray[np.intp],
+    levels: list[str],
+    flagged: NDArray[np.intp],
+    remark: str,
 ) -> Iterator[Attribute]:
-    """Yield which one of the texts that known-normal rows have."""
+    """Yield: which one of the known-normal texts, and whether it is one of the others, remarked."""
+    name, n_known = known.name, len(known.values)
     seen = np.unique(codes[:n_known])
     seen = seen[seen >= 0]
     if len(seen):
@@ -97,17 +101,6 @@ def _text_attribute(
             lambda first, last: (f"{name} = {levels[first - 1]}", ""),
             len(levels) + 1,
         )
-
-
-def _new_texts(
-    name: str,
-    codes: NDArray[np.intp],
-    levels: list[str],
-    n_known: int,
-    flagged: NDArray[np.intp],
-    remark: str,
-) -> Iterator[Attribute]:
-    """Yield whether a text is one that flagged rows have and no known-normal row has."""
     is_new = np.zeros(len(levels) + 1, dtype=bool)
     is_new[codes[n_known + flagged]] = True
     is_new[codes[:n_known]] = is_new[-1] = False
@@ -115,9 +108,8 @@ def _new_texts(
     if new:
         # One set of levels out of all sets of this size.
         cost = math.log(2) + len(new) * math.log(len(levels) + 1)
-        yield _yes_or_no(
-            name, "new", is_new[codes], cost, f"{name} = {join_some(new, 'or')}", remark
-        )
+        text = f"{name} = {join_some(new, 'or')}"
+        yield _yes_or_no(name, "new", is_new[codes], cost, text, remark)
 
 
 def _missing_attribute(name: str, missing: NDArray[np.bool_]) -> Iterator[Attribute]:
@@ -144,9 +136,8 @@ def _number_attributes(
     gaps = np.isnan(values)
     if known.words is not None or searched.words is not None:
         codes, levels = _pool_texts(known, searched)
-        yield from _text_attribute(name, "word", codes, levels, n_known)
         kind = "not a date" if known.form == "date" else "not a number"
-        yield from _new_texts(name, codes, levels, n_known, flagged, kind)
+        yield from _text_attributes(known, "word", codes, levels, flagged, kind)
         gaps &= codes < 0
     yield from _missing_attribute(name, gaps)
     if known.form == "date":
