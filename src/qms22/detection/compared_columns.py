@@ -27,7 +27,6 @@ from qms22.tables.columns.cells import (
     Columns,
     count_rows,
     join_cells,
-    part_of_rows,
     take_rows,
 )
 from qms22.tables.columns.date_parts import DAY
@@ -104,26 +103,16 @@ def pair_columns(
     names = [name for name in kinds if kinds[name] in _COMPARED and name not in ignore]
     rng = np.random.RandomState(0)
     drawn = [draw_rows(count_rows(table), MOST_COMPARED, rng) for table in (normal, batch)]
-    cells = [
-        part_of_rows({name: table[name] for name in names}, rows)
-        for table, rows in zip((normal, batch), drawn, strict=True)
-    ]
-    asked = encoder.kinds or {}
-    plans = encoder._plans_by_name
-    pairs = (
-        _pair(cells[0][name], cells[1][name], plans[name].neutral)
-        for name in names
-        if name in asked or not _is_about_time(cells[0][name], cells[1][name], encoder.ignored_)
-    )
+    pairs = []
+    for name in names:
+        known, new = (
+            table[name].part(at) for table, at in zip((normal, batch), drawn, strict=True)
+        )
+        is_left_out = name in encoder.ignored_ and known.form == new.form == "number"
+        is_about_time = says_when(known) or (is_left_out and are_counted(known, new))
+        if name in (encoder.kinds or {}) or not is_about_time:
+            pairs.append(_pair(known, new, encoder._plans_by_name[name].neutral))
     return [pair for pair in pairs if pair is not None], drawn[0]
-
-
-def _is_about_time(normal: Cells, batch: Cells, left_out: Collection[str]) -> bool:
-    """Return whether a column only says when a row was made."""
-    if says_when(normal):
-        return True
-    is_left_out = normal.name in left_out and normal.form == batch.form == "number"
-    return is_left_out and are_counted(normal, batch)
 
 
 def _pair(normal: Cells, batch: Cells, staying: Sequence[str]) -> ColumnPair | None:

@@ -185,8 +185,7 @@ def detect(
     tables = open_tables(normal, batch, max_samples)
     given = marks if isinstance(marks, list | tuple) else [] if marks is None else [marks]
     marked = [open_table(each) for each in given]
-    inputs = [("normal", tables.normal), ("batch", tables.batch)]
-    inputs += [("marks", each) for each in marked]
+    inputs = ("normal", tables.normal), ("batch", tables.batch), *(("marks", m) for m in marked)
     id_name = check_column(tables.batch, "id", id, "the names of rows")
     asked = find_ignored(tables, ignore)
     ignored = [*asked, *([] if id_name is None else [id_name])]
@@ -206,7 +205,7 @@ def detect(
     if marked:
         tables = tables._replace(marks=read_marks(marked, *tables[:2], id_name, ignored))
     settings = {**named.facts(), "ignore": asked, "device": device}
-    found = replace(_search(tables, named, past), settings=settings, inputs=tuple(inputs))
+    found = replace(_search(tables, named, past), settings=settings, inputs=inputs)
     if fdr is not None and found.is_drift_scored and found.n_flagged:
         warn_user(found.remark)
     return found if past is None else past.remember(found, named)
@@ -247,7 +246,10 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
     comparison = None
     if ruler is not None:
         comparison = Comparison.of(ruler.aligned(scores), scores, scorer.repeats(encoded, odd))
-    flagged = _flag(comparison, scores, options)
+    if options.fdr is None or comparison is None:
+        flagged = flag_top(scores, _DEFAULT_TOP if options.k is None else options.k)
+    else:
+        flagged = comparison.flag(options.fdr)
     bound = None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE))
     verdict, profile = judge_tables(
         encoded.encoder,
@@ -290,15 +292,6 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
     )
 
 
-def _flag(
-    comparison: Comparison | None, scores: NDArray[np.float64], options: SearchOptions
-) -> NDArray[np.bool_]:
-    """Flag the first rows: so many, or as many as a false discovery rate allows."""
-    if options.fdr is None or comparison is None:
-        return flag_top(scores, _DEFAULT_TOP if options.k is None else options.k)
-    return comparison.flag(options.fdr)
-
-
 def _encode_drawn(
     tables: InputTables,
     drawn: Sequence[NDArray[np.intp]],
@@ -321,14 +314,12 @@ def _encode_drawn(
             is_whole=tables.is_batch_whole,
             may_move=may_move,
         )
-        return encoded._replace(
-            normal_positions=drawn[0][encoded.normal_positions],
-            positions=drawn[1][encoded.positions],
-        )
     except ValueError as error:
         if tables.are_whole:
             raise
         raise ValueError(f"among the rows drawn, {error}") from error
+    places = drawn[0][encoded.normal_positions], drawn[1][encoded.positions]
+    return encoded._replace(normal_positions=places[0], positions=places[1])
 
 
 def _score_batch(
