@@ -197,9 +197,8 @@ def score_samples(
             f"the table has {len(columns)} columns, but the detector was fitted on an array of "
             f"{detector.n_features_in_}; select those, or fit it on a data frame"
         )
-    for name in [] if names is None else names:
-        if name not in columns:
-            raise ValueError(f"the table has no column {name!r}, which the detector needs")
+    if lacking := [] if names is None else [name for name in names if name not in columns]:
+        raise ValueError(f"the table has no column {lacking[0]!r}, which the detector needs")
     light = for_workers(detector)
     kind = int if method == "predict" else float
 
@@ -217,8 +216,8 @@ def open_cluster_table(table: Any, name: str, most_drawn: int | None = None) -> 
     package = type(table).__module__.partition(".")[0]
     if package in _ENGINES and hasattr(table, "columns"):
         module, engine, _ = _ENGINES[package]
-        opened: ClusterTable = getattr(import_module(module), engine)(table, name, most_drawn)
-        return opened
+        make: type[ClusterTable] = getattr(import_module(module), engine)
+        return make(table, name, most_drawn)
     kinds = ", ".join(words for *_, words in _ENGINES.values())
     raise TypeError(
         f"{name} is of type {type(table).__name__}; give one of {kinds}, or use qms22 itself for "
