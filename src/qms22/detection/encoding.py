@@ -85,10 +85,7 @@ def encode_tables(
     encoder, cells = _fit_both(encoder, normal, batch, names)
     if not is_whole:
         encoder._change_plans(ColumnPlan.pool_unseen)
-    whole = (
-        part_of_rows(cells, slice(n_normal)),
-        part_of_rows(cells, slice(n_normal, None)),
-    )
+    whole = (part_of_rows(cells, slice(n_normal)), part_of_rows(cells, slice(n_normal, None)))
     places, normal_cells, known = _encode(encoder, whole[0], names[0])
     positions, batch_cells, _ = _encode(encoder, whole[1], names[1])
     left_out = {name: why for name, why in (may_move or {}).items() if name in encoder.groups_}

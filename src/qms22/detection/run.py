@@ -25,11 +25,9 @@ from numpy.typing import NDArray
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.warn import warn_user
 from qms22.checks import OddCells, learn_checks
-from qms22.decisions.batch_profile import row_evidence
 from qms22.decisions.comparison import Comparison
-from qms22.decisions.verdict import outlier_confidence
 from qms22.detection.column_notes import column_notes, note_dropped
-from qms22.detection.compared_columns import CONFIDENCE, judge_tables
+from qms22.detection.compared_columns import judge_tables
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.inputs import (
     InputTables,
@@ -250,16 +248,8 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
         flagged = flag_top(scores, _DEFAULT_TOP if options.k is None else options.k)
     else:
         flagged = comparison.flag(options.fdr)
-    bound = None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE))
-    verdict, profile = judge_tables(
-        encoded.encoder,
-        *encoded.whole,
-        options.ignored,
-        n_scored,
-        bound,
-        None if past is None else past.known,
-        0.0 if comparison is None else row_evidence(comparison.counts),
-    )
+    known = None if past is None else past.known
+    verdict, profile = judge_tables(encoded, options.ignored, n_scored, comparison, known)
     # The threshold for new rows is the one that flags as many of these.
     n_flagged = int(np.count_nonzero(flagged))
     first = most_suspicious(scores, min(n_flagged + 1, n_scored))

@@ -60,13 +60,11 @@ def _as_levels(cells: Cells, show: Show) -> Cells:
 def _pool_texts(*tables: Cells) -> tuple[NDArray[np.intp], list[str]]:
     """Return texts as positions in common levels, which are sorted; -1 stays."""
     levels = sorted({level for cells in tables for level in cells.levels})
-    place = {level: at for at, level in enumerate(levels)}
     parts = []
     for cells in tables:
         codes = cells.values if cells.is_text else cells.words
-        if codes is None:
-            codes = np.full(len(cells.values), -1)
-        parts.append(np.array([*(place[each] for each in cells.levels), -1], dtype=np.intp)[codes])
+        codes = np.full(len(cells.values), -1) if codes is None else codes
+        parts.append(np.append(cells.level_places(levels), -1)[codes])
     return np.concatenate(parts), levels
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from qms22.detection.result_columns import RESULTS
 from qms22.tables import Table
 from qms22.tables.columns.column_names import find_column, free_name, match_names
 from qms22.tables.columns.compare import compare_cells
@@ -17,6 +16,8 @@ from qms22.tables.texts.words import list_quoted, number_text, without_apostroph
 
 MARK, ROW, SOURCE = "mark", "row", "source"
 ANOMALY, NORMAL, UNSURE = "anomaly", "normal", "unsure"
+# The columns that tables of a `Detection` put before those of the batch or of known-normal rows.
+RESULTS = (*("rank", ROW, SOURCE, "score", "flagged", "reasons", "p_value", "false_at_most", MARK),)
 # What the column "source" says: which table a row is in.
 OF_BATCH, OF_NORMAL = "batch", "normal"
 # Words such as yes and 1 are not among them: they answer one analyst's "is it an anomaly?" and

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from qms22._runtime.validation import check_count
 from qms22.detection.marks.mark_table import ANOMALY, MARK, OF_NORMAL, SOURCE
 from qms22.detection.marks.table_marks import TableMarks
-from qms22.detection.result_columns import shown_ranks, without_clashes
 from qms22.detection.results.csv_text import csv_cell
 from qms22.detection.rows import most_suspicious
 from qms22.detection.streaming import rows_per_chunk
@@ -41,7 +40,7 @@ def beside(
     for at in np.flatnonzero(np.isin(rows, list(found.reasons))):
         reasons[at] = "; ".join(map(str, found.reasons[int(rows[at])]))
     results: dict[str, Any] = {
-        "rank": shown_ranks(ranks),
+        "rank": _shown_ranks(ranks),
         "row": rows,
         "score": found.scores[rows],
         "flagged": found.flagged[rows],
@@ -53,7 +52,7 @@ def beside(
         results["false_at_most"] = pd.arrays.IntegerArray(most, ranks == 0)
     if found.marks is not None:
         results["mark"] = found.marks.words(rows)
-    return without_clashes(results, table, found.source.names, found.id)
+    return _without_clashes(results, table, found.source.names, found.id)
 
 
 def ranked_table(found: Detection, *, only_flagged: bool = False) -> pd.DataFrame:
@@ -104,6 +103,34 @@ def parted_lines(found: Detection, lines: Iterable[str], *, is_bad: bool) -> Ite
     check_rows(row + 1, len(found.scores), len(found.scores), found.source.name)
 
 
+def _shown_ranks(ranks: NDArray[np.intp]) -> Any:
+    """Return ranks for a table; rows that were not searched, with rank 0, have none."""
+    return ranks if ranks.all() else pd.arrays.IntegerArray(ranks.astype(np.int64), ranks == 0)
+
+
+def _without_clashes(
+    results: dict[str, Any], table: pd.DataFrame, others: list[str], id_name: str | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rename columns of a table that clash with results, and put column `id_name` for "row".
+
+    New names differ from those of `others`, the columns of the whole batch.
+    """
+    names: list[Any] = list(table.columns)
+    texts = [str(name) for name in names]
+    taken = {*results} - ({"row"} if id_name is not None else set())
+    for at, name in enumerate(texts):
+        if name in taken:
+            names[at] = free_name(name, {*taken, *others})
+            taken.add(names[at])
+    table = table.set_axis(names, axis=1)
+    if id_name is not None:
+        name = names[texts.index(str(id_name))]
+        ids = table.pop(name)
+        results = {name if key == "row" else key: values for key, values in results.items()}
+        results[name] = ids.array
+    return pd.DataFrame(results, index=table.index), table
+
+
 def _why_bad(found: Detection) -> dict[int, str]:
     """Return the reasons of bad rows: the flagged ones and known anomalies."""
     known = [] if found.marks is None else found.marks.anomalies.tolist()
@@ -145,12 +172,12 @@ def rows_to_check(
         words, removed = marks.words(rows, of_normal=True), marks.removed
         table = pd.concat([table, marks.removed_rows])
     results: dict[str, Any] = {
-        "rank": shown_ranks(np.append(np.arange(1, k + 1), np.zeros_like(removed))),
+        "rank": _shown_ranks(np.append(np.arange(1, k + 1), np.zeros_like(removed))),
         "row": np.append(rows, removed),
         SOURCE: OF_NORMAL,
         "score": np.append(scores[first], np.full(len(removed), np.nan)),
         MARK: np.append(words, np.full(len(removed), ANOMALY)),
     }
     names = [str(name) for name in table.columns]
-    parts = without_clashes(results, table, names, id_name if id_name in names else None)
+    parts = _without_clashes(results, table, names, id_name if id_name in names else None)
     return pd.concat(parts, axis=1)
