@@ -137,8 +137,7 @@ def _note_over_time(entry: HistoryEntry) -> Iterator[str]:
 
 def is_acceptable(found: Detection, *, is_policy_met: bool = True) -> bool:
     """Return whether a batch can be accepted as known-normal without a person; warn why not."""
-    incident = found.history[-1].incident if found.history else None
-    why_not = ""
+    incident, why_not = found.history[-1].incident if found.history else None, ""
     if incident is not None:
         why_not = f"it is tagged as an incident: {incident}"
     elif found.verdict is None or found.verdict.decision != "fine":

@@ -243,7 +243,9 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
     del learned  # with all columns that checks have made of the known-normal rows
     comparison = None
     if ruler is not None:
-        comparison = Comparison.of(ruler.aligned(scores), scores, scorer.repeats(encoded, odd))
+        rows = scorer.checks.read(encoded.batch_cells, is_part=True)
+        repeats = encoded.positions[scorer.checks.repeats(rows, odd.take(encoded.positions))]
+        comparison = Comparison.of(ruler.aligned(scores), scores, repeats)
     if options.fdr is None or comparison is None:
         flagged = flag_top(scores, _DEFAULT_TOP if options.k is None else options.k)
     else:

@@ -127,10 +127,10 @@ def _scores(content: PageContent, payload: Payload) -> dict[str, Any]:
 def _truth(content: PageContent, payload: Payload) -> dict[str, Any] | None:
     if content.truth is None:
         return None
-    n_kept = len(content.rows)
+    found = outliers_found(content.scores, content.truth)[: len(content.rows) + 1]
     return {
         "nOutliers": int(content.truth.sum()),
-        "found": payload.add(outliers_found(content.scores, content.truth)[: n_kept + 1]),
+        "found": payload.add(found),
         "roc": roc_points(content.truth, content.scores),
     }
 

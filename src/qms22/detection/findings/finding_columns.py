@@ -73,7 +73,7 @@ def _level_attributes(
 ) -> Iterator[Attribute]:
     """Yield: which level, missing or not, and levels that no known-normal row has."""
     codes, levels = _pool_texts(known, searched)
-    yield from _missing_attribute(known.name, codes < 0)
+    yield from _yes_or_no(known.name, "missing", codes < 0, 0.0, f"{known.name} is missing")
     yield from _text_attributes(known, "value", codes, levels, flagged, "never seen")
 
 
@@ -107,22 +107,17 @@ def _text_attributes(
         # One set of levels out of all sets of this size.
         cost = math.log(2) + len(new) * math.log(len(levels) + 1)
         text = f"{name} = {join_some(new, 'or')}"
-        yield _yes_or_no(name, "new", is_new[codes], cost, text, remark)
-
-
-def _missing_attribute(name: str, missing: NDArray[np.bool_]) -> Iterator[Attribute]:
-    if missing.any():
-        yield _yes_or_no(name, "missing", missing, 0.0, f"{name} is missing", "")
+        yield from _yes_or_no(name, "new", is_new[codes], cost, text, remark)
 
 
 def _yes_or_no(
-    name: str, part: str, mask: NDArray[np.bool_], cost: float, text: str, remark: str
-) -> Attribute:
-    """Return an attribute with one condition."""
-    span, costs = np.ones((1, 2), dtype=np.intp), np.array([cost])
-    return Attribute(
-        name, part, mask.astype(np.intp), span, costs, lambda first, last: (text, remark), 2
-    )
+    name: str, part: str, mask: NDArray[np.bool_], cost: float, text: str, remark: str = ""
+) -> Iterator[Attribute]:
+    """Yield an attribute with one condition, if some rows meet it."""
+    if mask.any():
+        span, costs = np.ones((1, 2), dtype=np.intp), np.array([cost])
+        codes = mask.astype(np.intp)
+        yield Attribute(name, part, codes, span, costs, lambda first, last: (text, remark), 2)
 
 
 def _number_attributes(
@@ -137,7 +132,7 @@ def _number_attributes(
         kind = "not a date" if known.form == "date" else "not a number"
         yield from _text_attributes(known, "word", codes, levels, flagged, kind)
         gaps &= codes < 0
-    yield from _missing_attribute(name, gaps)
+    yield from _yes_or_no(name, "missing", gaps, 0.0, f"{name} is missing")
     if known.form == "date":
         yield from _cyclic_attributes(name, values, is_only_date=is_only_date)
         values = values // DAY
@@ -182,13 +177,10 @@ def _cyclic_attributes(
 def _hour_range(first: int, last: int) -> str:
     """Return hours as text, such as "2-4 a.m." or "10 p.m.-2 a.m."."""
     start, stop = first % 24, (last + 1) % 24
-    texts = ["midnight" if hour == 0 else "noon" if hour == 12 else "" for hour in (start, stop)]
-    halves = ["a.m." if hour < 12 else "p.m." for hour in (start, stop)]
-    begin, end = (
-        text or f"{hour % 12} {half}"
-        for text, hour, half in zip(texts, (start, stop), halves, strict=True)
-    )
-    if not any(texts) and halves[0] == halves[1] and start < stop:
+    names = {0: "midnight", 12: "noon"}
+    halves = ["a.m." if hour < 12 else "p.m." for hour in range(24)]
+    begin, end = (names.get(hour, f"{hour % 12} {halves[hour]}") for hour in (start, stop))
+    if not {start, stop} & {*names} and halves[start] == halves[stop] and start < stop:
         begin = str(start % 12)
     return f"{begin}-{end}"
 

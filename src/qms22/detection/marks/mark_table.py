@@ -65,8 +65,7 @@ def split_by_table(source: Table, names: list[str]) -> tuple[pd.DataFrame, pd.Da
     If `names`, the columns of the batch, have one that is called "source", it tells nothing.
     """
     frame = _read_marked(source, names)
-    there = list(frame.columns)
-    if SOURCE not in there or SOURCE in _columns_of(names, there).values():
+    if SOURCE not in frame.columns or SOURCE in _columns_of(names, list(frame.columns)).values():
         return frame, frame[:0]
     words = frame[SOURCE].map(_word).astype(str).str.lower()
     unknown = ~words.isin(["", OF_BATCH, OF_NORMAL])
@@ -109,8 +108,17 @@ def read_mark_table(
 
 
 def _read_marked(source: Table, names: list[str]) -> pd.DataFrame:
-    """Read the rows with a mark; the table may have many others, and be larger than memory."""
-    ours = _own_columns(source.names, names)
+    """Read the rows with a mark; the table may have many others, and be larger than memory.
+
+    The columns "mark", "row" and "source" may also be written "Mark". A column that the batch has
+    as well, its `names`, is none of them, unless it is written just so.
+    """
+    found = {find_column(word, source.names): word for word in (MARK, ROW, SOURCE)}
+    ours = {
+        column: word
+        for column, word in found.items()
+        if column is not None and (column == word or find_column(column, names) is None)
+    }
     if MARK not in ours.values():
         there = list_quoted(source.names)
         raise ValueError(
@@ -125,19 +133,6 @@ def _read_marked(source: Table, names: list[str]) -> pd.DataFrame:
             "there"
         )
     return _without_apostrophes(frame)
-
-
-def _own_columns(there: list[str], names: list[str]) -> dict[str, str]:
-    """Return which columns are "mark", "row" and "source", also if written "Mark".
-
-    A column that the batch has as well is none of them, unless it is written just so.
-    """
-    found = {find_column(word, there): word for word in (MARK, ROW, SOURCE)}
-    return {
-        column: word
-        for column, word in found.items()
-        if column is not None and (column == word or find_column(column, names) is None)
-    }
 
 
 def _word(mark: Any) -> str:

@@ -30,10 +30,8 @@ def junit_text(data: Mapping[str, Any]) -> str:
     for rule in rules:
         case = ElementTree.SubElement(suite, "testcase", classname="qms22", name=rule["name"])
         text = visible(rule["text"])
-        if rule["is_met"]:
-            ElementTree.SubElement(case, "system-out").text = text
-        else:
-            ElementTree.SubElement(case, "failure", message=text).text = text
+        kind, more = ("system-out", {}) if rule["is_met"] else ("failure", {"message": text})
+        ElementTree.SubElement(case, kind, more).text = text
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
