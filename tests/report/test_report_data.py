@@ -372,9 +372,9 @@ def test_the_picture_shows_the_last_batches() -> None:
     assert kinds[1] == ["anomalies", "incident", "bar", "bar", "moved", "moved"]
     assert kinds[3] == ["fine", "accepted", "bar", "bar"]
     words = ["verdict", "rows, up to 1,000", "flagged, up to 20\xa0%", "x moved"]
-    assert [lane.words for lane in picture.lanes] == [*words, f"{'y' * 40}… moved"]
+    assert [words for words, _ in picture.lanes] == [*words, f"{'y' * 40}… moved"]
     # Nothing overlaps: each lane begins below the one above.
-    assert np.diff([lane.y for lane in picture.lanes]).min() >= 30
+    assert np.diff([y for _, y in picture.lanes]).min() >= 30
     assert len(history_picture(history * 20).batches) == 40
     assert history_picture([]).batches == []
 

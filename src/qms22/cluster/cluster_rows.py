@@ -52,10 +52,8 @@ class ClusterRows(LazyRows):
 
     def map(self, function: Callable[[NDArray[np.float64]], Any]) -> list[Any]:
         """Apply a function to chunks of rows on the workers."""
-        name = self._name
-        return list(
-            self.table.map_frames(
-                lambda chunk: function(check_part(chunk, name)),
-                n_rows=rows_per_chunk(self.shape[1]),
-            )
+        name, n_rows = self._name, rows_per_chunk(self.shape[1])
+        frames = self.table.map_frames(
+            lambda chunk: function(check_part(chunk, name)), n_rows=n_rows
         )
+        return list(frames)

@@ -66,7 +66,6 @@ class ClusterTable(Table, ABC):
 
     @cached_property
     def _sizes(self) -> dict[int, int]:
-        """How many rows each part has."""
         return dict(self._results(_count))
 
     @property
@@ -140,10 +139,9 @@ class ClusterTable(Table, ABC):
             return self.take([0], columns).iloc[:0]
         order = np.argsort(wanted, kind="stable")
         ascending = wanted[order]
-        first_rows = np.array([*self.starts.values()])
-        parts = np.unique(np.searchsorted(first_rows, ascending, side="right") - 1)
-        numbers = {[*self.starts][part] for part in parts.tolist()}
         read, starts = self.reader(columns), self.starts
+        parts = np.searchsorted([*starts.values()], ascending, side="right") - 1
+        numbers = {[*starts][part] for part in np.unique(parts).tolist()}
 
         def pick(number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for chunk in numbered(number, chunks, starts):
@@ -153,7 +151,11 @@ class ClusterTable(Table, ABC):
                         yield read(chunk.loc[ascending[slice(*ends)]])
 
         picked = [rows for _, rows in self._results(pick, numbers)]
-        self._check_count(sum(map(len, picked)), len(wanted))
+        if sum(map(len, picked)) != len(wanted):
+            raise ValueError(
+                f"{self.name} has other rows each time it is read; make it compute the same ones, "
+                "or keep them first (persist, cache or materialize)"
+            )
         return pd.concat(picked).iloc[np.argsort(order)]
 
     def _changed(self, columns: Collection[str]) -> Table:
@@ -175,13 +177,6 @@ class ClusterTable(Table, ABC):
             if isinstance(result, _Fault):
                 raise ValueError(result.message)
             yield number, result
-
-    def _check_count(self, n_found: int, n_expected: int) -> None:
-        if n_found != n_expected:
-            raise ValueError(
-                f"{self.name} has other rows each time it is read; make it compute the same ones, "
-                "or keep them first (persist, cache or materialize)"
-            )
 
 
 @dataclass(frozen=True)

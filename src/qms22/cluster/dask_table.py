@@ -26,12 +26,9 @@ class DaskTable(ClusterTable):
     def _run(self, task: PartTask, numbers: Collection[int] | None) -> Iterator[tuple[int, Any]]:
         shared = _share(task)
         chosen = range(len(self._parts)) if numbers is None else sorted(numbers)
-        of_parts = dask.compute(
-            *(delayed(_call)(shared, number, self._parts[number]) for number in chosen)
-        )
-        for number, results in zip(chosen, of_parts, strict=True):
-            for result in results:
-                yield number, result
+        calls = [delayed(_call)(shared, number, self._parts[number]) for number in chosen]
+        for number, results in zip(chosen, dask.compute(*calls), strict=True):
+            yield from ((number, result) for result in results)
 
     def extend(self, task: PartTask, kinds: Mapping[str, type]) -> dd.DataFrame:
         """Return the data frame with more columns, lazily."""

@@ -27,16 +27,14 @@ class RayTable(ClusterTable):
 
         They are read once and stay in Ray's object store: blocks have no number before.
         """
-        parts: list[Any] = self._table.to_arrow_refs()
-        return parts
+        return list(self._table.to_arrow_refs())
 
     def _run(self, task: PartTask, numbers: Collection[int] | None) -> Iterator[tuple[int, Any]]:
         shared, call = ray.put(task), ray.remote(_call)
         chosen = range(len(self._parts)) if numbers is None else sorted(numbers)
         of_parts = [call.remote(shared, number, self._parts[number]) for number in chosen]
         for number, results in zip(chosen, of_parts, strict=True):
-            for result in ray.get(results):
-                yield number, result
+            yield from ((number, result) for result in ray.get(results))
 
     def extend(self, task: PartTask, kinds: Mapping[str, type]) -> Dataset:
         """Return the dataset with more columns, lazily."""

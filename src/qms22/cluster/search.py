@@ -70,8 +70,7 @@ class ClusterDetection(Detection):
         known = self.scores if is_whole else None
         ruler = None if self.comparison is None else self.comparison.ruler
         flagged = np.flatnonzero(self.flagged)
-        marked = np.empty(0, np.intp) if self.marks is None else self.marks.decided
-        read, starts = source.reader(), source.starts
+        marked, read, starts = self._decided, source.reader(), source.starts
 
         def add(number: int, chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
             for chunk in numbered(number, chunks, starts):
@@ -198,9 +197,8 @@ def score_samples(
             f"the table has {len(columns)} columns, but the detector was fitted on an array of "
             f"{detector.n_features_in_}; select those, or fit it on a data frame"
         )
-    for name in [] if names is None else names:
-        if name not in columns:
-            raise ValueError(f"the table has no column {name!r}, which the detector needs")
+    if lacking := [] if names is None else [name for name in names if name not in columns]:
+        raise ValueError(f"the table has no column {lacking[0]!r}, which the detector needs")
     light = for_workers(detector)
     kind = int if method == "predict" else float
 
@@ -218,8 +216,8 @@ def open_cluster_table(table: Any, name: str, most_drawn: int | None = None) -> 
     package = type(table).__module__.partition(".")[0]
     if package in _ENGINES and hasattr(table, "columns"):
         module, engine, _ = _ENGINES[package]
-        opened: ClusterTable = getattr(import_module(module), engine)(table, name, most_drawn)
-        return opened
+        make: type[ClusterTable] = getattr(import_module(module), engine)
+        return make(table, name, most_drawn)
     kinds = ", ".join(words for *_, words in _ENGINES.values())
     raise TypeError(
         f"{name} is of type {type(table).__name__}; give one of {kinds}, or use qms22 itself for "

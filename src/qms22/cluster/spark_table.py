@@ -32,12 +32,9 @@ class SparkTable(ClusterTable):
 
     def extend(self, task: PartTask, kinds: Mapping[str, type]) -> DataFrame:
         """Return the data frame with more columns, lazily."""
-
-        def extend(chunks: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
-            return task(_number(), chunks)
-
         new = [StructField(name, _KINDS[kind]) for name, kind in kinds.items()]
-        return self._table.mapInPandas(extend, StructType([*self._table.schema.fields, *new]))
+        schema = StructType([*self._table.schema.fields, *new])
+        return self._table.mapInPandas(lambda chunks: task(_number(), chunks), schema)
 
 
 def _number() -> int:

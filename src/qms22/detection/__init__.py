@@ -9,7 +9,7 @@
   `marks`: rooms of their own.
 - `compared_columns`: columns for the verdict. `past_batches`: a search with a history, and what
   the history knows of earlier batches.
-- `result`: `Detection`, with `rows` and `result_columns`. `results`: what it is written as.
+- `result`: `Detection`, with `rows`. `results`: what it is written as.
 - `noticing`: the batch as a whole. `policy`: rules for jobs. `verifying`: repeats a search.
 """
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.detection.encoding import EncodedTables
-from qms22.tables.columns.cells import Columns
 from qms22.tables.texts.words import list_some
 
 # With fewer known-normal rows, no p-value can be below 3 %, and the user is told so.
@@ -24,11 +23,10 @@ def column_notes(
     the columns `ignored`.
     """
     notes = [_missing(encoded), _left_out(encoded, ignored)]
-    if n_dropped := n_normal - len(encoded.normal_positions):
-        be = "was" if n_dropped == 1 else "were"
-        dropped = f"{n_dropped:,} of {n_normal:,} normal rows with missing values"
-        notes.append(f"{dropped} {be} dropped")
     n_left = len(encoded.normal_positions)
+    if n_dropped := n_normal - n_left:
+        be = "was" if n_dropped == 1 else "were"
+        notes.append(f"{n_dropped:,} of {n_normal:,} normal rows with missing values {be} dropped")
     if n_left < _FEW_NORMAL:
         notes.append(
             f"{n_left} known-normal rows are few: by chance about 1 in {n_left + 1} normal rows is "
@@ -47,19 +45,17 @@ def note_dropped(scores: NDArray[np.float64], n_marked: int = 0) -> tuple[str, .
 
 def _missing(encoded: EncodedTables) -> str:
     """Return the share of missing cells of each column that is used and has any."""
-    shares = []
-    for name in encoded.encoder.groups_:
-        known, batch = (_share(of, name) for of in (encoded.normal_cells, encoded.batch_cells))
-        text = f"{name} {_percent(known)} (batch {_percent(batch)})"
-        if known or batch:
-            shares.append((max(known, batch), text))
+    tables = encoded.normal_cells, encoded.batch_cells
+    shares = {
+        name: [float(np.mean(cells[name].missing)) if name in cells else 0.0 for cells in tables]
+        for name in encoded.encoder.groups_
+    }
     # The sort is stable: of equal shares, in the order of the table.
-    texts = [text for _, text in sorted(shares, key=lambda pair: -pair[0])]
+    names = sorted(
+        filter(lambda name: any(shares[name]), shares), key=lambda name: -max(shares[name])
+    )
+    texts = ["{} {} (batch {})".format(name, *map(_percent, shares[name])) for name in names]
     return f"missing: {list_some(texts)}" if texts else ""
-
-
-def _share(cells: Columns, name: str) -> float:
-    return float(np.mean(cells[name].missing)) if name in cells else 0.0
 
 
 def _percent(share: float) -> str:
@@ -72,17 +68,11 @@ def _left_out(encoded: EncodedTables, ignored: Collection[str]) -> str:
     """Return the columns that vary and are not used, those that look informative first."""
     encoder = encoded.encoder
     asked = {*ignored, *(encoder.kinds or {})}
-    columns = [
-        column
-        for column in encoder.columns_
-        if not column.outputs
-        and (column.kind != "constant" or column.name in encoder.ignored_)
-        and column.name not in asked
-    ]
-    columns.sort(key=lambda column: column.kind == "identifier")
     by_reason: dict[str, list[str]] = {}
-    for column in columns:
-        reason = f"{column.kind}: {column.note.removesuffix('; ignored')}"
-        by_reason.setdefault(reason, []).append(column.name)
+    for column in sorted(encoder.columns_, key=lambda column: column.kind == "identifier"):
+        is_constant = column.kind == "constant" and column.name not in encoder.ignored_
+        if not (column.outputs or is_constant or column.name in asked):
+            reason = f"{column.kind}: {column.note.removesuffix('; ignored')}"
+            by_reason.setdefault(reason, []).append(column.name)
     texts = [f"{list_some(names)} ({reason})" for reason, names in by_reason.items()]
     return f"left out: {list_some(texts)}" if texts else ""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from qms22._runtime.chunks import draw_rows
 from qms22.checks.sequences import time_distance, time_order
 from qms22.checks.single import LEAST_ENTITIES
-from qms22.decisions.batch_profile import Profile, profile_batch
-from qms22.decisions.curve import OutlierBound
+from qms22.decisions.batch_profile import Profile, profile_batch, row_evidence
+from qms22.decisions.comparison import Comparison
 from qms22.decisions.moved_columns import (
     MOST_COMPARED,
     ColumnPair,
@@ -19,39 +19,41 @@ from qms22.decisions.moved_columns import (
     compare_over_time,
 )
 from qms22.decisions.over_time import Past
-from qms22.decisions.verdict import Verdict, judge_batch
+from qms22.decisions.verdict import Verdict, judge_batch, outlier_confidence
 from qms22.detection.aligning.periods import are_counted, says_when
+from qms22.detection.encoding import EncodedTables
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.cells import Cells, Columns, count_rows, part_of_rows, take_rows
+from qms22.tables.columns.cells import Cells, Columns, count_rows, take_rows
 from qms22.tables.columns.date_parts import DAY
 from qms22.tables.columns.plan import Kind
 from qms22.tables.columns.typed import join_cells
 
 # That verdicts are right, as usual in statistics.
-CONFIDENCE = 0.95
+_CONFIDENCE = 0.95
 
 # What else a column can be says nothing about the rows: a later date, another name, other words.
 _COMPARED: frozenset[Kind] = frozenset({"number", "boolean", "category", "constant"})
 
 
 def judge_tables(
-    encoder: TabularEncoder,
-    normal: Columns,
-    batch: Columns,
+    encoded: EncodedTables,
     ignore: Collection[str],
     n_scored: int,
-    bound: OutlierBound | None,
-    past: Past | None = None,
-    evidence: float = 0.0,
+    comparison: Comparison | None,
+    past: Past | None,
 ) -> tuple[Verdict, Profile | None]:
     """Judge a batch of a table, by all drawn rows; with a history also return what to remember.
 
-    `bound` is on the outliers among the `n_scored` rows with a score, with `outlier_confidence`.
-    Without it only columns are compared. Columns to `ignore` are those that the user has named.
-    With enough batches in the `past`, the batch is compared with these; its `evidence` is that of
-    `row_evidence`.
+    Without a `comparison` of the `n_scored` rows with a score, only columns are compared. Columns
+    to `ignore` are those that the user has named. With enough batches in the `past`, the batch is
+    compared with these.
     """
+    encoder, (normal, batch) = encoded.encoder, encoded.whole
     pairs, drawn = pair_columns(encoder, normal, batch, ignore)
+    bound, evidence = None, 0.0
+    if comparison is not None:
+        bound = comparison.bound(outlier_confidence(_CONFIDENCE))
+        evidence = row_evidence(comparison.counts)
     profile, excepted = None, frozenset[str]()
     if past is not None:
         profile, excepted = profile_batch(pairs, evidence, _weekday(encoder, batch)), past.excepted
@@ -66,10 +68,10 @@ def judge_tables(
             return verdict, {**profile, "over_time": over_time.facts(verdict)}
     order, distance = time_order(take_rows(normal, drawn)), time_distance(normal, batch)
     verdict = judge_batch(
-        compare_over_time(pairs, order, distance, 1.0 - CONFIDENCE),
+        compare_over_time(pairs, order, distance, 1.0 - _CONFIDENCE),
         n_scored,
         bound=bound,
-        confidence=CONFIDENCE,
+        confidence=_CONFIDENCE,
         left_out=encoder.ignored_,
         excepted=excepted,
     )
@@ -98,26 +100,16 @@ def pair_columns(
     names = [name for name in kinds if kinds[name] in _COMPARED and name not in ignore]
     rng = np.random.RandomState(0)
     drawn = [draw_rows(count_rows(table), MOST_COMPARED, rng) for table in (normal, batch)]
-    cells = [
-        part_of_rows({name: table[name] for name in names}, rows)
-        for table, rows in zip((normal, batch), drawn, strict=True)
-    ]
-    asked = encoder.kinds or {}
-    plans = encoder._plans_by_name
-    pairs = (
-        _pair(cells[0][name], cells[1][name], plans[name].neutral)
-        for name in names
-        if name in asked or not _is_about_time(cells[0][name], cells[1][name], encoder.ignored_)
-    )
+    pairs = []
+    for name in names:
+        known, new = (
+            table[name].part(at) for table, at in zip((normal, batch), drawn, strict=True)
+        )
+        is_left_out = name in encoder.ignored_ and known.form == new.form == "number"
+        is_about_time = says_when(known) or (is_left_out and are_counted(known, new))
+        if name in (encoder.kinds or {}) or not is_about_time:
+            pairs.append(_pair(known, new, encoder._plans_by_name[name].neutral))
     return [pair for pair in pairs if pair is not None], drawn[0]
-
-
-def _is_about_time(normal: Cells, batch: Cells, left_out: Collection[str]) -> bool:
-    """Return whether a column only says when a row was made."""
-    if says_when(normal):
-        return True
-    is_left_out = normal.name in left_out and normal.form == batch.form == "number"
-    return is_left_out and are_counted(normal, batch)
 
 
 def _pair(normal: Cells, batch: Cells, staying: Sequence[str]) -> ColumnPair | None:

@@ -28,6 +28,7 @@ from qms22.tables.columns.cells import (
     Columns,
     count_rows,
     missing_cells,
+    part_of_rows,
     take_rows,
 )
 from qms22.tables.columns.kinds import level_counts
@@ -86,10 +87,7 @@ def encode_tables(
     encoder, cells = _fit_both(encoder, normal, batch, names)
     if not is_whole:
         encoder._change_plans(ColumnPlan.pool_unseen)
-    whole = (
-        {name: each.part(slice(n_normal)) for name, each in cells.items()},
-        {name: each.part(slice(n_normal, None)) for name, each in cells.items()},
-    )
+    whole = (part_of_rows(cells, slice(n_normal)), part_of_rows(cells, slice(n_normal, None)))
     places, normal_cells, known = _encode(encoder, whole[0], names[0])
     positions, batch_cells, _ = _encode(encoder, whole[1], names[1])
     left_out = {name: why for name, why in (may_move or {}).items() if name in encoder.groups_}
@@ -121,13 +119,17 @@ def _moves(
 ) -> dict[str, tuple[float, float]]:
     """Return by how much columns of numbers have moved, where the whole batch has."""
     moves: dict[str, tuple[float, float]] = {}
-    for column in encoder.columns_:
-        if column.kind == "number" and column.outputs:
-            reference = NumberReference.learn(normal[column.name].values)
-            if reference is not None:
-                aligned = reference.aligned(batch[column.name].values)
-                moves |= {} if aligned is reference else {column.name: aligned.move}
+    for name in _used(encoder, "number"):
+        reference = NumberReference.learn(normal[name].values)
+        if reference is not None:
+            aligned = reference.aligned(batch[name].values)
+            moves |= {} if aligned is reference else {name: aligned.move}
     return moves
+
+
+def _used(encoder: TabularEncoder, kind: str) -> list[str]:
+    """Return the columns of a kind that are used."""
+    return [column.name for column in encoder.columns_ if column.kind == kind and column.outputs]
 
 
 def _staying_levels(
@@ -141,15 +143,14 @@ def _staying_levels(
     if not is_of_another_time(normal, batch):
         return {}
     known, recurring = {}, {}
-    for column in encoder.columns_:
-        if column.kind == "category" and column.outputs:
-            cells, new = normal[column.name], batch[column.name]
-            codes = np.unique(cells.values[cells.has_value])
-            known[column.name] = levels = [cells.levels[code] for code in codes]
-            if len(levels) >= LEAST_ENTITIES:
-                is_new = new.level_places(levels) < 0
-                several = compress(new.levels, is_new & (level_counts(new) >= LEAST_RECURRING))
-                recurring[column.name] = tuple(several)
+    for name in _used(encoder, "category"):
+        cells, new = normal[name], batch[name]
+        codes = np.unique(cells.values[cells.has_value])
+        known[name] = levels = [cells.levels[code] for code in codes]
+        if len(levels) >= LEAST_ENTITIES:
+            is_new = new.level_places(levels) < 0
+            several = compress(new.levels, is_new & (level_counts(new) >= LEAST_RECURRING))
+            recurring[name] = tuple(several)
     return staying_levels(known, take_rows(batch, time_order(batch))) | recurring
 
 
@@ -172,11 +173,7 @@ def _fill_in(
     # In an order that depends on values alone, not on the order in which rows are given.
     drawn = row_hashes(normal, list(encoder.groups_)).argsort(kind="stable")[:_MOST_COMPARED]
     known = encoder._lazy_matrix(normal)[drawn]
-    numbers = [
-        column.outputs[0]
-        for column in encoder.columns_
-        if column.kind == "number" and column.outputs
-    ]
+    numbers = [encoder.groups_[name][0] for name in _used(encoder, "number")]
     inside = np.clip(rows[:, numbers], *np.quantile(known[:, numbers], _USUAL, axis=0))
     rows[places[:, np.newaxis], numbers] = inside[places]
     spreads = known.std(axis=0)

@@ -77,18 +77,13 @@ def find_ignored(tables: InputTables, ignore: Sequence[str | int]) -> list[str]:
 
     They may be parts of a date, such as "sold (days)". Raise ValueError if no table has a column.
     """
-
-    def find(name: str) -> str | None:
-        return find_column(name, tables.batch.names) or find_column(name, tables.normal.names)
-
-    found = []
+    names, found = (tables.batch.names, tables.normal.names), []
     for asked in map(str, ignore):
-        column, part = split_part(asked)
-        if (name := find(asked)) is None and (name := find(column)) is not None:
-            name += part
+        ways = [(asked, ""), split_part(asked)]
+        columns = [(find_column(name, there), part) for name, part in ways for there in names]
+        name = next((f"{column}{part}" for column, part in columns if column is not None), None)
         if name is None:
-            names = dict.fromkeys([*tables.batch.names, *tables.normal.names])
-            listed = list_quoted(names)
+            listed = list_quoted(dict.fromkeys([*names[0], *names[1]]))
             raise ValueError(f"there is no column {asked!r} to ignore; the columns are {listed}")
         found.append(name)
     return found
@@ -125,14 +120,12 @@ def align_tables(
     """
     normal, batch = tables.normal, tables.batch
     aligned = align_table(normal, batch.names, batch.name, ignore)
-    notes = [*normal.notes, *(note for note in batch.notes if note not in normal.notes)]
-    notes += aligned.notes
+    ignored = [*ignore, *aligned.extra, *aligned.lacking]
+    notes = [*dict.fromkeys([*normal.notes, *batch.notes]), *aligned.notes]
     notes += left_out(aligned.extra, normal.name, batch.name)
     notes += left_out(aligned.lacking, batch.name, normal.name)
-    ignored = [*ignore, *aligned.extra, *aligned.lacking]
     normal, batch, others = match_writing(aligned.table, batch, ignored, kinds)
-    notes += others
-    return tables._replace(normal=normal, batch=batch, notes=tuple(notes)), ignored
+    return tables._replace(normal=normal, batch=batch, notes=(*notes, *others)), ignored
 
 
 def draw(tables: InputTables, seed: int | None) -> list[NDArray[np.intp]]:

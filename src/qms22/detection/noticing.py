@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime import exact
 from qms22.checks.copies import row_hashes
 from qms22.tables.columns.cells import Cells, Columns
+from qms22.tables.columns.date_parts import DAY
 from qms22.tables.texts.words import list_quoted, number_text
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ _LEAST_COMPLETE = 30
 _MOST_CELLS = 5_000_000
 # A date that names the days of a table is in nearly all of its rows.
 _LEAST_DATED = 0.9
-_DAY = 86_400e6  # microseconds
 
 
 class Noticed(NamedTuple):
@@ -77,7 +77,7 @@ class BatchDates(NamedTuple):
             "oldest": _text(self.batch[0]),
             "newest": _text(self.batch[-1]),
             "normal_newest": _text(self.normal[-1]),
-            "longest_gap_days": round(gap / _DAY, 3),
+            "longest_gap_days": round(gap / DAY, 3),
             "gap_after": None if after is None else _text(after),
         }
 
@@ -108,12 +108,10 @@ def dates_of(found: Detection) -> BatchDates | None:
     dates = [column.name for column in found.encoder.columns_ if column.kind == "date"]
     # The date that the user has named comes first.
     for name in sorted(both.intersection(dates), key=[found.settings.get("time"), *dates].index):
-        typed = [read(each.columns([name]))[name].values for each in (table, found.source)]
-        present = [np.sort(values[~np.isnan(values)]) for values in typed]
-        if all(
-            len(some) >= _LEAST_DATED * len(all_) for some, all_ in zip(present, typed, strict=True)
-        ):
-            return BatchDates(name, *map(_without_stray, present))
+        cells = [read(each.columns([name]))[name] for each in (table, found.source)]
+        if all(np.mean(each.has_value) >= _LEAST_DATED for each in cells):
+            times = (np.sort(each.values[each.has_value]) for each in cells)
+            return BatchDates(name, *map(_without_stray, times))
     return None
 
 
@@ -123,7 +121,7 @@ def _without_stray(times: NDArray[np.float64]) -> NDArray[np.float64]:
     Far is further away than the span of all but a hundredth of the dates at either end.
     """
     low, high = np.quantile(times, [0.01, 0.99], method="nearest") if len(times) else (0.0, 0.0)
-    span = max(high - low, _DAY)
+    span = max(high - low, DAY)
     return times[(times >= low - span) & (times <= high + span)]
 
 
@@ -141,7 +139,9 @@ def compare_size(found: Detection, dates: BatchDates | None) -> tuple[bool, list
         text += f"; earlier batches have {usual:,.0f}."
     # If the tables are of the same time, one may be a draw from the other.
     elif dates is not None and dates.batch[0] > dates.normal[-1]:
-        known, new = (_rows_per_day(times) for times in (dates.normal, dates.batch))
+        known, new = (
+            np.unique(times // DAY, return_counts=True)[1] for times in (dates.normal, dates.batch)
+        )
         usual, a_day, names = float(np.median(known)), float(np.median(new)), (dates.column,)
         ratio = _USUAL_RATIO if len(known) >= _LEAST_DAYS else _OF_FEW_DAYS
         is_unusual = _is_unusual(a_day, known, ratio)
@@ -164,32 +164,23 @@ def _are_of_one_export(normal: Table | None, batch: Table) -> bool:
     return len({*files}) == len(forms) == 2 and forms[0] == forms[1]
 
 
-def _is_unusual(count: float, usual: Sequence[int], ratio: float = _USUAL_RATIO) -> bool:
+def _is_unusual(count: float, usual: ArrayLike, ratio: float = _USUAL_RATIO) -> bool:
     logs = exact.log(np.maximum(usual, 1))
     middle = float(np.median(logs))
     spread = 3 * 1.4826 * float(np.median(np.abs(logs - middle)))
     return abs(math.log(max(count, 1)) - middle) > max(math.log(ratio), spread)
 
 
-def _rows_per_day(times: NDArray[np.float64]) -> list[int]:
-    counts: list[int] = np.unique(times // _DAY, return_counts=True)[1].tolist()
-    return counts
-
-
 def _schema(found: Detection) -> Iterator[Noticed]:
-    """Return the columns that only one of the tables has."""
     ignored = {*map(str, found.settings.get("ignore", ())), found.id}
     names = found.source.names
     if found.normal_table is None:
-        known = [column.name for column in found.encoder.columns_]
-        lost = [name for name in found.encoder.groups_ if name not in names]
-        added = [name for name in names if name not in {*known, *found.encoder.ignored_}]
+        needed = [*found.encoder.groups_]
+        known = [*(column.name for column in found.encoder.columns_), *found.encoder.ignored_]
     else:
-        known = found.normal_table.names
-        lost = [name for name in known if name not in names]
-        added = [name for name in names if name not in known]
-    for what, columns in (("new", added), ("gone", lost)):
-        if columns := [name for name in columns if name not in ignored]:
+        needed = known = found.normal_table.names
+    for what, some, others in (("new", names, known), ("gone", needed, names)):
+        if columns := [name for name in some if name not in {*others, *ignored}]:
             be = "Column {} is" if len(columns) == 1 else "Columns {} are"
             text = f"{be.format(list_quoted(columns))} {what}."
             yield Noticed("schema", text, tuple(columns), {"change": what})
@@ -235,8 +226,7 @@ def _repeated(cells: Cells) -> list[int]:
     """Return a row for each value that several rows have."""
     rows = np.flatnonzero(~cells.missing)
     _, first, counts = np.unique(cells.values[rows], return_index=True, return_counts=True)
-    repeated: list[int] = rows[first[counts > 1]].tolist()
-    return repeated
+    return list(rows[first[counts > 1]])
 
 
 def _resent(normal: Columns, batch: Columns, names: Sequence[str]) -> Iterator[Noticed]:
@@ -280,7 +270,7 @@ def _dates(found: Detection, dates: BatchDates | None) -> Iterator[Noticed]:
     gap, after = _longest_gap(times)
     # Few rows have long gaps by chance.
     by_chance = 4 * (times[-1] - times[0]) * math.log(len(times) + 1) / len(times)
-    if after is not None and gap > max(2 * _longest_gap(dates.normal)[0], by_chance, _DAY):
+    if after is not None and gap > max(2 * _longest_gap(dates.normal)[0], by_chance, DAY):
         between = f"{facts['gap_after']} and {_text(after + gap)}"
         text = f"Column {dates.column!r} has no dates between {between}."
         yield Noticed("dates", text, (dates.column,), facts)

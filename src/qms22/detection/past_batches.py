@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from qms22 import __version__
@@ -51,17 +52,10 @@ class PastBatches:
 
     def _known(self, others: Sequence[HistoryEntry]) -> Past:
         """Return what the history knows of the other batches, to compare this one with them."""
-        spent = [
-            each.over_time["spent"]
-            for each in others
-            if each.over_time is not None and each.incident is None
-        ]
-        profiles = [each.profile for each in others if each.accepted is not None]
-        return Past(
-            tuple(profile for profile in profiles if profile is not None),
-            next_budget(spent, sum(each.is_called_bad for each in others)),
-            frozenset(each.column for each in self.exceptions),
-        )
+        spent = [each.over_time["spent"] for each in others if each.over_time and not each.incident]
+        profiles = [each.profile for each in others if each.accepted and each.profile]
+        budget = next_budget(spent, sum(each.is_called_bad for each in others))
+        return Past(tuple(profiles), budget, frozenset(each.column for each in self.exceptions))
 
     def _with_accepted(self, tables: InputTables, ignore: Collection[str]) -> InputTables:
         """Return the tables, with the rows of the accepted batches after the known-normal ones."""
@@ -93,6 +87,7 @@ class PastBatches:
         """
         assert found.verdict is not None
         dates = dates_of(found)
+        anomalies = np.empty(0, np.intp) if found.marks is None else found.marks.anomalies
         entry = HistoryEntry(
             time=now(),
             # Names of files need not be UTF-8, and the file of a history takes no others.
@@ -107,16 +102,14 @@ class PastBatches:
             moved=tuple((column.name, column.change) for column in found.verdict.moved),
             settings={
                 **options.facts(),
-                "marked_anomalies": 0 if found.marks is None else len(found.marks.anomalies),
+                "marked_anomalies": len(anomalies),
                 "fewest_outliers": found.verdict.fewest_outliers,
                 "newest": None if dates is None else dates.facts()["newest"],
                 "profile": found.profile,
             },
             version=__version__,
         )
-        rows = rows_to_keep(
-            found.source, self._columns, [] if found.marks is None else found.marks.anomalies
-        )
+        rows = rows_to_keep(found.source, self._columns, anomalies)
         try:
             before = self._history.number_of(self._digest)
             entries = self._history.remember(entry, self._digest, to_parquet(rows), len(rows))
@@ -125,8 +118,7 @@ class PastBatches:
             return found
         if before is not None:
             warn_user(f"the batch was in the history already; entry {before} was replaced")
-        notes = (*found.notes, *_note_over_time(entries[-1]))
-        found = replace(found, history=entries, notes=notes)
+        found = replace(found, history=entries, notes=(*found.notes, *_note_over_time(entries[-1])))
         if options.accept and is_acceptable(found):
             accepted = self._history.accept(entries[-1].number)
             found = replace(found, history=(*entries[:-1], accepted))
@@ -145,8 +137,7 @@ def _note_over_time(entry: HistoryEntry) -> Iterator[str]:
 
 def is_acceptable(found: Detection, *, is_policy_met: bool = True) -> bool:
     """Return whether a batch can be accepted as known-normal without a person; warn why not."""
-    incident = found.history[-1].incident if found.history else None
-    why_not = ""
+    incident, why_not = found.history[-1].incident if found.history else None, ""
     if incident is not None:
         why_not = f"it is tagged as an incident: {incident}"
     elif found.verdict is None or found.verdict.decision != "fine":
@@ -182,11 +173,8 @@ def _join(normal: pd.DataFrame, accepted: list[pd.DataFrame]) -> pd.DataFrame:
         _join_columns([normal.iloc[:, at], *(rows[name] for rows in accepted)])
         for at, name in enumerate(names)
     ]
-    n_rows = len(normal) + sum(len(rows) for rows in accepted)
-    joined = pd.concat(columns, axis=1)
-    joined.columns = normal.columns
-    joined.index = normal.index.append(pd.RangeIndex(len(normal), n_rows))
-    return joined
+    joined = pd.concat(columns, axis=1).set_axis(normal.columns, axis=1)
+    return joined.set_axis(normal.index.append(pd.RangeIndex(len(normal), len(joined))))
 
 
 def _join_columns(columns: list[pd.Series]) -> pd.Series:

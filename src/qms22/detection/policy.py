@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 FAIL_ON = ("anomalies", "drift", "flagged", "volume", "schema")
 MODEL_FAIL_ON = ("flagged", "schema")
 
-
 NOT_CHECKED = (
     "not checked: there are no three earlier batches in a history, nor known-normal days before "
     "those of the batch, nor a known-normal file of the same name but for digits, to tell which "
@@ -71,9 +70,8 @@ def check_rules(
         yield Rule("max-flagged", n_flagged <= max_flagged, text, max_flagged)
     if max_share is not None:
         check_share("max_share", max_share)
-        is_met = n_flagged <= max_share * n_rows
         text = f"{are}; the limit is {100 * max_share:g} %."
-        yield Rule("max-share", is_met, text, max_share)
+        yield Rule("max-share", n_flagged <= max_share * n_rows, text, max_share)
 
 
 def verdict_of_rules(rules: Sequence[Rule]) -> str:

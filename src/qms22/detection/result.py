@@ -142,12 +142,24 @@ class Detection:
     @property
     def n_marked(self) -> int:
         """Number of rows that were not searched, as they are marked as anomalies or as normal."""
-        return 0 if self.marks is None else len(self.marks.decided)
+        return len(self._decided)
+
+    @property
+    def _decided(self) -> NDArray[np.intp]:
+        """Positions of the rows that are marked as anomalies or as normal."""
+        return np.empty(0, dtype=np.intp) if self.marks is None else self.marks.decided
 
     @property
     def ranking(self) -> NDArray[np.intp]:
         """Positions of the scored rows, most suspicious first; at ties the lower position."""
         return np.argsort(-self.scores, kind="stable")[: self.n_scored]
+
+    @cached_property
+    def _ranks(self) -> NDArray[np.intp]:
+        """The rank of every row of the batch, 0 for those without a score."""
+        ranks = np.zeros(len(self.scores), dtype=np.intp)
+        ranks[self.ranking] = np.arange(1, self.n_scored + 1)
+        return ranks
 
     @property
     def top(self) -> NDArray[np.intp]:

@@ -40,14 +40,14 @@ def note_repeated(source: Table, id_name: str | None) -> list[str]:
     """Return a note if several rows have the same name; the column is read as a whole."""
     if id_name is None:
         return []
-    parts = [chunk.iloc[:, 0] for chunk in source.chunks([id_name])]
-    column = pd.concat(parts).dropna().astype(str)
+    column = pd.concat([chunk.iloc[:, 0] for chunk in source.chunks([id_name])])
+    column = column.dropna().astype(str)
     names = column[column.duplicated()].unique()
     if not len(names):
         return []
     names_occur = "1 name occurs" if len(names) == 1 else f"{len(names):,} names occur"
-    remedy = "marks of such rows need another column that tells them apart"
     repeated = f"{names_occur} more than once, such as {names[0]!r}"
+    remedy = "marks of such rows need another column that tells them apart"
     return [f"column {id_name!r}: {repeated}; {remedy}"]
 
 

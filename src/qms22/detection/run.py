@@ -25,11 +25,9 @@ from numpy.typing import NDArray
 from qms22._runtime.stages import begin_stage
 from qms22._runtime.warn import warn_user
 from qms22.checks import OddCells, learn_checks
-from qms22.decisions.batch_profile import row_evidence
 from qms22.decisions.comparison import Comparison
-from qms22.decisions.verdict import outlier_confidence
 from qms22.detection.column_notes import column_notes, note_dropped
-from qms22.detection.compared_columns import CONFIDENCE, judge_tables
+from qms22.detection.compared_columns import judge_tables
 from qms22.detection.encoding import EncodedTables, encode_tables
 from qms22.detection.inputs import (
     InputTables,
@@ -185,8 +183,7 @@ def detect(
     tables = open_tables(normal, batch, max_samples)
     given = marks if isinstance(marks, list | tuple) else [] if marks is None else [marks]
     marked = [open_table(each) for each in given]
-    inputs = [("normal", tables.normal), ("batch", tables.batch)]
-    inputs += [("marks", each) for each in marked]
+    inputs = ("normal", tables.normal), ("batch", tables.batch), *(("marks", m) for m in marked)
     id_name = check_column(tables.batch, "id", id, "the names of rows")
     asked = find_ignored(tables, ignore)
     ignored = [*asked, *([] if id_name is None else [id_name])]
@@ -206,7 +203,7 @@ def detect(
     if marked:
         tables = tables._replace(marks=read_marks(marked, *tables[:2], id_name, ignored))
     settings = {**named.facts(), "ignore": asked, "device": device}
-    found = replace(_search(tables, named, past), settings=settings, inputs=tuple(inputs))
+    found = replace(_search(tables, named, past), settings=settings, inputs=inputs)
     if fdr is not None and found.is_drift_scored and found.n_flagged:
         warn_user(found.remark)
     return found if past is None else past.remember(found, named)
@@ -246,18 +243,15 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
     del learned  # with all columns that checks have made of the known-normal rows
     comparison = None
     if ruler is not None:
-        comparison = Comparison.of(ruler.aligned(scores), scores, scorer.repeats(encoded, odd))
-    flagged = _flag(comparison, scores, options)
-    bound = None if comparison is None else comparison.bound(outlier_confidence(CONFIDENCE))
-    verdict, profile = judge_tables(
-        encoded.encoder,
-        *encoded.whole,
-        options.ignored,
-        n_scored,
-        bound,
-        None if past is None else past.known,
-        0.0 if comparison is None else row_evidence(comparison.counts),
-    )
+        rows = scorer.checks.read(encoded.batch_cells, is_part=True)
+        repeats = encoded.positions[scorer.checks.repeats(rows, odd.take(encoded.positions))]
+        comparison = Comparison.of(ruler.aligned(scores), scores, repeats)
+    if options.fdr is None or comparison is None:
+        flagged = flag_top(scores, _DEFAULT_TOP if options.k is None else options.k)
+    else:
+        flagged = comparison.flag(options.fdr)
+    known = None if past is None else past.known
+    verdict, profile = judge_tables(encoded, options.ignored, n_scored, comparison, known)
     # The threshold for new rows is the one that flags as many of these.
     n_flagged = int(np.count_nonzero(flagged))
     first = most_suspicious(scores, min(n_flagged + 1, n_scored))
@@ -290,15 +284,6 @@ def _search(tables: InputTables, options: SearchOptions, past: PastBatches | Non
     )
 
 
-def _flag(
-    comparison: Comparison | None, scores: NDArray[np.float64], options: SearchOptions
-) -> NDArray[np.bool_]:
-    """Flag the first rows: so many, or as many as a false discovery rate allows."""
-    if options.fdr is None or comparison is None:
-        return flag_top(scores, _DEFAULT_TOP if options.k is None else options.k)
-    return comparison.flag(options.fdr)
-
-
 def _encode_drawn(
     tables: InputTables,
     drawn: Sequence[NDArray[np.intp]],
@@ -321,14 +306,12 @@ def _encode_drawn(
             is_whole=tables.is_batch_whole,
             may_move=may_move,
         )
-        return encoded._replace(
-            normal_positions=drawn[0][encoded.normal_positions],
-            positions=drawn[1][encoded.positions],
-        )
     except ValueError as error:
         if tables.are_whole:
             raise
         raise ValueError(f"among the rows drawn, {error}") from error
+    places = drawn[0][encoded.normal_positions], drawn[1][encoded.positions]
+    return encoded._replace(normal_positions=places[0], positions=places[1])
 
 
 def _score_batch(

@@ -64,14 +64,6 @@ class TableScorer:
         scores = as_host(self.detector.unlabeled_scores_) + self.checks.weight * of_checks
         return ScoredRows(encoded.positions, scores, odd)
 
-    def repeats(self, encoded: EncodedTables, odd: OddCells) -> NDArray[np.intp]:
-        """Return the read rows of a batch that are of a case with another one.
-
-        See `TableChecks.repeats`; `odd` is of all rows of the batch.
-        """
-        rows = self.checks.read(encoded.batch_cells, is_part=True)
-        return encoded.positions[self.checks.repeats(rows, odd.take(encoded.positions))]
-
 
 def fit_detector(detector: BatchDetector, encoded: EncodedTables, max_samples: int | None) -> None:
     """Fit a detector; without `max_samples` it decides how many rows to learn from."""

@@ -71,11 +71,10 @@ def score(
     if id_name is not None:
         id_name = aligned.renamed.get(id_name, id_name)
     source, rewritten = match_model(aligned.table, encoder)
-    extra = left_out(aligned.extra, source.name, "the model")
-    lacking = _note_lacking(encoder, source)
+    notes = [*source.notes, *aligned.notes, *rewritten]
+    notes += left_out(aligned.extra, source.name, "the model")
+    notes += _note_lacking(encoder, source)
     scores, odd = score_rows(source, scorer, verbose)
-    dropped = note_dropped(scores)
-    notes = (*source.notes, *aligned.notes, *rewritten, *extra, *lacking, *dropped)
     flagged = scores > checks.threshold if k is None else flag_top(scores, k)
     return Detection(
         source,
@@ -87,7 +86,7 @@ def score(
         id=id_name,
         checks=checks,
         odd=odd,
-        notes=notes,
+        notes=(*notes, *note_dropped(scores)),
         settings={"k": k, "id": id_name},
         inputs=(*inputs, ("batch", given)),
     )
@@ -125,12 +124,10 @@ def _note_lacking(encoder: TabularEncoder, source: Table) -> list[str]:
     With the usual value in all rows, such a column favors none of them. A model cannot do without
     it: its scores need all columns.
     """
-    used = encoder.groups_
-    lacking = sorted(used.keys() - set(source.names))
-    if len(lacking) == len(used):
+    lacking = sorted(encoder.groups_.keys() - {*source.names})
+    if len(lacking) == len(encoder.groups_):
         with errors_named(source.name):
             encoder._check_columns(source.names)
-    if not lacking:
-        return []
     names = list_quoted(lacking)
-    return [f"{source.name} lacks {names}, which the model uses; all rows get the usual value"]
+    note = f"{source.name} lacks {names}, which the model uses; all rows get the usual value"
+    return [note] if lacking else []

@@ -91,8 +91,8 @@ def repeat(
             return False, f"{what} is not the one that was searched"
     settings = recorded["settings"]
     if is_model:
-        options = {"k": settings["k"], "id": settings["id"]}
-        return _compare(recorded, score(given[0], given[1], **options, verbose=verbose))
+        found = score(*given, k=settings["k"], id=settings["id"], verbose=verbose)
+        return _compare(recorded, found)
     if settings.get("seed") is None:
         raise ValueError("the search had no seed, so it cannot be repeated; search with --seed")
     options = {name: value for name, value in settings.items() if name not in _OF_ONE_FILE}
@@ -113,14 +113,14 @@ def _digests(facts: Mapping[str, Any]) -> tuple[list[str], str | None]:
 def _history_then(path: Path | None, recorded: Mapping[str, Any], folder: Path) -> Path:
     """Return a copy of a history as it was when a result was recorded."""
     then = recorded["history"]
-    # As a history has it: without the zone, which is UTC.
-    time = recorded["provenance"]["time"][:19].replace("T", " ")
     if path is None:
         numbers = ", ".join(map(str, then["learned_from"]))
         what = f"learned from accepted batches ({numbers})" if numbers else "had exceptions"
         raise ValueError(f"the search {what}; give the file of history, too")
     BatchHistory(path, must_exist=True)
     copied = BatchHistory(shutil.copy(path, folder / "history.sqlite"))
+    # As a history has it: without the zone, which is UTC.
+    time = recorded["provenance"]["time"][:19].replace("T", " ")
     exceptions = [ColumnException(**each) for each in then.get("exceptions", ())]
     copied.go_back(time, then["learned_from"], exceptions)
     return copied.path
@@ -144,9 +144,9 @@ def _compare(recorded: Mapping[str, Any], found: Detection) -> tuple[bool, str]:
     again["policy"] = [rules, all(each["is_met"] for each in policy["rules"])]
     known["policy"] = [compared, policy["is_met"]]
     changed = [
-        f"{name} {then['versions'].get(name)} then, {version} now"
+        f"{name} {old} then, {version} now"
         for name, version in now["versions"].items()
-        if then["versions"].get(name) != version
+        if (old := then["versions"].get(name)) != version
     ]
     versions = f"; versions differ: {'; '.join(changed)}" if changed else ""
     if now["scores_sha256"] != then["scores_sha256"]:

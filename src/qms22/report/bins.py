@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,8 +54,8 @@ def bin_feature(normal: Cells, rows: Cells, flagged: NDArray[np.bool_]) -> Bins 
         return _bin_numbers("date", normal.values / 1e6, rows.values / 1e6)
     if "other" in forms:
         return None
-    joined, n_rows = join_cells(rows.name, to_levels(rows), to_levels(normal)), len(rows.values)
-    return _bin_levels(joined.values[n_rows:], joined.values[:n_rows], joined.levels, flagged)
+    joined = join_cells(rows.name, to_levels(rows), to_levels(normal))
+    return _bin_levels(joined, len(rows.values), flagged)
 
 
 def bin_scores(
@@ -72,17 +71,12 @@ def _bin_numbers(kind: str, normal: NDArray[Any], rows: NDArray[Any]) -> Bins | 
     edges = _edges(normal[np.isfinite(normal)], rows[np.isfinite(rows)])
     if edges is None:
         return None
-    counts = np.bincount(_codes(normal, edges), minlength=MISSING + 1)
-    beyond = [(values < edges[0]) | (values > edges[-1]) for values in (normal, rows)]
-    return Bins(
-        kind=kind,
-        edges=edges.tolist(),
-        labels=[],
-        normal=counts[: len(edges) - 1].tolist(),
-        n_missing=int(counts[MISSING]),
-        codes=_codes(rows, edges),
-        is_clipped=any(bool(values.any()) for values in beyond),
+    counts = np.bincount(_codes(normal, edges), minlength=MISSING + 1).tolist()
+    is_clipped = any(
+        bool(((values < edges[0]) | (values > edges[-1])).any()) for values in (normal, rows)
     )
+    n_bins, codes = len(edges) - 1, _codes(rows, edges)
+    return Bins(kind, edges.tolist(), [], counts[:n_bins], counts[MISSING], codes, is_clipped)
 
 
 def _edges(normal: NDArray[Any], rows: NDArray[Any]) -> NDArray[np.float64] | None:
@@ -124,13 +118,9 @@ def _codes(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.uint8
     return np.where(np.isnan(values), MISSING, places).astype(np.uint8)
 
 
-def _bin_levels(
-    ours: NDArray[np.intp],
-    theirs: NDArray[np.intp],
-    names: Sequence[str],
-    flagged: NDArray[np.bool_],
-) -> Bins | None:
-    """Return the bins of normal rows and others, given by positions in the names of levels."""
+def _bin_levels(joined: Cells, n_rows: int, flagged: NDArray[np.bool_]) -> Bins | None:
+    """Return the bins of a column of texts, in which the unlabeled rows come first."""
+    names, ours, theirs = joined.levels, joined.values[n_rows:], joined.values[:n_rows]
     if not names or (len(names) > _FEW_LEVELS and len(names) > (len(ours) + len(theirs)) / 2):
         return None
     counts = [np.bincount(codes + 1, minlength=len(names) + 1) for codes in (ours, theirs)]

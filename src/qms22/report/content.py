@@ -85,5 +85,4 @@ class PageContent:
     @property
     def flagged(self) -> NDArray[np.bool_]:
         """Which of the first rows are flagged."""
-        flagged: NDArray[np.bool_] = self.results.iloc[:, FLAGGED].to_numpy(dtype=bool)
-        return flagged
+        return np.asarray(self.results.iloc[:, FLAGGED], dtype=bool)

@@ -23,13 +23,6 @@ _LEAST_WIDTH = 360
 _MOST_LETTERS = 40
 
 
-class Lane(NamedTuple):
-    """One line of the picture: what is in it, and where its words stand."""
-
-    words: str
-    y: float
-
-
 class HistoryBatch(NamedTuple):
     """One batch of the picture.
 
@@ -72,10 +65,13 @@ class HistoryBatch(NamedTuple):
 
 
 class HistoryPicture(NamedTuple):
-    """The picture of the last batches, oldest first, with its size in pixels."""
+    """The picture of the last batches, oldest first, with its size in pixels.
+
+    Its `lanes` are the words of each line, and where they stand.
+    """
 
     batches: list[HistoryBatch]
-    lanes: list[Lane]
+    lanes: list[tuple[str, float]]
     width: int
     height: float
 
@@ -84,9 +80,8 @@ def history_picture(history: Sequence[HistoryEntry]) -> HistoryPicture:
     """Return the picture of the last batches; the highest bar of a lane has the full height."""
     entries = history[-_MOST_BATCHES:]
     batches = [HistoryBatch(entry, _STEP * at, []) for at, entry in enumerate(entries)]
-    most_rows = max((entry.n_rows for entry in entries), default=0)
-    most_share = max((batch.share for batch in batches), default=0.0)
-    lanes = [Lane("verdict", _WORDS - 5.0)]
+    sizes, shares = [entry.n_rows for entry in entries], [batch.share for batch in batches]
+    lanes = [("verdict", _WORDS - 5.0)]
     y = float(_WORDS + 2 * _SIGNS)
     for batch in batches:
         middle = batch.left + _STEP // 2
@@ -94,23 +89,19 @@ def history_picture(history: Sequence[HistoryEntry]) -> HistoryPicture:
         if batch.said:
             kind = "incident" if batch.entry.incident else "accepted"
             batch.marks.append((kind, _sign(kind, middle, _WORDS + _SIGNS + 8)))
-    for words, most, heights in (
-        (f"rows, up to {most_rows:,}", most_rows, [entry.n_rows for entry in entries]),
-        (
-            f"flagged, up to {share_text(most_share)}",
-            most_share,
-            [batch.share for batch in batches],
-        ),
+    for words, heights in (
+        (f"rows, up to {max(sizes, default=0):,}", sizes),
+        (f"flagged, up to {share_text(max(shares, default=0.0))}", shares),
     ):
-        lanes.append(Lane(words, y + _WORDS - 5))
+        lanes.append((words, y + _WORDS - 5))
         y += _WORDS + _HIGHEST
         for batch, height in zip(batches, heights, strict=True):
-            high = round(max(1.0, _HIGHEST * height / (most or 1)), 1)
+            high = round(max(1.0, _HIGHEST * height / (max(heights) or 1)), 1)
             batch.marks.append(("bar", f"M{batch.left + 4} {y:g}v{-high:g}h14v{high:g}Z"))
     counts = Counter(name for entry in entries for name in dict(entry.moved))
     for name, _ in counts.most_common(_MOST_COLUMNS):
         short = name if len(name) <= _MOST_LETTERS else f"{name[:_MOST_LETTERS]}…"
-        lanes.append(Lane(f"{short} moved", y + _WORDS - 5))
+        lanes.append((f"{short} moved", y + _WORDS - 5))
         y += _WORDS + _SIGNS
         for batch in batches:
             if name in dict(batch.entry.moved):

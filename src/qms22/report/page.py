@@ -27,8 +27,7 @@ _SCRIPTS = (
 )
 
 # Of rows that were marked before, the first are listed with their first columns: a reminder only.
-_MOST_GIVEN = 200
-_GIVEN_COLUMNS = 8
+_GIVEN = slice(200), slice(8)
 
 
 def write_page(path: Path, content: PageContent) -> Path:
@@ -36,25 +35,18 @@ def write_page(path: Path, content: PageContent) -> Path:
 
     An existing file is replaced, and left as it was if anything fails.
     """
-    atomic_write(path, _html(content).encode())
-    return path
-
-
-def _html(content: PageContent) -> str:
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["visible"] = visible
-    environment.filters["count"] = "{:,}".format
-    environment.filters["certainty"] = certainty
-    environment.filters["rarity"] = rarity
+    environment.filters |= {"visible": visible, "count": "{:,}".format}
+    environment.filters |= {"certainty": certainty, "rarity": rarity}
     # uPlot has 50 kB, Chart.js 200 kB and Plotly 4 MB. It is fast enough to redraw at every step of
     # a slider, and needs neither eval nor style attributes, which the policy of the page forbids.
     library = f"/*\n{_own('_vendor/uPlot.LICENSE')}\n*/\n{_own('_vendor/uPlot.iife.min.js')}"
     script = "\n".join(_own(f"_scripts/{name}.js") for name in _SCRIPTS)
     style = _own("_vendor/uPlot.min.css") + "\n" + _own("_report.css")
     data = pack_content(content)
-    return environment.from_string(_own("_template.html")).render(
+    page = environment.from_string(_own("_template.html")).render(
         content=content,
         n_rows=len(content.scores),
         # Only the scripts and the style of this package run, and nothing is loaded: should text of
@@ -69,11 +61,13 @@ def _html(content: PageContent) -> str:
         data=Markup(data),
         # Marks are kept in the browser for these data and no others.
         hash=hashlib.sha256(data.encode("ascii")).hexdigest()[:32],
-        given=None
-        if content.marked is None
-        else content.marked.iloc[:_MOST_GIVEN, :_GIVEN_COLUMNS],
+        given=(content.marked if content.marked is None else content.marked.iloc[_GIVEN]),
         picture=history_picture(content.history),
     )
+    atomic_write(path, page.encode())
+    return path
+    atomic_write(path, page.encode())
+    return path
 
 
 def _hash(text: str) -> str:

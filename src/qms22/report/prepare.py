@@ -16,6 +16,7 @@ from qms22.metrics import roc
 from qms22.report.bins import bin_feature, bin_scores
 from qms22.report.content import NAME, P_VALUE, RANK, SCORE, PageContent, RowContext
 from qms22.report.packed_columns import Payload, alphabetical, pack_column
+from qms22.tables.columns.column_names import free_name
 
 if TYPE_CHECKING:
     from qms22.detection import RowReason
@@ -74,8 +75,7 @@ def _line(context: RowContext) -> dict[str, Any] | None:
     if context.here is None or not np.isfinite(points := [*context.past, context.here]).all():
         return None
     low, high = min(points), max(points)
-    scaled = [round((point - low) / ((high - low) or 1.0), 3) for point in points]
-    *past, here = scaled
+    *past, here = (round((point - low) / ((high - low) or 1.0), 3) for point in points)
     return {"past": past, "here": here}
 
 
@@ -83,12 +83,8 @@ def _curve(curve: Curve | None) -> dict[str, Any] | None:
     """Pack what bounds the number of normal rows among the first k, as `Curve.of_first` does."""
     if curve is None:
         return None
-    return {
-        "nWithin": curve.n_within.tolist(),
-        "limits": curve.limits.tolist(),
-        "mostNormal": curve.most_normal,
-        "confidence": curve.confidence,
-    }
+    steps = {"nWithin": curve.n_within.tolist(), "limits": curve.limits.tolist()}
+    return {**steps, "mostNormal": curve.most_normal, "confidence": curve.confidence}
 
 
 def _columns(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]]:
@@ -100,9 +96,7 @@ def _columns(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]]
             yield {"name": str(results.columns[at]), "role": role, **packed}
     if content.truth is not None:
         words = pd.Series(np.where(content.truth[: len(rows)], "outlier", "normal"))
-        name = "truth"
-        while name in rows.columns or name in results.columns:
-            name += "_"
+        name = free_name("truth", {*rows.columns, *results.columns})
         yield {"name": name, "role": "truth", **pack_column(words, None, payload)}
     for at, matters in order_columns(content):
         name = str(rows.columns[at])
@@ -133,10 +127,10 @@ def _scores(content: PageContent, payload: Payload) -> dict[str, Any]:
 def _truth(content: PageContent, payload: Payload) -> dict[str, Any] | None:
     if content.truth is None:
         return None
-    n_kept = len(content.rows)
+    found = outliers_found(content.scores, content.truth)[: len(content.rows) + 1]
     return {
         "nOutliers": int(content.truth.sum()),
-        "found": payload.add(outliers_found(content.scores, content.truth)[: n_kept + 1]),
+        "found": payload.add(found),
         "roc": roc_points(content.truth, content.scores),
     }
 
@@ -219,9 +213,9 @@ def order_columns(content: PageContent) -> list[tuple[int, bool]]:
             strength = min(max(float(np.nan_to_num(reason.strength)) - _WEAK, 0.1), _STRONG)
             for place, name in enumerate(reason.columns):
                 weights[name] += strength / 2 if place else strength
-    names = [str(name) for name in content.rows.columns]
-    order = sorted(range(len(names)), key=lambda at: -weights[names[at]])
-    return [(at, weights[names[at]] > 0) for at in order]
+    of_columns = [weights[str(name)] for name in content.rows.columns]
+    order = sorted(range(len(of_columns)), key=lambda at: -of_columns[at])
+    return [(at, of_columns[at] > 0) for at in order]
 
 
 def _codes(codes: Iterable[int], n_levels: int) -> NDArray[Any]:
@@ -235,5 +229,5 @@ def _percentages(listed: Sequence[RowReason], sizes: NDArray[np.intp]) -> NDArra
     strengths = np.clip(np.nan_to_num([reason.strength for reason in listed]), 0.0, 1e300)
     starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     most = np.repeat(np.maximum.reduceat(strengths, starts), sizes)
-    percentages: NDArray[np.uint8] = (strengths / np.where(most > 0, most, 1.0) * 100).round()
-    return percentages.astype(np.uint8)
+    percentages = (strengths / np.where(most > 0, most, 1.0) * 100).round()
+    return np.asarray(percentages, dtype=np.uint8)

@@ -31,14 +31,15 @@ def align_table(
     Either table may have the columns to `ignore` or not. Raise ValueError, with the name of the
     `other` table, if the two have no column in common.
     """
-    there = table.names
+    there, numbered = table.names, [f"x{number + 1}" for number in range(len(names))]
     matched = match_names(there, names)
     notes = []
     renamed = {name: known for name, known in matched.items() if name != known}
     if renamed:
         pairs = list_some([f"{name!r} for {known!r}" for name, known in renamed.items()])
         notes.append(f"{table.name}: columns are matched with those of {other}: {pairs}")
-    elif not matched and len(there) == len(names) and _is_numbered(there, names):
+    # Of one table, the columns are called as those of a file without a header.
+    elif not matched and len(there) == len(names) and numbered in (there, list(names)):
         matched = renamed = dict(zip(there, names, strict=True))
         notes.append(f"columns of {table.name} and {other} are matched by their order")
     known = set(matched.values())
@@ -56,15 +57,6 @@ def left_out(columns: Sequence[str], table: str, other: str) -> list[str]:
     """Return a note that columns of a table are left out, as the other one lacks them."""
     if not columns:
         return []
-    what = "column" if len(columns) == 1 else "columns"
-    be = "is" if len(columns) == 1 else "are"
-    return [
-        f"{what} {list_quoted(columns)} of {table} {be} left out, as {other} has none of that name"
-    ]
-
-
-def _is_numbered(*headers: Sequence[str]) -> bool:
-    """Return whether columns of a table are called as those of a file without a header."""
-    return any(
-        list(names) == [f"x{number}" for number in range(1, len(names) + 1)] for names in headers
-    )
+    what, be = ("column", "is") if len(columns) == 1 else ("columns", "are")
+    names = list_quoted(columns)
+    return [f"{what} {names} of {table} {be} left out, as {other} has none of that name"]

@@ -86,7 +86,7 @@ def find_periods(
     for name in encoder.groups_:
         plan = encoder._plans_by_name[name]
         if _is_later(plan, normal[name], rows[name]):
-            dates.update(_dates_to_leave_out(plan, normal[name], rows[name]))
+            dates |= _dates_to_leave_out(plan, normal[name], rows[name])
         elif (note := _note_of_unlike(plan, normal[name], rows[name])) and (
             note != CASES_NOTE or name not in (encoder.kinds or {})
         ):
@@ -94,13 +94,9 @@ def find_periods(
     if dates:
         # Other dates of a later batch are later, too: they are compared by what does not age.
         for name in encoder.groups_:
-            days = part_name(name, "days")
-            if (
-                name not in dates
-                and days not in dates
-                and days in encoder._plans_by_name[name].outputs
-            ):
-                dates |= _days_to_leave_out(encoder._plans_by_name[name])
+            plan, days = encoder._plans_by_name[name], part_name(name, "days")
+            if days in plan.outputs and not dates.keys() & {name, days}:
+                dates |= _days_to_leave_out(plan)
     others |= _calendar_columns(encoder, normal, rows, is_later=bool(dates))
     is_any_left = bool(encoder.groups_.keys() - dates.keys() - others.keys())
     return {**dates, **others} if is_any_left else dates
@@ -120,8 +116,7 @@ def _calendar_columns(
         if plan.outputs and name not in (encoder.kinds or {}) and says_which_time(normal[name])
     ]
     is_later |= any(
-        _count_whole_outside(normal[name].values, rows[name].values)
-        > _most(rows[name], _MOST_DATES)
+        _count_whole_outside(normal[name], rows[name]) > _most(rows[name], _MOST_DATES)
         for name in names
     )
     return dict.fromkeys(names, _CALENDAR_NOTE) if is_later else {}
@@ -131,39 +126,41 @@ def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells) -> bool:
     """Return whether a column has dates of which most are before or after all normal ones."""
     if plan.kind != "date" or part_name(plan.name, "days") not in plan.outputs:
         return False
-    n_outside = sum(_count_outside(normal.values, rows.values))
-    n_outside += int(np.count_nonzero(_are_between(normal.values, rows.values)))
+    n_outside = int(np.count_nonzero(_outside(normal.values, rows.values)))
     return n_outside > _MOST_DATES * len(rows.values)
 
 
-def _are_between(normal: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which dates are in gaps between normal ones: March, if these are February and April.
+def _outside(
+    known: NDArray[np.float64], values: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which dates are before, after or in gaps between normal ones.
 
-    A gap is longer than a week and than nearly all others between days of normal rows.
+    A gap is longer than a week and than nearly all others between days of normal rows: March, if
+    these are February and April.
     """
-    days = np.unique(normal[~np.isnan(normal)] // DAY)
+    below, above = values < np.nanmin(known), values > np.nanmax(known)
+    days = np.unique(known[~np.isnan(known)] // DAY)
     steps = np.diff(days)
     if not len(steps):
-        return np.zeros(len(values), dtype=bool)
+        return below, above, np.zeros(len(values), dtype=bool)
     longest = max(_LEAST_GAP, _LONG_GAP * float(np.quantile(steps, 0.95)))
     places = values // DAY
     after = np.clip(np.searchsorted(days, places), 1, len(days) - 1)
     before, behind = days[after - 1], days[after]
-    return (before < places) & (places < behind) & (behind - before > longest)
+    return below, above, (before < places) & (places < behind) & (behind - before > longest)
 
 
 def _dates_to_leave_out(plan: ColumnPlan, normal: Cells, rows: Cells) -> dict[str, str]:
     """Return the parts of dates to leave out, or the column if that is all of them."""
-    low, high = np.nanmin(normal.values), np.nanmax(normal.values)
     # Held-out normal rows may be outside, too: a few, on either side.
-    between = rows.values[_are_between(normal.values, rows.values)]
-    later = max(rows.values[rows.values < low], rows.values[rows.values > high], between, key=len)
+    later = max((rows.values[each] for each in _outside(normal.values, rows.values)), key=len)
     parts = parts_about_time(plan.name, normal.values, later)
-    rest = plan.without_parts(parts).value_outputs
-    if not plan.without_parts(parts).outputs:
+    rest = plan.without_parts(parts)
+    if not rest.outputs:
         return {plan.name: f"{_DATE_NOTE}; ignored"}
+    left = {*map(part_of, rest.value_outputs)}
     cycles = " and ".join(
-        cycle for cycle in ("hour", "weekday") if part_name(plan.name, cycle) in map(part_of, rest)
+        each for each in ("hour", "weekday") if part_name(plan.name, each) in left
     )
     return dict.fromkeys(parts, f"{_DATE_NOTE}; only {cycles} used")
 
@@ -193,22 +190,17 @@ def _note_of_unlike(plan: ColumnPlan, normal: Cells, rows: Cells) -> str:
         return _LEVEL_NOTE if is_new and single_share(normal) <= MOST_SINGLE else ""
     if rows.words is not None and _count_new(rows, rows.words, known) > most:
         return _WORD_NOTE
-    is_beyond = plan.kind == "number" and _count_whole_outside(normal.values, rows.values) > most
+    is_beyond = plan.kind == "number" and _count_whole_outside(normal, rows) > most
     return _NUMBER_NOTE if is_beyond else ""
 
 
-def _count_outside(known: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[int, int]:
-    """Count the values below and above all normal ones."""
-    low, high = np.nanmin(known), np.nanmax(known)
-    return int(np.count_nonzero(values < low)), int(np.count_nonzero(values > high))
-
-
-def _count_whole_outside(known: NDArray[np.float64], values: NDArray[np.float64]) -> int:
+def _count_whole_outside(normal: Cells, rows: Cells) -> int:
     """Count the whole numbers on one side of the normal values; 0 if these are not whole."""
-    known = known[~np.isnan(known)]
+    known, values = normal.values[normal.has_value], rows.values
     if not (known == np.rint(known)).all():
         return 0
-    return max(_count_outside(known, values[values == np.rint(values)]))
+    values = values[values == np.rint(values)]
+    return int(max(np.sum(values < known.min()), np.sum(values > known.max())))
 
 
 def _count_new(cells: Cells, codes: NDArray[np.intp], known: Collection[str]) -> int:

@@ -100,8 +100,7 @@ def _with_codes(
     names = [name for name in columns if name in normal.with_na | batch.with_na]
     if not names:
         return normal, batch
-    tables = [table.with_codes(names) for table in (normal, batch)]
-    samples = [_sample(table, names) for table in tables]
+    samples = [_sample(table.with_codes(names), names) for table in (normal, batch)]
     found = []
     for name in names:
         counts = Counter[str]()
@@ -135,18 +134,12 @@ def _compare(known: Cells, new: Cells) -> Rewriting | None:
     if other is None or not old.has_unit_of(other):
         return None
     change = Rewriting(old, other)
-    return change if _is_clear(change, known, new) else None
-
-
-def _is_clear(change: Rewriting, known: Cells, new: Cells) -> bool:
-    """Return whether it cannot be chance that the batch writes so many more cells in its way.
-
-    Where both tables mix two ways to write values, their rows are to be compared as they are.
-    """
+    # Where both tables mix two ways to write values, their rows are to be compared as they are: it
+    # must not be chance that the batch writes so many more cells in its way.
     n_known, n_new = change.count(known), change.count(new)
     sizes = [np.count_nonzero(cells.has_value) for cells in (known, new)]
     chance = stats.hypergeom.cdf(n_known, sum(sizes), n_known + n_new, sizes[0])
-    return bool(chance <= _CHANCE)
+    return change if chance <= _CHANCE else None
 
 
 def _truth_words(known: Cells, new: Cells) -> dict[float, str]:

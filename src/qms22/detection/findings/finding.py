@@ -19,6 +19,7 @@ from qms22.checks.copies import row_hashes
 from qms22.detection.findings.finding_columns import attributes_of
 from qms22.detection.findings.subgroups import (
     Attribute,
+    Condition,
     Show,
     Subgroup,
     SubgroupSearch,
@@ -152,25 +153,27 @@ def find_findings(
         misfit = _largest_misfit(tables, left)
         if misfit and (subgroup is None or misfit[1] > subgroup.score):
             found.append(misfit[0])
-        elif search and subgroup:
-            holds = search.holds(subgroup.conditions)[tables.n_normal :]
-            found = _add(_finding(search, subgroup, tables, left), holds, found)
+        elif subgroup:
+            found = _add(_finding(subgroup, tables, left), subgroup, tables, found)
         else:
             break
         left &= ~np.isin(rows, found[-1].rows)
     return tuple(sorted(found, key=lambda finding: (-len(finding.rows), finding.name)))
 
 
-def _add(finding: Finding, holds: NDArray[np.bool_], found: Sequence[Finding]) -> list[Finding]:
+def _add(
+    finding: Finding, subgroup: Subgroup, tables: _Rows, found: Sequence[Finding]
+) -> list[Finding]:
     """Return findings with one more, which takes in those that it is a milder form of."""
-    is_rare = finding.normal_share is not None and finding.normal_share <= _RARE_SHARE
-    is_same = [
-        is_rare and set(other.columns) == set(finding.columns) and bool(holds[other.rows].all())
-        for other in found
-    ]
-    parts = [other.rows for other, same in zip(found, is_same, strict=True) if same]
-    kept = [other for other, same in zip(found, is_same, strict=True) if not same]
-    return [*kept, replace(finding, rows=np.sort(np.concatenate([finding.rows, *parts])))]
+    holds = subgroup.holds()[tables.n_normal :]
+    kept, rows = [], [finding.rows]
+    for other in found:
+        is_rare = finding.normal_share is not None and finding.normal_share <= _RARE_SHARE
+        if is_rare and {*other.columns} == {*finding.columns} and holds[other.rows].all():
+            rows.append(other.rows)
+        else:
+            kept.append(other)
+    return [*kept, replace(finding, rows=np.sort(np.concatenate(rows)))]
 
 
 def _build_search(attributes: Sequence[Attribute], tables: _Rows) -> SubgroupSearch:
@@ -192,7 +195,7 @@ def _best_subgroup(
 ) -> Subgroup | None:
     """Return the best subgroup that is large enough and mostly of flagged rows."""
     for subgroup in search.best(left):
-        holds = search.holds(subgroup.conditions)
+        holds = subgroup.holds()
         in_batch = holds[tables.n_normal :]
         n_members = np.count_nonzero(in_batch[tables.flagged] & left)
         # Rows that other findings explain do not count.
@@ -204,38 +207,20 @@ def _best_subgroup(
     return None
 
 
-def _finding(
-    search: SubgroupSearch, subgroup: Subgroup, tables: _Rows, left: NDArray[np.bool_]
-) -> Finding:
-    holds = search.holds(subgroup.conditions)
+def _finding(subgroup: Subgroup, tables: _Rows, left: NDArray[np.bool_]) -> Finding:
+    holds = subgroup.holds()
     members = holds[tables.n_normal :][tables.flagged] & left
     row = int(tables.flagged[np.argmax(members)])
     ours = tables.hashes[1]
     if len(subgroup.conditions) > 1 and (ours[tables.flagged][members] == ours[row]).all():
         return _repeated_row(tables, row, members)
-    whole = _whole_levels(search, subgroup, tables, members)
-    name, columns = _name(search.attributes, subgroup, tables.n_normal, whole)
+    rows = tables.flagged[members]
+    name, columns = _name(subgroup, tables, rows)
     normal_share = float(np.mean(holds[: tables.n_normal]))
-    p_value = _p_value(search, subgroup, tables)
-    return Finding(name, tables.flagged[members], columns, normal_share, p_value)
+    return Finding(name, rows, columns, normal_share, _p_value(subgroup, tables))
 
 
-def _whole_levels(
-    search: SubgroupSearch, subgroup: Subgroup, tables: _Rows, members: NDArray[np.bool_]
-) -> dict[tuple[int, int], str]:
-    """Return by their conditions the levels, such as a meter, of which the members are all rows."""
-    found = {}
-    for at, condition in subgroup.conditions:
-        attribute = search.attributes[at]
-        if attribute.part == "value" and tables.batch[attribute.column].is_text:
-            of_level = np.flatnonzero(attribute.holds(condition)[tables.n_normal :])
-            if np.array_equal(of_level, tables.flagged[members]):
-                which = tables.name_with_value(attribute.column, of_level)
-                found[at, condition] = f"all {len(of_level):,} rows with {which}"
-    return found
-
-
-def _p_value(search: SubgroupSearch, subgroup: Subgroup, tables: _Rows) -> float:
+def _p_value(subgroup: Subgroup, tables: _Rows) -> float:
     """Return a bound for how likely it is that any conditions are so much more frequent by chance.
 
     If known-normal rows and batch are drawn alike, the number of rows of the batch among all rows
@@ -244,11 +229,11 @@ def _p_value(search: SubgroupSearch, subgroup: Subgroup, tables: _Rows) -> float
     value of some of the conditions of a finding may stand for it.
     """
     conditions = subgroup.conditions[:_MOST_TESTED]
-    masks = [search.holds([condition]) for condition in conditions]
+    masks = [each.holds() for each in conditions]
     costs = [
-        search.attributes[at].costs[condition]
-        + math.log(len(tables.normal) / _PART_WEIGHTS[search.attributes[at].part])
-        for at, condition in conditions
+        each.attribute.costs[each.number]
+        + math.log(len(tables.normal) / _PART_WEIGHTS[each.attribute.part])
+        for each in conditions
     ]
     best = 0.0
     for size in range(1, len(conditions) + 1):
@@ -270,37 +255,34 @@ def _log_chance(holds: NDArray[np.bool_], n_normal: int) -> float:
     return float(logs.max() + exact.log(exact.exp(logs - logs.max()).sum()))
 
 
-def _name(
-    attributes: Sequence[Attribute],
-    subgroup: Subgroup,
-    n_normal: int,
-    whole: Mapping[tuple[int, int], str],
-) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a subgroup, and its columns: what no normal row has comes first.
+def _name(subgroup: Subgroup, tables: _Rows, rows: NDArray[np.intp]) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a subgroup of rows, and its columns: what no normal row has comes first.
 
-    `whole` has the names of conditions that are all rows of a level.
+    A level, such as a meter, may have no other rows: then the name says so.
     """
-    pairs = sorted(subgroup.conditions, key=lambda pair: _place(attributes[pair[0]], pair[0]))
-    columns = tuple(dict.fromkeys(attributes[at].column for at, _ in pairs))
-    missing = [attributes[at].column for at, _ in pairs if attributes[at].part == "missing"]
-    texts = []
-    for at, condition in pairs:
-        attribute = attributes[at]
-        if attribute.part == "missing":
+
+    def order(condition: Condition) -> tuple[bool, bool, int]:
+        part = condition.attribute.part
+        return part != "new", part in ("hour", "weekday"), condition.place
+
+    conditions, texts, missing = sorted(subgroup.conditions, key=order), [], []
+    for condition in conditions:
+        column, part = condition.attribute.column, condition.attribute.part
+        if part == "missing":
+            missing.append(column)
             continue
-        text, remark = attribute.label(*attribute.spans[condition].tolist())
-        if remark == "never seen" and len(pairs) == 1:
-            remark = f"never seen in {n_normal:,} rows"
+        text, remark = condition.label()
+        if remark == "never seen" and len(conditions) == 1:
+            remark = f"never seen in {tables.n_normal:,} rows"
         if remark:
-            text += f", {remark}" if len(pairs) == 1 else f" ({remark})"
-        texts.append(whole.get((at, condition), text))
+            text += f", {remark}" if len(conditions) == 1 else f" ({remark})"
+        is_level = part == "value" and tables.batch[column].is_text
+        if is_level and np.array_equal(np.flatnonzero(condition.holds()[tables.n_normal :]), rows):
+            text = f"all {len(rows):,} rows with {tables.name_with_value(column, rows)}"
+        texts.append(text)
     if missing:
         texts.append(f"{join_some(missing)} {'is' if len(missing) == 1 else 'are'} missing")
-    return ", ".join(texts), columns
-
-
-def _place(attribute: Attribute, position: int) -> tuple[bool, bool, int]:
-    return attribute.part != "new", attribute.part in ("hour", "weekday"), position
+    return ", ".join(texts), tuple(dict.fromkeys(each.attribute.column for each in conditions))
 
 
 def _largest_misfit(tables: _Rows, left: NDArray[np.bool_]) -> tuple[Finding, float] | None:

@@ -60,13 +60,11 @@ def _as_levels(cells: Cells, show: Show) -> Cells:
 def _pool_texts(*tables: Cells) -> tuple[NDArray[np.intp], list[str]]:
     """Return texts as positions in common levels, which are sorted; -1 stays."""
     levels = sorted({level for cells in tables for level in cells.levels})
-    place = {level: at for at, level in enumerate(levels)}
     parts = []
     for cells in tables:
         codes = cells.values if cells.is_text else cells.words
-        if codes is None:
-            codes = np.full(len(cells.values), -1)
-        parts.append(np.array([*(place[each] for each in cells.levels), -1], dtype=np.intp)[codes])
+        codes = np.full(len(cells.values), -1) if codes is None else codes
+        parts.append(np.append(cells.level_places(levels), -1)[codes])
     return np.concatenate(parts), levels
 
 
@@ -74,17 +72,21 @@ def _level_attributes(
     known: Cells, searched: Cells, flagged: NDArray[np.intp]
 ) -> Iterator[Attribute]:
     """Yield: which level, missing or not, and levels that no known-normal row has."""
-    name, n_known = known.name, len(known.values)
     codes, levels = _pool_texts(known, searched)
-    yield from _missing_attribute(name, codes < 0)
-    yield from _text_attribute(name, "value", codes, levels, n_known)
-    yield from _new_texts(name, codes, levels, n_known, flagged, "never seen")
+    yield from _yes_or_no(known.name, "missing", codes < 0, 0.0, f"{known.name} is missing")
+    yield from _text_attributes(known, "value", codes, levels, flagged, "never seen")
 
 
-def _text_attribute(
-    name: str, part: str, codes: NDArray[np.intp], levels: list[str], n_known: int
+def _text_attributes(
+    known: Cells,
+    part: str,
+    codes: NDArray[np.intp],
+    levels: list[str],
+    flagged: NDArray[np.intp],
+    remark: str,
 ) -> Iterator[Attribute]:
-    """Yield which one of the texts that known-normal rows have."""
+    """Yield: which one of the known-normal texts, and whether it is one of the others, remarked."""
+    name, n_known = known.name, len(known.values)
     seen = np.unique(codes[:n_known])
     seen = seen[seen >= 0]
     if len(seen):
@@ -97,17 +99,6 @@ def _text_attribute(
             lambda first, last: (f"{name} = {levels[first - 1]}", ""),
             len(levels) + 1,
         )
-
-
-def _new_texts(
-    name: str,
-    codes: NDArray[np.intp],
-    levels: list[str],
-    n_known: int,
-    flagged: NDArray[np.intp],
-    remark: str,
-) -> Iterator[Attribute]:
-    """Yield whether a text is one that flagged rows have and no known-normal row has."""
     is_new = np.zeros(len(levels) + 1, dtype=bool)
     is_new[codes[n_known + flagged]] = True
     is_new[codes[:n_known]] = is_new[-1] = False
@@ -115,24 +106,18 @@ def _new_texts(
     if new:
         # One set of levels out of all sets of this size.
         cost = math.log(2) + len(new) * math.log(len(levels) + 1)
-        yield _yes_or_no(
-            name, "new", is_new[codes], cost, f"{name} = {join_some(new, 'or')}", remark
-        )
-
-
-def _missing_attribute(name: str, missing: NDArray[np.bool_]) -> Iterator[Attribute]:
-    if missing.any():
-        yield _yes_or_no(name, "missing", missing, 0.0, f"{name} is missing", "")
+        text = f"{name} = {join_some(new, 'or')}"
+        yield from _yes_or_no(name, "new", is_new[codes], cost, text, remark)
 
 
 def _yes_or_no(
-    name: str, part: str, mask: NDArray[np.bool_], cost: float, text: str, remark: str
-) -> Attribute:
-    """Return an attribute with one condition."""
-    span, costs = np.ones((1, 2), dtype=np.intp), np.array([cost])
-    return Attribute(
-        name, part, mask.astype(np.intp), span, costs, lambda first, last: (text, remark), 2
-    )
+    name: str, part: str, mask: NDArray[np.bool_], cost: float, text: str, remark: str = ""
+) -> Iterator[Attribute]:
+    """Yield an attribute with one condition, if some rows meet it."""
+    if mask.any():
+        span, costs = np.ones((1, 2), dtype=np.intp), np.array([cost])
+        codes = mask.astype(np.intp)
+        yield Attribute(name, part, codes, span, costs, lambda first, last: (text, remark), 2)
 
 
 def _number_attributes(
@@ -144,11 +129,10 @@ def _number_attributes(
     gaps = np.isnan(values)
     if known.words is not None or searched.words is not None:
         codes, levels = _pool_texts(known, searched)
-        yield from _text_attribute(name, "word", codes, levels, n_known)
         kind = "not a date" if known.form == "date" else "not a number"
-        yield from _new_texts(name, codes, levels, n_known, flagged, kind)
+        yield from _text_attributes(known, "word", codes, levels, flagged, kind)
         gaps &= codes < 0
-    yield from _missing_attribute(name, gaps)
+    yield from _yes_or_no(name, "missing", gaps, 0.0, f"{name} is missing")
     if known.form == "date":
         yield from _cyclic_attributes(name, values, is_only_date=is_only_date)
         values = values // DAY
@@ -193,13 +177,10 @@ def _cyclic_attributes(
 def _hour_range(first: int, last: int) -> str:
     """Return hours as text, such as "2-4 a.m." or "10 p.m.-2 a.m."."""
     start, stop = first % 24, (last + 1) % 24
-    texts = ["midnight" if hour == 0 else "noon" if hour == 12 else "" for hour in (start, stop)]
-    halves = ["a.m." if hour < 12 else "p.m." for hour in (start, stop)]
-    begin, end = (
-        text or f"{hour % 12} {half}"
-        for text, hour, half in zip(texts, (start, stop), halves, strict=True)
-    )
-    if not any(texts) and halves[0] == halves[1] and start < stop:
+    names = {0: "midnight", 12: "noon"}
+    halves = ["a.m." if hour < 12 else "p.m." for hour in range(24)]
+    begin, end = (names.get(hour, f"{hour % 12} {halves[hour]}") for hour in (start, stop))
+    if not {start, stop} & {*names} and halves[start] == halves[stop] and start < stop:
         begin = str(start % 12)
     return f"{begin}-{end}"
 

@@ -92,7 +92,7 @@ def range_attribute(scale: Scale) -> Iterator[Attribute]:
     codes = np.where(np.isnan(values), 0, 1 + np.searchsorted(edges, values, side="right"))
     first, last = np.triu_indices(n_bins)
     is_tail = (first == 0) | (last == n_bins - 1)
-    is_all = (first == 0) & (last == n_bins - 1)
+    is_all = last - first == n_bins - 1
     costs = np.where(is_tail, math.log(4 * n_bins), math.log(n_bins * (n_bins + 1)))
 
     def label(low: int, high: int) -> tuple[str, str]:

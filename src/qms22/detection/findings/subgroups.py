@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,8 +79,20 @@ def join_some(names: list[str], word: str = "and") -> str:
     return f" {word} ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
-# An attribute, and one of its conditions, by positions.
-Condition: TypeAlias = tuple[int, int]
+class Condition(NamedTuple):
+    """One of the conditions of an attribute, by its number; `place` is that of the attribute."""
+
+    attribute: Attribute
+    place: int
+    number: int
+
+    def holds(self) -> NDArray[np.bool_]:
+        """Return which rows of the table meet the condition."""
+        return self.attribute.holds(self.number)
+
+    def label(self) -> tuple[str, str]:
+        """Return the text of the condition, and a remark or ""."""
+        return self.attribute.label(*self.attribute.spans[self.number].tolist())
 
 
 class Subgroup(NamedTuple):
@@ -88,6 +100,11 @@ class Subgroup(NamedTuple):
 
     conditions: tuple[Condition, ...]
     score: float
+
+    def holds(self) -> NDArray[np.bool_]:
+        """Return which rows of the table meet all conditions."""
+        is_met: NDArray[np.bool_] = np.all([each.holds() for each in self.conditions], axis=0)
+        return is_met
 
 
 class SubgroupSearch:
@@ -148,12 +165,6 @@ class SubgroupSearch:
             found.setdefault(frozenset(group.conditions), group)
         return sorted(found.values(), key=lambda group: -group.score)
 
-    def holds(self, conditions: Sequence[Condition]) -> NDArray[np.bool_]:
-        """Return which rows of the table meet all conditions."""
-        masks = [self.attributes[at].holds(condition) for at, condition in conditions]
-        is_met: NDArray[np.bool_] = np.all(masks, axis=0)
-        return is_met
-
     def _best_by_attribute(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         best = [a + int(np.argmax(scores[a:b])) for a, b in itertools.pairwise(self._first_of)]
         order = np.argsort(-scores[best], kind="stable")[:_N_STARTS]
@@ -177,15 +188,14 @@ class SubgroupSearch:
             if max(scores) < score:
                 break
             score, chosen = max(scores), fewer[int(np.argmax(scores))]
-        pairs = [(int(self._attribute[at]), int(self._condition[at])) for at in chosen]
-        return Subgroup(tuple(pairs), score)
+        places = [(int(self._attribute[at]), int(self._condition[at])) for at in chosen]
+        conditions = (Condition(self.attributes[place], place, at) for place, at in places)
+        return Subgroup(tuple(conditions), score)
 
     def _score(self, chosen: Sequence[int], left: NDArray[np.bool_]) -> float:
-        """Return the score of some conditions."""
         members = np.all([left, *(self._meets(self._flagged, at) for at in chosen)], axis=0)
-        log_share = np.array([self._log_share(chosen)])
-        n_members = np.array([np.count_nonzero(members)], dtype=np.float64)
-        ratios = likelihood_ratios(n_members, int(np.count_nonzero(left)), log_share)
+        counts, shares = np.array([np.sum(members)]), np.array([self._log_share(chosen)])
+        ratios = likelihood_ratios(counts, int(np.count_nonzero(left)), shares)
         return float(ratios[0] - self._costs[chosen].sum())
 
     def _gains(
@@ -256,17 +266,12 @@ class SubgroupSearch:
         below = np.concatenate([[0.0], np.cumsum(counts)])
         stop = self._last + 1
         wrapped = np.maximum(stop - self._cycle, 0)
-        total: NDArray[np.float64] = (
-            below[self._start + np.minimum(stop, self._cycle)]
-            - below[self._start + self._first]
-            + below[self._start + wrapped]
-            - below[self._start]
-        )
-        return total
+        ends = below[self._start + np.minimum(stop, self._cycle)] + below[self._start + wrapped]
+        return np.asarray(ends - below[self._start + self._first] - below[self._start])
 
 
 def likelihood_ratios(
-    counts: NDArray[np.float64], n_rows: int, log_shares: NDArray[np.float64]
+    counts: NDArray[Any], n_rows: int, log_shares: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return log-likelihood ratios of so many out of some rows, against shares of other rows."""
     other = np.clip(exact.exp(log_shares), 0, 1 - 1e-9)

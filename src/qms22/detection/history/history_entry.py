@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, cast, get_args, get_type_hints
 
 from qms22.decisions.verdict import Decision
 
@@ -66,14 +66,12 @@ class HistoryEntry:
     @property
     def fewest_outliers(self) -> int | None:
         """How many outliers there are at least, by the verdict; None if it was not recorded."""
-        fewest: int | None = self.settings.get("fewest_outliers")
-        return fewest
+        return cast(int | None, self.settings.get("fewest_outliers"))
 
     @property
     def profile(self) -> dict[str, Any] | None:
         """What later batches are compared with; None if an earlier version wrote the entry."""
-        profile: dict[str, Any] | None = self.settings.get("profile")
-        return profile
+        return cast(dict[str, Any] | None, self.settings.get("profile"))
 
     @property
     def over_time(self) -> dict[str, Any] | None:
@@ -115,12 +113,6 @@ SELECT_ENTRIES = (
     f"select {', '.join(STORED)}, "
     "(select because from incidents where incidents.number = batches.number) from batches"
 )
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("time", "normal", "batch", "sentence", "version"), (str,)),
-    **dict.fromkeys(("accepted", "incident"), (str, type(None))),
-    **dict.fromkeys(("n_normal", "n_rows", "n_flagged"), (int,)),
-    "p_value": (int, float),
-}
 
 
 def read_entry(row: tuple[Any, ...]) -> HistoryEntry:
@@ -133,8 +125,10 @@ def read_entry(row: tuple[Any, ...]) -> HistoryEntry:
         is_known = profile is None or {"weekday", "evidence", "columns"} <= profile.keys()
     except (AttributeError, TypeError, ValueError) as error:
         raise sqlite3.DatabaseError(f"batch {values['number']}: moved or settings") from error
-    wrong = [name for name, kinds in _TYPES.items() if not isinstance(values[name], kinds)]
+    values |= {"moved": moved, "settings": settings}
+    kinds = get_type_hints(HistoryEntry) | {"moved": tuple, "settings": dict, "decision": str}
+    wrong = [name for name in _FIELDS if not isinstance(values[name], kinds[name])]
     wrong += [] if is_known else ["settings"]
     if wrong or values["decision"] not in get_args(Decision):
         raise sqlite3.DatabaseError(f"batch {values['number']}: {(*wrong, 'decision')[0]}")
-    return HistoryEntry(**{**values, "moved": moved, "settings": settings})
+    return HistoryEntry(**values)

@@ -105,11 +105,11 @@ class BatchHistory:
             raise ValueError(
                 f"the history file {path} does not exist; 'qms22 detect --history' creates it"
             )
-        if self.path.exists() and not self.path.is_file():
-            what = "a directory" if self.path.is_dir() else "no regular file"
-            raise ValueError(f"the history {path} is {what}; name a file")
         if not self.path.exists():
             self.check_writable()
+        elif not self.path.is_file():
+            what = "a directory" if self.path.is_dir() else "no regular file"
+            raise ValueError(f"the history {path} is {what}; name a file")
         self.entries()
 
     def check_writable(self) -> None:
@@ -149,11 +149,9 @@ class BatchHistory:
         accepted. The `n_kept` rows to learn from in that case are as `to_parquet` writes them.
         """
         written = [name for name in STORED if name not in ("number", "accepted")]
-        values = {name: getattr(entry, name) for name in written} | {
-            "digest": digest,
-            "moved": json.dumps(entry.moved),
-            "settings": json.dumps(entry.settings, default=str),
-        }
+        values = {name: getattr(entry, name) for name in written} | {"digest": digest}
+        values["moved"] = json.dumps(entry.moved)
+        values["settings"] = json.dumps(entry.settings, default=str)
         names = ", ".join(values)
         updates = ", ".join(f"{name} = excluded.{name}" for name in values)
         with self._writing() as database:
@@ -164,9 +162,8 @@ class BatchHistory:
             )
             query = "select number from batches where digest = ?"
             [(number,)] = database.execute(query, (digest,)).fetchall()
-            database.execute(
-                "insert or replace into kept_rows values (?, ?, ?)", (number, n_kept, rows)
-            )
+            kept = number, n_kept, rows
+            database.execute("insert or replace into kept_rows values (?, ?, ?)", kept)
             database.execute("delete from kept_rows where number in (select number from incidents)")
             database.execute(
                 "delete from kept_rows where number in (select number from batches "
@@ -345,14 +342,12 @@ def today() -> str:
 
 
 def _check_because(because: str) -> str:
-    """Return a reason without blanks around it; raise ValueError if nothing is left."""
     if not because.strip():
         raise ValueError("a reason is needed; say in a few words what has happened")
     return because.strip()
 
 
 def _check_until(until: str) -> str:
-    """Return a day as ISO 8601 has it; raise ValueError unless it is one that has not passed."""
     try:
         day = date.fromisoformat(until).isoformat()
     except ValueError as error:
@@ -363,7 +358,6 @@ def _check_until(until: str) -> str:
 
 
 def _check_kind(database: sqlite3.Connection, path: Path) -> None:
-    """Raise ValueError if a database is no history, or one of a later version."""
     [(application,)] = database.execute("pragma application_id").fetchall()
     [(version,)] = database.execute("pragma user_version").fetchall()
     if application != _APPLICATION:

@@ -35,8 +35,7 @@ def rows_to_keep(source: Table, columns: list[str], left_out: ArrayLike) -> pd.D
     """Read rows of a table for a history, but those left out; of many, rows drawn at random."""
     rows = np.setdiff1d(np.arange(source.n_rows), left_out)
     drawn = draw_rows(len(rows), max(1, MOST_CELLS // len(columns)), np.random.RandomState(0))
-    frame = source.take(rows[drawn], columns)
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+    return source.take(rows[drawn], columns).rename(columns=str)
 
 
 def to_parquet(frame: pd.DataFrame) -> bytes:
@@ -54,9 +53,7 @@ def from_parquet(content: bytes) -> pd.DataFrame:
     """Return the table that `to_parquet` has written."""
     import pyarrow.parquet as pq
 
-    table = pq.read_table(io.BytesIO(content))
-    frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
-    return frame
+    return pq.read_table(io.BytesIO(content)).to_pandas(ignore_metadata=True)
 
 
 def _arrow_column(values: pd.Series) -> pa.Array:

@@ -9,23 +9,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from qms22.detection.result_columns import RESULTS, free_name
 from qms22.tables import Table
-from qms22.tables.columns.column_names import find_column, match_names
+from qms22.tables.columns.column_names import find_column, free_name, match_names
 from qms22.tables.columns.compare import compare_cells
 from qms22.tables.texts.words import list_quoted, number_text, without_apostrophe
 
 MARK, ROW, SOURCE = "mark", "row", "source"
 ANOMALY, NORMAL, UNSURE = "anomaly", "normal", "unsure"
+# The columns that tables of a `Detection` put before those of the batch or of known-normal rows.
+RESULTS = (*("rank", ROW, SOURCE, "score", "flagged", "reasons", "p_value", "false_at_most", MARK),)
 # What the column "source" says: which table a row is in.
 OF_BATCH, OF_NORMAL = "batch", "normal"
 # Words such as yes and 1 are not among them: they answer one analyst's "is it an anomaly?" and
 # another one's "is it fine?".
-_MEANINGS = {
-    **dict.fromkeys(("anomaly", "anomalous", "outlier"), ANOMALY),
-    **dict.fromkeys(("normal", "ok", "inlier"), NORMAL),
-    **dict.fromkeys(("unsure", "unknown"), UNSURE),
-}
+_MEANINGS = (
+    dict.fromkeys(("anomaly", "anomalous", "outlier"), ANOMALY)
+    | dict.fromkeys(("normal", "ok", "inlier"), NORMAL)
+    | dict.fromkeys(("unsure", "unknown"), UNSURE)
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,7 @@ def split_by_table(source: Table, names: list[str]) -> tuple[pd.DataFrame, pd.Da
     If `names`, the columns of the batch, have one that is called "source", it tells nothing.
     """
     frame = _read_marked(source, names)
-    there = list(frame.columns)
-    if SOURCE not in there or SOURCE in _columns_of(names, there).values():
+    if SOURCE not in frame.columns or SOURCE in _columns_of(names, list(frame.columns)).values():
         return frame, frame[:0]
     words = frame[SOURCE].map(_word).astype(str).str.lower()
     unknown = ~words.isin(["", OF_BATCH, OF_NORMAL])
@@ -95,20 +95,30 @@ def read_mark_table(
         key = ROW
     names = [""] * len(frame) if key is None else row_names(frame[columns.get(key, ROW)])
     table = frame[list(columns.values())].set_axis(list(columns), axis=1)
-    marked = MarkTable(source, table, key, names, [])
-    for row, word in enumerate(map(_word, frame[MARK])):
-        if word.lower() not in _MEANINGS:
-            raise ValueError(
-                f"{source.name} marks {marked.title(row)} as {word!r}, which is not a mark; "
-                "write anomaly, normal or unsure, or leave it empty"
-            )
-        marked.marks.append(_MEANINGS[word.lower()])
+    words = [_word(mark) for mark in frame[MARK]]
+    marks = [_MEANINGS.get(word.lower(), "") for word in words]
+    marked = MarkTable(source, table, key, names, marks)
+    if "" in marks:
+        row = marks.index("")
+        raise ValueError(
+            f"{source.name} marks {marked.title(row)} as {words[row]!r}, which is not a mark; "
+            "write anomaly, normal or unsure, or leave it empty"
+        )
     return marked
 
 
 def _read_marked(source: Table, names: list[str]) -> pd.DataFrame:
-    """Read the rows with a mark; the table may have many others, and be larger than memory."""
-    ours = _own_columns(source.names, names)
+    """Read the rows with a mark; the table may have many others, and be larger than memory.
+
+    The columns "mark", "row" and "source" may also be written "Mark". A column that the batch has
+    as well, its `names`, is none of them, unless it is written just so.
+    """
+    found = {find_column(word, source.names): word for word in (MARK, ROW, SOURCE)}
+    ours = {
+        column: word
+        for column, word in found.items()
+        if column is not None and (column == word or find_column(column, names) is None)
+    }
     if MARK not in ours.values():
         there = list_quoted(source.names)
         raise ValueError(
@@ -116,8 +126,7 @@ def _read_marked(source: Table, names: list[str]) -> pd.DataFrame:
         )
     source.check()
     chunks = (chunk.rename(columns=ours) for chunk in source.chunks())
-    parts = [chunk[[bool(_word(value)) for value in chunk[MARK]]] for chunk in chunks]
-    frame = pd.concat(parts)
+    frame = pd.concat([chunk[[bool(_word(mark)) for mark in chunk[MARK]]] for chunk in chunks])
     if not len(frame):
         raise ValueError(
             f"{source.name} has no marks in its column {MARK!r}; write anomaly, normal or unsure "
@@ -126,21 +135,7 @@ def _read_marked(source: Table, names: list[str]) -> pd.DataFrame:
     return _without_apostrophes(frame)
 
 
-def _own_columns(there: list[str], names: list[str]) -> dict[str, str]:
-    """Return which columns are "mark", "row" and "source", also if written "Mark".
-
-    A column that the batch has as well is none of them, unless it is written just so.
-    """
-    found = {word: find_column(word, there) for word in (MARK, ROW, SOURCE)}
-    return {
-        column: word
-        for word, column in found.items()
-        if column is not None and (column == word or find_column(column, names) is None)
-    }
-
-
 def _word(mark: Any) -> str:
-    """Return a mark as text; empty if there is none."""
     return "" if pd.isna(mark) else str(mark).strip()
 
 
@@ -201,8 +196,8 @@ def _candidates(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], NDAr
     """Return pairs of rows of the marks and positions in the batch that have the same name."""
     wanted: dict[str, list[int]] = {}
     for row, name in enumerate(marked.names):
-        wanted.setdefault(name, []).append(row)
-    wanted.pop("", None)
+        if name:
+            wanted.setdefault(name, []).append(row)
     pairs: list[tuple[int, int]] = []
     if marked.is_by_number:
         for name, rows in wanted.items():
@@ -211,8 +206,7 @@ def _candidates(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], NDAr
                     f"{marked.source.name} marks row {name!r}, which is not a row number; rows "
                     "are counted from 0"
                 )
-            if int(name) < batch.n_rows:
-                pairs += [(row, int(name)) for row in rows]
+            pairs += [(row, int(name)) for row in rows if int(name) < batch.n_rows]
     elif marked.key is not None:
         first = 0
         for chunk in batch.chunks([marked.key]):
@@ -238,7 +232,7 @@ def _without_apostrophes(frame: pd.DataFrame) -> pd.DataFrame:
     def plain(value: object) -> object:
         return without_apostrophe(value) if isinstance(value, str) else value
 
-    frame = frame.set_axis([without_apostrophe(str(name)) for name in frame.columns], axis=1)
+    frame = frame.rename(columns=lambda name: without_apostrophe(str(name)))
     texts = [name for name, dtype in frame.dtypes.items() if dtype.kind not in "iufbM"]
     return frame.assign(**{name: frame[name].map(plain) for name in texts})
 
@@ -248,13 +242,10 @@ def _columns_of(names: list[str], there: list[str]) -> dict[str, str]:
 
     A column that clashes with a result has another name in the table of a `Detection`.
     """
-    found = {}
     others = [name for name in there if name not in RESULTS]
     matched = {known: name for name, known in match_names(others, names).items()}
+    found = {}
     for name in names:
         renamed = free_name(name, {*RESULTS, *names}) if name in RESULTS else name
-        if renamed in there or name in there:
-            found[name] = renamed if renamed in there else name
-        elif name in matched:
-            found[name] = matched[name]
-    return found
+        found[name] = next((each for each in (renamed, name) if each in there), matched.get(name))
+    return {name: column for name, column in found.items() if column is not None}

@@ -36,7 +36,7 @@ from qms22.detection.marks.mark_table import (
 )
 from qms22.tables import Table
 from qms22.tables.sources.frame_table import FrameTable
-from qms22.tables.texts.words import list_some
+from qms22.tables.texts.words import list_quoted, list_some
 
 # A mark is stored as its place here: a batch may have many rows. Decisions come after "unsure".
 _WORDS = ("", UNSURE, ANOMALY, NORMAL)
@@ -95,10 +95,9 @@ class TableMarks:
 
     def parts(self, normal: Table, batch: Table) -> list[MarkedRows]:
         """Return the rows to learn from: those of the two tables, and those of others."""
-        rows = self.decided
+        rows, is_removed = self.decided, np.ones(len(self.removed_rows), dtype=bool)
         is_anomaly = self.words(rows) == ANOMALY
         of_batch = MarkedRows(f"{batch.name} (marked)", batch.take(rows), is_anomaly)
-        is_removed = np.ones(len(self.removed_rows), dtype=bool)
         of_normal = MarkedRows(f"{normal.name} (marked)", self.removed_rows, is_removed)
         return [part for part in (of_batch, of_normal, *self.others) if len(part.is_anomaly)]
 
@@ -144,14 +143,20 @@ def read_marks(
             marked = read_mark_table(frame, source, table, id_name)
             positions, why_not = find_rows(marked, table)
             _add_marks(marked, positions, codes)
-            if (positions >= 0).any() and not isinstance(source, FrameTable):
-                _warn_if_unchecked(marked, table)
+            is_unchecked = marked.is_by_number and not marked.compared
+            if is_unchecked and (positions >= 0).any() and not isinstance(source, FrameTable):
+                warn_user(
+                    f"{source.name} names rows by number only, and they are taken for rows of "
+                    f"{table.name}; keep another column of that table beside, by which they can be "
+                    "checked"
+                )
             unknown = {row: why for row, why in why_not.items() if marked.marks[row] in used}
             others.append(_other_rows(marked, unknown, table, ignore))
     _check_agreement(others)
     removed = normal.take(np.flatnonzero(of_normal == _ANOMALY))
-    used_others = tuple(part for part in others if len(part.table))
-    found = TableMarks(of_batch, of_normal, removed, used_others)
+    found = TableMarks(
+        of_batch, of_normal, removed, tuple(each for each in others if len(each.table))
+    )
     named = ", ".join(source.name for source in sources)
     if len(found.decided) == batch.n_rows:
         raise ValueError(
@@ -168,7 +173,6 @@ def read_marks(
 
 
 def _add_marks(marked: MarkTable, positions: NDArray[np.intp], codes: NDArray[np.int8]) -> None:
-    """Add marks to those of the rows of a table."""
     before = codes.copy()
     for row in np.flatnonzero(positions >= 0).tolist():
         at, code = positions[row], _WORDS.index(marked.marks[row])
@@ -182,29 +186,17 @@ def _add_marks(marked: MarkTable, positions: NDArray[np.intp], codes: NDArray[np
         codes[at] = max(codes[at], code)
 
 
-def _warn_if_unchecked(marked: MarkTable, table: Table) -> None:
-    if marked.is_by_number and not marked.compared:
-        warn_user(
-            f"{marked.source.name} names rows by number only, and they are taken for rows of "
-            f"{table.name}; keep another column of that table beside, by which they can be checked"
-        )
-
-
 def _other_rows(
     marked: MarkTable, reasons: dict[int, str], batch: Table, ignore: Sequence[str]
 ) -> MarkedRows:
     """Return the rows that are not in the batch; raise ValueError if they lack columns."""
     name = marked.source.name
-    lacking = [
-        repr(column)
-        for column in batch.names
-        if column not in marked.table.columns and column not in ignore
-    ]
+    lacking = [each for each in batch.names if each not in {*marked.table.columns, *ignore}]
     first = next(iter(reasons.values()), "")
     if reasons and lacking:
         raise ValueError(
             f"{name}: {first}, and the file lacks columns to learn from such rows "
-            f"({list_some(lacking)}); correct the marks, or add the columns"
+            f"({list_quoted(lacking)}); correct the marks, or add the columns"
         )
     if reasons:
         are = "is" if len(reasons) == 1 else "are"
@@ -215,9 +207,8 @@ def _other_rows(
     rows = [row for row in sorted(reasons) if marked.marks[row] != UNSURE]
     table = marked.table.iloc[rows].drop(columns=list(ignore), errors="ignore")
     is_anomaly = np.array([marked.marks[row] == ANOMALY for row in rows], dtype=bool)
-    texts = table.astype(str)
-    different = texts.assign(**{MARK: is_anomaly}).drop_duplicates()
-    twice = different.duplicated(list(texts.columns))
+    different = table.astype(str).assign(**{MARK: is_anomaly}).drop_duplicates()
+    twice = different.duplicated(list(table.columns))
     if twice.any():
         raise _contradiction(marked, marked.table.index.get_loc(twice.idxmax()))
     return MarkedRows(name, table, is_anomaly)

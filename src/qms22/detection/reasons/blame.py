@@ -86,11 +86,9 @@ def _odd_alone(
         name, *by = checks.columns_of(number) or ("",)
         if not {name, *by} <= {*names} or (by and not isinstance(check, GroupCheck)):
             continue
-        found = odd[:, number]
-        for each in by:
-            found = np.where(is_sound[:, names.index(each)], found, 0.0)
+        are_sound = is_sound[:, [names.index(each) for each in by]].all(axis=1)
         at = names.index(name)
-        alone[:, at] = np.maximum(alone[:, at], found)
+        alone[:, at] = np.maximum(alone[:, at], np.where(are_sound, odd[:, number], 0.0))
     return alone
 
 

@@ -137,34 +137,28 @@ def group_rows(
     rows, places = rows[is_read], places[is_read]
     names = scorer.checks.roles.names
     show = shower(encoded.encoder)
-    found = find_findings(
-        {name: scorer.checks.comparable(encoded.normal_cells[name]) for name in names},
-        {name: scorer.checks.comparable(encoded.batch_cells[name]) for name in names},
-        places,
-        [
-            [
-                tuple(name for name in each.columns if name in names)
-                for each in reasons[row]
-                if not each.columns
-                or (each.strength >= CLEARLY_ODD and set(each.columns) & set(names))
-            ]
-            for row in rows.tolist()
-        ],
-        {name: partial(show, name) for name in names},
+    normal, batch = (
+        {name: scorer.checks.comparable(cells[name]) for name in names}
+        for cells in (encoded.normal_cells, encoded.batch_cells)
     )
+    columns = [
+        [
+            tuple(name for name in each.columns if name in names)
+            for each in reasons[row]
+            if not each.columns or (each.strength >= CLEARLY_ODD and {*each.columns} & {*names})
+        ]
+        for row in rows.tolist()
+    ]
+    shows = {name: partial(show, name) for name in names}
+    found = find_findings(normal, batch, places, columns, shows)
     telling = []
-    for each in filter(_is_telling, found):
-        positions = encoded.positions[each.rows]
-        fewest = None if comparison is None else comparison.fewest_outliers(positions)
-        telling.append(replace(each, rows=positions, fewest_outliers=fewest))
+    for each in found:
+        is_significant = each.p_value is not None and each.p_value <= _LEVEL
+        if is_significant or each.normal_share is None or each.normal_share <= _MOST_NORMAL:
+            positions = encoded.positions[each.rows]
+            fewest = None if comparison is None else comparison.fewest_outliers(positions)
+            telling.append(replace(each, rows=positions, fewest_outliers=fewest))
     return tuple(telling)
-
-
-def _is_telling(finding: Finding) -> bool:
-    """Whether a finding is more than what some normal rows have in common, too."""
-    if finding.p_value is not None and finding.p_value <= _LEVEL:
-        return True
-    return finding.normal_share is None or finding.normal_share <= _MOST_NORMAL
 
 
 def reasons_of(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -76,17 +77,10 @@ def cell_reasons(
     checks: TableChecks, rows: Columns, odd: OddCells, show: Shower
 ) -> list[list[RowReason]]:
     """Return the odd cells of rows in words, the oddest first; none where no cell is odd."""
-    limit = np.maximum(LEAST_ODD, _BESIDE * odd.surprises[:, :1])
-    places, kept = np.nonzero(odd.surprises >= limit)
-    found = [
-        _Found(place, check, surprise, checks.columns_of(check))
-        for place, check, surprise in zip(
-            places.tolist(),
-            odd.checks[places, kept].tolist(),
-            odd.surprises[places, kept].tolist(),
-            strict=True,
-        )
-    ]
+    is_odd = odd.surprises >= np.maximum(LEAST_ODD, _BESIDE * odd.surprises[:, :1])
+    places, numbers, surprises = np.nonzero(is_odd)[0], odd.checks[is_odd], odd.surprises[is_odd]
+    triples = zip(places.tolist(), numbers.tolist(), surprises.tolist(), strict=True)
+    found = [_Found(*triple, checks.columns_of(triple[1])) for triple in triples]
     return _in_words(checks, rows, len(odd.checks), found, show)
 
 
@@ -103,15 +97,14 @@ def blamed_reasons(checks: TableChecks, rows: Columns, show: Shower) -> list[lis
     blamed, without = checks.blame(rows)
     culprits = find_culprits(checks, rows, surprises, blamed)
     found = []
-    for place, (of_row, culprit) in enumerate(zip(surprises, culprits, strict=True)):
+    for place, (of_row, culprit) in enumerate(zip(surprises.tolist(), culprits, strict=True)):
         candidates = [
-            _Found(place, check, float(surprise), checks.columns_of(check))
-            for check, surprise in enumerate(of_row.tolist())
+            _Found(place, check, surprise, checks.columns_of(check))
+            for check, surprise in enumerate(of_row)
         ]
         rules = _broken_rules(checks, candidates)
         if culprit is not None:
-            after = without[culprit][place]
-            candidates = _with_blame(checks, candidates, culprit, after)
+            candidates = _with_blame(checks, candidates, culprit, without[culprit][place])
         candidates = _in_rules(checks, candidates, rules)
         # What the others suggest says more than that a value was never seen.
         candidates.sort(key=lambda each: (-each.surprise, not checks.is_fitting(each.check)))
@@ -159,17 +152,15 @@ def _prefer_new_levels(checks: TableChecks, surprises: NDArray[np.float64]) -> N
         if isinstance(check, LevelCheck) and check.coding.levels
     }
     for at, check in enumerate(checks.checks):
-        if isinstance(check, TextCheck) and check.is_form and check.columns[0] in levels:
-            level = levels[check.columns[0]]
-            is_new = surprises[:, level] >= LEAST_ODD
-            strongest = np.maximum(surprises[:, level], surprises[:, at])
-            surprises[is_new, level] = strongest[is_new]
-            surprises[is_new, at] = 0.0
-        elif isinstance(check, TextCheck) and check.trait in FAULTS and check.columns[0] in levels:
-            level = levels[check.columns[0]]
-            is_faulty = surprises[:, at] >= LEAST_ODD
-            surprises[is_faulty, at] = surprises[is_faulty][:, [level, at]].max(axis=1)
-            surprises[is_faulty, level] = 0.0
+        if not isinstance(check, TextCheck) or check.columns[0] not in levels:
+            continue
+        preferred, other = levels[check.columns[0]], at
+        if not check.is_form:
+            preferred, other = other, preferred
+        if check.is_form or check.trait in FAULTS:
+            is_odd = surprises[:, preferred] >= LEAST_ODD
+            surprises[is_odd, preferred] = surprises[is_odd][:, [preferred, other]].max(axis=1)
+            surprises[is_odd, other] = 0.0
 
 
 def _with_blame(
@@ -180,23 +171,20 @@ def _with_blame(
     `found` are all checks of a row, in their order; `after` are the surprises of numbers without
     the column to blame, the culprit.
     """
-    first = len(checks.checks)
-    misfits = found[first:]
+    alone, misfits = found[: len(checks.checks)], found[len(checks.checks) :]
     most = max(misfits, key=lambda each: each.surprise)
     left = [
-        each if each.columns[0] == culprit else each._replace(surprise=float(surprise))
+        each if each.columns[0] == culprit else each._replace(surprise=surprise)
         for each, surprise in zip(misfits, after.tolist(), strict=True)
     ]
-    is_odd_alone = any(
-        each.columns == (culprit,) and each.surprise >= LEAST_ODD for each in found[:first]
-    )
-    if not is_odd_alone and all(each.columns != (culprit,) for each in misfits):
+    odd_alone = [each for each in alone if each.surprise >= LEAST_ODD]
+    if all(each.columns != (culprit,) for each in (*odd_alone, *misfits)):
         left.append(most._replace(columns=(culprit, *most.columns)))
     return [
         each._replace(surprise=max(each.surprise, most.surprise))
         if each.columns[:1] == (culprit,) and each.surprise >= LEAST_ODD
         else each
-        for each in (*found[:first], *left)
+        for each in (*alone, *left)
     ]
 
 
@@ -209,13 +197,13 @@ def _in_words(
         of_row = chosen.setdefault(each.place, [])
         # "nights is missing with kind hotel" and "kind hotel with nights is missing" are one.
         is_named = each.columns and any(
-            other.columns[:1] == each.columns[:1] or set(other.columns) == set(each.columns)
+            other.columns[:1] == each.columns[:1] or {*other.columns} == {*each.columns}
             for other in of_row
         )
         if not is_named and len(of_row) < REASONS_PER_ROW:
             of_row.append(each)
     by_check: dict[tuple[int, tuple[str, ...]], list[_Found]] = {}
-    for each in (each for of_row in chosen.values() for each in of_row):
+    for each in chain.from_iterable(chosen.values()):
         by_check.setdefault((each.check, each.columns), []).append(each)
     said: dict[_Found, Said] = {}
     for (check, columns), group in by_check.items():
@@ -225,16 +213,12 @@ def _in_words(
         else:
             described = checks.describe_contradiction(rows, places, check, columns[0], show)
         said.update(zip(group, described, strict=True))
-    return [
-        [
-            RowReason(
-                *(each.columns, said[each].text, each.surprise),
-                *(checks.kind_of(each.check), said[each].usual),
-            )
-            for each in chosen.get(place, [])
-        ]
-        for place in range(n_rows)
-    ]
+
+    def reason(each: _Found) -> RowReason:
+        text, usual = said[each]
+        return RowReason(each.columns, text, each.surprise, checks.kind_of(each.check), usual)
+
+    return [[reason(each) for each in chosen.get(place, [])] for place in range(n_rows)]
 
 
 def combination_reasons(
@@ -261,17 +245,17 @@ def combination_reasons(
             for name in (names if normal else [])
         ]
         n_alike = int(np.logical_and.reduce(is_alike).sum()) if is_alike else 0
+        n_normal = len(is_alike[0]) if is_alike else 0
         # What no normal row has is odd without the other columns.
         is_one_alone = not all(each.any() for each in is_alike)
-        is_frequent = is_alike and n_alike > _MOST_ALIKE * len(is_alike[0])
-        if len(names) < 2 or is_one_alone or is_frequent:
+        if len(names) < 2 or is_one_alone or n_alike > _MOST_ALIKE * n_normal:
             reasons.append(None)
             continue
         texts = [shown_cells(rows[name].take(np.array([row])), show)[0] for name in names]
         text = f"{listed(texts, _MOST_COLUMNS)} together"
         if is_alike:
-            text += f", as in {share_of_rows(n_alike, len(is_alike[0]))}"
-        strength = math.log((len(is_alike[0]) + 1) / (n_alike + 1)) if is_alike else 0.0
+            text += f", as in {share_of_rows(n_alike, n_normal)}"
+        strength = math.log((n_normal + 1) / (n_alike + 1))
         reasons.append(RowReason(tuple(names), text, strength, "combination"))
     return reasons
 
@@ -282,11 +266,9 @@ def _are_alike(
     """Return which normal rows have about the value of a row; their numbers are `ascending`."""
     value, n = cells.values[row], len(ascending)
     if normal.is_text or np.isnan(value):  # a text, a word, or a missing cell
-        same: NDArray[np.bool_] = cell_hashes(normal) == cell_hashes(cells)[row]
-        return same
+        return np.asarray(cell_hashes(normal) == cell_hashes(cells)[row])
     reach = int(_NEAR * n)
     first = np.searchsorted(ascending, value, side="left") - reach
     last = np.searchsorted(ascending, value, side="right") + reach
     low, high = ascending[np.clip([first, last], 0, n - 1)] if n else (np.nan, np.nan)
-    near: NDArray[np.bool_] = (normal.values >= low) & (normal.values <= high)
-    return near
+    return np.asarray((normal.values >= low) & (normal.values <= high))

@@ -47,8 +47,7 @@ def csv_cell(text: str, *, is_quoted: bool = False) -> str:
     safe = f"'{text}" if text.startswith(FORMULA_STARTS) and not _NUMBER.fullmatch(text) else text
     if not is_quoted and not _QUOTED.search(safe):
         return safe
-    doubled = safe.replace('"', '""')
-    return f'"{doubled}"'
+    return '"{}"'.format(safe.replace('"', '""'))
 
 
 def _line(cells: tuple[str, ...] | list[str]) -> str:

@@ -22,18 +22,16 @@ def json_text(data: Mapping[str, Any]) -> str:
 def junit_text(data: Mapping[str, Any]) -> str:
     """Return a result as JUnit's XML: one case per rule of the policy."""
     rules = [] if data["policy"] is None else data["policy"]["rules"]
-    broken = [rule for rule in rules if not rule["is_met"]]
-    counts = {"tests": str(len(rules)), "failures": str(len(broken)), "errors": "0"}
+    n_broken = sum(not rule["is_met"] for rule in rules)
+    counts = {"tests": str(len(rules)), "failures": str(n_broken), "errors": "0"}
     suites = ElementTree.Element("testsuites", counts)
     named = {"name": f"qms22 {visible(data['batch'])}", **counts}
     suite = ElementTree.SubElement(suites, "testsuite", named)
     for rule in rules:
         case = ElementTree.SubElement(suite, "testcase", classname="qms22", name=rule["name"])
         text = visible(rule["text"])
-        if rule["is_met"]:
-            ElementTree.SubElement(case, "system-out").text = text
-        else:
-            ElementTree.SubElement(case, "failure", message=text).text = text
+        kind, more = ("system-out", {}) if rule["is_met"] else ("failure", {"message": text})
+        ElementTree.SubElement(case, kind, more).text = text
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
@@ -45,8 +43,8 @@ def markdown_text(data: Mapping[str, Any]) -> str:
     if data["policy"] is not None:
         lines += [f"**{_cell(data['policy']['text'])}**", ""]
     lines += map(_cell, words["verdict"])
-    before = {"noticed": "noticed: ", "moved": "moved: ", "advice": "advice: "}
-    if points := [f"{before[what]}{text}" for what in before for text in words[what]]:
+    kinds = ("noticed", "moved", "advice")
+    if points := [f"{kind}: {text}" for kind in kinds for text in words[kind]]:
         lines += ["", *(f"- {_cell(point)}" for point in points)]
     if data["findings"]:
         lines += ["", "| rows | what they have in common |", "|---:|---|"]

@@ -16,7 +16,7 @@ from qms22.detection.findings.finding import Finding
 from qms22.detection.marks.mark_table import MARK
 from qms22.detection.reasons.explaining import reasons_of
 from qms22.detection.reasons.row_reasons import RowReason
-from qms22.detection.results.result_table import beside, ranks_of
+from qms22.detection.results.result_table import beside
 from qms22.detection.results.row_context import row_contexts
 from qms22.report.content import NAME, PageContent
 from qms22.report.page import write_page
@@ -50,7 +50,7 @@ def page_content(
     ranking, typical = found.ranking, found.encoder.typical_
     kept = ranking[: max(MOST_ROWS_ON_PAGE, found.n_flagged)]
     rows = found.source.take(kept)
-    results, columns = beside(found, rows, kept, ranks_of(found)[kept])
+    results, columns = beside(found, rows, kept)
     names = _shown_names(rows, columns, found.id)
     cells, normal_cells = _columns(found, kept)
     return PageContent(
@@ -106,17 +106,13 @@ def _read_truth(given: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
 
 
 def _columns(found: Detection, kept: NDArray[np.intp]) -> tuple[Columns, Columns]:
-    """Return the columns of the rows of the page, and of known-normal rows for histograms.
-
-    These are all, or some from everywhere.
-    """
+    """Return the columns of the rows of the page, and of known-normal rows for histograms."""
     normal = spread_rows(found.n_normal, _MOST_NORMAL)
     if found.normal_positions is not None:
         normal = found.normal_positions[normal]
     if found.columns is not None:
         return part_of_rows(found.columns[1], kept), part_of_rows(found.columns[0], normal)
-    read = found.encoder._typed_cells
-    table = found.normal_table
+    read, table = found.encoder._typed_cells, found.normal_table
     of_normal = {} if table is None else read(table.columns(rows=normal))
     return read(found.source.columns(rows=kept)), of_normal
 
@@ -139,13 +135,10 @@ def _reasons(
 
 def _findings(found: Detection, kept: NDArray[np.intp], names: dict[str, str]) -> list[Finding]:
     """Return the findings, with the ranks of their rows and the names that columns have there."""
+    places = [np.flatnonzero(np.isin(kept, each.rows)) for each in found.findings]
     return [
-        replace(
-            each,
-            rows=np.flatnonzero(np.isin(kept, each.rows)),
-            columns=_renamed(each.columns, names),
-        )
-        for each in found.findings
+        replace(each, rows=rows, columns=_renamed(each.columns, names))
+        for each, rows in zip(found.findings, places, strict=True)
     ]
 
 
@@ -157,8 +150,7 @@ def _marked(found: Detection) -> pd.DataFrame | None:
     """Return the rows that were marked before and not searched: name, mark and columns."""
     if found.marks is None:
         return None
-    rows: NDArray[np.intp] = found.marks.decided
-    results, columns = beside(found, found.source.take(rows), rows, np.zeros_like(rows))
+    results, columns = beside(found, found.source.take(found._decided), found._decided)
     return pd.concat([results.iloc[:, [NAME]], results[MARK], columns], axis=1)
 
 

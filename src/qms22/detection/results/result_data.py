@@ -6,12 +6,12 @@ Its provenance has digests of inputs and scores, versions and the time.
 from __future__ import annotations
 
 import math
-import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from hashlib import file_digest, sha256
 from pathlib import Path
+from platform import python_version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from qms22.detection.history.history_rows import digest
 from qms22.detection.noticing import dates_of
 from qms22.detection.policy import Rule, verdict_of_rules
 from qms22.detection.reasons.explaining import reasons_of
-from qms22.detection.results.result_table import ranks_of
 from qms22.tables import Table
 from qms22.tables.texts.words import join_notes
 
@@ -38,34 +37,30 @@ SCHEMA_VERSION = 1
 def result_data(found: Detection, rules: Sequence[Rule] = ()) -> dict[str, Any]:
     """Return a result in types of JSON; see `Detection.to_dict`."""
     verdict, dates = found.verdict, dates_of(found)
+    judged: dict[str, Any] | None = None
+    if verdict is not None:
+        said = _named(verdict, "p_value", "fewest_outliers", "confidence", "advice")
+        judged = {"decision": verdict.decision, "text": str(verdict), **said}
+    of_moved = ("change", "effect", "p_value", "is_missing", "is_period")
+    of_finding = ("name", "columns", "rows", "normal_share", "p_value", "fewest_outliers")
+    policy = {
+        "is_met": all(rule.is_met for rule in rules),
+        "text": verdict_of_rules(rules),
+        "rules": [rule._asdict() for rule in rules],
+    }
     data = {
         "schema_version": SCHEMA_VERSION,
         "batch": found.source.name,
         "answer": found.answer,
         "remark": found.remark,
-        "verdict": None
-        if verdict is None
-        else {
-            "decision": verdict.decision,
-            "text": str(verdict),
-            **_named(verdict, "p_value", "fewest_outliers", "confidence", "advice"),
-        },
+        "verdict": judged,
         "moved": [
-            {
-                "column": column.name,
-                **_named(column, "change", "effect", "p_value", "is_missing", "is_period"),
-            }
+            {"column": column.name, **_named(column, *of_moved)}
             for column in (() if verdict is None else verdict.moved)
         ],
         "noticed": [each._asdict() for each in found.noticed],
         "dates": None if dates is None else dates.facts(),
-        "findings": [
-            _named(
-                *(finding, "name", "columns", "rows"),
-                *("normal_share", "p_value", "fewest_outliers"),
-            )
-            for finding in found.findings
-        ],
+        "findings": [_named(finding, *of_finding) for finding in found.findings],
         "rows": row_data(found, found.top),
         "notes": join_notes(found.notes),
         "counts": {
@@ -79,13 +74,7 @@ def result_data(found: Detection, rules: Sequence[Rule] = ()) -> dict[str, Any]:
         },
         "settings": found.settings,
         "history": _history(found),
-        "policy": {
-            "is_met": all(rule.is_met for rule in rules),
-            "text": verdict_of_rules(rules),
-            "rules": [rule._asdict() for rule in rules],
-        }
-        if rules
-        else None,
+        "policy": policy if rules else None,
     }
     return dict(plain(data))
 
@@ -104,7 +93,6 @@ def data_in_words(data: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _named(thing: object, *names: str) -> dict[str, Any]:
-    """Return attributes by their names."""
     return {name: getattr(thing, name) for name in names}
 
 
@@ -113,25 +101,24 @@ def row_data(found: Detection, rows: NDArray[np.intp]) -> list[dict[str, Any]]:
 
     Rows that were not explained have what is odd about their single cells.
     """
-    ranks = ranks_of(found)[rows]
+    ranks = found._ranks[rows]
     cells = found.source.take(rows)
     columns = {str(name): column_values(cells.iloc[:, at]) for at, name in enumerate(cells.columns)}
     most = None if found.comparison is None else found.comparison.curve.of_first(ranks).tolist()
     p_values, data = found.p_values, []
     for at, (row, reasons) in enumerate(zip(rows.tolist(), reasons_of(found, rows), strict=True)):
         reasons = reasons or []
-        data.append(
-            {
-                "rank": int(ranks[at]) or None,
-                "row": row,
-                "id": None if found.id is None else columns[found.id][at],
-                "score": found.scores[row],
-                "p_value": None if p_values is None else p_values[row],
-                "false_at_most": None if most is None else most[at],
-                "text": "; ".join(map(str, reasons)),
-                "reasons": [_reason(each, columns, at) for each in reasons],
-            }
-        )
+        of_row = {
+            "rank": int(ranks[at]) or None,
+            "row": row,
+            "id": None if found.id is None else columns[found.id][at],
+            "score": found.scores[row],
+            "p_value": None if p_values is None else p_values[row],
+            "false_at_most": None if most is None else most[at],
+            "text": "; ".join(map(str, reasons)),
+            "reasons": [_reason(each, columns, at) for each in reasons],
+        }
+        data.append(of_row)
     return data
 
 
@@ -165,11 +152,7 @@ def provenance_of(found: Detection) -> dict[str, Any]:
     scores = np.where(np.isnan(found.scores), np.nan, found.scores)
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "qms22": __version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
+        "versions": {"qms22": __version__, "numpy": np.__version__, "python": python_version()},
         "seed": found.settings.get("seed"),
         "inputs": [input_facts(role, table) for role, table in found.inputs],
         "scores_sha256": sha256(scores.astype("<f8").tobytes()).hexdigest(),
@@ -188,22 +171,15 @@ def input_facts(role: str, given: Table | Path) -> dict[str, Any]:
     facts = {"role": role, "files": files}
     if isinstance(given, Path):
         return {**facts, "name": str(given), "rows": None, "columns": None, "cells_sha256": None}
-    return {
-        **facts,
-        "name": given.name,
-        "rows": given.n_rows,
-        "columns": len(given.names),
-        "cells_sha256": None if files or given.is_distributed else digest(given),
-    }
+    size = {"name": given.name, "rows": given.n_rows, "columns": len(given.names)}
+    is_digest_needed = not files and not given.is_distributed
+    return {**facts, **size, "cells_sha256": digest(given) if is_digest_needed else None}
 
 
 def column_values(column: pd.Series) -> list[Any]:
     """Return the values of a column as Python has them."""
-    if isinstance(column.dtype, pd.ArrowDtype):
-        values: list[Any] = column.array.__arrow_array__().to_pylist()
-    else:
-        values = column.tolist()
-    return values
+    is_arrow = isinstance(column.dtype, pd.ArrowDtype)
+    return list(column.array.__arrow_array__().to_pylist() if is_arrow else column.tolist())
 
 
 def plain(value: Any) -> Any:

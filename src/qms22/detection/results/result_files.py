@@ -92,10 +92,8 @@ def _write_parquet(tables: Iterable[pd.DataFrame], path: Path) -> None:
 def _write_json(tables: Iterable[pd.DataFrame], path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.write("[")
-        before = "\n"
-        for record in _json_records(tables):
-            file.write(before + record)
-            before = ",\n"
+        for at, record in enumerate(_json_records(tables)):
+            file.write(f"{',' * (at > 0)}\n{record}")
         file.write("\n]\n")
 
 

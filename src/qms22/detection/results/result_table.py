@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from qms22._runtime.validation import check_count
 from qms22.detection.marks.mark_table import ANOMALY, MARK, OF_NORMAL, SOURCE
 from qms22.detection.marks.table_marks import TableMarks
-from qms22.detection.result_columns import free_name, shown_ranks, without_clashes
 from qms22.detection.results.csv_text import csv_cell
 from qms22.detection.rows import most_suspicious
 from qms22.detection.streaming import rows_per_chunk
+from qms22.tables.columns.column_names import free_name
 from qms22.tables.sources.stored_rows import check_count as check_rows
 
 if TYPE_CHECKING:
@@ -29,17 +29,18 @@ _MOST_TO_CHECK = 100
 
 
 def beside(
-    found: Detection, table: pd.DataFrame, rows: NDArray[np.intp], ranks: NDArray[np.intp]
+    found: Detection, table: pd.DataFrame, rows: NDArray[np.intp]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the results of some rows, and their columns with names that do not clash.
 
-    The rows are given by their columns, positions and ranks; rank 0 stands for none.
+    The rows are given by their columns and positions.
     """
+    ranks = found._ranks[rows]
     reasons = np.full(len(rows), "", dtype=object)
     for at in np.flatnonzero(np.isin(rows, list(found.reasons))):
         reasons[at] = "; ".join(map(str, found.reasons[int(rows[at])]))
     results: dict[str, Any] = {
-        "rank": shown_ranks(ranks),
+        "rank": _shown_ranks(ranks),
         "row": rows,
         "score": found.scores[rows],
         "flagged": found.flagged[rows],
@@ -51,41 +52,28 @@ def beside(
         results["false_at_most"] = pd.arrays.IntegerArray(most, ranks == 0)
     if found.marks is not None:
         results["mark"] = found.marks.words(rows)
-    return without_clashes(results, table, found.source.names, found.id)
-
-
-def ranks_of(found: Detection) -> NDArray[np.intp]:
-    """Return the rank of every row of the batch, 0 for those without a score."""
-    ranks = np.zeros(len(found.scores), dtype=np.intp)
-    ranks[found.ranking] = np.arange(1, found.n_scored + 1)
-    return ranks
+    return _without_clashes(results, table, found.source.names, found.id)
 
 
 def ranked_table(found: Detection, *, only_flagged: bool = False) -> pd.DataFrame:
     """Return the rows that are ranked or marked in order of rank; see `Detection.table`."""
-    rows = found.top
-    if not only_flagged:
-        rows = np.append(found.ranking, [] if found.marks is None else found.marks.decided)
-    rows = rows.astype(np.intp)
-    return pd.concat(beside(found, found.source.take(rows), rows, ranks_of(found)[rows]), axis=1)
+    rows = found.top if only_flagged else np.append(found.ranking, found._decided)
+    return pd.concat(beside(found, found.source.take(rows), rows), axis=1)
 
 
 def summary_of(found: Detection, rows: NDArray[np.intp]) -> pd.DataFrame:
     """Return the results of some rows with their names."""
     names = pd.DataFrame(index=rows) if found.id is None else found.source.take(rows, [found.id])
-    return pd.concat(beside(found, names, rows, ranks_of(found)[rows]), axis=1)
+    return pd.concat(beside(found, names, rows), axis=1)
 
 
 def in_file_order(found: Detection) -> Iterator[pd.DataFrame]:
     """Yield the rows that are ranked or marked, with results, in the order of the file."""
-    ranks = ranks_of(found)
-    is_listed = ranks > 0
-    if found.marks is not None:
-        is_listed[found.marks.decided] = True
+    is_listed = found._ranks > 0
+    is_listed[found._decided] = True
     for rows, chunk in _parts(found):
-        listed = rows[is_listed[rows]]
-        part = chunk[is_listed[rows]]
-        yield pd.concat(beside(found, part, listed, ranks[listed]), axis=1)
+        is_here = is_listed[rows]
+        yield pd.concat(beside(found, chunk[is_here], rows[is_here]), axis=1)
 
 
 def parted_rows(found: Detection, *, is_bad: bool) -> Iterator[pd.DataFrame]:
@@ -115,9 +103,37 @@ def parted_lines(found: Detection, lines: Iterable[str], *, is_bad: bool) -> Ite
     check_rows(row + 1, len(found.scores), len(found.scores), found.source.name)
 
 
+def _shown_ranks(ranks: NDArray[np.intp]) -> Any:
+    """Return ranks for a table; rows that were not searched, with rank 0, have none."""
+    return ranks if ranks.all() else pd.arrays.IntegerArray(ranks.astype(np.int64), ranks == 0)
+
+
+def _without_clashes(
+    results: dict[str, Any], table: pd.DataFrame, others: list[str], id_name: str | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rename columns of a table that clash with results, and put column `id_name` for "row".
+
+    New names differ from those of `others`, the columns of the whole batch.
+    """
+    names: list[Any] = list(table.columns)
+    texts = [str(name) for name in names]
+    taken = {*results} - ({"row"} if id_name is not None else set())
+    for at, name in enumerate(texts):
+        if name in taken:
+            names[at] = free_name(name, {*taken, *others})
+            taken.add(names[at])
+    table = table.set_axis(names, axis=1)
+    if id_name is not None:
+        name = names[texts.index(str(id_name))]
+        ids = table.pop(name)
+        results = {name if key == "row" else key: values for key, values in results.items()}
+        results[name] = ids.array
+    return pd.DataFrame(results, index=table.index), table
+
+
 def _why_bad(found: Detection) -> dict[int, str]:
     """Return the reasons of bad rows: the flagged ones and known anomalies."""
-    known = () if found.marks is None else found.marks.anomalies.tolist()
+    known = [] if found.marks is None else found.marks.anomalies.tolist()
     why = {row: "; ".join(map(str, found.reasons.get(row, []))) for row in found.top.tolist()}
     return dict.fromkeys(known, "marked as anomaly") | why
 
@@ -151,18 +167,17 @@ def rows_to_check(
         raise ValueError(f"k={k} is more than the {len(normal):,} known-normal rows there are")
     first = most_suspicious(scores, k)
     table, rows, words = normal.iloc[first], positions[first], np.full(k, "", dtype=object)
-    n_removed = 0
+    removed = np.empty(0, dtype=np.intp)
     if marks is not None:
-        words = np.append(marks.words(rows, of_normal=True), np.full(len(marks.removed), ANOMALY))
+        words, removed = marks.words(rows, of_normal=True), marks.removed
         table = pd.concat([table, marks.removed_rows])
-        rows, n_removed = np.append(rows, marks.removed), len(marks.removed)
     results: dict[str, Any] = {
-        "rank": shown_ranks(np.append(np.arange(1, k + 1), np.zeros(n_removed, dtype=np.intp))),
-        "row": rows,
+        "rank": _shown_ranks(np.append(np.arange(1, k + 1), np.zeros_like(removed))),
+        "row": np.append(rows, removed),
         SOURCE: OF_NORMAL,
-        "score": np.append(scores[first], np.full(n_removed, np.nan)),
-        MARK: words,
+        "score": np.append(scores[first], np.full(len(removed), np.nan)),
+        MARK: np.append(words, np.full(len(removed), ANOMALY)),
     }
     names = [str(name) for name in table.columns]
-    beside = without_clashes(results, table, names, id_name if id_name in names else None)
-    return pd.concat(beside, axis=1)
+    parts = _without_clashes(results, table, names, id_name if id_name in names else None)
+    return pd.concat(parts, axis=1)

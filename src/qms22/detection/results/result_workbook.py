@@ -99,20 +99,14 @@ def write_workbook(
         raise OSError(str(error)) from error
 
 
-# How usual cells, days and moments look.
-_Formats = tuple[Any, Any, Any]
-
-
-def _add_formats(book: Any, number_format: str | int) -> tuple[_Formats, _Formats]:
-    """Add the formats of usual cells, and of those to blame, in a column with a format or none."""
-    days = (number_format,) * 2
-    if number_format == "General":
-        days = ("yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss")
-    usual, marked = (
-        tuple(book.add_format({**color, "num_format": each}) for each in (number_format, *days))
+def _add_formats(book: Any, number_format: str | int) -> list[list[Any]]:
+    """Add the formats of usual cells, and of those to blame: of numbers, days and moments."""
+    is_general = number_format == "General"
+    days = ("yyyy-mm-dd", "yyyy-mm-dd hh:mm:ss") if is_general else (number_format,) * 2
+    return [
+        [book.add_format({**color, "num_format": each}) for each in (number_format, *days)]
         for color in ({}, {"bg_color": _BLAMED})
-    )
-    return usual, marked
+    ]
 
 
 def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame], remarks: Remarks) -> None:
@@ -120,7 +114,7 @@ def _fill_sheet(book: Any, tables: Iterable[pd.DataFrame], remarks: Remarks) -> 
     sheet = book.add_worksheet("rows")
     sheet.freeze_panes(1, 0)
     n_rows, n_columns = 0, 0
-    formats: list[tuple[_Formats, _Formats]] = []
+    formats: list[list[list[Any]]] = []
     for table in tables:
         _check_sheet_rows(n_rows + len(table))
         if not n_rows:
@@ -175,7 +169,7 @@ def _shown_width(value: Any) -> int:
     return min(len(str(value)), 12) if isinstance(value, float) else len(str(value))
 
 
-def _write_cell(sheet: Any, row: int, column: int, value: Any, formats: _Formats) -> None:
+def _write_cell(sheet: Any, row: int, column: int, value: Any, formats: list[Any]) -> None:
     usual, day, moment = formats
     if type(value) is float and math.isfinite(value):  # most cells are such numbers
         sheet.write_number(row, column, value, usual)

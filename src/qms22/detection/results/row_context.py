@@ -46,7 +46,8 @@ class _Tables:
     """Both tables, as the encoder understands them."""
 
     def __init__(self, normal: Columns, batch: Columns, show: Shower) -> None:
-        self.normal, self.batch, self.show = normal, batch, show
+        self.normal, self.batch = self.both = normal, batch
+        self.show = show
 
     def context(self, row: int, reason: RowReason) -> RowContext | None:
         if reason.kind in _OF_TWIN:
@@ -63,7 +64,7 @@ class _Tables:
         parts = []
         for at, rows in enumerate((known, order[: int(np.argmax(order == row))])):
             same = [self._hashes[at][each][rows] == self._hashes[1][each][row] for each in by]
-            parts.append((self.normal, self.batch)[at][name].values[rows[np.all(same, axis=0)]])
+            parts.append(self.both[at][name].values[rows[np.all(same, axis=0)]])
         values = np.concatenate(parts)
         values = values[~np.isnan(values)]
         here = float(self.batch[name].values[row])
@@ -72,9 +73,7 @@ class _Tables:
         low, high, last = (
             self.show(name, float(each)) for each in (values.min(), values.max(), values[-1])
         )
-        of = listed(
-            [shown_cells(self.batch[each].take(np.array([row])), self.show)[0] for each in by]
-        )
+        of = listed([self._shown(1, each, row) for each in by])
         kind = "known-normal and earlier" if len(parts[1]) else "known-normal"
         text = (
             f"{name} in {len(values):,} {kind} rows with {of}: {low} to {high}, "
@@ -95,24 +94,22 @@ class _Tables:
         if best is None or best[0] < 1:
             return None
         _, at, twin = best
-        table = (self.normal, self.batch)[at]
         others = [
-            shown_cells(table[name].take(np.array([twin])), self.show)[0]
+            self._shown(at, name, twin)
             for name, of_rows in self._hashes[at].items()
             if of_rows[twin] != self._hashes[1][name][row]
         ]
-        where = f"{'row' if at else 'known-normal row'} {twin:,}"
-        return RowContext(
-            f"{where} has the same cells, but for {listed(others, 4)}"
-            if others
-            else f"{where} has the same cells"
-        )
+        text = f"{'row' if at else 'known-normal row'} {twin:,} has the same cells"
+        return RowContext(f"{text}, but for {listed(others, 4)}" if others else text)
+
+    def _shown(self, at: int, name: str, row: int) -> str:
+        return shown_cells(self.both[at][name].take(np.array([row])), self.show)[0]
 
     @cached_property
     def _hashes(self) -> tuple[Mapping[str, NDArray[np.uint64]], ...]:
         names = [name for name in self.batch if name in self.normal]
         usable = [name for name in names if self.batch[name].is_text == self.normal[name].is_text]
-        return tuple({n: cell_hashes(t[n]) for n in usable} for t in (self.normal, self.batch))
+        return tuple({name: cell_hashes(table[name]) for name in usable} for table in self.both)
 
     @cached_property
     def _orders(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 
 def match_names(names: Iterable[str], known: Iterable[str]) -> dict[str, str]:
@@ -37,6 +37,13 @@ def find_column(name: str, names: Iterable[str]) -> str | None:
     'Order_ID'
     """
     return match_names([name], names).get(name)
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name for a column that no other column has."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _plain(name: str) -> str:
