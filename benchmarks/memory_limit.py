@@ -24,7 +24,7 @@ from pyarrow import csv
 from reporting import console, output_option, write_csv
 
 from qms22._runtime.memory import memory_allowed
-from qms22.cli.shared import SizeType
+from qms22.cli.shared import parse_size
 
 _ROWS_AT_ONCE = 200_000
 _CELLS_AT_ONCE = 1 << 24
@@ -91,7 +91,7 @@ def main(rows: int, wide_rows: int, limits: tuple[str, ...], output: Path) -> No
             size += (directory / "batch.csv").stat().st_size
             n_columns = draw(1, rng).num_columns
             for limit in limits:
-                most = SizeType().convert(limit, None, None) if limit else memory_allowed()
+                most = parse_size(limit) if limit else memory_allowed()
                 assert most is not None
                 option = ["--memory-limit", limit] if limit else []
                 arguments = ["normal.csv", "batch.csv", "-o", "found.csv", *option]

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from qms22.cli.shared import FILE, RulesType
+from qms22.cli.shared import FILE, RulesType, parse_rules
+from qms22.detection.policy import FAIL_ON
 
 _PROJECT = Path("pyproject.toml")
 _NOT_IN_FILES = ("config", "help")
@@ -92,9 +93,10 @@ def _value(ctx: click.Context, option: click.Option, value: Any, where: str) -> 
         raise click.UsageError(f"{where} = {value!r}: write {wanted}")
     try:
         if isinstance(option.type, RulesType):
-            return option.type.of_file(value)
+            # Without the rules that only another command has.
+            return [rule for rule in parse_rules(value, FAIL_ON) if rule in option.type.known]
         option.type_cast_value(ctx, value)
-    except (click.ClickException, TypeError) as error:
+    except (click.ClickException, TypeError, ValueError) as error:
         words = error.message if isinstance(error, click.ClickException) else str(error)
         raise click.UsageError(f"{where} = {value!r}: {words}") from error
     return value

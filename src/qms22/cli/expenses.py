@@ -6,8 +6,6 @@ anomalies, of kinds that auditors know.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,8 +22,6 @@ _PRICES = {"hotel": 140.0, "taxi": 24.0, "train": 75.0, "meal": 32.0, "supplies"
 _TAX = 0.2
 
 _MANAGERS = {"sales": "Okafor", "support": "Lindqvist", "research": "Tanaka", "finance": "Moreau"}
-# A department, and the manager of another one.
-_SWAPPED = ["department", "approved_by"], ["research", "Moreau"]
 _CITIES = ["Berlin", "Hamburg", "Lyon", "Madrid", "Milan", "Vienna", "Zurich"]
 
 
@@ -82,48 +78,35 @@ def _usual_claims(
 def _hide_anomalies(rng: np.random.RandomState, table: pd.DataFrame) -> dict[str, list[str]]:
     """Change a few rows of a table; return which, by what is odd about them."""
     free = set(range(len(table)))
+    hidden: dict[str, list[str]] = {}
 
-    def take(n_rows: int, kind: str | None = None) -> list[int]:
-        """Return rows of a kind that nothing was done to."""
+    def take(n_rows: int, what: str, kind: str | None = None) -> list[int]:
+        """Return rows of a kind that nothing was done to, which what is odd is done to."""
         fitting = [row for row in sorted(free) if kind is None or table.at[row, "kind"] == kind]
         chosen = sorted(rng.choice(fitting, n_rows, replace=False).tolist())
         free.difference_update(chosen)
+        hidden[what] = table.loc[chosen, "claim"].tolist()
         return chosen
 
-    def lose_point(rows: list[int]) -> None:
-        table.loc[rows, ["amount", "tax"]] *= 100
-
-    def raise_tax(rows: list[int]) -> None:
-        table.loc[rows, "tax"] = (0.31 * table.loc[rows, "amount"]).round(2)
-
-    def feast(rows: list[int]) -> None:
-        table.loc[rows, "guests"] = 2.0
-        table.loc[rows, "amount"] = 700.0 + 10 * rng.randint(9, size=len(rows))
-        table.loc[rows, "tax"] = (_TAX * table.loc[rows, "amount"]).round(2)
-
-    def ride_at_night(rows: list[int]) -> None:
-        minutes = pd.to_timedelta(120 + rng.randint(150, size=len(rows)), "min")
-        table.loc[rows, "time"] = table.loc[rows, "time"].dt.normalize() + minutes
-        table.loc[rows, "paid_with"] = "cash"
-        table.loc[rows, ["department", "approved_by"]] = ["sales", _MANAGERS["sales"]]
-
-    def put(columns: str | list[str], value: object, rows: list[int]) -> None:
-        table.loc[rows, columns] = value
-
-    changes: list[tuple[str, int, str | None, Callable[[list[int]], None]]] = [
-        ("amounts typed without the decimal point", 2, "hotel", lose_point),
-        ("tax that does not fit the amount", 3, "train", raise_tax),
-        ("claims approved by another department", 3, None, partial(put, *_SWAPPED)),
-        ("meals for two at the price of twenty", 2, "meal", feast),
-        ("night taxis of sales, all paid in cash", 8, "taxi", ride_at_night),
-        ("a city where nobody has been", 1, "hotel", partial(put, "city", "Las Vegas")),
-        ("hotels without nights", 2, "hotel", partial(put, "nights", np.nan)),
-    ]
-    hidden = {}
-    for name, n_rows, kind, change in changes:
-        rows = take(n_rows, kind)
-        change(rows)
-        hidden[name] = table.loc[rows, "claim"].tolist()
+    rows = take(2, "amounts typed without the decimal point", "hotel")
+    table.loc[rows, ["amount", "tax"]] *= 100
+    rows = take(3, "tax that does not fit the amount", "train")
+    table.loc[rows, "tax"] = (0.31 * table.loc[rows, "amount"]).round(2)
+    rows = take(3, "claims approved by another department")
+    table.loc[rows, ["department", "approved_by"]] = "research", _MANAGERS["finance"]
+    rows = take(2, "meals for two at the price of twenty", "meal")
+    table.loc[rows, "guests"] = 2.0
+    table.loc[rows, "amount"] = 700.0 + 10 * rng.randint(9, size=len(rows))
+    table.loc[rows, "tax"] = (_TAX * table.loc[rows, "amount"]).round(2)
+    rows = take(8, "night taxis of sales, all paid in cash", "taxi")
+    minutes = pd.to_timedelta(120 + rng.randint(150, size=len(rows)), "min")
+    table.loc[rows, "time"] = table.loc[rows, "time"].dt.normalize() + minutes
+    table.loc[rows, "paid_with"] = "cash"
+    table.loc[rows, ["department", "approved_by"]] = "sales", _MANAGERS["sales"]
+    rows = take(1, "a city where nobody has been", "hotel")
+    table.loc[rows, "city"] = "Las Vegas"
+    rows = take(2, "hotels without nights", "hotel")
+    table.loc[rows, "nights"] = np.nan
     return hidden
 
 

@@ -14,9 +14,9 @@ from qms22._runtime.stages import begin_stage
 from qms22.cli.config import config_option
 from qms22.cli.shared import (
     FILE,
+    NEW_TABLE,
     SHARE,
     RulesType,
-    TableType,
     check_goes_with,
     memory_limit_option,
     quiet_option,
@@ -115,14 +115,13 @@ def job_options(*, has_verdict: bool) -> Callable[[Callable[..., None]], Callabl
     """Add the options that searches share to a command, which gets those of a `Job` as `job`."""
     rules = FAIL_ON if has_verdict else MODEL_FAIL_ON
     when = "; ".join(f"{name}: {_RULES[name]}" for name in rules)
-    file = TableType(new=True)
     options = [
         memory_limit_option,
         quiet_option,
         click.option(
             "-o",
             "--output",
-            type=file,
+            type=NEW_TABLE,
             help="Write all rows with rank, score, flag, reasons and p-value to a .csv, .xlsx, "
             ".parquet, .json or .jsonl file, or to a new table of a database, such as "
             "results.db#scores. The most suspicious rows come first; a file that is read part by "
@@ -133,12 +132,14 @@ def job_options(*, has_verdict: bool) -> Callable[[Callable[..., None]], Callabl
         ),
         click.option(
             "--good",
-            type=file,
+            type=NEW_TABLE,
             help="Write the rows that are not flagged, as they are, to a file or table as --output "
             "does. Each row is either in --good or in --bad.",
         ),
         click.option(
-            "--bad", type=file, help="Write the flagged rows with their reasons in the same way."
+            "--bad",
+            type=NEW_TABLE,
+            help="Write the flagged rows with their reasons in the same way.",
         ),
         click.option(
             "--json",

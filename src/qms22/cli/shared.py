@@ -9,8 +9,9 @@ import stat
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ import click
 from qms22._runtime.memory import memory_limit
 from qms22._runtime.stages import clear_stage
 from qms22._runtime.visible_text import one_line
-from qms22.detection.policy import FAIL_ON
 from qms22.tables.databases.database_place import DatabasePlace, find_database, masked
 
 _TABLES = (".csv", ".parquet", ".json", ".jsonl", ".xlsx")
@@ -53,87 +53,80 @@ _GIVEN = re.compile(
 _NAMED = re.compile(r"""(?<![\w'"/\\.-])(fdr|max_samples|memory_limit|n_jobs)(?![\w'"=/\\]|\.\w)""")
 
 
-class TableType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
-    """A file, or a table or query of a database; a `new` one is to be written."""
+class Parsed(click.ParamType):  # type: ignore[type-arg]  # old versions take none
+    """What a function reads from a text; its ValueError is the message."""
 
-    name = "table"
+    def __init__(self, name: str, parse: Callable[[Any], Any]) -> None:
+        self.name = name
+        self.parse = parse
 
-    def __init__(self, *, new: bool = False) -> None:
-        self.new = new
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> str | Path | DatabasePlace:
-        """Return a place in a database, the path of a new file, or the text as it is."""
-        if isinstance(value, Path | DatabasePlace):
-            return value
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Return the value of a text."""
         try:
-            return find_database(value, new=self.new) or (Path(value) if self.new else str(value))
+            return self.parse(value)
         except ValueError as error:
-            raise click.UsageError(str(error)) from error
+            self.fail(str(error), param, ctx)
 
 
-class ShareType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
-    """A share between 0 and 1, also in percent."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> float:
-        """Return 0.1 for 0.1 and for 10%."""
-        text = str(value).strip()
-        number = text.removesuffix("%").rstrip().replace(",", ".")
-        share = float(number) if re.fullmatch(r"\d*\.?\d+|\d+\.", number) else 0.0
-        if text.endswith("%"):
-            share /= 100
-        elif 1 < share < 100:
-            self.fail(f"{value} is not a share between 0 and 1; did you mean {number}%?")
-        if not 0 < share < 1:
-            self.fail(f"{value!r} is not a share between 0 and 1; write 0.1 or 10%")
-        return share
+def parse_share(value: object) -> float:
+    """Return 0.1 for 0.1 and for 10%."""
+    text = str(value).strip()
+    number = text.removesuffix("%").rstrip().replace(",", ".")
+    share = float(number) if re.fullmatch(r"\d*\.?\d+|\d+\.", number) else 0.0
+    if text.endswith("%"):
+        share /= 100
+    elif 1 < share < 100:
+        raise ValueError(f"{value} is not a share between 0 and 1; did you mean {number}%?")
+    if not 0 < share < 1:
+        raise ValueError(f"{value!r} is not a share between 0 and 1; write 0.1 or 10%")
+    return share
 
 
-class SizeType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
-    """A number of bytes, such as 500MB or 8 GiB."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
-        """Return 8000000000 for 8GB."""
-        found = re.fullmatch(r"(\d+\.?\d*) ?([kmgt]?)(i?)b?", str(value).strip(), re.IGNORECASE)
-        if found is None or not float(found[1]):
-            self.fail(f"{value!r} is not a size; write 500MB or 8GB")
-        power = ("", "k", "m", "g", "t").index(found[2].lower())
-        return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
+def parse_size(value: object) -> int:
+    """Return 8000000000 for 8GB."""
+    found = re.fullmatch(r"(\d+\.?\d*) ?([kmgt]?)(i?)b?", str(value).strip(), re.IGNORECASE)
+    if found is None or not float(found[1]):
+        raise ValueError(f"{value!r} is not a size; write 500MB or 8GB")
+    power = ("", "k", "m", "g", "t").index(found[2].lower())
+    return int(float(found[1]) * (1024 if found[3] else 1000) ** power)
 
 
-class RulesType(click.ParamType):  # type: ignore[type-arg]  # old versions take none
-    """Names of rules, separated by commas."""
+def parse_rules(value: Any, known: Sequence[str]) -> tuple[str, ...]:
+    """Return names of rules that a text separates by commas, each once."""
+    texts = value.split(",") if isinstance(value, str) else value
+    names = tuple(dict.fromkeys(str(text).strip() for text in texts))
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{name!r} is not one of {', '.join(known)}")
+    return names
 
-    name = "rules"
+
+class RulesType(Parsed):
+    """Names of some known rules."""
 
     def __init__(self, known: Sequence[str]) -> None:
+        super().__init__("rules", partial(parse_rules, known=known))
         self.known = known
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
-        """Return the names, each once."""
-        texts = value.split(",") if isinstance(value, str) else value
-        names = tuple(dict.fromkeys(str(text).strip() for text in texts))
-        for name in names:
-            if name not in self.known:
-                self.fail(f"{name!r} is not one of {', '.join(self.known)}")
-        return names
 
-    def of_file(self, value: Any) -> tuple[str, ...]:
-        """Return the names in a file without those of rules that only another command has."""
-        names = RulesType((*self.known, *FAIL_ON)).convert(value, None, None)
-        return tuple(name for name in names if name in self.known)
+def _place(value: Any, *, new: bool = False) -> str | Path | DatabasePlace:
+    """Return a place in a database, the path of a new file, or the text of others as it is."""
+    if isinstance(value, Path | DatabasePlace):
+        return value
+    try:
+        return find_database(value, new=new) or (Path(value) if new else str(value))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
 
 
-TABLE = TableType()
-SHARE = ShareType()
+TABLE = Parsed("table", _place)
+NEW_TABLE = Parsed("table", partial(_place, new=True))
+SHARE = Parsed("share", parse_share)
 
 id_option = click.option("--id", metavar="COLUMN", help="The column with the names of the rows.")
 memory_limit_option = click.option(
     "--memory-limit",
-    type=SizeType(),
+    type=Parsed("size", parse_size),
     metavar="SIZE",
     expose_value=False,
     callback=lambda context, _, size: context.with_resource(memory_limit(size)),
