@@ -24,18 +24,25 @@ _LEAST_ROWS = 3.0
 _MOST_CROWDS = 0.9
 # Of longer tables it takes long to look at rows after each other.
 MOST_ROWS = 200_000
+# Rows are in order of a date that is so much correlated with their places, in ranks.
+_IN_ORDER = 0.9
 # Numbers with fewer values are equal in rows after each other by chance.
 _LEAST_VALUES = 20
 
 
 def time_column(rows: Columns) -> str:
-    """Return the date by which rows are in order: no time of day, and rising where one does."""
-    found = [("", (0.0, 0))]
+    """Return the date by which rows are in order: no time of day, and rising where one does.
+
+    Days of hire rise with the numbers of staff in each month, but not from month to month.
+    """
+    found = [("", (0.0, False, 0))]
     for name, cells in rows.items():
         values = cells.values[cells.has_value] if cells.form == "date" else np.empty(0)
         if len(values) > 1 and has_days(cells):
             rising = round(float(np.mean(np.diff(values) >= 0)), 1)
-            found.append((name, (rising, len(np.unique(values)))))
+            different, ranks = np.unique(values, return_inverse=True)
+            spread = len(different) > 1 and np.corrcoef(ranks, np.arange(len(ranks)))[0, 1]
+            found.append((name, (rising, bool(spread >= _IN_ORDER), len(different))))
     return max(found, key=lambda each: each[1])[0]
 
 
