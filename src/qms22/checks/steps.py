@@ -22,6 +22,9 @@ _LEAST_STEPS = 20
 # A number that never falls within nearly all entities, and mostly rises, is a counter.
 _NEARLY_ALL = 0.98
 _RISING = 0.5
+# A row that is so many times as long after the one before as normal rows are at most has a wrong
+# date, or that one has.
+_TOO_LONG = 10.0
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ class CounterSteps(Derived):
         more = (*self.keys, *filter(None, [self.date]))
         if reference is None:
             return None
-        return StepCheck(self.columns, reference, self, n_back, more=more)
+        longest = float(np.nanmax(rows[self.keys[1]].values))
+        return StepCheck(self.columns, reference, self, n_back, longest, more=more)
 
     def rises(self, rows: Columns) -> NDArray[np.float64]:
         """Return how much the counter rose, per day where there are dates."""
@@ -90,6 +94,7 @@ class StepCheck(NumberCheck):
 
     counted: CounterSteps
     n_back: int  # normal rows with less than the row before
+    longest: float  # the most days, or rows without dates, between two normal rows
 
     def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Return how much the counter rose, per day where there are dates."""
@@ -98,8 +103,10 @@ class StepCheck(NumberCheck):
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd the steps are; where none goes back, a small one back is as well."""
         back = surprise_of_few(self.n_back - own, self.reference.n)
-        is_back = self.numbers(rows) < 0
-        return np.maximum(super().surprise(rows, own=own), np.where(is_back, back, 0.0))
+        surprise = super().surprise(rows, own=own)
+        surprise = np.maximum(surprise, np.where(self.numbers(rows) < 0, back, 0.0))
+        passed = rows[self.counted.keys[1]].values
+        return np.where(passed > _TOO_LONG * self.longest, 0.0, surprise)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return how fast the counter has changed, and how fast it usually does."""
