@@ -67,6 +67,11 @@ _NUMBERED = (
 _NUMBERED_WORDS = frozenset(_NUMBERED.split())
 # Codes have at least four digits: fewer may be counts, such as a visit_no.
 _LEAST_CODE = 1000
+# Numbers of five digits or more may be codes whatever their name is: if so small a share of the
+# whole numbers in their middle half is there, and so few of them end with 0.
+_LEAST_SPARSE = 10_000
+_MOST_DENSE = 0.1
+_MOST_ROUND = 0.4
 # So few of the numbers may be smaller: a round number.
 _RARELY = 0.05
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -217,10 +222,25 @@ def _judge_numbers(cells: Cells, numbers: NDArray[np.float64], form: NumberForma
             return ColumnPlan(name, "identifier", "a running number")
         is_plain = not form.unit and not form.thousands
         is_code = code_word(name) and np.quantile(present, _RARELY) >= _LEAST_CODE
-        recur = len(np.unique(present)) * LEAST_RECURRING <= len(present)
-        if is_plain and (is_code or (_last_word(name) in _NUMBERED_WORDS and recur)):
+        different = np.unique(present)
+        recur = len(different) * LEAST_RECURRING <= len(present)
+        is_numbered = _last_word(name) in _NUMBERED_WORDS or _are_sparse(present, different)
+        if is_plain and (is_code or (is_numbered and recur)):
             return _judge_texts(to_levels(cells))
     return ColumnPlan(name, "number", number_format=form)
+
+
+def _are_sparse(whole: NDArray[np.float64], different: NDArray[np.float64]) -> bool:
+    """Return whether nearly all whole numbers are of one width and far apart, and not round.
+
+    So are the codes of networks, or numbers of persons, and no measurements that recur.
+    """
+    low, high = np.quantile(whole, [_RARELY / 2, 1 - _RARELY / 2], method="nearest")
+    if low < _LEAST_SPARSE or len(f"{low:.0f}") != len(f"{high:.0f}"):
+        return False
+    middle = different[len(different) // 4 : -(-3 * len(different) // 4) + 1]
+    is_dense = len(middle) > _MOST_DENSE * (np.ptp(middle) + 1)
+    return not is_dense and float(np.mean(different % 10 == 0)) <= _MOST_ROUND
 
 
 def _number_rows(whole: NDArray[np.float64]) -> bool:
