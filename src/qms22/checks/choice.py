@@ -22,7 +22,7 @@ from qms22.checks.dates import AbsurdDateCheck, IntervalCheck, TimeOfDayCheck, W
 from qms22.checks.dependence import MissingTogetherCheck, learn_dependences, learn_orders
 from qms22.checks.groups import learn_groups
 from qms22.checks.in_order import derive
-from qms22.checks.product_limits import learn_product_limits
+from qms22.checks.limits import learn_product_limits
 from qms22.checks.sequences import find_sequences, is_of_another_time, time_order
 from qms22.checks.series import Series
 from qms22.checks.single import LEAST_ENTITIES, LevelCheck, PresenceCheck, ValueCheck, count_new

@@ -98,16 +98,13 @@ class WeekdayCheck(Check):
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd the weekdays are."""
-        values = rows[self.columns[0]].values
-        found = self.reference.surprise(_weekdays(np.nan_to_num(values)), own=own)
-        return np.where(np.isnan(values), 0.0, found)
+        days = _weekdays(rows[self.columns[0]].values)
+        return np.where(days < 0, 0.0, self.reference.surprise(days, own=own))
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows are of these weekdays."""
         counts, n = self.reference.counts, self.reference.n
-        values = rows[self.columns[0]].values
-        days = np.where(np.isnan(values), -1, _weekdays(np.nan_to_num(values)))
-        for day in days.tolist():
+        for day in _weekdays(rows[self.columns[0]].values).tolist():
             often = share_of_rows(int(counts[day]), n)
             usual = Usual.of_levels(counts, int(counts[day]), _WEEKDAYS.__getitem__)
             yield Said("") if day < 0 else Said(f" is a {_WEEKDAYS[day]}, as in {often}", usual)
@@ -193,11 +190,10 @@ class IntervalCheck(NumberCheck):
         """Return the check for a batch of another time."""
         moved = [
             (float(np.nanmedian(batch[name].values)) - moment) / DAY
-            if batch[name].has_value.any()
-            else 0.0
             for name, moment in zip(self.columns, self.moments, strict=True)
+            if batch[name].has_value.any()
         ]
-        aged = abs(moved[0] - moved[1])
+        aged = abs(sum(moved[:1]) - sum(moved[1:]))
         days = self.numbers(batch, own=True)
         if aged and not np.isnan(days).all():
             # New rows, which are not old, move the medians less than age does.
@@ -245,8 +241,7 @@ def _short(number: float) -> str:
 
 
 def _minutes(stamps: NDArray[np.float64]) -> NDArray[np.float64]:
-    minutes: NDArray[np.float64] = np.floor(stamps % DAY / _MINUTE)
-    return minutes
+    return np.floor(stamps % DAY / _MINUTE)
 
 
 def _near_times(minutes: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -255,9 +250,8 @@ def _near_times(minutes: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArr
 
 
 def _weekdays(stamps: NDArray[np.float64]) -> NDArray[np.intp]:
-    # 1970 began on a Thursday.
-    days: NDArray[np.intp] = ((stamps // DAY + 3) % 7).astype(np.intp)
-    return days
+    """Return days from Monday on, -1 for no date; 1970 began on a Thursday."""
+    return np.nan_to_num((stamps // DAY + 3) % 7, nan=-1.0).astype(np.intp)
 
 
 def _clock(minute: float) -> str:

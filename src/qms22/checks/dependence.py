@@ -31,6 +31,7 @@ from qms22.checks.counting import (
 )
 from qms22.checks.single import LEAST_ENTITIES
 from qms22.checks.surprise import LevelReference, TailReference
+from qms22.estimators.held_out import mix_bits
 from qms22.tables.columns.cells import Columns, count_rows
 
 # Rows that the shares of all rows count as, next to those with the same other level. The first is
@@ -313,54 +314,48 @@ def _is_attribute(
     return are_entities and n_pairs <= _MOST_CHANGES * n_entities < len(codes[1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MissingTogetherCheck(Check):
     """Cells that are missing together, where normal rows lack only some of them."""
 
-    # The combinations of missing cells that normal rows have, one character for each column.
-    patterns: tuple[str, ...]
+    patterns: NDArray[np.uint64]  # numbers of the combinations that normal rows have, ascending
     reference: LevelReference  # how often they are there
 
     @classmethod
     def learn(cls, rows: Columns, columns: Sequence[str]) -> MissingTogetherCheck:
         """Learn from the known-normal rows."""
-        patterns, places = _patterns(rows, columns)
-        return cls(tuple(columns), patterns, LevelReference(np.bincount(places)))
-
-    def _codes(self, rows: Columns) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the numbers of the patterns of rows, and whether several cells are missing."""
-        known = {pattern: at for at, pattern in enumerate(self.patterns)}
-        patterns, places = _patterns(rows, self.columns)
-        codes = np.array([known.get(pattern, -1) for pattern in patterns], dtype=np.intp)
-        several = np.array([pattern.count("-") > 1 for pattern in patterns])
-        return codes[places], several[places]
+        patterns, counts = np.unique(_patterns(_gaps(rows, columns)), return_counts=True)
+        return cls(tuple(columns), patterns, LevelReference(counts))
 
     def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
         """Compute how odd it is that so many cells are missing, where there are several."""
-        codes, several = self._codes(rows)
-        return np.where(several, self.reference.surprise(codes, own=own), 0.0)
+        gaps = _gaps(rows, self.columns)
+        codes = find_places(self.patterns, _patterns(gaps))
+        found = self.reference.surprise(codes, own=own)
+        return np.where(gaps.sum(axis=1) > 1, found, 0.0)
 
     def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return the names of the cells."""
-        for gaps in np.array([rows[name].missing for name in self.columns]).T:
+        for gaps in _gaps(rows, self.columns):
             yield listed([self.columns[at] for at in np.flatnonzero(gaps)], _MOST_NAMED)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows lack the same."""
         counts, n = np.append(self.reference.counts, 0), self.reference.n
-        for code in self._codes(rows)[0].tolist():
+        for code in find_places(self.patterns, _patterns(_gaps(rows, self.columns))).tolist():
             often = share_of_rows(int(counts[code]), n)
             yield Said(f" are missing together, as in {often}")
 
 
-def _patterns(rows: Columns, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """Return the different patterns of missing cells, and which of them each row has."""
-    gaps = np.array([rows[name].missing for name in names]).T
-    bits = np.ascontiguousarray(np.packbits(gaps, axis=1))
-    packed = bits.view(np.dtype((np.void, bits.shape[1]))).ravel()
-    _, first, places = np.unique(packed, return_index=True, return_inverse=True)
-    texts = tuple("".join("-" if gap else "x" for gap in gaps[at]) for at in first.tolist())
-    return texts, places.ravel()
+def _gaps(rows: Columns, names: Sequence[str]) -> NDArray[np.bool_]:
+    return np.array([rows[name].missing for name in names]).T
+
+
+def _patterns(gaps: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Return a number for each row; rows with the same gaps have the same."""
+    of_columns = mix_bits(np.arange(1, gaps.shape[1] + 1, dtype=np.uint64))
+    patterns: NDArray[np.uint64] = np.where(gaps, of_columns, np.uint64(0)).sum(axis=1)
+    return patterns
 
 
 @dataclass(frozen=True)

@@ -78,29 +78,24 @@ class FittingChecks:
         own = self._relations.learn(self._inputs(rows), seed)
         self.sources = [self._sources(at) for at in range(len(self.numbers))]
         # Where no column says anything about a number, its own range says more.
-        self._references = [
-            NumberReference.learn(errors, least_unit=1.0)
-            if sources and name not in counters and self._relations.error(at) <= _CLOSE
-            else None
-            for at, (name, errors, sources) in enumerate(
-                zip(self.numbers, own.errors.T, self.sources, strict=True)
-            )
-        ]
+        references = {
+            at: NumberReference.learn(own.errors[:, at], least_unit=1.0)
+            for at, name in enumerate(self.numbers)
+            if self.sources[at] and name not in counters and self._relations.error(at) <= _CLOSE
+        }
+        self._references = {at: each for at, each in references.items() if each is not None}
         return self._surprises(own, own=True)
 
     def align(self, batch: Columns) -> None:
         """Compare numbers of a batch without what all of them do."""
         errors = self._relations.predict(self._inputs(batch)).errors
-        self._references = [
-            None if reference is None else reference.aligned(of_column)
-            for reference, of_column in zip(self._references, errors.T, strict=True)
-        ]
+        self._references = {
+            at: each.aligned(errors[:, at]) for at, each in self._references.items()
+        }
 
     def leave_out(self, columns: Sequence[int]) -> None:
         """Find no number of some columns odd, by their positions."""
-        self._references = [
-            None if at in columns else reference for at, reference in enumerate(self._references)
-        ]
+        self._references = {at: each for at, each in self._references.items() if at not in columns}
 
     def within(self, columns: Collection[str]) -> list[int]:
         """Return the numbers among some columns that no number outside of these says much about."""
@@ -125,7 +120,14 @@ class FittingChecks:
         `are_right` fit the others.
         """
         inputs = self._inputs(rows)
-        surprises = np.where(are_right, 0.0, self._clear_surprises(self._relations.predict(inputs)))
+
+        def left(without: Sequence[int] = ()) -> NDArray[np.float64]:
+            found = self._relations.predict(inputs, without)
+            # As if what others say about numbers were unsure.
+            unsure = found._replace(is_unsure=np.ones_like(found.is_unsure))
+            return np.where(are_right, 0.0, self._surprises(unsure))
+
+        surprises = left()
         whole, odd = _oddness(surprises), surprises.max(axis=0, initial=0.0).tolist()
         positions: dict[str, list[int]] = {}
         oddest: dict[str, float] = {}
@@ -138,16 +140,8 @@ class FittingChecks:
         for at, (coding, _, _) in enumerate(self._levels, start=len(self.numbers)):
             positions[coding.name].append(at)
         asked = sorted(positions, key=lambda name: -oddest.get(name, 0.0))[:_MOST_ASKED]
-        without = {
-            name: np.where(
-                are_right,
-                0.0,
-                self._clear_surprises(self._relations.predict_without(inputs, places)),
-            )
-            for name, places in positions.items()
-            if name in asked
-        }
-        return {name: whole - _oddness(left) for name, left in without.items()}, without
+        without = {name: left(places) for name, places in positions.items() if name in asked}
+        return {name: whole - _oddness(each) for name, each in without.items()}, without
 
     def describe(self, rows: Columns, column: int, show: Shower) -> list[Said]:
         """Return in words what the other columns suggest."""
@@ -222,11 +216,9 @@ class FittingChecks:
         return found
 
     def _surprises(self, found: Prediction, *, own: bool = False) -> NDArray[np.float64]:
-        columns = [
-            np.zeros(len(errors)) if reference is None else reference.surprise(errors, own=own)
-            for errors, reference in zip(found.errors.T, self._references, strict=True)
-        ]
-        surprises = np.array(columns).T.reshape(len(found.errors), len(self.numbers))
+        surprises = np.zeros(found.errors.shape)
+        for at, reference in self._references.items():
+            surprises[:, at] = reference.surprise(found.errors[:, at], own=own)
         # Of an exact relation all errors of normal rows are far below their unit. Without one of
         # its columns an error of one unit is nothing odd: no more than such a normal deviate.
         deviates = np.nan_to_num(found.errors) ** 2 / 2
@@ -234,10 +226,6 @@ class FittingChecks:
         # Rounding makes the largest errors among small numbers.
         is_usual = found.is_rounding | (np.abs(found.errors) < _LEAST_ERROR)
         return np.where(is_usual, 0.0, surprises)
-
-    def _clear_surprises(self, found: Prediction) -> NDArray[np.float64]:
-        """Compute how odd numbers are if what others say about them is unsure."""
-        return self._surprises(found._replace(is_unsure=np.ones_like(found.is_unsure)))
 
     def _inputs(self, rows: Columns) -> RelationInputs:
         n_rows = count_rows(rows)

@@ -30,7 +30,6 @@ _LEAST_IN_PART = 30
 _LEAST_SCALE = 1e-3
 # Columns with partial correlations from here on are named as what suggests a value.
 _LEAST_PARTIAL = 0.15
-_MOST_NAMED = 3
 # The largest standardised value, and the largest number: squares of larger ones would overflow.
 _LARGEST = 1e9
 _LARGEST_NUMBER = 1e150
@@ -153,21 +152,19 @@ class Relations:
         """Return how large errors of a column usually are, as a share of its deviation."""
         return float(self._scales[:, column].max())
 
-    def predict(self, inputs: RelationInputs) -> Prediction:
-        """Predict the numbers of other rows."""
-        found = [np.array(design.predict(inputs, design.inverse)) for design in self._designs]
-        return self._prediction(inputs, *self._chosen(found))
+    def predict(self, inputs: RelationInputs, without: Sequence[int] = ()) -> Prediction:
+        """Predict the numbers of other rows, as if some columns were not there.
 
-    def predict_without(self, inputs: RelationInputs, columns: Sequence[int]) -> Prediction:
-        """Predict the numbers as if some columns, numbers before levels, were not there."""
+        Columns are positions among the numbers and, after them, the levels.
+        """
         n_numbers = len(self._which)
         found = []
         for design in self._designs:
-            inverse, variance = _leave_out(design.inverse, columns)
+            inverse, variance = _leave_out(design.inverse, without)
             predicted, added = design.predict(inputs, inverse)
             found.append(np.array([predicted, added + variance[:n_numbers]]))
         numbers = inputs.numbers.copy()
-        numbers[:, [at for at in columns if at < n_numbers]] = np.nan
+        numbers[:, [at for at in without if at < n_numbers]] = np.nan
         return self._prediction(RelationInputs(numbers, inputs.levels), *self._chosen(found))
 
     def _chosen(self, of_designs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:

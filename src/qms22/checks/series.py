@@ -91,10 +91,8 @@ class Series(Derived):
         learned = GroupCheck.learn(rows[self.keys[0]], self.grouping(rows), rows)
         if learned is None:
             return None
-        more = (self.date, *self.keys)
-        return SeriesCheck(
-            **{**vars(learned[1]), "columns": self.columns, "more": more, "series": self}
-        )
+        of_series = {"columns": self.columns, "more": (self.date, *self.keys), "series": self}
+        return SeriesCheck(**vars(learned[1]) | of_series)
 
 
 def find_series(
@@ -161,9 +159,10 @@ class SeriesCheck(GroupCheck):
         """Return what the numbers around are, and how far normal ones are off."""
         name, *by = self.columns
         around = self.series.scaled(rows) - rows[self.more[-1]].values
-        of_all = [[""] * count_rows(rows)]
-        of_rows = [[f" of {cell}" for cell in shown_cells(rows[each], show)] for each in by]
-        for of, near in zip(*(of_rows or of_all), around.tolist(), strict=True):
+        of_rows = [""] * count_rows(rows)
+        for each in by:
+            of_rows = [f" of {cell}" for cell in shown_cells(rows[each], show)]
+        for of, near in zip(of_rows, around.tolist(), strict=True):
             if np.isnan(near):
                 yield Said("")
                 continue

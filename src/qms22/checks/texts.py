@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress, islice
 from typing import Any
 
@@ -208,14 +208,8 @@ class TextCheck(Check):
         cells = to_levels(rows[self.columns[0]])
         # Of texts that recur, one is known without the row itself.
         own = own and not self.by_text
-        levels = Levels.of(cells.levels)
-        key = self.reference if own else self
-        of_forms = levels.computed(key, lambda levels: self._surprises(levels, own=own))
-        _, places = _forms(self.trait, levels)
-        found: NDArray[np.float64] = of_forms[places[cells.values]]
-        if self.known:
-            of_text = levels.computed(self.known, self._known_counts)
-            found[of_text[cells.values] > own] = 0.0
+        key, compute = self.reference if own else self, partial(self._surprises, own=own)
+        found: NDArray[np.float64] = Levels.of(cells.levels).computed(key, compute)[cells.values]
         return found
 
     def aligned(self, batch: Columns) -> TextCheck:
@@ -240,14 +234,15 @@ class TextCheck(Check):
         return replace(self, counts=self.counts | usual)
 
     def _surprises(self, levels: Levels, *, own: bool) -> NDArray[np.float64]:
-        """Compute how rare the rarest part of each form is; at the end, 0 for a missing cell."""
-        forms, _ = _forms(self.trait, levels)
+        """Compute how rare the rarest part of each text is; at the end, 0 for a missing cell."""
+        forms, places = _forms(self.trait, levels)
         rarest = [_rarest(self.trait, form, self.counts, self.n)[0] for form in forms]
         counts = np.maximum(np.array(rarest, dtype=np.intp) - own, 0)
-        return np.append(self.reference.surprise(counts, own=own), 0.0)
-
-    def _known_counts(self, levels: Levels) -> NDArray[np.intp]:
-        return np.array([*(self.known.get(text, 0) for text in levels), 0], dtype=np.intp)
+        found = np.append(self.reference.surprise(counts, own=own), 0.0)[places]
+        if self.known:
+            is_known = [self.known.get(text, 0) > own for text in levels]
+            found[[*is_known, False]] = 0.0
+        return found
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return the form, sign or word, and how many normal rows have it."""
@@ -279,9 +274,8 @@ class TextCheck(Check):
         sign = f" (U+{ord(part):04X})" if is_hidden else ""
         return Said(f" contains “{part}”{sign}, as {how_many} do")
 
-    @cached_property
+    @property
     def _most(self) -> str:
-        """What most texts have."""
         return max(self.counts, key=lambda part: (self.counts[part], part))
 
 
