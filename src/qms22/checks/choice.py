@@ -9,10 +9,10 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
 from qms22.checks.arithmetic import learn_arithmetic
+from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.cases import Staying
 from qms22.checks.check import Check
 from qms22.checks.codings import Coding, TextParts
@@ -58,10 +58,10 @@ class LearnedChecks(NamedTuple):
     checks: TableChecks
     plain: TableChecks  # as they were before a batch was compared without what all of it does
     normal: Columns  # the known-normal rows, as they are read
-    places: NDArray[np.intp]  # of those that relations were learned from, ascending
-    oddness: NDArray[np.float64]  # their largest surprise, each compared with the others
+    places: Ints  # of those that relations were learned from, ascending
+    oddness: Floats  # their largest surprise, each compared with the others
 
-    def score(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+    def score(self, places: Ints) -> Floats:
         """Compute −log p of known-normal rows as if the checks had not learned from them."""
         at = find_places(self.places, places)
         is_held_out = at < len(self.places)
@@ -151,18 +151,13 @@ def learn_checks(
     for each in (checks, plain):
         _leave_out(each, is_moved)
     own[:, is_moved] = 0.0
-    oddness: NDArray[np.float64] = own.max(axis=1).round(DECIMALS)
+    oddness: Floats = own.max(axis=1).round(DECIMALS)
     checks.scale = plain.scale = OddnessScale.of(oddness)
     ascending = drawn.argsort()
     return LearnedChecks(checks, plain, rows, drawn[ascending], oddness[ascending])
 
 
-def _align(
-    checks: TableChecks,
-    own: NDArray[np.float64],
-    batch: Columns,
-    rng: np.random.RandomState,
-) -> NDArray[np.bool_]:
+def _align(checks: TableChecks, own: Floats, batch: Columns, rng: np.random.RandomState) -> Bools:
     """Compare the batch without what all of it does; return which checks are no use then."""
     places = draw_rows(len(batch[COPIES].values), _MOST_ALIGNED, rng)
     some = take_rows(batch, places)
@@ -183,11 +178,11 @@ def _align(
             is_odd[checks.staying.among(some[name])] = False
     # Copies of a row are one case: a row that is there again and again is not the batch.
     n_odd = np.sum(is_odd / some[COPIES].values[:, np.newaxis], axis=0)
-    is_useless: NDArray[np.bool_] = n_odd >= max(_LEAST_MOVED, _MOST_ODD * len(places))
+    is_useless: Bools = n_odd >= max(_LEAST_MOVED, _MOST_ODD * len(places))
     return is_useless | (most > _MOST_USUAL)
 
 
-def _leave_out(checks: TableChecks, out: NDArray[np.bool_]) -> None:
+def _leave_out(checks: TableChecks, out: Bools) -> None:
     """Leave out some of the checks."""
     n_checks = len(checks.checks)
     checks.n_of_all -= int(np.count_nonzero(out[: checks.n_of_all]))
@@ -196,12 +191,7 @@ def _leave_out(checks: TableChecks, out: NDArray[np.bool_]) -> None:
 
 
 def learn_cells(
-    rows: Columns,
-    roles: Roles,
-    parts: Sequence[str],
-    counters: Collection[str],
-    *,
-    is_later: bool,
+    rows: Columns, roles: Roles, parts: Sequence[str], counters: Collection[str], *, is_later: bool
 ) -> Iterator[Check | None]:
     """Learn the checks of single columns of known-normal rows, and of days between two dates.
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qms22.checks.arrays import Bools, Floats
 from qms22.checks.check import Said, Shower, Usual, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.relations import Prediction, RelationInputs, Relations
@@ -48,7 +48,7 @@ class FittingChecks:
     sources: Sequence[tuple[str, ...]] = ()
     # Numbers with few values, and which of these occur with each level of a category.
     _few: Mapping[str, Coding] = {}
-    _together: Mapping[str, tuple[Coding, dict[str, NDArray[np.bool_]]]] = {}
+    _together: Mapping[str, tuple[Coding, dict[str, Bools]]] = {}
 
     def learn(
         self,
@@ -58,7 +58,7 @@ class FittingChecks:
         dates: Sequence[tuple[str, str]],
         counters: Collection[str],
         seed: int,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Learn from known-normal rows; return how odd their own numbers are, held out.
 
         Numbers may be predicted from the days between two dates. No relations of `counters`, which
@@ -105,13 +105,13 @@ class FittingChecks:
             if {name, *sources} & {*self.numbers} <= {*columns}
         ]
 
-    def surprises(self, rows: Columns) -> NDArray[np.float64]:
+    def surprises(self, rows: Columns) -> Floats:
         """Compute how odd the numbers of rows are next to the other columns."""
         return self._surprises(self._relations.predict(self._inputs(rows)))
 
     def blame(
-        self, rows: Columns, owners: Mapping[str, str], are_right: NDArray[np.bool_]
-    ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+        self, rows: Columns, owners: Mapping[str, str], are_right: Bools
+    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Return of each column how much less odd all numbers of a row together are without it.
 
         The second mapping has the surprises that are then left, (n_rows, n_numbers). One wrong cell
@@ -121,7 +121,7 @@ class FittingChecks:
         """
         inputs = self._inputs(rows)
 
-        def left(without: Sequence[int] = ()) -> NDArray[np.float64]:
+        def left(without: Sequence[int] = ()) -> Floats:
             found = self._relations.predict(inputs, without)
             # As if what others say about numbers were unsure.
             unsure = found._replace(is_unsure=np.ones_like(found.is_unsure))
@@ -203,7 +203,7 @@ class FittingChecks:
             for value, scale in pairs
         ]
 
-    def _occurring(self, coding: Coding, rows: Columns) -> dict[str, NDArray[np.bool_]]:
+    def _occurring(self, coding: Coding, rows: Columns) -> dict[str, Bools]:
         """Return which values of numbers with few of them occur with each level of a category.
 
         The last line is of levels that no normal row has.
@@ -215,7 +215,7 @@ class FittingChecks:
             found[name] = occurs[:, 1:]
         return found
 
-    def _surprises(self, found: Prediction, *, own: bool = False) -> NDArray[np.float64]:
+    def _surprises(self, found: Prediction, *, own: bool = False) -> Floats:
         surprises = np.zeros(found.errors.shape)
         for at, reference in self._references.items():
             surprises[:, at] = reference.surprise(found.errors[:, at], own=own)
@@ -271,14 +271,14 @@ def _telling_levels(check: LevelCheck) -> list[tuple[Coding, int, float]]:
     return [(check.coding, code, float(shares[code])) for code in frequent[1 : _MOST_LEVELS + 1]]
 
 
-def _between(rows: Columns, earlier: str, later: str) -> NDArray[np.float64]:
+def _between(rows: Columns, earlier: str, later: str) -> Floats:
     """Return the days between two dates; NaN where one is missing."""
     if not all(name in rows and rows[name].form == "date" for name in (earlier, later)):
         return np.full(count_rows(rows), np.nan)
     return days_between(rows[earlier], rows[later])
 
 
-def _center_and_scale(days: NDArray[np.float64]) -> tuple[float, float]:
+def _center_and_scale(days: Floats) -> tuple[float, float]:
     """Return the mean and the deviation of days, or 0 and 1 if there are none."""
     present = days[~np.isnan(days)]
     return (float(present.mean()), float(present.std()) or 1.0) if len(present) else (0.0, 1.0)
@@ -291,7 +291,7 @@ def _rounded(value: float, scale: float) -> float:
     return round(value, -math.floor(math.log10(2.0 * scale)))
 
 
-def _oddness(surprises: NDArray[np.float64]) -> NDArray[np.float64]:
+def _oddness(surprises: Floats) -> Floats:
     """Add up what is odd about rows."""
-    total: NDArray[np.float64] = np.maximum(surprises - _ODD, 0.0).sum(axis=1)
+    total: Floats = np.maximum(surprises - _ODD, 0.0).sum(axis=1)
     return total

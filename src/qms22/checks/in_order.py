@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check
 from qms22.checks.copies import cell_hashes, derived_name
 from qms22.tables.columns.cells import Cells, Columns, count_rows
@@ -19,8 +20,8 @@ from qms22.tables.columns.cells import Cells, Columns, count_rows
 class InOrder(NamedTuple):
     """The rows of a table in order, those of an entity together."""
 
-    rows: NDArray[np.intp]
-    entities: NDArray[np.intp]  # the number of the entity of each of these, ascending
+    rows: Ints
+    entities: Ints  # the number of the entity of each of these, ascending
 
     @classmethod
     def of(cls, rows: Columns, entity: str, date: str) -> InOrder:
@@ -31,9 +32,9 @@ class InOrder(NamedTuple):
         is_first = np.append(True, np.diff(keys[order]) != 0)[:n_rows]
         return cls(order, np.cumsum(is_first) - 1)
 
-    def steps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def steps(self, values: Floats) -> Floats:
         """Return the differences of rows from the one before of the same entity."""
-        steps: NDArray[np.float64] = np.diff(values[self.rows])[np.diff(self.entities) == 0]
+        steps: Floats = np.diff(values[self.rows])[np.diff(self.entities) == 0]
         return steps
 
     def put(self, numbers: NDArray[Any]) -> NDArray[Any]:
@@ -77,7 +78,7 @@ class Derived(ABC):
         return tuple(derived_name(kind, self.entity, self.name) for kind in self.kinds)
 
     @abstractmethod
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> Floats:
         """Compute the derived columns, one in each line."""
 
     @abstractmethod

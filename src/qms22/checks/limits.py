@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.counting import find_places
@@ -53,7 +53,7 @@ _EULER = 0.58
 _MOST_LIMITS = 20
 
 
-def limits_above(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def limits_above(values: Floats) -> Floats:
     """Return the round limits that numbers are just below; NaN for others.
 
     >>> limits_above(np.array([995.0, 1000.0, 4910.0, 970.0])).tolist()
@@ -62,11 +62,11 @@ def limits_above(values: NDArray[np.float64]) -> NDArray[np.float64]:
     positive = np.where((values > 0) & (values < np.inf), values, np.nan)
     power = 10.0 ** np.floor(np.log10(positive))
     limits = power * _ROUND[np.searchsorted(_ROUND[:-1], positive / power, side="right") % 4]
-    found: NDArray[np.float64] = np.where(positive >= (1 - _NEAR) * limits, limits, np.nan)
+    found: Floats = np.where(positive >= (1 - _NEAR) * limits, limits, np.nan)
     return found
 
 
-def varies_widely(values: NDArray[np.float64], entities: NDArray[np.intp]) -> bool:
+def varies_widely(values: Floats, entities: Ints) -> bool:
     """Return whether numbers of the same entity differ by much, in most entities."""
     known = np.flatnonzero((values > 0) & (entities >= 0))
     ends = np.quantile(values[known], [0.1, 0.9]) if len(known) else np.ones(2)
@@ -88,7 +88,7 @@ class NearLimits(Derived):
 
     kinds: ClassVar = ("near", "size", "around")
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> Floats:
         """Count the rows of each entity."""
         values, in_order = rows[self.name].values, orders(self.entity)
         entities = in_order.put(in_order.entities)
@@ -135,20 +135,14 @@ class LimitCheck(Check):
     """
 
     coding: Coding  # the entities of normal rows
-    limits: NDArray[np.float64]  # ascending
-    counts: NDArray[np.float64]  # different numbers of each entity just below each limit
-    sizes: NDArray[np.float64]  # rows of each entity
+    limits: Floats  # ascending
+    counts: Floats  # different numbers of each entity just below each limit
+    sizes: Floats  # rows of each entity
     reference: TailReference  # how odd the counts of normal entities are, each once
 
     def evidence(
-        self,
-        codes: NDArray[np.intp],
-        places: NDArray[np.intp],
-        counts: NDArray[np.float64],
-        sizes: NDArray[np.float64],
-        *,
-        own: bool = False,
-    ) -> NDArray[np.float64]:
+        self, codes: Ints, places: Ints, counts: Floats, sizes: Floats, *, own: bool = False
+    ) -> Floats:
         """Compute −log of how likely so many of the rows of an entity are just below a limit."""
         # One more limit and entity, of which normal rows have none.
         known = np.pad(self.counts, ((0, 1), (0, 1)))
@@ -159,7 +153,7 @@ class LimitCheck(Check):
             shares = (of_entity + _POOLED * shares) / (n_own + _POOLED)
         return _unlikely(counts, sizes, shares)
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd it is that so many numbers of the entity are just below a limit."""
         counts, sizes, around = (rows[key].values for key in self.more)
         places = find_places(self.limits, limits_above(rows[self.columns[0]].values))
@@ -184,9 +178,7 @@ class LimitCheck(Check):
             yield Said(f", {found}; {share_of_rows(int(usual.get(limit, 0)), n)} are there")
 
 
-def _unlikely(
-    counts: NDArray[np.float64], sizes: NDArray[np.float64], shares: NDArray[np.float64] | float
-) -> NDArray[np.float64]:
+def _unlikely(counts: Floats, sizes: Floats, shares: Floats | float) -> Floats:
     """Compute −log of how likely at least so many are, if each is with a probability."""
     likely = betainc(np.maximum(counts, 1), np.maximum(sizes - counts, 0) + 1, shares)
     return np.where(counts > 0, -exact.log(np.maximum(likely, 1e-300)), 0.0)
@@ -199,14 +191,14 @@ class ProductLimitCheck(NumberCheck):
     has_low: bool
     has_high: bool
 
-    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, *, own: bool = False) -> Floats:
         """Return the products."""
         one, other = (rows[name].values for name in self.columns)
         with np.errstate(over="ignore"):
-            products: NDArray[np.float64] = one * other
+            products: Floats = one * other
         return products
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd products are, at the ends that are limits."""
         middle = self.reference.ascending[len(self.reference.ascending) // 2]
         is_high = self.numbers(rows, own=own) > middle
@@ -255,12 +247,12 @@ def learn_product_limits(
     return [check for _, check in found[:_MOST_LIMITS]]
 
 
-def _has_many_values(values: NDArray[np.float64]) -> bool:
+def _has_many_values(values: Floats) -> bool:
     """Whether numbers are measured, and none is negative."""
     return not (values < 0).any() and len(np.unique(values[~np.isnan(values)])) > _LEAST_VALUES
 
 
-def _missing_beyond(products: NDArray[np.float64], by_chance: NDArray[np.float64]) -> float:
+def _missing_beyond(products: Floats, by_chance: Floats) -> float:
     """Return how many rows seem to be missing beyond a limit; 0 if there is none."""
     last = np.fmax.reduce(products)
     n_beyond = int(np.count_nonzero(by_chance > last))

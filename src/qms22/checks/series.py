@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Floats
 from qms22.checks.check import Said, Shower, Usual, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.groups import GroupCheck, Grouping
@@ -49,7 +49,7 @@ class Series(Derived):
         codings = (Coding.of_levels(rows[name]) for name in self.columns[1:])
         return Grouping.learn(tuple(codings), rows)
 
-    def scaled(self, rows: Columns) -> NDArray[np.float64]:
+    def scaled(self, rows: Columns) -> Floats:
         """Return the numbers, or their logarithms."""
         values = rows[self.name].values
         return exact.log(np.maximum(values, 0.0) + self.small) if self.small else values
@@ -58,7 +58,7 @@ class Series(Derived):
         """Return what a number was before it was scaled."""
         return float(exact.exp(min(scaled, 700.0)) - self.small) if self.small else scaled
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> Floats:
         """Return how far numbers are from the middle of those around them; NaN without these.
 
         Where one of those is wrong, a number is near another.
@@ -66,7 +66,7 @@ class Series(Derived):
         values = self.scaled(rows)
         return values - np.clip(values, *self.around(rows, orders))
 
-    def around(self, rows: Columns, orders: Orders) -> NDArray[np.float64]:
+    def around(self, rows: Columns, orders: Orders) -> Floats:
         """Return the least and the largest of the numbers around; of four, without these two."""
         in_order = orders(self.entity)
         order, entities = in_order
@@ -151,7 +151,7 @@ class SeriesCheck(GroupCheck):
 
     series: Series
 
-    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, *, own: bool = False) -> Floats:
         """Return how far numbers are off for their entities; NaN where too little is known."""
         return super().numbers({**rows, self.columns[0]: rows[self.more[-1]]}, own=own)
 
