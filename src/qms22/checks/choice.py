@@ -26,7 +26,6 @@ from qms22.checks.limits import learn_product_limits
 from qms22.checks.sequences import find_sequences, is_of_another_time, time_order
 from qms22.checks.series import Series
 from qms22.checks.single import LEAST_ENTITIES, LevelCheck, PresenceCheck, ValueCheck, count_new
-from qms22.checks.steps import CounterSteps
 from qms22.checks.surprise import OddnessScale
 from qms22.checks.table_checks import DECIMALS, ROWS_AT_ONCE, USUAL, Roles, TableChecks
 from qms22.checks.texts import MisspellingCheck, TextCheck
@@ -98,53 +97,14 @@ def learn_checks(
     """
     checks = TableChecks(encoder)
     checks.is_scored = is_scored
-    if by is not None and by not in checks.roles.read:
-        # Left out as it says when a row was made: which rows belong together can still be seen.
-        checks.roles = replace(checks.roles, texts=(*checks.roles.texts, by))
-    texts = (normal[name] for name in checks.roles.read if normal[name].is_text)
-    checks.parts = tuple(filter(None, map(TextParts.learn, texts)))
-    rows = dict(checks.read(normal, is_part=is_part))
-    checks.roles = roles = checks.roles.among(rows)
-    cells = {name: rows[name] for name in roles.read}
-    checks.entities = tuple(
-        name for name, column in cells.items() if column.is_text and are_entities(column)
-    )
-    if not is_part:
-        checks.derived = find_sequences(cells, by, time)
-        rows |= derive(checks.derived, rows, are_normal=True)
-        checks.checks += filter(None, [each.learn(rows) for each in checks.derived])
     checks.is_later = is_of_another_time(normal, batch)
-    # What counters are says when a row was made.
-    counters = {each.name for each in checks.derived if isinstance(each, CounterSteps)}
-    parts = [name for name in checks.owners if name in rows]
-    found = [*learn_cells(rows, roles, parts, counters, is_later=checks.is_later)]
-    if not is_part:
-        # Nobody knows how usual copies are among normal rows that are not all there.
-        found += [CopyCheck.learn(rows, roles.compared)]
-        found += [KeyCheck.learn(rows, name) for name in roles.keys]
-    checks.checks += filter(None, found)
-    checks.n_of_all = len(checks.checks)
+    rows = _learn_from_all(checks, normal, by, time, is_part=is_part)
     rng = np.random.RandomState(seed)
     # In an order that depends on values alone, not on the order in which rows are given.
-    drawn = row_hashes(rows, [*cells, COPIES]).argsort(kind="stable")
+    drawn = row_hashes(rows, [*checks.roles.read, COPIES]).argsort(kind="stable")
     if len(drawn) > _MOST_LEARNED:
         drawn = drawn[np.sort(rng.permutation(len(drawn))[:_MOST_LEARNED])]
-    some = take_rows(rows, drawn)
-    numbers = [name for name in (*roles.names, *parts) if has_numbers(some[name])]
-    # What changes from row to row of an entity has no usual level at another time.
-    series = {each.name for each in checks.derived if isinstance(each, Series)}
-    moving = counters | series if checks.is_later else counters
-    largest = 2**31 - 1
-    checks.checks += learn_related(checks, some, numbers, moving, by, rng.randint(largest))
-    categories = [
-        check
-        for check in checks.checks
-        if isinstance(check, LevelCheck) and check.coding.levels and len(check.reference.counts) > 2
-    ]
-    dates, seed = date_pairs(some, roles), rng.randint(largest)
-    of_numbers = checks.fitting.learn(some, numbers, categories, dates, counters, seed)
-    of_numbers[checks.right_numbers(some)] = 0.0
-    own = np.hstack([checks.of_checks(some, own=True), of_numbers])
+    own = _learn_from_drawn(checks, take_rows(rows, drawn), by, rng)
     plain = copy(checks)
     plain.fitting = copy(checks.fitting)
     is_moved = _align(checks, own, checks.read(batch, is_part=is_part), rng)
@@ -155,6 +115,58 @@ def learn_checks(
     checks.scale = plain.scale = OddnessScale.of(oddness)
     ascending = drawn.argsort()
     return LearnedChecks(checks, plain, rows, drawn[ascending], oddness[ascending])
+
+
+def _learn_from_all(
+    checks: TableChecks, normal: Columns, by: str | None, time: str | None, *, is_part: bool
+) -> Columns:
+    """Learn what takes little time from all known-normal rows; return them as they are read."""
+    if by is not None and by not in checks.roles.read:
+        # Left out as it says when a row was made: which rows belong together can still be seen.
+        checks.roles = replace(checks.roles, texts=(*checks.roles.texts, by))
+    texts = (normal[name] for name in checks.roles.read if normal[name].is_text)
+    checks.parts = tuple(filter(None, map(TextParts.learn, texts)))
+    rows = dict(checks.read(normal, is_part=is_part))
+    checks.roles = checks.roles.among(rows)
+    cells = {name: rows[name] for name in checks.roles.read}
+    checks.entities = tuple(
+        name for name, column in cells.items() if column.is_text and are_entities(column)
+    )
+    found: list[Check | None] = []
+    if not is_part:
+        checks.derived = find_sequences(cells, by, time)
+        rows |= derive(checks.derived, rows, are_normal=True)
+        found += [each.learn(rows) for each in checks.derived]
+    found += learn_cells(checks, rows)
+    if not is_part:
+        # Nobody knows how usual copies are among normal rows that are not all there.
+        found += [CopyCheck.learn(rows, checks.roles.compared)]
+        found += [KeyCheck.learn(rows, name) for name in checks.roles.keys]
+    checks.checks += filter(None, found)
+    checks.n_of_all = len(checks.checks)
+    return rows
+
+
+def _learn_from_drawn(
+    checks: TableChecks, rows: Columns, by: str | None, rng: np.random.RandomState
+) -> Floats:
+    """Learn relations of cells; return how odd the rows are in each check, next to the others."""
+    names = (*checks.roles.names, *checks.owners)
+    numbers = [name for name in names if name in rows and has_numbers(rows[name])]
+    # What changes from row to row of an entity has no usual level at another time.
+    series = {each.name for each in checks.derived if isinstance(each, Series)}
+    moving = checks.counters | series if checks.is_later else checks.counters
+    largest = 2**31 - 1
+    checks.checks += learn_related(checks, rows, numbers, moving, by, rng.randint(largest))
+    categories = [
+        check
+        for check in checks.checks
+        if isinstance(check, LevelCheck) and check.coding.levels and len(check.reference.counts) > 2
+    ]
+    dates, seed = date_pairs(rows, checks.roles), rng.randint(largest)
+    of_numbers = checks.fitting.learn(rows, numbers, categories, dates, checks.counters, seed)
+    of_numbers[checks.right_numbers(rows)] = 0.0
+    return np.hstack([checks.of_checks(rows, own=True), of_numbers])
 
 
 def _align(checks: TableChecks, own: Floats, batch: Columns, rng: np.random.RandomState) -> Bools:
@@ -190,15 +202,9 @@ def _leave_out(checks: TableChecks, out: Bools) -> None:
     checks.fitting.leave_out(np.flatnonzero(out[n_checks:]).tolist())
 
 
-def learn_cells(
-    rows: Columns, roles: Roles, parts: Sequence[str], counters: Collection[str], *, is_later: bool
-) -> Iterator[Check | None]:
-    """Learn the checks of single columns of known-normal rows, and of days between two dates.
-
-    If the batch is of another time, there are new customers, whose names were not seen before.
-    `parts` are numbers in texts, and `counters` columns whose numbers rise from row to row.
-    """
-    order = time_order(rows)
+def learn_cells(checks: TableChecks, rows: Columns) -> Iterator[Check | None]:
+    """Learn the checks of single columns of known-normal rows, and of days between two dates."""
+    roles, order = checks.roles, time_order(rows)
     for name in roles.read:
         cells, is_checked = rows[name], name not in roles.texts
         if is_checked and cells.form == "date":
@@ -210,13 +216,13 @@ def learn_cells(
             level = LevelCheck.learn(cells, order)
             yield level
             is_constant = level is not None and np.count_nonzero(level.reference.counts) == 1
-            if cells.form == "number" and name not in counters and not is_constant:
+            if cells.form == "number" and name not in checks.counters and not is_constant:
                 yield ValueCheck.learn(cells)
         if is_checked and not (cells.is_text and cells.has_value.any()):
             yield PresenceCheck.learn(cells)
         if cells.is_text:
-            # Most texts and identifiers of a later batch are new.
-            has_new = is_later and (not is_checked or are_entities(cells))
+            # Most texts and identifiers of a later batch are new, and so are customers.
+            has_new = checks.is_later and (not is_checked or are_entities(cells))
             by_text = has_new or count_new(cells.values[order]) > 0
             yield from TextCheck.learn(cells, by_text=by_text)
             yield MisspellingCheck.learn(cells, by_text=by_text)
@@ -226,8 +232,9 @@ def learn_cells(
         yield IntervalCheck.learn(rows[earlier], rows[later])
     for name in dict.fromkeys((*roles.keys, *roles.names)):
         yield from TextCheck.of_numbers(rows[name])
-    yield from (ValueCheck.learn(rows[name]) for name in parts)
-    yield from (LevelCheck.learn(rows[name], order) for name in parts)
+    parts = [rows[name] for name in checks.owners if name in rows]
+    yield from map(ValueCheck.learn, parts)
+    yield from (LevelCheck.learn(cells, order) for cells in parts)
     filled = [name for name in roles.names if rows[name].has_value.any()]
     yield MissingTogetherCheck.learn(rows, filled or roles.names)
 

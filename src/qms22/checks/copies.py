@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -151,9 +151,8 @@ def count_keys(keys: Columns, *, is_part: bool) -> dict[str, Cells]:
     found = {}
     for name, cells in keys.items():
         counts = np.ones(len(cells.values)) if is_part else _count_equal(cell_hashes(cells))
-        derived = derived_name("key", name)
-        found[derived] = Cells(derived, "number", np.where(cells.has_value, counts, 0.0))
-    return found
+        found[derived_name("key", name)] = np.where(cells.has_value, counts, 0.0)
+    return number_columns(found)
 
 
 def count_copies(
@@ -173,7 +172,12 @@ def count_copies(
             for name, of_cells in zip(present, _cell_terms(rows, present), strict=True):
                 again = (_count_equal(whole - of_cells) > 1) & (copies == 1)
                 different[again & (different < 0)] = compared.index(name)
-    numbers = {COPIES: copies, DIFFERENT: different, N_ROWS: np.full(n_rows, float(n_rows))}
+    in_all = np.full(n_rows, float(n_rows))
+    return number_columns({COPIES: copies, DIFFERENT: different, N_ROWS: in_all})
+
+
+def number_columns(numbers: Mapping[str, Floats]) -> dict[str, Cells]:
+    """Return columns of numbers by their names."""
     return {name: Cells(name, "number", values) for name, values in numbers.items()}
 
 

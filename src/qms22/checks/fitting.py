@@ -65,7 +65,6 @@ class FittingChecks:
         rise in the course of time, go on to hold but rules.
         """
         self.numbers = tuple(numbers)
-        self._categories = tuple(check.columns[0] for check in categories)
         self._levels = tuple(chain.from_iterable(map(_telling_levels, categories)))
         self._dates = tuple((*pair, *_center_and_scale(_between(rows, *pair))) for pair in dates)
         few = {name: LevelCheck.learn(rows[name], np.empty(0, np.intp)) for name in self.numbers}
@@ -135,7 +134,7 @@ class FittingChecks:
             owner = owners.get(name, name)
             positions.setdefault(owner, []).append(at)
             oddest[owner] = max(oddest.get(owner, 0.0), odd[at])
-        for name in self._categories:
+        for name in self._together:
             positions.setdefault(name, [])  # a number with few values is both
         for at, (coding, _, _) in enumerate(self._levels, start=len(self.numbers)):
             positions[coding.name].append(at)
@@ -229,14 +228,11 @@ class FittingChecks:
 
     def _inputs(self, rows: Columns) -> RelationInputs:
         n_rows = count_rows(rows)
-        numbers = [
-            rows[name].values
-            if name in rows and not rows[name].is_text
-            else np.full(n_rows, np.nan)
-            for name in self.numbers
-        ]
-        known = {coding.name: coding for coding, _, _ in self._levels if coding.name in rows}
-        codes = {name: coding.codes(rows) for name, coding in known.items()}
+        there = {name for name in rows if not rows[name].is_text}
+        nothing = np.full(n_rows, np.nan)
+        numbers = [rows[name].values if name in there else nothing for name in self.numbers]
+        together = self._together.items()
+        codes = {name: coding.codes(rows) for name, (coding, _) in together if name in rows}
         levels = [
             (codes[coding.name] == code).astype(np.float64)
             if coding.name in codes

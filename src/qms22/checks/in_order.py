@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check
-from qms22.checks.copies import cell_hashes, derived_name
+from qms22.checks.copies import cell_hashes, derived_name, number_columns
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 
@@ -78,7 +78,7 @@ class Derived(ABC):
         return tuple(derived_name(kind, self.entity, self.name) for kind in self.kinds)
 
     @abstractmethod
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> Floats:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Compute the derived columns, one in each line."""
 
     @abstractmethod
@@ -91,10 +91,9 @@ def derive(
 ) -> dict[str, Cells]:
     """Return the derived columns of rows, where there is what they are derived from."""
     orders = orders_of(rows, derived[0].date if derived else "")
-    found: dict[str, Cells] = {}
+    found: dict[str, Floats] = {}
     for each in derived:
         if rows.keys() >= set(each.needs):
             numbers = each.numbers(rows, orders, are_normal=are_normal)
-            pairs = zip(each.keys, np.atleast_2d(numbers), strict=True)
-            found |= {key: Cells(key, "number", values) for key, values in pairs}
-    return found
+            found |= zip(each.keys, np.atleast_2d(numbers), strict=True)
+    return number_columns(found)

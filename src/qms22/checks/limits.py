@@ -88,7 +88,7 @@ class NearLimits(Derived):
 
     kinds: ClassVar = ("near", "size", "around")
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> Floats:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Count the rows of each entity."""
         values, in_order = rows[self.name].values, orders(self.entity)
         entities = in_order.put(in_order.entities)

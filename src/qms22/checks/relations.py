@@ -110,7 +110,7 @@ class Relations:
     # For each column of numbers, the columns that say most about it: positions among the numbers
     # and, after them, the levels; the strongest first.
     sources: list[tuple[int, ...]]
-    _designs: tuple[Design, Design]
+    _designs: list[Design]  # plain numbers, and logarithms
     _rounding: Floats
     _which: Ints
     _edges: Floats
@@ -122,25 +122,23 @@ class Relations:
         fold = np.random.RandomState(seed).permutation(n_rows) % _FOLDS
         is_positive = np.nanmin(inputs.numbers, axis=0, initial=np.inf) > 0
         folds = [fold == number for number in range(_FOLDS)]
-        designs, found = [], []
+        self._designs, found = [], []
         for is_log in (np.zeros(n_numbers, dtype=bool), is_positive):
             design, inverses = _learn_design(inputs, is_log, folds)
             predictions = np.empty((2, n_rows, n_numbers))
             for out, inverse in zip(folds, inverses, strict=True):
                 predictions[:, out] = design.predict(inputs.take(out), inverse)
-            designs.append(design)
+            self._designs.append(design)
             found.append(predictions)
-        self._designs = (designs[0], designs[1])
         self._rounding = np.array([_rounding(column) for column in inputs.numbers.T])
         present = ~np.isnan(inputs.numbers)
         standard = [
-            np.where(present, design.standardize(inputs.numbers), np.nan) for design in designs
+            np.where(present, design.standardize(inputs.numbers), np.nan)
+            for design in self._designs
         ]
+        pairs = zip(standard, found, strict=True)
         # By the typical error and not by its square: outliers among the rows must not decide.
-        plain, logs = (
-            _medians(np.abs(each - predictions[0]))
-            for each, predictions in zip(standard, found, strict=True)
-        )
+        plain, logs = (_medians(np.abs(each - predictions[0])) for each, predictions in pairs)
         self._which = np.where(is_positive & (logs < plain), 1, 0)
         predicted, added = self._chosen(found)
         self._learn_scales(self._chosen(standard), predicted, present)
@@ -191,24 +189,21 @@ class Relations:
     def _prediction(self, inputs: RelationInputs, predicted: Floats, added: Floats) -> Prediction:
         """Return errors in their scale, and predictions in the units of the columns."""
         standard = self._chosen([design.standardize(inputs.numbers) for design in self._designs])
-        errors, values, scales = (np.empty_like(predicted) for _ in range(3))
-        is_unsure = np.empty(predicted.shape, dtype=bool)
-        for at in range(predicted.shape[1]):
-            design = self._designs[self._which[at]]
-            part = np.searchsorted(self._edges[:, at], predicted[:, at])
-            variance = self._scales[part, at] ** 2
-            scale = np.sqrt(variance + added[:, at])
-            is_unsure[:, at] = added[:, at] > variance
-            errors[:, at] = (standard[:, at] - predicted[:, at]) / scale
-            usual = np.clip(predicted[:, at], design.lowest[at], design.highest[at])
-            values[:, at] = usual * design.deviation[at] + design.mean[at]
-            scales[:, at] = scale * design.deviation[at]
-            if design.is_log[at]:
-                values[:, at] = exact.exp(np.minimum(values[:, at], 700.0))
-                scales[:, at] *= values[:, at]
-        errors[np.isnan(inputs.numbers)] = np.nan
+        lowest, highest, mean, deviation, is_log = (
+            self._chosen([getattr(design, field) for design in self._designs])
+            for field in ("lowest", "highest", "mean", "deviation", "is_log")
+        )
+        pairs = zip(self._edges.T, predicted.T, strict=True)
+        part = np.array([np.searchsorted(*pair) for pair in pairs], dtype=np.intp)
+        variance = np.take_along_axis(self._scales, part.reshape(predicted.T.shape).T, axis=0) ** 2
+        scale = np.sqrt(variance + added)
+        errors = np.where(np.isnan(inputs.numbers), np.nan, (standard - predicted) / scale)
+        values, scales = np.clip(predicted, lowest, highest) * deviation + mean, scale * deviation
+        logs = np.flatnonzero(is_log)
+        values[:, logs] = exact.exp(np.minimum(values[:, logs], 700.0))
+        scales[:, logs] *= values[:, logs]
         is_rounding = np.abs(inputs.numbers - values) <= self._rounding
-        return Prediction(errors, values, scales, is_rounding, is_unsure)
+        return Prediction(errors, values, scales, is_rounding, added > variance)
 
     def _sources(self, column: int) -> tuple[int, ...]:
         inverse = self._designs[self._which[column]].inverse

@@ -43,7 +43,7 @@ class Runs(Derived):
 
     kinds: ClassVar = ("run",)
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> Floats:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Count rows; one that is there again, also with its date, is no new value."""
         in_order, copies = orders(self.entity), rows[COPIES].values
         values = rows[self.name].values[in_order.rows]
@@ -83,16 +83,11 @@ class Bursts(Derived):
     kinds: ClassVar = ("count",)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The entity, and the date."""
-        return (self.entity, self.date)
-
-    @property
     def keys(self) -> tuple[str, ...]:
         """The name of the derived column."""
         return (derived_name("count", self.entity, self.date, self.hours),)
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> Floats:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Count rows; others than normal ones only if they are more than its other ones make."""
         in_order, times = orders(self.entity), rows[self.date].values
         present = np.flatnonzero(~np.isnan(times) & rows[self.entity].has_value)
@@ -130,7 +125,7 @@ class Bursts(Derived):
         reference = TailReference.learn(rates[entities] * (counts - 1.0))
         limits = np.stack([most, second])[:, last]
         of_all = reference, self, base - 1, ((coding, rates),), limits
-        return RepetitionCheck(self.columns, *of_all, more=self.keys)
+        return RepetitionCheck((self.entity, self.date), *of_all, more=self.keys)
 
 
 @dataclass(frozen=True, eq=False)

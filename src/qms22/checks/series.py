@@ -58,7 +58,7 @@ class Series(Derived):
         """Return what a number was before it was scaled."""
         return float(exact.exp(min(scaled, 700.0)) - self.small) if self.small else scaled
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> Floats:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Return how far numbers are from the middle of those around them; NaN without these.
 
         Where one of those is wrong, a number is near another.

@@ -39,7 +39,7 @@ class CounterSteps(Derived):
         share = float(np.mean(steps >= 0))
         return share if share >= _NEARLY_ALL else 0.0
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> Floats:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Compare rows with the one before, or with that before a wrong one."""
         order, entities = orders(self.entity)
         values = rows[self.name].values[order]
@@ -137,7 +137,7 @@ class Gaps(Derived):
         is_regular = gaps.step > 0 and np.mean(gaps.numbers(rows, orders)) <= 1 - _NEARLY_ALL
         return gaps if is_regular else None
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = True) -> Floats:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Count times; a single one may be a row that is late."""
         order, entities = orders(self.entity)
         dates = rows[self.date].values[order]

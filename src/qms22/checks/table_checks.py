@@ -55,19 +55,17 @@ class OddCells(NamedTuple):
     @classmethod
     def of(cls, surprises: Floats) -> OddCells:
         """Keep the largest surprises of each row."""
-        n_kept = min(MOST_KEPT, surprises.shape[1])
-        order = np.argsort(-surprises, axis=1, kind="stable")[:, :n_kept]
-        kept = np.take_along_axis(surprises, order, axis=1)
-        found = cls.empty(len(surprises))
-        found.checks[:, :n_kept], found.surprises[:, :n_kept] = order, kept
+        order = np.argsort(-surprises, axis=1, kind="stable")[:, :MOST_KEPT]
+        found, kept = cls.empty(len(surprises)), slice(order.shape[1])
+        found.checks[:, kept] = order
+        found.surprises[:, kept] = np.take_along_axis(surprises, order, axis=1)
         return found
 
     @classmethod
     def empty(cls, n_rows: int) -> OddCells:
         """Return a place for rows, none of which is odd."""
-        return cls(
-            np.zeros((n_rows, MOST_KEPT), np.int16), np.zeros((n_rows, MOST_KEPT), np.float32)
-        )
+        shape = n_rows, MOST_KEPT
+        return cls(np.zeros(shape, np.int16), np.zeros(shape, np.float32))
 
     def put(self, rows: Ints, found: OddCells) -> None:
         """Fill in what was found in some rows."""
@@ -109,9 +107,8 @@ class Roles:
         compared = tuple(name for name in kinds if name in whole)
         outputs = set(encoder.get_feature_names_out())
         days = tuple(name for name in names if f"{name} (days)" in outputs)
-        return cls(
-            names, texts, keys, compared, days, tuple(name for name in names if name in used)
-        )
+        moments = tuple(name for name in names if name in used)
+        return cls(names, texts, keys, compared, days, moments)
 
     def among(self, rows: Columns) -> Roles:
         """Return the roles of the columns that are among some as they are read."""
@@ -191,6 +188,11 @@ class TableChecks:
         return {name: parts.column for parts in self.parts for name in parts.names}
 
     @property
+    def counters(self) -> set[str]:
+        """The columns whose numbers rise from row to row, which say when a row was made."""
+        return {each.name for each in self.derived if isinstance(each, CounterSteps)}
+
+    @property
     def series_of(self) -> set[str]:
         """The columns whose levels have a series each, such as meters with their readings."""
         return {each.entity for each in self.derived if isinstance(each, CounterSteps | Series)}
@@ -212,11 +214,10 @@ class TableChecks:
                 odd = first + np.flatnonzero(np.isin(blamed[first:], columns))
                 found[np.ix_(rows[name].is_among((level,)), odd)] = 0.0
         of_cells = (LevelCheck, MisspellingCheck, TextCheck, ValueCheck)
-        for at in range(found.shape[1]):
-            if self.is_fitting(at) or isinstance(self.checks[at], of_cells):
-                name = self._names_of(at)[0]
-                if name in rows and (name in new.levels or name in new.values):
-                    found[new.among(rows[name]), at] = 0.0
+        for at, name in enumerate(self.blamed):
+            is_of_cell = self.is_fitting(at) or isinstance(self.checks[at], of_cells)
+            if is_of_cell and name in rows and (name in new.levels or name in new.values):
+                found[new.among(rows[name]), at] = 0.0
         return found.round(DECIMALS, out=found)
 
     def look(self, rows: Columns) -> tuple[Floats, OddCells]:
@@ -288,18 +289,13 @@ class TableChecks:
     @property
     def blamed(self) -> list[str]:
         """The column that each check is about, the first of its columns; "" for whole rows."""
-        n_checks = len(self.checks) + len(self.fitting.numbers)
-        return [next(iter(self._names_of(at)), "") for at in range(n_checks)]
+        return [*(next(iter(each.columns), "") for each in self.checks), *self.fitting.numbers]
 
     def columns_of(self, check: int) -> tuple[str, ...]:
         """Return the columns that a check looks at; the first one is to blame."""
-        owners = self.owners
-        return tuple(dict.fromkeys(owners.get(name, name) for name in self._names_of(check)))
-
-    def _names_of(self, check: int) -> tuple[str, ...]:
-        if self.is_fitting(check):
-            return (self.fitting.numbers[check - len(self.checks)],)
-        return self.checks[check].columns
+        owners, of_fitting = self.owners, self.fitting.numbers[check - len(self.checks) :][:1]
+        names = of_fitting if self.is_fitting(check) else self.checks[check].columns
+        return tuple(dict.fromkeys(owners.get(name, name) for name in names))
 
     def blame(self, rows: Columns) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Return of each column how odd numbers are without it; see `FittingChecks.blame`."""
