@@ -164,7 +164,7 @@ def test_leaving_a_column_out_is_as_if_it_had_never_been_there() -> None:
         naive = Relations()
         naive.learn(RelationInputs(numbers[:, others], kept), 0)
         expected = naive.predict(RelationInputs(numbers[:, others], kept))
-        found = relations.predict_without(RelationInputs(numbers, level), [column])
+        found = relations.predict(RelationInputs(numbers, level), [column])
         np.testing.assert_allclose(found.values[:, others], expected.values, atol=1e-6)
         if column < 4:
             assert np.isnan(found.errors[:, column]).all()

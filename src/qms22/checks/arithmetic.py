@@ -8,9 +8,9 @@ from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.check import RuleCheck, Said, Shower, Usual
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.texts.words import number_text
@@ -86,9 +86,7 @@ class ArithmeticCheck(RuleCheck):
     # If the rule is about some rows only, what they have in the column that tells, `more`.
     levels: tuple[str, ...] = ()
 
-    def computed(
-        self, values: Sequence[NDArray[np.float64]]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def computed(self, values: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Compute what the other numbers make, and how far rounding may put it off."""
         first, *others = self.units
         terms = np.array(self.signs)[:, np.newaxis] * np.array(values)
@@ -103,25 +101,25 @@ class ArithmeticCheck(RuleCheck):
                 off = off + np.abs(found) * unit / np.maximum(np.abs(term), unit)
         return found, 1.001 * off + _EXACT * np.abs(found)
 
-    def is_kept(self, rows: Columns) -> NDArray[np.bool_]:
+    def is_kept(self, rows: Columns) -> Bools:
         """Return which rows keep the rule; of others nothing is known, or they break it."""
         return self._excess(rows) <= 1.0
 
-    def _excess(self, rows: Columns) -> NDArray[np.float64]:
+    def _excess(self, rows: Columns) -> Floats:
         """Compute how far off rows are, as a multiple of what rounding explains."""
         target, *values = (rows[name].values for name in self.columns)
         with np.errstate(invalid="ignore", over="ignore"):
             found, off = self.computed(values)
-            excess: NDArray[np.float64] = np.abs(target - found) / np.maximum(off, 1e-300)
+            excess: Floats = np.abs(target - found) / np.maximum(off, 1e-300)
         for category in self.more:
             excess[~rows[category].is_among(self.levels)] = np.nan
         return excess
 
-    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+    def breaks(self, rows: Columns) -> Bools:
         """Return which rows break the rule."""
         return self._excess(rows) > 1.0
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd it is that a row breaks the rule; the further off, the odder."""
         excess = np.clip(np.nan_to_num(self._excess(rows)), 1.0, self.n)
         return super().surprise(rows, own=own) + exact.log(excess)
@@ -209,12 +207,12 @@ def learn_arithmetic(
 class _Terms(NamedTuple):
     """What a product may be made of: numbers, and what they take off a whole or put on it."""
 
-    places: NDArray[np.intp]  # of the numbers
-    signs: NDArray[np.intp]
-    wholes: NDArray[np.float64]  # 0 for the number itself
+    places: Ints  # of the numbers
+    signs: Ints
+    wholes: Floats  # 0 for the number itself
 
     @classmethod
-    def among(cls, table: NDArray[np.float64]) -> _Terms:
+    def among(cls, table: Floats) -> _Terms:
         """Find the terms: columns, and what is left of percentages and shares, or put on."""
         places = np.arange(len(table))
         least, most = np.fmin.reduce(table, axis=1), np.fmax.reduce(table, axis=1)
@@ -227,17 +225,17 @@ class _Terms(NamedTuple):
                 found.append(cls(parts, signs, wholes))
         return cls(*(np.concatenate(each) for each in zip(*found, strict=True)))
 
-    def of(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of(self, numbers: Floats) -> Floats:
         """Compute the terms of some rows."""
-        signed: NDArray[np.float64] = self.signs[:, np.newaxis] * numbers[self.places]
+        signed: Floats = self.signs[:, np.newaxis] * numbers[self.places]
         return self.wholes[:, np.newaxis] + signed
 
 
 class _Tried(NamedTuple):
     """Rows in which rules are tried: all numbers, half units of their rounding, and the target."""
 
-    numbers: NDArray[np.float64]
-    units: NDArray[np.float64]
+    numbers: Floats
+    units: Floats
     terms: _Terms
     target: int
 
@@ -266,12 +264,12 @@ class _Tried(NamedTuple):
                     yield from self._sums(np.hstack([pairs[rest], thirds]), sign)
             yield from self._products(3)
 
-    def _sets(self, size: int) -> NDArray[np.intp]:
+    def _sets(self, size: int) -> Ints:
         """Return all sets of so many other columns, one in each line."""
         others = [at for at in range(len(self.numbers)) if at != self.target]
         return np.array(list(combinations(others, size)), dtype=np.intp).reshape(-1, size)
 
-    def _sums(self, sets: NDArray[np.intp], sign_of_last: int = 1) -> Iterator[_Guess]:
+    def _sums(self, sets: Ints, sign_of_last: int = 1) -> Iterator[_Guess]:
         """Find the sets of columns whose sum is the number, the last one perhaps subtracted."""
         signs = (*[1] * (sets.shape[1] - 1), sign_of_last)
         terms = self.numbers[sets]
@@ -302,9 +300,7 @@ class _Tried(NamedTuple):
         for places in sets[found].tolist():
             yield _Guess(tuple(places), (1, 1), has_factor=True)
 
-    def _is_multiple(
-        self, logs: NDArray[np.float64], shares: NDArray[np.float64]
-    ) -> NDArray[np.bool_]:
+    def _is_multiple(self, logs: Floats, shares: Floats) -> Bools:
         """Return of which lines, by their logarithms, the number is a multiple in all rows.
 
         The shares say how far rounding may put each off.
@@ -316,9 +312,7 @@ class _Tried(NamedTuple):
         return _holds(left - middle[:, np.newaxis], 2 * (share + shares) + _EXACT)
 
 
-def _logs(
-    values: NDArray[np.float64], units: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _logs(values: Floats, units: Floats) -> tuple[Floats, Floats]:
     """Return logarithms of the sizes of values, and how far their units may put these off.
 
     Of nothing, neither is known.
@@ -327,20 +321,18 @@ def _logs(
     return exact.log(sizes), units / sizes
 
 
-def _holds(
-    differences: NDArray[np.float64], limits: NDArray[np.float64] | float
-) -> NDArray[np.bool_]:
+def _holds(differences: Floats, limits: Floats | float) -> Bools:
     """Return which lines of differences are 0 but for rounding; missing ones say nothing."""
     limits = 1.001 * np.asarray(limits) + 1e-12
     n_held = np.count_nonzero(np.abs(differences) <= limits, axis=1)
     n_failed = np.count_nonzero(np.abs(differences) > limits, axis=1)
-    held: NDArray[np.bool_] = (n_held >= _LEAST_HELD) & (n_failed <= _MOST_FAILED)
+    held: Bools = (n_held >= _LEAST_HELD) & (n_failed <= _MOST_FAILED)
     return held
 
 
 def _verified(
-    table: NDArray[np.float64],
-    units: NDArray[np.float64],
+    table: Floats,
+    units: Floats,
     columns: tuple[str, ...],
     guess: _Guess,
     most_digits: int,
@@ -384,9 +376,7 @@ def _verified(
     return None
 
 
-def _is_chance(
-    check: ArithmeticCheck, target: NDArray[np.float64], values: Sequence[NDArray[np.float64]]
-) -> bool:
+def _is_chance(check: ArithmeticCheck, target: Floats, values: Sequence[Floats]) -> bool:
     """Whether the numbers of different rows keep a rule nearly as well."""
     # That nothing times something is nothing is no news.
     some = _is_telling(target)
@@ -399,9 +389,7 @@ def _is_chance(
     return not some.any() or bool((last - first).mean() > most * len(ascending))
 
 
-def _limited(
-    check: ArithmeticCheck, is_broken: NDArray[np.bool_], cells: Cells
-) -> ArithmeticCheck | None:
+def _limited(check: ArithmeticCheck, is_broken: Bools, cells: Cells) -> ArithmeticCheck | None:
     """Return the check for the levels of a category whose rows keep the rule, if most rows do."""
     size = len(cells.levels) + 1
     counts = np.bincount(cells.values + 1, minlength=size)[1:]
@@ -416,9 +404,7 @@ def _limited(
     return replace(check, n_broken=n_broken, n=n, levels=levels, more=(cells.name,))
 
 
-def _factors(
-    target: NDArray[np.float64], base: NDArray[np.float64], most_digits: int
-) -> list[float]:
+def _factors(target: Floats, base: Floats, most_digits: int) -> list[float]:
     """Return what a sum or product may be multiplied by: with few digits first."""
     some = np.flatnonzero((base != 0) & (target != 0))
     # The largest numbers are rounded least.
@@ -430,12 +416,12 @@ def _factors(
     return list(dict.fromkeys(rounded))
 
 
-def _is_telling(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    telling: NDArray[np.bool_] = ~np.isnan(values) & (values != 0)
+def _is_telling(values: Floats) -> Bools:
+    telling: Bools = ~np.isnan(values) & (values != 0)
     return telling
 
 
-def half_unit(values: NDArray[np.float64], most_decimals: int = _MOST_DECIMALS) -> float:
+def half_unit(values: Floats, most_decimals: int = _MOST_DECIMALS) -> float:
     """Return half of the last decimal that numbers are rounded to; 0 if there is none."""
     present = values[~np.isnan(values)]
     for decimals in range(most_decimals + 1):

@@ -9,6 +9,7 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.check import Check
 from qms22.checks.copies import row_hashes
 from qms22.checks.counting import LEAST_COMMON, LEAST_COMMON_SHARE, LEAST_RECURRING
@@ -33,7 +34,7 @@ def repeated_cases(
     *,
     is_alone: bool,
     most: int | None = None,
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return which rows, all odd in one check, are of a case with a row before them.
 
     Rows of a case are odd in the same cells and of the same entity: the wrong country of a customer
@@ -60,7 +61,7 @@ def repeated_cases(
     return found
 
 
-def _count_before(keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _count_before(keys: NDArray[np.uint64]) -> tuple[Ints, Ints]:
     """Return how many equal keys there are before each, and how many in all."""
     _, numbers, counts = np.unique(keys, return_inverse=True, return_counts=True)
     order = np.argsort(numbers, kind="stable")
@@ -77,7 +78,7 @@ class Staying:
     """
 
     levels: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    values: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    values: dict[str, Floats] = field(default_factory=dict)
     # For each of the levels, the columns that are odd in half of its rows or more: a new article is
     # heavier than all others. The same for common levels of other columns: a route has another
     # timetable. Where a level is one of the series of a table, such as a sensor, these are only the
@@ -109,7 +110,7 @@ class Staying:
     def comparing(
         self,
         batch: Columns,
-        is_odd: NDArray[np.bool_],
+        is_odd: Bools,
         blamed: Sequence[str],
         n_numbers: int,
         series: Collection[str],
@@ -131,7 +132,7 @@ class Staying:
                     unlike[name, level] = tuple(sorted({*compress(blamed, is_most)}))
         return replace(self, unlike=unlike)
 
-    def among(self, cells: Cells) -> NDArray[np.bool_]:
+    def among(self, cells: Cells) -> Bools:
         """Return which cells have one of them."""
         if cells.is_text:
             return cells.is_among(self.levels.get(cells.name, ()))
@@ -171,7 +172,7 @@ def staying_levels(
     return {name: tuple(batch[name].levels[at] for at in codes) for name, codes in found.items()}
 
 
-def staying_values(known: NDArray[np.float64], batch: NDArray[np.float64]) -> NDArray[np.float64]:
+def staying_values(known: Floats, batch: Floats) -> Floats:
     """Return the numbers that no known row has, and that a batch in order of time has all along.
 
     Of a price list that has changed each number may be in few places. Those among the known ones
@@ -188,16 +189,14 @@ def staying_values(known: NDArray[np.float64], batch: NDArray[np.float64]) -> ND
     return values[staying]
 
 
-def staying_rises(low: float, high: float, batch: NDArray[np.float64]) -> NDArray[np.float64]:
+def staying_rises(low: float, high: float, batch: Floats) -> Floats:
     """Return the numbers a little beyond all known ones that a batch has all along: new prices."""
     above = (batch > high) & (batch - high <= _SMALL_RISE * abs(high))
     below = (batch < low) & (low - batch <= _SMALL_RISE * abs(low))
     return staying_values(np.empty(0), np.where(above | below, batch, np.nan))
 
 
-def _staying(
-    codes: NDArray[np.intp], places: NDArray[np.intp], n_rows: int, least: float
-) -> list[int]:
+def _staying(codes: Ints, places: Ints, n_rows: int, least: float) -> list[int]:
     """Return the codes that enough rows have, in several parts of the batch."""
     parts = np.unique(np.column_stack([codes, _N_PARTS * places // n_rows]), axis=0)
     n_codes = int(codes.max(initial=-1)) + 1

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.surprise import NumberReference, surprise_of_few
 from qms22.tables.columns.cells import Cells, Columns
 
@@ -49,9 +49,7 @@ class Usual(NamedTuple):
         return cls(kind, " to ".join(dict.fromkeys(shown)), tuple(data))
 
     @classmethod
-    def of_levels(
-        cls, counts: NDArray[np.intp], count: int, show: Callable[[int], str]
-    ) -> Usual | None:
+    def of_levels(cls, counts: Ints, count: int, show: Callable[[int], str]) -> Usual | None:
         """Return the levels that most rows have, if they are in more than the odd one is."""
         order = np.argsort(-counts, kind="stable")
         more = order[counts[order] > count]
@@ -85,7 +83,7 @@ class Check(ABC):
         return self.columns + self.more
 
     @abstractmethod
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd rows are, about −log p; 0 is not odd at all.
 
         With `own` these are the rows it has learned from: each is compared with the others.
@@ -115,11 +113,11 @@ class NumberCheck(Check):
 
     reference: NumberReference
 
-    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, *, own: bool = False) -> Floats:
         """Return the number of each row; NaN stands for none."""
         return rows[self.columns[0]].values
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd the numbers are."""
         return self.reference.surprise(self.numbers(rows, own=own), own=own)
 
@@ -137,10 +135,10 @@ class RuleCheck(Check):
     at_once: ClassVar[int] = 1  # rows that break it together: none does alone
 
     @abstractmethod
-    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+    def breaks(self, rows: Columns) -> Bools:
         """Return which rows break the rule."""
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd it is that a row breaks the rule."""
         surprise = surprise_of_few(self.n_broken - self.at_once * own, self.n)
         return np.where(self.breaks(rows), surprise, 0.0)

@@ -9,10 +9,10 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._runtime.chunks import draw_rows
 from qms22.checks.arithmetic import learn_arithmetic
+from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.cases import Staying
 from qms22.checks.check import Check
 from qms22.checks.codings import Coding, TextParts
@@ -22,11 +22,10 @@ from qms22.checks.dates import AbsurdDateCheck, IntervalCheck, TimeOfDayCheck, W
 from qms22.checks.dependence import MissingTogetherCheck, learn_dependences, learn_orders
 from qms22.checks.groups import learn_groups
 from qms22.checks.in_order import derive
-from qms22.checks.product_limits import learn_product_limits
+from qms22.checks.limits import learn_product_limits
 from qms22.checks.sequences import find_sequences, is_of_another_time, time_order
 from qms22.checks.series import Series
 from qms22.checks.single import LEAST_ENTITIES, LevelCheck, PresenceCheck, ValueCheck, count_new
-from qms22.checks.steps import CounterSteps
 from qms22.checks.surprise import OddnessScale
 from qms22.checks.table_checks import DECIMALS, ROWS_AT_ONCE, USUAL, Roles, TableChecks
 from qms22.checks.texts import MisspellingCheck, TextCheck
@@ -58,10 +57,10 @@ class LearnedChecks(NamedTuple):
     checks: TableChecks
     plain: TableChecks  # as they were before a batch was compared without what all of it does
     normal: Columns  # the known-normal rows, as they are read
-    places: NDArray[np.intp]  # of those that relations were learned from, ascending
-    oddness: NDArray[np.float64]  # their largest surprise, each compared with the others
+    places: Ints  # of those that relations were learned from, ascending
+    oddness: Floats  # their largest surprise, each compared with the others
 
-    def score(self, places: NDArray[np.intp]) -> NDArray[np.float64]:
+    def score(self, places: Ints) -> Floats:
         """Compute −log p of known-normal rows as if the checks had not learned from them."""
         at = find_places(self.places, places)
         is_held_out = at < len(self.places)
@@ -98,71 +97,79 @@ def learn_checks(
     """
     checks = TableChecks(encoder)
     checks.is_scored = is_scored
-    if by is not None and by not in checks.roles.read:
-        # Left out as it says when a row was made: which rows belong together can still be seen.
-        checks.roles = replace(checks.roles, texts=(*checks.roles.texts, by))
-    texts = (normal[name] for name in checks.roles.read if normal[name].is_text)
-    checks.parts = tuple(filter(None, map(TextParts.learn, texts)))
-    rows = dict(checks.read(normal, is_part=is_part))
-    checks.roles = roles = checks.roles.among(rows)
-    cells = {name: rows[name] for name in roles.read}
-    checks.entities = tuple(
-        name for name, column in cells.items() if column.is_text and are_entities(column)
-    )
-    if not is_part:
-        checks.derived = find_sequences(cells, by, time)
-        rows |= derive(checks.derived, rows, are_normal=True)
-        checks.checks += filter(None, [each.learn(rows) for each in checks.derived])
     checks.is_later = is_of_another_time(normal, batch)
-    # What counters are says when a row was made.
-    counters = {each.name for each in checks.derived if isinstance(each, CounterSteps)}
-    parts = [name for name in checks.owners if name in rows]
-    found = [*learn_cells(rows, roles, parts, counters, is_later=checks.is_later)]
-    if not is_part:
-        # Nobody knows how usual copies are among normal rows that are not all there.
-        found += [CopyCheck.learn(rows, roles.compared)]
-        found += [KeyCheck.learn(rows, name) for name in roles.keys]
-    checks.checks += filter(None, found)
-    checks.n_of_all = len(checks.checks)
+    rows = _learn_from_all(checks, normal, by, time, is_part=is_part)
     rng = np.random.RandomState(seed)
     # In an order that depends on values alone, not on the order in which rows are given.
-    drawn = row_hashes(rows, [*cells, COPIES]).argsort(kind="stable")
+    drawn = row_hashes(rows, [*checks.roles.read, COPIES]).argsort(kind="stable")
     if len(drawn) > _MOST_LEARNED:
         drawn = drawn[np.sort(rng.permutation(len(drawn))[:_MOST_LEARNED])]
-    some = take_rows(rows, drawn)
-    numbers = [name for name in (*roles.names, *parts) if has_numbers(some[name])]
-    # What changes from row to row of an entity has no usual level at another time.
-    series = {each.name for each in checks.derived if isinstance(each, Series)}
-    moving = counters | series if checks.is_later else counters
-    largest = 2**31 - 1
-    checks.checks += learn_related(checks, some, numbers, moving, by, rng.randint(largest))
-    categories = [
-        check
-        for check in checks.checks
-        if isinstance(check, LevelCheck) and check.coding.levels and len(check.reference.counts) > 2
-    ]
-    dates, seed = date_pairs(some, roles), rng.randint(largest)
-    of_numbers = checks.fitting.learn(some, numbers, categories, dates, counters, seed)
-    of_numbers[checks.right_numbers(some)] = 0.0
-    own = np.hstack([checks.of_checks(some, own=True), of_numbers])
+    own = _learn_from_drawn(checks, take_rows(rows, drawn), by, rng)
     plain = copy(checks)
     plain.fitting = copy(checks.fitting)
     is_moved = _align(checks, own, checks.read(batch, is_part=is_part), rng)
     for each in (checks, plain):
         _leave_out(each, is_moved)
     own[:, is_moved] = 0.0
-    oddness: NDArray[np.float64] = own.max(axis=1).round(DECIMALS)
+    oddness: Floats = own.max(axis=1).round(DECIMALS)
     checks.scale = plain.scale = OddnessScale.of(oddness)
     ascending = drawn.argsort()
     return LearnedChecks(checks, plain, rows, drawn[ascending], oddness[ascending])
 
 
-def _align(
-    checks: TableChecks,
-    own: NDArray[np.float64],
-    batch: Columns,
-    rng: np.random.RandomState,
-) -> NDArray[np.bool_]:
+def _learn_from_all(
+    checks: TableChecks, normal: Columns, by: str | None, time: str | None, *, is_part: bool
+) -> Columns:
+    """Learn what takes little time from all known-normal rows; return them as they are read."""
+    if by is not None and by not in checks.roles.read:
+        # Left out as it says when a row was made: which rows belong together can still be seen.
+        checks.roles = replace(checks.roles, texts=(*checks.roles.texts, by))
+    texts = (normal[name] for name in checks.roles.read if normal[name].is_text)
+    checks.parts = tuple(filter(None, map(TextParts.learn, texts)))
+    rows = dict(checks.read(normal, is_part=is_part))
+    checks.roles = checks.roles.among(rows)
+    cells = {name: rows[name] for name in checks.roles.read}
+    checks.entities = tuple(
+        name for name, column in cells.items() if column.is_text and are_entities(column)
+    )
+    found: list[Check | None] = []
+    if not is_part:
+        checks.derived = find_sequences(cells, by, time)
+        rows |= derive(checks.derived, rows, are_normal=True)
+        found += [each.learn(rows) for each in checks.derived]
+    found += learn_cells(checks, rows)
+    if not is_part:
+        # Nobody knows how usual copies are among normal rows that are not all there.
+        found += [CopyCheck.learn(rows, checks.roles.compared)]
+        found += [KeyCheck.learn(rows, name) for name in checks.roles.keys]
+    checks.checks += filter(None, found)
+    checks.n_of_all = len(checks.checks)
+    return rows
+
+
+def _learn_from_drawn(
+    checks: TableChecks, rows: Columns, by: str | None, rng: np.random.RandomState
+) -> Floats:
+    """Learn relations of cells; return how odd the rows are in each check, next to the others."""
+    names = (*checks.roles.names, *checks.owners)
+    numbers = [name for name in names if name in rows and has_numbers(rows[name])]
+    # What changes from row to row of an entity has no usual level at another time.
+    series = {each.name for each in checks.derived if isinstance(each, Series)}
+    moving = checks.counters | series if checks.is_later else checks.counters
+    largest = 2**31 - 1
+    checks.checks += learn_related(checks, rows, numbers, moving, by, rng.randint(largest))
+    categories = [
+        check
+        for check in checks.checks
+        if isinstance(check, LevelCheck) and check.coding.levels and len(check.reference.counts) > 2
+    ]
+    dates, seed = date_pairs(rows, checks.roles), rng.randint(largest)
+    of_numbers = checks.fitting.learn(rows, numbers, categories, dates, checks.counters, seed)
+    of_numbers[checks.right_numbers(rows)] = 0.0
+    return np.hstack([checks.of_checks(rows, own=True), of_numbers])
+
+
+def _align(checks: TableChecks, own: Floats, batch: Columns, rng: np.random.RandomState) -> Bools:
     """Compare the batch without what all of it does; return which checks are no use then."""
     places = draw_rows(len(batch[COPIES].values), _MOST_ALIGNED, rng)
     some = take_rows(batch, places)
@@ -183,11 +190,11 @@ def _align(
             is_odd[checks.staying.among(some[name])] = False
     # Copies of a row are one case: a row that is there again and again is not the batch.
     n_odd = np.sum(is_odd / some[COPIES].values[:, np.newaxis], axis=0)
-    is_useless: NDArray[np.bool_] = n_odd >= max(_LEAST_MOVED, _MOST_ODD * len(places))
+    is_useless: Bools = n_odd >= max(_LEAST_MOVED, _MOST_ODD * len(places))
     return is_useless | (most > _MOST_USUAL)
 
 
-def _leave_out(checks: TableChecks, out: NDArray[np.bool_]) -> None:
+def _leave_out(checks: TableChecks, out: Bools) -> None:
     """Leave out some of the checks."""
     n_checks = len(checks.checks)
     checks.n_of_all -= int(np.count_nonzero(out[: checks.n_of_all]))
@@ -195,20 +202,9 @@ def _leave_out(checks: TableChecks, out: NDArray[np.bool_]) -> None:
     checks.fitting.leave_out(np.flatnonzero(out[n_checks:]).tolist())
 
 
-def learn_cells(
-    rows: Columns,
-    roles: Roles,
-    parts: Sequence[str],
-    counters: Collection[str],
-    *,
-    is_later: bool,
-) -> Iterator[Check | None]:
-    """Learn the checks of single columns of known-normal rows, and of days between two dates.
-
-    If the batch is of another time, there are new customers, whose names were not seen before.
-    `parts` are numbers in texts, and `counters` columns whose numbers rise from row to row.
-    """
-    order = time_order(rows)
+def learn_cells(checks: TableChecks, rows: Columns) -> Iterator[Check | None]:
+    """Learn the checks of single columns of known-normal rows, and of days between two dates."""
+    roles, order = checks.roles, time_order(rows)
     for name in roles.read:
         cells, is_checked = rows[name], name not in roles.texts
         if is_checked and cells.form == "date":
@@ -220,13 +216,13 @@ def learn_cells(
             level = LevelCheck.learn(cells, order)
             yield level
             is_constant = level is not None and np.count_nonzero(level.reference.counts) == 1
-            if cells.form == "number" and name not in counters and not is_constant:
+            if cells.form == "number" and name not in checks.counters and not is_constant:
                 yield ValueCheck.learn(cells)
         if is_checked and not (cells.is_text and cells.has_value.any()):
             yield PresenceCheck.learn(cells)
         if cells.is_text:
-            # Most texts and identifiers of a later batch are new.
-            has_new = is_later and (not is_checked or are_entities(cells))
+            # Most texts and identifiers of a later batch are new, and so are customers.
+            has_new = checks.is_later and (not is_checked or are_entities(cells))
             by_text = has_new or count_new(cells.values[order]) > 0
             yield from TextCheck.learn(cells, by_text=by_text)
             yield MisspellingCheck.learn(cells, by_text=by_text)
@@ -236,8 +232,9 @@ def learn_cells(
         yield IntervalCheck.learn(rows[earlier], rows[later])
     for name in dict.fromkeys((*roles.keys, *roles.names)):
         yield from TextCheck.of_numbers(rows[name])
-    yield from (ValueCheck.learn(rows[name]) for name in parts)
-    yield from (LevelCheck.learn(rows[name], order) for name in parts)
+    parts = [rows[name] for name in checks.owners if name in rows]
+    yield from map(ValueCheck.learn, parts)
+    yield from (LevelCheck.learn(cells, order) for cells in parts)
     filled = [name for name in roles.names if rows[name].has_value.any()]
     yield MissingTogetherCheck.learn(rows, filled or roles.names)
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from itertools import compress, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Shower, shown_cells
 from qms22.checks.counting import find_places
 from qms22.checks.dates import unit_of_days
@@ -45,7 +45,7 @@ def _begins(levels: Levels) -> Levels:
     return Levels(_BEGIN.match(text)[0] for text in levels)  # type: ignore[index]  # matches always
 
 
-def _ends(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ends(values: Floats) -> Floats:
     """Return the ends of parts of a range with about equally many rows."""
     present = values[~np.isnan(values)]
     if not len(present):
@@ -67,7 +67,7 @@ class Coding:
     how: str
     levels: tuple[str, ...] = ()
     # Of numbers: those that normal rows have, or the ends of parts of their range; ascending.
-    values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    values: Floats = field(default_factory=lambda: np.empty(0))
     other: str = ""  # the date from which days count
 
     @classmethod
@@ -93,7 +93,7 @@ class Coding:
         """Return the coding by parts of the days between two dates of known-normal rows."""
         return cls(later.name, "interval", (), _ends(days_between(earlier, later)), earlier.name)
 
-    def with_limits(self, rows: Columns, codes: NDArray[np.intp]) -> Coding | None:
+    def with_limits(self, rows: Columns, codes: Ints) -> Coding | None:
         """Return the coding by limits between codes of known-normal rows; None without any."""
         values = rows[self.name].values
         values, codes = values[~np.isnan(values)], codes[~np.isnan(values)]
@@ -107,7 +107,7 @@ class Coding:
                 return None
         return replace(self, how="limits", values=np.unique(ends)) if ends else None
 
-    def codes(self, rows: Columns) -> NDArray[np.intp]:
+    def codes(self, rows: Columns) -> Ints:
         """Return the code of each row."""
         cells = rows[self.name]
         if self.how == "presence":
@@ -130,7 +130,7 @@ class Coding:
             known = self.levels or tuple(number_text(value) for value in self.values.tolist())
             places = begins.places_in(known)
             of_levels = np.append(np.where(places < 0, -1, places + 1), 0)
-            of_cells: NDArray[np.intp] = of_levels[cells.values]
+            of_cells: Ints = of_levels[cells.values]
             return of_cells
         places = find_places(self.values, cells.values)
         codes = np.where(places < len(self.values), places + 1, -1)
@@ -232,7 +232,7 @@ class TextParts:
             for name, numbers in zip(self.names, of_levels, strict=True)
         }
 
-    def _numbers(self, levels: Levels) -> NDArray[np.float64]:
+    def _numbers(self, levels: Levels) -> Floats:
         gaps = ["nan"] * len(self.names)
         pairs = map(_split, levels)
         found = [numbers if shape == self.shape else gaps for shape, numbers in pairs]

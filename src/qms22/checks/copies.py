@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.check import Check, RuleCheck, Said, Shower, Usual, share_of_rows, shown_cells
 from qms22.checks.counting import find_places
 from qms22.estimators.held_out import mix_bits
@@ -40,7 +41,7 @@ class CopyCheck(Check):
 
     n_normal: int
     n_copied: int  # normal rows that are there more than once
-    n_different: NDArray[np.intp]  # normal rows that differ from another one in each column alone
+    n_different: Ints  # normal rows that differ from another one in each column alone
     hashes: NDArray[np.uint64]  # of whole normal rows, ascending
     # Of normal rows without each column, ascending; empty if they are many.
     without: tuple[NDArray[np.uint64], ...]
@@ -62,7 +63,7 @@ class CopyCheck(Check):
         known = n_normal, n_copied, n_different, np.sort(whole), without
         return cls((), *known, more=tuple(compared))
 
-    def _codes(self, rows: Columns, *, own: bool) -> NDArray[np.intp]:
+    def _codes(self, rows: Columns, *, own: bool) -> Ints:
         """Return in which column alone rows differ from others; after all columns in none.
 
         -1 stands for rows that are like no other.
@@ -76,7 +77,7 @@ class CopyCheck(Check):
                 different[(different < 0) & _are_in(whole - of_cells, known)] = at
         return np.where(is_copy, len(self.more), different)
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd it is that rows are there again."""
         n, n_rows = self.n_normal, rows[N_ROWS].values
         # Of a row of the batch there may be a copy in both tables.
@@ -130,11 +131,11 @@ class KeyCheck(RuleCheck):
         is_key = n >= _LEAST_KEYS and n_repeated <= _MOST_REPEATED * n
         return cls((name,), n_repeated, n, more=(key, COPIES, DIFFERENT)) if is_key else None
 
-    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+    def breaks(self, rows: Columns) -> Bools:
         """Return which rows have a key again."""
         counts, copies, different = (rows[name].values for name in self.more)
         # Of a row that is there again, or but for a cell, that says more.
-        is_again: NDArray[np.bool_] = (counts > 1) & (copies == 1) & (different < 0)
+        is_again: Bools = (counts > 1) & (copies == 1) & (different < 0)
         return is_again
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
@@ -150,9 +151,8 @@ def count_keys(keys: Columns, *, is_part: bool) -> dict[str, Cells]:
     found = {}
     for name, cells in keys.items():
         counts = np.ones(len(cells.values)) if is_part else _count_equal(cell_hashes(cells))
-        derived = derived_name("key", name)
-        found[derived] = Cells(derived, "number", np.where(cells.has_value, counts, 0.0))
-    return found
+        found[derived_name("key", name)] = np.where(cells.has_value, counts, 0.0)
+    return number_columns(found)
 
 
 def count_copies(
@@ -172,7 +172,12 @@ def count_copies(
             for name, of_cells in zip(present, _cell_terms(rows, present), strict=True):
                 again = (_count_equal(whole - of_cells) > 1) & (copies == 1)
                 different[again & (different < 0)] = compared.index(name)
-    numbers = {COPIES: copies, DIFFERENT: different, N_ROWS: np.full(n_rows, float(n_rows))}
+    in_all = np.full(n_rows, float(n_rows))
+    return number_columns({COPIES: copies, DIFFERENT: different, N_ROWS: in_all})
+
+
+def number_columns(numbers: Mapping[str, Floats]) -> dict[str, Cells]:
+    """Return columns of numbers by their names."""
     return {name: Cells(name, "number", values) for name, values in numbers.items()}
 
 
@@ -208,7 +213,7 @@ def cell_hashes(cells: Cells) -> NDArray[np.uint64]:
     return values
 
 
-def _count_equal(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
+def _count_equal(hashes: NDArray[np.uint64]) -> Ints:
     """Return how many rows have the number of each row."""
     ascending = np.sort(hashes)
     if (ascending[1:] != ascending[:-1]).all():  # which is quick to see
@@ -217,5 +222,5 @@ def _count_equal(hashes: NDArray[np.uint64]) -> NDArray[np.intp]:
     return counts[places.ravel()]
 
 
-def _are_in(hashes: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def _are_in(hashes: NDArray[np.uint64], ascending: NDArray[np.uint64]) -> Bools:
     return find_places(ascending, hashes) < len(ascending)

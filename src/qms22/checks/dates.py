@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, share_of_rows, shown_cells
 from qms22.checks.surprise import LevelReference, NumberReference, gaps_on_clock
 from qms22.tables.columns.cells import Cells, Columns, show_value
@@ -37,8 +37,8 @@ _LEAST_SPAN = 366 * DAY
 class TimeOfDayCheck(Check):
     """A time of day at which nothing happens among normal rows."""
 
-    minutes: NDArray[np.float64]
-    counts: NDArray[np.intp]
+    minutes: Floats
+    counts: Ints
     reference: NumberReference
 
     @classmethod
@@ -53,7 +53,7 @@ class TimeOfDayCheck(Check):
             return None
         return cls((cells.name,), minutes, counts, reference)
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how far the times are from those of normal rows."""
         times = _near_times(self.minutes, self.counts)
         values = rows[self.columns[0]].values
@@ -96,18 +96,15 @@ class WeekdayCheck(Check):
         counts = np.bincount(_weekdays(present), minlength=7)
         return cls((cells.name,), LevelReference(counts))
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd the weekdays are."""
-        values = rows[self.columns[0]].values
-        found = self.reference.surprise(_weekdays(np.nan_to_num(values)), own=own)
-        return np.where(np.isnan(values), 0.0, found)
+        days = _weekdays(rows[self.columns[0]].values)
+        return np.where(days < 0, 0.0, self.reference.surprise(days, own=own))
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows are of these weekdays."""
         counts, n = self.reference.counts, self.reference.n
-        values = rows[self.columns[0]].values
-        days = np.where(np.isnan(values), -1, _weekdays(np.nan_to_num(values)))
-        for day in days.tolist():
+        for day in _weekdays(rows[self.columns[0]].values).tolist():
             often = share_of_rows(int(counts[day]), n)
             usual = Usual.of_levels(counts, int(counts[day]), _WEEKDAYS.__getitem__)
             yield Said("") if day < 0 else Said(f" is a {_WEEKDAYS[day]}, as in {often}", usual)
@@ -134,7 +131,7 @@ class AbsurdDateCheck(Check):
         reach = max(_MOST_SPANS * (high - low), _LEAST_SPAN)
         return cls((cells.name,), low - reach, high + reach, len(present))
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how far dates are outside."""
         values = rows[self.columns[0]].values
         beyond = np.maximum(self.first - values, values - self.last) / _LEAST_SPAN
@@ -180,7 +177,7 @@ class IntervalCheck(NumberCheck):
         names = later.name, earlier.name
         return cls(names, reference, low, high, (tenth, other), moments)
 
-    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, *, own: bool = False) -> Floats:
         """Return the days between the dates."""
         days = days_between(rows[self.columns[1]], rows[self.columns[0]])
         if own or not self.aged:
@@ -193,11 +190,10 @@ class IntervalCheck(NumberCheck):
         """Return the check for a batch of another time."""
         moved = [
             (float(np.nanmedian(batch[name].values)) - moment) / DAY
-            if batch[name].has_value.any()
-            else 0.0
             for name, moment in zip(self.columns, self.moments, strict=True)
+            if batch[name].has_value.any()
         ]
-        aged = abs(moved[0] - moved[1])
+        aged = abs(sum(moved[:1]) - sum(moved[1:]))
         days = self.numbers(batch, own=True)
         if aged and not np.isnan(days).all():
             # New rows, which are not old, move the medians less than age does.
@@ -244,20 +240,18 @@ def _short(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 10 else f"{number:.1f}".removesuffix(".0")
 
 
-def _minutes(stamps: NDArray[np.float64]) -> NDArray[np.float64]:
-    minutes: NDArray[np.float64] = np.floor(stamps % DAY / _MINUTE)
-    return minutes
+def _minutes(stamps: Floats) -> Floats:
+    return np.floor(stamps % DAY / _MINUTE)
 
 
-def _near_times(minutes: NDArray[np.float64], counts: NDArray[np.intp]) -> NDArray[np.float64]:
+def _near_times(minutes: Floats, counts: Ints) -> Floats:
     """Return minutes as often as they are there, up to the number that `gaps_on_clock` looks at."""
     return np.repeat(minutes, np.minimum(counts, 4))
 
 
-def _weekdays(stamps: NDArray[np.float64]) -> NDArray[np.intp]:
-    # 1970 began on a Thursday.
-    days: NDArray[np.intp] = ((stamps // DAY + 3) % 7).astype(np.intp)
-    return days
+def _weekdays(stamps: Floats) -> Ints:
+    """Return days from Monday on, -1 for no date; 1970 began on a Thursday."""
+    return np.nan_to_num((stamps // DAY + 3) % 7, nan=-1.0).astype(np.intp)
 
 
 def _clock(minute: float) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.check import (
     Check,
     RuleCheck,
@@ -22,15 +23,10 @@ from qms22.checks.check import (
     shown_cells,
 )
 from qms22.checks.codings import Coding
-from qms22.checks.counting import (
-    LEAST_RECURRING,
-    are_again,
-    are_more,
-    find_places,
-    least_common,
-)
+from qms22.checks.counting import LEAST_RECURRING, are_again, are_more, find_places, least_common
 from qms22.checks.single import LEAST_ENTITIES
 from qms22.checks.surprise import LevelReference, TailReference
+from qms22.estimators.held_out import mix_bits
 from qms22.tables.columns.cells import Columns, count_rows
 
 # Rows that the shares of all rows count as, next to those with the same other level. The first is
@@ -80,10 +76,10 @@ class DependenceCheck(Check):
     coding: Coding
     other: Coding
     strength: float  # rows that the shares of all rows count as
-    counts: NDArray[np.intp]  # normal rows with each level
-    other_counts: NDArray[np.intp]
+    counts: Ints  # normal rows with each level
+    other_counts: Ints
     keys: NDArray[np.int64]  # pairs of levels in normal rows
-    key_counts: NDArray[np.intp]  # how often they are there
+    key_counts: Ints  # how often they are there
     reference: TailReference  # how much rarer the levels of normal rows are
     # Pairs of levels that so many rows of the batch have that they are what the batch does.
     moved: NDArray[np.int64]
@@ -97,11 +93,7 @@ class DependenceCheck(Check):
 
     @classmethod
     def learn(
-        cls,
-        codings: tuple[Coding, Coding],
-        codes: tuple[NDArray[np.intp], NDArray[np.intp]],
-        *,
-        may_change: bool = False,
+        cls, codings: tuple[Coding, Coding], codes: tuple[Ints, Ints], *, may_change: bool = False
     ) -> tuple[float, DependenceCheck] | None:
         """Learn from the codes of known-normal rows.
 
@@ -125,7 +117,7 @@ class DependenceCheck(Check):
         (lifts_over_time,) = check._lifts(codes, [check.strength], own=True)
         return gains[best], replace(check, reference=TailReference.learn(lifts_over_time))
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how much rarer levels are than they would be without the other column."""
         codes = self._codes(rows)
         (lifts,) = self._lifts(codes, [self.strength], own=own)
@@ -155,12 +147,12 @@ class DependenceCheck(Check):
         moved = keys[(counts >= least) & is_more]
         return replace(self, moved=moved, may_shift=self._ranges_differ(codes[1]))
 
-    def repeats_moved(self, rows: Columns) -> NDArray[np.bool_]:
+    def repeats_moved(self, rows: Columns) -> Bools:
         """Return which rows of the batch have a pair that is what it does, and not first."""
         pairs = _pair_keys(self.coding, *self._codes(rows))
         return np.isin(pairs, self.moved) & are_again(pairs)
 
-    def _ranges_differ(self, others: NDArray[np.intp]) -> bool:
+    def _ranges_differ(self, others: Ints) -> bool:
         """Return whether the batch has other parts of the range than normal rows have."""
         if self.other.how not in ("range", "limits"):
             return False
@@ -171,16 +163,12 @@ class DependenceCheck(Check):
             return False
         return bool(stats.chi2_contingency(both).pvalue < _MOST_CHANCE)
 
-    def _codes(self, rows: Columns) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _codes(self, rows: Columns) -> tuple[Ints, Ints]:
         return self.coding.codes(rows), self.other.codes(rows)
 
     def _lifts(
-        self,
-        codes: tuple[NDArray[np.intp], NDArray[np.intp]],
-        strengths: Sequence[float],
-        *,
-        own: bool,
-    ) -> list[NDArray[np.float64]]:
+        self, codes: tuple[Ints, Ints], strengths: Sequence[float], *, own: bool
+    ) -> list[Floats]:
         """Return how much rarer levels are next to the others, for each strength.
 
         An own row is among those with the other level, too: next to rows of the batch, which all
@@ -204,16 +192,14 @@ class DependenceCheck(Check):
             lifts.append(-exact.log((both + more) / (with_other * shares + more)))
         return [np.where(is_known, lift, 0.0) for lift in lifts]
 
-    def _count(
-        self, codes: NDArray[np.intp], others: NDArray[np.intp]
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _count(self, codes: Ints, others: Ints) -> tuple[Ints, Ints]:
         """Return how many normal rows have both levels, and how many the other one."""
         keys = _pair_keys(self.coding, codes, others)
         return self._count_keys(keys), self.other_counts[others + 1]
 
-    def _count_keys(self, keys: NDArray[np.int64]) -> NDArray[np.intp]:
+    def _count_keys(self, keys: NDArray[np.int64]) -> Ints:
         """Return how many normal rows have each pair."""
-        counts: NDArray[np.intp] = np.append(self.key_counts, 0)[find_places(self.keys, keys)]
+        counts: Ints = np.append(self.key_counts, 0)[find_places(self.keys, keys)]
         return counts
 
     def describe(self, rows: Columns, show: Shower) -> list[Said]:
@@ -249,9 +235,7 @@ class DependenceCheck(Check):
         return int(self.key_counts[most]), Usual("levels", usual, (usual,))
 
 
-def _pair_keys(
-    coding: Coding, codes: NDArray[np.intp], others: NDArray[np.intp]
-) -> NDArray[np.int64]:
+def _pair_keys(coding: Coding, codes: Ints, others: Ints) -> NDArray[np.int64]:
     return (others.astype(np.int64) + 1) * (coding.n_codes + 1) + codes + 1
 
 
@@ -303,9 +287,7 @@ def learn_dependences(
     return found
 
 
-def _is_attribute(
-    target: Coding, source: Coding, codes: tuple[NDArray[np.intp], NDArray[np.intp]]
-) -> bool:
+def _is_attribute(target: Coding, source: Coding, codes: tuple[Ints, Ints]) -> bool:
     """Return whether the one is an attribute of the other, an entity, such as of a patient."""
     n_entities = len(np.unique(codes[1]))
     are_entities = source.how == "level" and n_entities >= LEAST_ENTITIES
@@ -313,54 +295,48 @@ def _is_attribute(
     return are_entities and n_pairs <= _MOST_CHANGES * n_entities < len(codes[1])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MissingTogetherCheck(Check):
     """Cells that are missing together, where normal rows lack only some of them."""
 
-    # The combinations of missing cells that normal rows have, one character for each column.
-    patterns: tuple[str, ...]
+    patterns: NDArray[np.uint64]  # numbers of the combinations that normal rows have, ascending
     reference: LevelReference  # how often they are there
 
     @classmethod
     def learn(cls, rows: Columns, columns: Sequence[str]) -> MissingTogetherCheck:
         """Learn from the known-normal rows."""
-        patterns, places = _patterns(rows, columns)
-        return cls(tuple(columns), patterns, LevelReference(np.bincount(places)))
+        patterns, counts = np.unique(_patterns(_gaps(rows, columns)), return_counts=True)
+        return cls(tuple(columns), patterns, LevelReference(counts))
 
-    def _codes(self, rows: Columns) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """Return the numbers of the patterns of rows, and whether several cells are missing."""
-        known = {pattern: at for at, pattern in enumerate(self.patterns)}
-        patterns, places = _patterns(rows, self.columns)
-        codes = np.array([known.get(pattern, -1) for pattern in patterns], dtype=np.intp)
-        several = np.array([pattern.count("-") > 1 for pattern in patterns])
-        return codes[places], several[places]
-
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd it is that so many cells are missing, where there are several."""
-        codes, several = self._codes(rows)
-        return np.where(several, self.reference.surprise(codes, own=own), 0.0)
+        gaps = _gaps(rows, self.columns)
+        codes = find_places(self.patterns, _patterns(gaps))
+        found = self.reference.surprise(codes, own=own)
+        return np.where(gaps.sum(axis=1) > 1, found, 0.0)
 
     def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
         """Return the names of the cells."""
-        for gaps in np.array([rows[name].missing for name in self.columns]).T:
+        for gaps in _gaps(rows, self.columns):
             yield listed([self.columns[at] for at in np.flatnonzero(gaps)], _MOST_NAMED)
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return in words how many normal rows lack the same."""
         counts, n = np.append(self.reference.counts, 0), self.reference.n
-        for code in self._codes(rows)[0].tolist():
+        for code in find_places(self.patterns, _patterns(_gaps(rows, self.columns))).tolist():
             often = share_of_rows(int(counts[code]), n)
             yield Said(f" are missing together, as in {often}")
 
 
-def _patterns(rows: Columns, names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.intp]]:
-    """Return the different patterns of missing cells, and which of them each row has."""
-    gaps = np.array([rows[name].missing for name in names]).T
-    bits = np.ascontiguousarray(np.packbits(gaps, axis=1))
-    packed = bits.view(np.dtype((np.void, bits.shape[1]))).ravel()
-    _, first, places = np.unique(packed, return_index=True, return_inverse=True)
-    texts = tuple("".join("-" if gap else "x" for gap in gaps[at]) for at in first.tolist())
-    return texts, places.ravel()
+def _gaps(rows: Columns, names: Sequence[str]) -> Bools:
+    return np.array([rows[name].missing for name in names]).T
+
+
+def _patterns(gaps: Bools) -> NDArray[np.uint64]:
+    """Return a number for each row; rows with the same gaps have the same."""
+    of_columns = mix_bits(np.arange(1, gaps.shape[1] + 1, dtype=np.uint64))
+    patterns: NDArray[np.uint64] = np.where(gaps, of_columns, np.uint64(0)).sum(axis=1)
+    return patterns
 
 
 @dataclass(frozen=True)
@@ -370,10 +346,10 @@ class OrderCheck(RuleCheck):
     Its columns are the lower number and the higher one.
     """
 
-    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+    def breaks(self, rows: Columns) -> Bools:
         """Return which rows have the lower number above the higher one."""
         low, high = (rows[name].values for name in self.columns)
-        is_above: NDArray[np.bool_] = low > high
+        is_above: Bools = low > high
         return is_above
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
@@ -389,10 +365,10 @@ class OrderCheck(RuleCheck):
 class OneOfCheck(RuleCheck):
     """None or several 1 in columns of 0 and 1 that are one category: always one of them is 1."""
 
-    def _n_ones(self, rows: Columns) -> NDArray[np.float64]:
+    def _n_ones(self, rows: Columns) -> Floats:
         return sum((rows[name].values for name in self.columns), np.zeros(1))
 
-    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+    def breaks(self, rows: Columns) -> Bools:
         """Return which rows have none or several 1; none where a cell is missing."""
         return np.abs(self._n_ones(rows) - 1) > 0
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qms22.checks.arrays import Bools, Floats
 from qms22.checks.check import Said, Shower, Usual, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.relations import Prediction, RelationInputs, Relations
@@ -48,7 +48,7 @@ class FittingChecks:
     sources: Sequence[tuple[str, ...]] = ()
     # Numbers with few values, and which of these occur with each level of a category.
     _few: Mapping[str, Coding] = {}
-    _together: Mapping[str, tuple[Coding, dict[str, NDArray[np.bool_]]]] = {}
+    _together: Mapping[str, tuple[Coding, dict[str, Bools]]] = {}
 
     def learn(
         self,
@@ -58,14 +58,13 @@ class FittingChecks:
         dates: Sequence[tuple[str, str]],
         counters: Collection[str],
         seed: int,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Learn from known-normal rows; return how odd their own numbers are, held out.
 
         Numbers may be predicted from the days between two dates. No relations of `counters`, which
         rise in the course of time, go on to hold but rules.
         """
         self.numbers = tuple(numbers)
-        self._categories = tuple(check.columns[0] for check in categories)
         self._levels = tuple(chain.from_iterable(map(_telling_levels, categories)))
         self._dates = tuple((*pair, *_center_and_scale(_between(rows, *pair))) for pair in dates)
         few = {name: LevelCheck.learn(rows[name], np.empty(0, np.intp)) for name in self.numbers}
@@ -78,29 +77,24 @@ class FittingChecks:
         own = self._relations.learn(self._inputs(rows), seed)
         self.sources = [self._sources(at) for at in range(len(self.numbers))]
         # Where no column says anything about a number, its own range says more.
-        self._references = [
-            NumberReference.learn(errors, least_unit=1.0)
-            if sources and name not in counters and self._relations.error(at) <= _CLOSE
-            else None
-            for at, (name, errors, sources) in enumerate(
-                zip(self.numbers, own.errors.T, self.sources, strict=True)
-            )
-        ]
+        references = {
+            at: NumberReference.learn(own.errors[:, at], least_unit=1.0)
+            for at, name in enumerate(self.numbers)
+            if self.sources[at] and name not in counters and self._relations.error(at) <= _CLOSE
+        }
+        self._references = {at: each for at, each in references.items() if each is not None}
         return self._surprises(own, own=True)
 
     def align(self, batch: Columns) -> None:
         """Compare numbers of a batch without what all of them do."""
         errors = self._relations.predict(self._inputs(batch)).errors
-        self._references = [
-            None if reference is None else reference.aligned(of_column)
-            for reference, of_column in zip(self._references, errors.T, strict=True)
-        ]
+        self._references = {
+            at: each.aligned(errors[:, at]) for at, each in self._references.items()
+        }
 
     def leave_out(self, columns: Sequence[int]) -> None:
         """Find no number of some columns odd, by their positions."""
-        self._references = [
-            None if at in columns else reference for at, reference in enumerate(self._references)
-        ]
+        self._references = {at: each for at, each in self._references.items() if at not in columns}
 
     def within(self, columns: Collection[str]) -> list[int]:
         """Return the numbers among some columns that no number outside of these says much about."""
@@ -110,13 +104,13 @@ class FittingChecks:
             if {name, *sources} & {*self.numbers} <= {*columns}
         ]
 
-    def surprises(self, rows: Columns) -> NDArray[np.float64]:
+    def surprises(self, rows: Columns) -> Floats:
         """Compute how odd the numbers of rows are next to the other columns."""
         return self._surprises(self._relations.predict(self._inputs(rows)))
 
     def blame(
-        self, rows: Columns, owners: Mapping[str, str], are_right: NDArray[np.bool_]
-    ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+        self, rows: Columns, owners: Mapping[str, str], are_right: Bools
+    ) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Return of each column how much less odd all numbers of a row together are without it.
 
         The second mapping has the surprises that are then left, (n_rows, n_numbers). One wrong cell
@@ -125,7 +119,14 @@ class FittingChecks:
         `are_right` fit the others.
         """
         inputs = self._inputs(rows)
-        surprises = np.where(are_right, 0.0, self._clear_surprises(self._relations.predict(inputs)))
+
+        def left(without: Sequence[int] = ()) -> Floats:
+            found = self._relations.predict(inputs, without)
+            # As if what others say about numbers were unsure.
+            unsure = found._replace(is_unsure=np.ones_like(found.is_unsure))
+            return np.where(are_right, 0.0, self._surprises(unsure))
+
+        surprises = left()
         whole, odd = _oddness(surprises), surprises.max(axis=0, initial=0.0).tolist()
         positions: dict[str, list[int]] = {}
         oddest: dict[str, float] = {}
@@ -133,21 +134,13 @@ class FittingChecks:
             owner = owners.get(name, name)
             positions.setdefault(owner, []).append(at)
             oddest[owner] = max(oddest.get(owner, 0.0), odd[at])
-        for name in self._categories:
+        for name in self._together:
             positions.setdefault(name, [])  # a number with few values is both
         for at, (coding, _, _) in enumerate(self._levels, start=len(self.numbers)):
             positions[coding.name].append(at)
         asked = sorted(positions, key=lambda name: -oddest.get(name, 0.0))[:_MOST_ASKED]
-        without = {
-            name: np.where(
-                are_right,
-                0.0,
-                self._clear_surprises(self._relations.predict_without(inputs, places)),
-            )
-            for name, places in positions.items()
-            if name in asked
-        }
-        return {name: whole - _oddness(left) for name, left in without.items()}, without
+        without = {name: left(places) for name, places in positions.items() if name in asked}
+        return {name: whole - _oddness(each) for name, each in without.items()}, without
 
     def describe(self, rows: Columns, column: int, show: Shower) -> list[Said]:
         """Return in words what the other columns suggest."""
@@ -209,7 +202,7 @@ class FittingChecks:
             for value, scale in pairs
         ]
 
-    def _occurring(self, coding: Coding, rows: Columns) -> dict[str, NDArray[np.bool_]]:
+    def _occurring(self, coding: Coding, rows: Columns) -> dict[str, Bools]:
         """Return which values of numbers with few of them occur with each level of a category.
 
         The last line is of levels that no normal row has.
@@ -221,12 +214,10 @@ class FittingChecks:
             found[name] = occurs[:, 1:]
         return found
 
-    def _surprises(self, found: Prediction, *, own: bool = False) -> NDArray[np.float64]:
-        columns = [
-            np.zeros(len(errors)) if reference is None else reference.surprise(errors, own=own)
-            for errors, reference in zip(found.errors.T, self._references, strict=True)
-        ]
-        surprises = np.array(columns).T.reshape(len(found.errors), len(self.numbers))
+    def _surprises(self, found: Prediction, *, own: bool = False) -> Floats:
+        surprises = np.zeros(found.errors.shape)
+        for at, reference in self._references.items():
+            surprises[:, at] = reference.surprise(found.errors[:, at], own=own)
         # Of an exact relation all errors of normal rows are far below their unit. Without one of
         # its columns an error of one unit is nothing odd: no more than such a normal deviate.
         deviates = np.nan_to_num(found.errors) ** 2 / 2
@@ -235,20 +226,13 @@ class FittingChecks:
         is_usual = found.is_rounding | (np.abs(found.errors) < _LEAST_ERROR)
         return np.where(is_usual, 0.0, surprises)
 
-    def _clear_surprises(self, found: Prediction) -> NDArray[np.float64]:
-        """Compute how odd numbers are if what others say about them is unsure."""
-        return self._surprises(found._replace(is_unsure=np.ones_like(found.is_unsure)))
-
     def _inputs(self, rows: Columns) -> RelationInputs:
         n_rows = count_rows(rows)
-        numbers = [
-            rows[name].values
-            if name in rows and not rows[name].is_text
-            else np.full(n_rows, np.nan)
-            for name in self.numbers
-        ]
-        known = {coding.name: coding for coding, _, _ in self._levels if coding.name in rows}
-        codes = {name: coding.codes(rows) for name, coding in known.items()}
+        there = {name for name in rows if not rows[name].is_text}
+        nothing = np.full(n_rows, np.nan)
+        numbers = [rows[name].values if name in there else nothing for name in self.numbers]
+        together = self._together.items()
+        codes = {name: coding.codes(rows) for name, (coding, _) in together if name in rows}
         levels = [
             (codes[coding.name] == code).astype(np.float64)
             if coding.name in codes
@@ -283,14 +267,14 @@ def _telling_levels(check: LevelCheck) -> list[tuple[Coding, int, float]]:
     return [(check.coding, code, float(shares[code])) for code in frequent[1 : _MOST_LEVELS + 1]]
 
 
-def _between(rows: Columns, earlier: str, later: str) -> NDArray[np.float64]:
+def _between(rows: Columns, earlier: str, later: str) -> Floats:
     """Return the days between two dates; NaN where one is missing."""
     if not all(name in rows and rows[name].form == "date" for name in (earlier, later)):
         return np.full(count_rows(rows), np.nan)
     return days_between(rows[earlier], rows[later])
 
 
-def _center_and_scale(days: NDArray[np.float64]) -> tuple[float, float]:
+def _center_and_scale(days: Floats) -> tuple[float, float]:
     """Return the mean and the deviation of days, or 0 and 1 if there are none."""
     present = days[~np.isnan(days)]
     return (float(present.mean()), float(present.std()) or 1.0) if len(present) else (0.0, 1.0)
@@ -303,7 +287,7 @@ def _rounded(value: float, scale: float) -> float:
     return round(value, -math.floor(math.log10(2.0 * scale)))
 
 
-def _oddness(surprises: NDArray[np.float64]) -> NDArray[np.float64]:
+def _oddness(surprises: Floats) -> Floats:
     """Add up what is odd about rows."""
-    total: NDArray[np.float64] = np.maximum(surprises - _ODD, 0.0).sum(axis=1)
+    total: Floats = np.maximum(surprises - _ODD, 0.0).sum(axis=1)
     return total

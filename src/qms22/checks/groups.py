@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, polygamma
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import NumberCheck, Said, Shower, Usual, listed, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.counting import LEAST_RECURRING, find_places
@@ -71,7 +72,7 @@ class Grouping:
         """The columns by which rows are grouped."""
         return tuple(coding.name for coding in self.codings)
 
-    def numbers(self, rows: Columns) -> NDArray[np.intp]:
+    def numbers(self, rows: Columns) -> Ints:
         """Return the number of the group of each row; the last one stands for all others."""
         return find_places(self.keys, self._keys(rows))
 
@@ -100,17 +101,13 @@ class GroupStatistics:
     # Rows that the mean of all groups counts as: the ratio of the variances within and between.
     shrinkage: float
     # Of each group; the last one stands for rows of no group.
-    counts: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    squares: NDArray[np.float64]
+    counts: Floats
+    sums: Floats
+    squares: Floats
 
     @classmethod
     def learn(
-        cls,
-        values: NDArray[np.float64],
-        groups: NDArray[np.intp],
-        n_groups: int,
-        number_scale: Scale,
+        cls, values: Floats, groups: Ints, n_groups: int, number_scale: Scale
     ) -> GroupStatistics | None:
         """Learn from rows; None if they tell nothing about groups."""
         center, scale = float(values.mean()), float(values.std())
@@ -140,9 +137,7 @@ class GroupStatistics:
         of_all = min(float(exact.exp(usual)), within), strength, shrinkage
         return cls(center, scale, number_scale, *of_all, counts, sums, squares)
 
-    def errors(
-        self, values: NDArray[np.float64], groups: NDArray[np.intp], *, own: bool
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def errors(self, values: Floats, groups: Ints, *, own: bool) -> tuple[Floats, Floats]:
         """Return how far numbers are off in units of the deviation of their group, and that."""
         standard = np.clip((values - self.center) / self.scale, -_LARGEST, _LARGEST)
         n = self.counts[groups] - own
@@ -170,9 +165,9 @@ class GroupCheck(NumberCheck):
     grouping: Grouping
     statistics: GroupStatistics
     # The ends of the numbers of each group, and of rows of no group.
-    lows: NDArray[np.float64]
-    highs: NDArray[np.float64]
-    shifts: NDArray[np.float64]  # how far each group of the batch is off as a whole
+    lows: Floats
+    highs: Floats
+    shifts: Floats  # how far each group of the batch is off as a whole
 
     @classmethod
     def learn(
@@ -212,7 +207,7 @@ class GroupCheck(NumberCheck):
         columns = (cells.name, *grouping.columns)
         return gain, cls(columns, reference, grouping, statistics, lows, highs, np.zeros(n_groups))
 
-    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, *, own: bool = False) -> Floats:
         """Return how far numbers are off for their groups; NaN where too little is known."""
         values = _scaled(rows[self.columns[0]].values, self.statistics.number_scale)
         groups = self.grouping.numbers(rows)
@@ -239,7 +234,7 @@ class GroupCheck(NumberCheck):
         moved = replace(self, shifts=shifts)
         return super(GroupCheck, moved).aligned(batch)
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd numbers are for their groups."""
         errors = self.numbers(rows, own=own)
         shift = 0.0 if own else self.reference.shift
@@ -259,7 +254,7 @@ class GroupCheck(NumberCheck):
             yield Said(f"; {n:,} normal rows with {listed(list(cells))} have {usual.text}", usual)
 
 
-def _scaled(values: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
+def _scaled(values: Floats, scale: Scale) -> Floats:
     """Return numbers or their logarithms; a number that has none is far below all others."""
     if scale == "plain":
         return np.clip(values, -_LARGEST_NUMBER, _LARGEST_NUMBER)
@@ -267,13 +262,13 @@ def _scaled(values: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
     return exact.log(np.clip(values, 1 / _LARGEST_NUMBER, _LARGEST_NUMBER))
 
 
-def _skew(errors: NDArray[np.float64]) -> float:
+def _skew(errors: Floats) -> float:
     """Return how much further errors go to one side, from 0 to 1."""
     low, middle, high = np.quantile(errors, [0.01, 0.5, 0.99])
     return float(abs(low + high - 2 * middle) / max(high - low, 1e-9))
 
 
-def _unlikeliness(errors: NDArray[np.float64], deviations: NDArray[np.float64] | float) -> float:
+def _unlikeliness(errors: Floats, deviations: Floats | float) -> float:
     """Return the mean −log density; errors beyond three count as three: outliers do not decide."""
     return float(np.mean(exact.log(deviations) + np.minimum(errors**2, 9.0) / 2))
 

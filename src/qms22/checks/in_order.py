@@ -11,16 +11,17 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check
-from qms22.checks.copies import cell_hashes, derived_name
+from qms22.checks.copies import cell_hashes, derived_name, number_columns
 from qms22.tables.columns.cells import Cells, Columns, count_rows
 
 
 class InOrder(NamedTuple):
     """The rows of a table in order, those of an entity together."""
 
-    rows: NDArray[np.intp]
-    entities: NDArray[np.intp]  # the number of the entity of each of these, ascending
+    rows: Ints
+    entities: Ints  # the number of the entity of each of these, ascending
 
     @classmethod
     def of(cls, rows: Columns, entity: str, date: str) -> InOrder:
@@ -31,9 +32,9 @@ class InOrder(NamedTuple):
         is_first = np.append(True, np.diff(keys[order]) != 0)[:n_rows]
         return cls(order, np.cumsum(is_first) - 1)
 
-    def steps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def steps(self, values: Floats) -> Floats:
         """Return the differences of rows from the one before of the same entity."""
-        steps: NDArray[np.float64] = np.diff(values[self.rows])[np.diff(self.entities) == 0]
+        steps: Floats = np.diff(values[self.rows])[np.diff(self.entities) == 0]
         return steps
 
     def put(self, numbers: NDArray[Any]) -> NDArray[Any]:
@@ -77,7 +78,7 @@ class Derived(ABC):
         return tuple(derived_name(kind, self.entity, self.name) for kind in self.kinds)
 
     @abstractmethod
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Compute the derived columns, one in each line."""
 
     @abstractmethod
@@ -90,10 +91,9 @@ def derive(
 ) -> dict[str, Cells]:
     """Return the derived columns of rows, where there is what they are derived from."""
     orders = orders_of(rows, derived[0].date if derived else "")
-    found: dict[str, Cells] = {}
+    found: dict[str, Floats] = {}
     for each in derived:
         if rows.keys() >= set(each.needs):
             numbers = each.numbers(rows, orders, are_normal=are_normal)
-            pairs = zip(each.keys, np.atleast_2d(numbers), strict=True)
-            found |= {key: Cells(key, "number", values) for key, values in pairs}
-    return found
+            found |= zip(each.keys, np.atleast_2d(numbers), strict=True)
+    return number_columns(found)

@@ -1,22 +1,27 @@
-"""Numbers of one entity just below a round limit: five bills of 990 to 999 of one approver."""
+"""Limits: many numbers of one entity just below a round one, products beyond that of a power.
+
+Five bills of 990 to 999 of one approver are odd, and so is a load beyond all others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc
 
 from qms22._runtime import exact
-from qms22.checks.check import Check, Said, Shower, share_of_rows, shown_cells
+from qms22.checks.arrays import Floats, Ints
+from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, share_of_rows, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.counting import find_places
 from qms22.checks.in_order import Derived, Orders
-from qms22.checks.surprise import TailReference
-from qms22.tables.columns.cells import Columns
+from qms22.checks.surprise import NumberReference, TailReference
+from qms22.tables.columns.cells import Columns, count_rows
+from qms22.tables.texts.words import number_text
 
 # Limits are 1, 2 and 5 times a power of ten; so near below one, as a share of it, is just below.
 _ROUND = np.array([1.0, 2.0, 5.0, 10.0])
@@ -31,8 +36,24 @@ _POOLED = 20.0
 # Fewer different numbers are near a limit by chance.
 _LEAST_COUNT = 4
 
+# Columns whose pairs are looked at, of more values than a code has.
+_MOST_COLUMNS = 60
+_LEAST_VALUES = 50
+# The part of the normal rows that is the end of their products, and how many rows that takes.
+_END = 0.05
+_LEAST_AT_END = 20
+# So many rows beyond the last one would be expected if the end went on as the products of numbers
+# of different rows do: by chance there is none of them in one of 20,000 ends.
+_LEAST_MISSING = 10.0
+# The largest of k excesses of an exponential tail is about log k + 0.58 times their mean, that of a
+# normal one three quarters of it. At a limit it is less than this share.
+_AT_LIMIT = 0.6
+_EULER = 0.58
+# Limits of a table: those that say most.
+_MOST_LIMITS = 20
 
-def limits_above(values: NDArray[np.float64]) -> NDArray[np.float64]:
+
+def limits_above(values: Floats) -> Floats:
     """Return the round limits that numbers are just below; NaN for others.
 
     >>> limits_above(np.array([995.0, 1000.0, 4910.0, 970.0])).tolist()
@@ -41,11 +62,11 @@ def limits_above(values: NDArray[np.float64]) -> NDArray[np.float64]:
     positive = np.where((values > 0) & (values < np.inf), values, np.nan)
     power = 10.0 ** np.floor(np.log10(positive))
     limits = power * _ROUND[np.searchsorted(_ROUND[:-1], positive / power, side="right") % 4]
-    found: NDArray[np.float64] = np.where(positive >= (1 - _NEAR) * limits, limits, np.nan)
+    found: Floats = np.where(positive >= (1 - _NEAR) * limits, limits, np.nan)
     return found
 
 
-def varies_widely(values: NDArray[np.float64], entities: NDArray[np.intp]) -> bool:
+def varies_widely(values: Floats, entities: Ints) -> bool:
     """Return whether numbers of the same entity differ by much, in most entities."""
     known = np.flatnonzero((values > 0) & (entities >= 0))
     ends = np.quantile(values[known], [0.1, 0.9]) if len(known) else np.ones(2)
@@ -67,7 +88,7 @@ class NearLimits(Derived):
 
     kinds: ClassVar = ("near", "size", "around")
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Count the rows of each entity."""
         values, in_order = rows[self.name].values, orders(self.entity)
         entities = in_order.put(in_order.entities)
@@ -114,20 +135,14 @@ class LimitCheck(Check):
     """
 
     coding: Coding  # the entities of normal rows
-    limits: NDArray[np.float64]  # ascending
-    counts: NDArray[np.float64]  # different numbers of each entity just below each limit
-    sizes: NDArray[np.float64]  # rows of each entity
+    limits: Floats  # ascending
+    counts: Floats  # different numbers of each entity just below each limit
+    sizes: Floats  # rows of each entity
     reference: TailReference  # how odd the counts of normal entities are, each once
 
     def evidence(
-        self,
-        codes: NDArray[np.intp],
-        places: NDArray[np.intp],
-        counts: NDArray[np.float64],
-        sizes: NDArray[np.float64],
-        *,
-        own: bool = False,
-    ) -> NDArray[np.float64]:
+        self, codes: Ints, places: Ints, counts: Floats, sizes: Floats, *, own: bool = False
+    ) -> Floats:
         """Compute −log of how likely so many of the rows of an entity are just below a limit."""
         # One more limit and entity, of which normal rows have none.
         known = np.pad(self.counts, ((0, 1), (0, 1)))
@@ -138,7 +153,7 @@ class LimitCheck(Check):
             shares = (of_entity + _POOLED * shares) / (n_own + _POOLED)
         return _unlikely(counts, sizes, shares)
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd it is that so many numbers of the entity are just below a limit."""
         counts, sizes, around = (rows[key].values for key in self.more)
         places = find_places(self.limits, limits_above(rows[self.columns[0]].values))
@@ -163,9 +178,101 @@ class LimitCheck(Check):
             yield Said(f", {found}; {share_of_rows(int(usual.get(limit, 0)), n)} are there")
 
 
-def _unlikely(
-    counts: NDArray[np.float64], sizes: NDArray[np.float64], shares: NDArray[np.float64] | float
-) -> NDArray[np.float64]:
+def _unlikely(counts: Floats, sizes: Floats, shares: Floats | float) -> Floats:
     """Compute −log of how likely at least so many are, if each is with a probability."""
     likely = betainc(np.maximum(counts, 1), np.maximum(sizes - counts, 0) + 1, shares)
     return np.where(counts > 0, -exact.log(np.maximum(likely, 1e-300)), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ProductLimitCheck(NumberCheck):
+    """A product of two numbers beyond a limit that normal rows come close to."""
+
+    has_low: bool
+    has_high: bool
+
+    def numbers(self, rows: Columns, *, own: bool = False) -> Floats:
+        """Return the products."""
+        one, other = (rows[name].values for name in self.columns)
+        with np.errstate(over="ignore"):
+            products: Floats = one * other
+        return products
+
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
+        """Compute how odd products are, at the ends that are limits."""
+        middle = self.reference.ascending[len(self.reference.ascending) // 2]
+        is_high = self.numbers(rows, own=own) > middle
+        is_looked_at = np.where(is_high, self.has_high, self.has_low)
+        return np.where(is_looked_at, super().surprise(rows, own=own), 0.0)
+
+    def subjects(self, rows: Columns, show: Shower) -> Iterable[str]:
+        """Return both numbers."""
+        for cells in zip(*(shown_cells(rows[name], show) for name in self.columns), strict=True):
+            yield " × ".join(cells)
+
+    def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
+        """Return the product, and the ends of those of normal rows."""
+        n, ends = self.reference.n, self.reference.ascending[[0, -1]].tolist()
+        low_to_high = " to ".join(map(_short, ends))
+        usual = Usual("rule", f"{' × '.join(self.columns)} is {low_to_high}")
+        for product in self.numbers(rows).tolist():
+            said = f" is {_short(product)}; in {n:,} normal rows it is {low_to_high}"
+            yield Said(said, usual)
+
+
+def learn_product_limits(
+    rows: Columns, numbers: Sequence[str], seed: int
+) -> list[ProductLimitCheck]:
+    """Learn which products of two numbers of known-normal rows have limits.
+
+    They are compared with products of numbers of different rows, drawn by the seed.
+    """
+    names = [name for name in numbers if _has_many_values(rows[name].values)][:_MOST_COLUMNS]
+    if len(names) < 2 or _END * count_rows(rows) < _LEAST_AT_END:
+        return []
+    order = np.random.RandomState(seed).permutation(count_rows(rows))
+    found: list[tuple[float, ProductLimitCheck]] = []
+    for at, name in enumerate(names[1:], start=1):
+        values = rows[name].values
+        for other in names[:at]:
+            with np.errstate(over="ignore"):
+                products = rows[other].values * values
+                by_chance = rows[other].values * values[order]
+            missing = [_missing_beyond(sign * products, sign * by_chance) for sign in (-1, 1)]
+            reference = NumberReference.learn(products) if any(missing) else None
+            if reference is not None:
+                check = ProductLimitCheck((name, other), reference, *(each > 0 for each in missing))
+                found.append((max(missing), check))
+    found.sort(key=lambda each: -each[0])
+    return [check for _, check in found[:_MOST_LIMITS]]
+
+
+def _has_many_values(values: Floats) -> bool:
+    """Whether numbers are measured, and none is negative."""
+    return not (values < 0).any() and len(np.unique(values[~np.isnan(values)])) > _LEAST_VALUES
+
+
+def _missing_beyond(products: Floats, by_chance: Floats) -> float:
+    """Return how many rows seem to be missing beyond a limit; 0 if there is none."""
+    last = np.fmax.reduce(products)
+    n_beyond = int(np.count_nonzero(by_chance > last))
+    if n_beyond < _LEAST_MISSING:
+        return 0.0
+    present = products[~np.isnan(products)]
+    n_end = int(_END * len(present))
+    if n_end < _LEAST_AT_END:
+        return 0.0
+    end = np.partition(present, len(present) - n_end - 1)[-n_end - 1 :]
+    excesses = end[1:] - end[0]
+    if last - end[0] > _AT_LIMIT * (math.log(n_end) + _EULER) * excesses.mean():
+        return 0.0
+    # In the last half before the limit.
+    middle = (end[0] + last) / 2
+    n_there = int(np.count_nonzero(end > middle)) - 1
+    n_by_chance = int(np.count_nonzero((by_chance > middle) & (by_chance <= last)))
+    missing = n_there * n_beyond / max(n_by_chance, 1)
+    return missing if missing >= _LEAST_MISSING else 0.0
+
+
+def _short(number: float) -> str:
+    return number_text(float(f"{number:.5g}"))

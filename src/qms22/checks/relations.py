@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from qms22._runtime import exact
 from qms22.checks.arithmetic import half_unit
+from qms22.checks.arrays import Bools, Floats, Ints
 
 # Parts of the known-normal rows, each of which is predicted by what the others teach.
 _FOLDS = 3
@@ -30,7 +31,6 @@ _LEAST_IN_PART = 30
 _LEAST_SCALE = 1e-3
 # Columns with partial correlations from here on are named as what suggests a value.
 _LEAST_PARTIAL = 0.15
-_MOST_NAMED = 3
 # The largest standardised value, and the largest number: squares of larger ones would overflow.
 _LARGEST = 1e9
 _LARGEST_NUMBER = 1e150
@@ -43,8 +43,8 @@ _MOST_DECIMALS = 4
 class RelationInputs(NamedTuple):
     """Columns that relations are learned from, (n_rows, n_columns)."""
 
-    numbers: NDArray[np.float64]  # NaN stands for missing values
-    levels: NDArray[np.float64]  # 0 and 1: whether a row has a level of a category
+    numbers: Floats  # NaN stands for missing values
+    levels: Floats  # 0 and 1: whether a row has a level of a category
 
     def take(self, rows: NDArray[Any]) -> RelationInputs:
         """Return some of the rows."""
@@ -55,12 +55,12 @@ class Prediction(NamedTuple):
     """What the other columns of rows suggest, (n_rows, n_numbers)."""
 
     # Differences in units of the usual error; NaN where a value is missing.
-    errors: NDArray[np.float64]
-    values: NDArray[np.float64]  # between the ends of those that were learned from
-    scales: NDArray[np.float64]  # about how far suggestions are off
-    is_rounding: NDArray[np.bool_]  # whether a difference is no larger than those from rounding
+    errors: Floats
+    values: Floats  # between the ends of those that were learned from
+    scales: Floats  # about how far suggestions are off
+    is_rounding: Bools  # whether a difference is no larger than those from rounding
     # Whether values that are missing, or beyond the usual ones, make most of the scale.
-    is_unsure: NDArray[np.bool_]
+    is_unsure: Bools
 
 
 @dataclass(frozen=True)
@@ -70,26 +70,24 @@ class Design:
     All but the last two fields are of shape (n_numbers,).
     """
 
-    is_log: NDArray[np.bool_]  # whose logarithms are taken
-    floor: NDArray[np.float64]  # the least value of logarithms
-    typical: NDArray[np.float64]  # what replaces missing values
-    mean: NDArray[np.float64]
-    deviation: NDArray[np.float64]
+    is_log: Bools  # whose logarithms are taken
+    floor: Floats  # the least value of logarithms
+    typical: Floats  # what replaces missing values
+    mean: Floats
+    deviation: Floats
     # The ends of the standardised values.
-    lowest: NDArray[np.float64]
-    highest: NDArray[np.float64]
-    level_means: NDArray[np.float64]  # (n_levels,)
-    inverse: NDArray[np.float64]  # (n_columns, n_columns)
+    lowest: Floats
+    highest: Floats
+    level_means: Floats  # (n_levels,)
+    inverse: Floats  # (n_columns, n_columns)
 
-    def standardize(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    def standardize(self, numbers: Floats) -> Floats:
         """Return standardised numbers; missing ones are typical."""
         numbers = _logs(numbers, self.is_log, self.floor)
         standard = (np.where(np.isnan(numbers), self.typical, numbers) - self.mean) / self.deviation
         return np.clip(standard, -_LARGEST, _LARGEST)
 
-    def predict(
-        self, inputs: RelationInputs, inverse: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def predict(self, inputs: RelationInputs, inverse: Floats) -> tuple[Floats, Floats]:
         """Return standardised predictions, and the variance that unknown values add to them.
 
         A value beyond the usual ones counts as their end when others are predicted from it: nobody
@@ -112,11 +110,11 @@ class Relations:
     # For each column of numbers, the columns that say most about it: positions among the numbers
     # and, after them, the levels; the strongest first.
     sources: list[tuple[int, ...]]
-    _designs: tuple[Design, Design]
-    _rounding: NDArray[np.float64]
-    _which: NDArray[np.intp]
-    _edges: NDArray[np.float64]
-    _scales: NDArray[np.float64]
+    _designs: list[Design]  # plain numbers, and logarithms
+    _rounding: Floats
+    _which: Ints
+    _edges: Floats
+    _scales: Floats
 
     def learn(self, inputs: RelationInputs, seed: int) -> Prediction:
         """Learn from known-normal rows; return predictions of them by rows they are not among."""
@@ -124,25 +122,23 @@ class Relations:
         fold = np.random.RandomState(seed).permutation(n_rows) % _FOLDS
         is_positive = np.nanmin(inputs.numbers, axis=0, initial=np.inf) > 0
         folds = [fold == number for number in range(_FOLDS)]
-        designs, found = [], []
+        self._designs, found = [], []
         for is_log in (np.zeros(n_numbers, dtype=bool), is_positive):
             design, inverses = _learn_design(inputs, is_log, folds)
             predictions = np.empty((2, n_rows, n_numbers))
             for out, inverse in zip(folds, inverses, strict=True):
                 predictions[:, out] = design.predict(inputs.take(out), inverse)
-            designs.append(design)
+            self._designs.append(design)
             found.append(predictions)
-        self._designs = (designs[0], designs[1])
         self._rounding = np.array([_rounding(column) for column in inputs.numbers.T])
         present = ~np.isnan(inputs.numbers)
         standard = [
-            np.where(present, design.standardize(inputs.numbers), np.nan) for design in designs
+            np.where(present, design.standardize(inputs.numbers), np.nan)
+            for design in self._designs
         ]
+        pairs = zip(standard, found, strict=True)
         # By the typical error and not by its square: outliers among the rows must not decide.
-        plain, logs = (
-            _medians(np.abs(each - predictions[0]))
-            for each, predictions in zip(standard, found, strict=True)
-        )
+        plain, logs = (_medians(np.abs(each - predictions[0])) for each, predictions in pairs)
         self._which = np.where(is_positive & (logs < plain), 1, 0)
         predicted, added = self._chosen(found)
         self._learn_scales(self._chosen(standard), predicted, present)
@@ -153,32 +149,25 @@ class Relations:
         """Return how large errors of a column usually are, as a share of its deviation."""
         return float(self._scales[:, column].max())
 
-    def predict(self, inputs: RelationInputs) -> Prediction:
-        """Predict the numbers of other rows."""
-        found = [np.array(design.predict(inputs, design.inverse)) for design in self._designs]
-        return self._prediction(inputs, *self._chosen(found))
+    def predict(self, inputs: RelationInputs, without: Sequence[int] = ()) -> Prediction:
+        """Predict the numbers of other rows, as if some columns were not there.
 
-    def predict_without(self, inputs: RelationInputs, columns: Sequence[int]) -> Prediction:
-        """Predict the numbers as if some columns, numbers before levels, were not there."""
+        Columns are positions among the numbers and, after them, the levels.
+        """
         n_numbers = len(self._which)
         found = []
         for design in self._designs:
-            inverse, variance = _leave_out(design.inverse, columns)
+            inverse, variance = _leave_out(design.inverse, without)
             predicted, added = design.predict(inputs, inverse)
             found.append(np.array([predicted, added + variance[:n_numbers]]))
         numbers = inputs.numbers.copy()
-        numbers[:, [at for at in columns if at < n_numbers]] = np.nan
+        numbers[:, [at for at in without if at < n_numbers]] = np.nan
         return self._prediction(RelationInputs(numbers, inputs.levels), *self._chosen(found))
 
-    def _chosen(self, of_designs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    def _chosen(self, of_designs: Sequence[Floats]) -> Floats:
         return np.where(self._which == 1, of_designs[1], of_designs[0])
 
-    def _learn_scales(
-        self,
-        standard: NDArray[np.float64],
-        predictions: NDArray[np.float64],
-        present: NDArray[np.bool_],
-    ) -> None:
+    def _learn_scales(self, standard: Floats, predictions: Floats, present: Bools) -> None:
         """Learn how large errors usually are, by the size of the prediction."""
         n_numbers = standard.shape[1]
         self._edges = np.zeros((_PARTS - 1, n_numbers))
@@ -197,29 +186,24 @@ class Relations:
                 # A part may be exact by chance.
                 self._scales[number, at] = max(usual, whole / 4)
 
-    def _prediction(
-        self, inputs: RelationInputs, predicted: NDArray[np.float64], added: NDArray[np.float64]
-    ) -> Prediction:
+    def _prediction(self, inputs: RelationInputs, predicted: Floats, added: Floats) -> Prediction:
         """Return errors in their scale, and predictions in the units of the columns."""
         standard = self._chosen([design.standardize(inputs.numbers) for design in self._designs])
-        errors, values, scales = (np.empty_like(predicted) for _ in range(3))
-        is_unsure = np.empty(predicted.shape, dtype=bool)
-        for at in range(predicted.shape[1]):
-            design = self._designs[self._which[at]]
-            part = np.searchsorted(self._edges[:, at], predicted[:, at])
-            variance = self._scales[part, at] ** 2
-            scale = np.sqrt(variance + added[:, at])
-            is_unsure[:, at] = added[:, at] > variance
-            errors[:, at] = (standard[:, at] - predicted[:, at]) / scale
-            usual = np.clip(predicted[:, at], design.lowest[at], design.highest[at])
-            values[:, at] = usual * design.deviation[at] + design.mean[at]
-            scales[:, at] = scale * design.deviation[at]
-            if design.is_log[at]:
-                values[:, at] = exact.exp(np.minimum(values[:, at], 700.0))
-                scales[:, at] *= values[:, at]
-        errors[np.isnan(inputs.numbers)] = np.nan
+        lowest, highest, mean, deviation, is_log = (
+            self._chosen([getattr(design, field) for design in self._designs])
+            for field in ("lowest", "highest", "mean", "deviation", "is_log")
+        )
+        pairs = zip(self._edges.T, predicted.T, strict=True)
+        part = np.array([np.searchsorted(*pair) for pair in pairs], dtype=np.intp)
+        variance = np.take_along_axis(self._scales, part.reshape(predicted.T.shape).T, axis=0) ** 2
+        scale = np.sqrt(variance + added)
+        errors = np.where(np.isnan(inputs.numbers), np.nan, (standard - predicted) / scale)
+        values, scales = np.clip(predicted, lowest, highest) * deviation + mean, scale * deviation
+        logs = np.flatnonzero(is_log)
+        values[:, logs] = exact.exp(np.minimum(values[:, logs], 700.0))
+        scales[:, logs] *= values[:, logs]
         is_rounding = np.abs(inputs.numbers - values) <= self._rounding
-        return Prediction(errors, values, scales, is_rounding, is_unsure)
+        return Prediction(errors, values, scales, is_rounding, added > variance)
 
     def _sources(self, column: int) -> tuple[int, ...]:
         inverse = self._designs[self._which[column]].inverse
@@ -231,8 +215,8 @@ class Relations:
 
 
 def _learn_design(
-    inputs: RelationInputs, is_log: NDArray[np.bool_], folds: Sequence[NDArray[np.bool_]]
-) -> tuple[Design, list[NDArray[np.float64]]]:
+    inputs: RelationInputs, is_log: Bools, folds: Sequence[Bools]
+) -> tuple[Design, list[Floats]]:
     """Learn a design; also return the inverses without each part of the rows."""
     n_numbers = inputs.numbers.shape[1]
     with np.errstate(invalid="ignore"):
@@ -260,9 +244,7 @@ def _learn_design(
     return design, inverses
 
 
-def _leave_out(
-    inverse: NDArray[np.float64], columns: Sequence[int]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _leave_out(inverse: Floats, columns: Sequence[int]) -> tuple[Floats, Floats]:
     """Return the inverse of the moments without some columns, and what that adds to the errors.
 
     The columns stay in place, with no weight.
@@ -278,16 +260,14 @@ def _leave_out(
     return left, np.where(out, 0.0, np.maximum(variances, 0.0))
 
 
-def _logs(
-    numbers: NDArray[np.float64], is_log: NDArray[np.bool_], floor: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _logs(numbers: Floats, is_log: Bools, floor: Floats) -> Floats:
     """Return numbers, or their logarithms; values that have none count as very small."""
     numbers = np.clip(numbers, -_LARGEST_NUMBER, _LARGEST_NUMBER)
     # A negative value of a positive column is as far below as a small one.
     return np.where(is_log, exact.log(np.maximum(numbers, floor)), numbers)
 
 
-def _rounding(values: NDArray[np.float64]) -> float:
+def _rounding(values: Floats) -> float:
     """Return the last decimal that numbers are rounded to, half of it for whole numbers, else 0.
 
     A rounded number that is computed from rounded ones is off by up to two halves.
@@ -298,7 +278,7 @@ def _rounding(values: NDArray[np.float64]) -> float:
     return half if half == 0.5 else 2 * half
 
 
-def _medians(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _medians(columns: Floats) -> Floats:
     """Return the median of what is there in each column, 0 where nothing is."""
     present = (column[~np.isnan(column)] for column in columns.T)
     return np.array([np.median(column) if len(column) else 0.0 for column in present])

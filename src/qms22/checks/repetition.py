@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check, Said, Shower, Usual, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.copies import COPIES, derived_name
@@ -42,7 +43,7 @@ class Runs(Derived):
 
     kinds: ClassVar = ("run",)
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Count rows; one that is there again, also with its date, is no new value."""
         in_order, copies = orders(self.entity), rows[COPIES].values
         values = rows[self.name].values[in_order.rows]
@@ -82,16 +83,11 @@ class Bursts(Derived):
     kinds: ClassVar = ("count",)
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """The entity, and the date."""
-        return (self.entity, self.date)
-
-    @property
     def keys(self) -> tuple[str, ...]:
         """The name of the derived column."""
         return (derived_name("count", self.entity, self.date, self.hours),)
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Count rows; others than normal ones only if they are more than its other ones make."""
         in_order, times = orders(self.entity), rows[self.date].values
         present = np.flatnonzero(~np.isnan(times) & rows[self.entity].has_value)
@@ -129,7 +125,7 @@ class Bursts(Derived):
         reference = TailReference.learn(rates[entities] * (counts - 1.0))
         limits = np.stack([most, second])[:, last]
         of_all = reference, self, base - 1, ((coding, rates),), limits
-        return RepetitionCheck(self.columns, *of_all, more=self.keys)
+        return RepetitionCheck((self.entity, self.date), *of_all, more=self.keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +140,11 @@ class RepetitionCheck(Check):
     most: int  # the largest count of normal rows
     # How much one more row says at most: −log of the share of normal rows that are not the first,
     # by codes of columns; of those that no normal row has, the last.
-    rates: tuple[tuple[Coding, NDArray[np.float64]], ...]
+    rates: tuple[tuple[Coding, Floats], ...]
     # Of bursts, the two largest counts of entities that are as frequent or less, by codes of these.
-    limits: NDArray[np.intp] | None = None
+    limits: Ints | None = None
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd counts are, at most as odd as chance makes so many."""
         counts = rows[self.more[0]].values
         rates = [of_codes[coding.codes(rows)] for coding, of_codes in self.rates]
@@ -184,7 +180,7 @@ class RepetitionCheck(Check):
 
 def _rates_of(
     rows: Columns, entity: str, counts: NDArray[np.float64 | np.intp], share: float | None = None
-) -> tuple[Coding, NDArray[np.float64]]:
+) -> tuple[Coding, Floats]:
     """Return how much one more row of each entity says; a share is that of all other entities."""
     coding = Coding.of_levels(rows[entity])
     codes, again = coding.codes(rows), 1.0 - 1.0 / counts
@@ -195,5 +191,5 @@ def _rates_of(
     return coding, _rates(np.append(pooled, share))
 
 
-def _rates(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+def _rates(shares: Floats) -> Floats:
     return np.minimum(-exact.log(shares), _MOST_A_STEP)

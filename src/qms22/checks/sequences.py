@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qms22.checks.arrays import Ints
 from qms22.checks.in_order import Derived, orders_of
 from qms22.checks.limits import NearLimits, varies_widely
 from qms22.checks.repetition import Bursts, Runs
@@ -46,7 +46,7 @@ def time_column(rows: Columns) -> str:
     return max(found, key=lambda each: each[1])[0]
 
 
-def time_order(rows: Columns) -> NDArray[np.intp]:
+def time_order(rows: Columns) -> Ints:
     """Return rows by their date; as they are if there is none."""
     name = time_column(rows)
     return np.argsort(rows[name].values, kind="stable") if name else np.arange(count_rows(rows))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Floats
 from qms22.checks.check import Said, Shower, Usual, shown_cells
 from qms22.checks.codings import Coding
 from qms22.checks.groups import GroupCheck, Grouping
@@ -49,7 +49,7 @@ class Series(Derived):
         codings = (Coding.of_levels(rows[name]) for name in self.columns[1:])
         return Grouping.learn(tuple(codings), rows)
 
-    def scaled(self, rows: Columns) -> NDArray[np.float64]:
+    def scaled(self, rows: Columns) -> Floats:
         """Return the numbers, or their logarithms."""
         values = rows[self.name].values
         return exact.log(np.maximum(values, 0.0) + self.small) if self.small else values
@@ -58,7 +58,7 @@ class Series(Derived):
         """Return what a number was before it was scaled."""
         return float(exact.exp(min(scaled, 700.0)) - self.small) if self.small else scaled
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Return how far numbers are from the middle of those around them; NaN without these.
 
         Where one of those is wrong, a number is near another.
@@ -66,7 +66,7 @@ class Series(Derived):
         values = self.scaled(rows)
         return values - np.clip(values, *self.around(rows, orders))
 
-    def around(self, rows: Columns, orders: Orders) -> NDArray[np.float64]:
+    def around(self, rows: Columns, orders: Orders) -> Floats:
         """Return the least and the largest of the numbers around; of four, without these two."""
         in_order = orders(self.entity)
         order, entities = in_order
@@ -91,10 +91,8 @@ class Series(Derived):
         learned = GroupCheck.learn(rows[self.keys[0]], self.grouping(rows), rows)
         if learned is None:
             return None
-        more = (self.date, *self.keys)
-        return SeriesCheck(
-            **{**vars(learned[1]), "columns": self.columns, "more": more, "series": self}
-        )
+        of_series = {"columns": self.columns, "more": (self.date, *self.keys), "series": self}
+        return SeriesCheck(**vars(learned[1]) | of_series)
 
 
 def find_series(
@@ -153,7 +151,7 @@ class SeriesCheck(GroupCheck):
 
     series: Series
 
-    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, *, own: bool = False) -> Floats:
         """Return how far numbers are off for their entities; NaN where too little is known."""
         return super().numbers({**rows, self.columns[0]: rows[self.more[-1]]}, own=own)
 
@@ -161,9 +159,10 @@ class SeriesCheck(GroupCheck):
         """Return what the numbers around are, and how far normal ones are off."""
         name, *by = self.columns
         around = self.series.scaled(rows) - rows[self.more[-1]].values
-        of_all = [[""] * count_rows(rows)]
-        of_rows = [[f" of {cell}" for cell in shown_cells(rows[each], show)] for each in by]
-        for of, near in zip(*(of_rows or of_all), around.tolist(), strict=True):
+        of_rows = [""] * count_rows(rows)
+        for each in by:
+            of_rows = [f" of {cell}" for cell in shown_cells(rows[each], show)]
+        for of, near in zip(of_rows, around.tolist(), strict=True):
             if np.isnan(near):
                 yield Said("")
                 continue

@@ -10,9 +10,9 @@ from functools import partial
 from itertools import compress
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.check import (
     MOST_LISTED,
     Check,
@@ -56,7 +56,7 @@ def may_get_others(levels: Sequence[str]) -> bool:
 class ValueCheck(NumberCheck):
     """A number or a date far from the others, or beyond all of them."""
 
-    quantiles: NDArray[np.float64]
+    quantiles: Floats
 
     @classmethod
     def learn(cls, cells: Cells) -> ValueCheck | None:
@@ -108,7 +108,7 @@ class LevelCheck(Check):
     recurring: tuple[str, ...] = ()
 
     @classmethod
-    def learn(cls, cells: Cells, order: NDArray[np.intp]) -> LevelCheck | None:
+    def learn(cls, cells: Cells, order: Ints) -> LevelCheck | None:
         """Learn from the known-normal rows; return None for numbers with many values.
 
         `order` has the rows in order of time.
@@ -125,7 +125,7 @@ class LevelCheck(Check):
         are_few = 0 < len(coding.values) <= max(most, 1)
         return cls((cells.name,), coding, LevelReference(counts)) if are_few else None
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd levels are."""
         cells, values = rows[self.columns[0]], self.coding.values
         found = self.reference.surprise(self.coding.codes(rows), own=own)
@@ -153,7 +153,7 @@ class LevelCheck(Check):
         is_new = (counts >= LEAST_RECURRING) & is_more
         return replace(self, recurring=tuple(compress(cells.levels, is_new)))
 
-    def repeats_new(self, cells: Cells) -> NDArray[np.bool_]:
+    def repeats_new(self, cells: Cells) -> Bools:
         """Return which cells have a level that no normal row has, and that a cell before has."""
         return are_again(cells.values) & cells.has_value & ~cells.is_among(self.coding.levels)
 
@@ -192,7 +192,7 @@ class PresenceCheck(Check):
         counts = np.bincount(_presence(cells, words), minlength=2 + len(words))
         return cls((cells.name,), words, LevelReference(counts))
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd missing cells and words are, and values if hardly any row has one."""
         codes = _presence(rows[self.columns[0]], self.words)
         are_values_usual = self.reference.counts[0] > _RARE_VALUES * self.reference.n
@@ -212,16 +212,16 @@ class PresenceCheck(Check):
             yield Said(text, usual)
 
 
-def _presence(cells: Cells, words: tuple[str, ...]) -> NDArray[np.intp]:
+def _presence(cells: Cells, words: tuple[str, ...]) -> Ints:
     """Return 0 for values, 1 for missing cells, numbers of words from 2, -1 for new words."""
-    codes: NDArray[np.intp] = (~cells.has_value).astype(np.intp)
+    codes: Ints = (~cells.has_value).astype(np.intp)
     if cells.words is None:
         return codes
     places = np.append(cells.level_places(words), -1)[cells.words]
     return np.where(cells.words < 0, codes, np.where(places < 0, -1, places + 2))
 
 
-def count_new(codes: NDArray[np.intp]) -> int:
+def count_new(codes: Ints) -> int:
     """Return how many rows, in order of time, would have a level that is new; 0 if chance would.
 
     The last third of the rows is compared with those before. In random order a level of c rows is

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qms22.checks.arrays import Floats, Ints
 from qms22.checks.check import Check, NumberCheck, Said, Shower, Usual, shown_cells
 from qms22.checks.dates import unit_of_days
 from qms22.checks.in_order import Derived, Orders
@@ -42,7 +42,7 @@ class CounterSteps(Derived):
         share = float(np.mean(steps >= 0))
         return share if share >= _NEARLY_ALL else 0.0
 
-    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Compare rows with the one before, or with that before a wrong one."""
         order, entities = orders(self.entity)
         values = rows[self.name].values[order]
@@ -50,7 +50,7 @@ class CounterSteps(Derived):
         there = np.isfinite(values + days)
         order, entities, values, days = (each[there] for each in (order, entities, values, days))
 
-        def since(places: NDArray[np.intp]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        def since(places: Ints) -> tuple[Floats, Floats]:
             is_before = (entities == entities[places]) & (days > days[places])
             return values - values[places], np.where(is_before, days - days[places], np.nan)
 
@@ -77,11 +77,11 @@ class CounterSteps(Derived):
         longest = float(np.nanmax(rows[self.keys[1]].values))
         return StepCheck(self.columns, reference, self, n_back, longest, more=more)
 
-    def rises(self, rows: Columns) -> NDArray[np.float64]:
+    def rises(self, rows: Columns) -> Floats:
         """Return how much the counter rose, per day where there are dates."""
         before, passed = (rows[key].values for key in self.keys)
         with np.errstate(over="ignore"):
-            rises: NDArray[np.float64] = (rows[self.name].values - before) / passed
+            rises: Floats = (rows[self.name].values - before) / passed
         return rises
 
 
@@ -96,11 +96,11 @@ class StepCheck(NumberCheck):
     n_back: int  # normal rows with less than the row before
     longest: float  # the most days, or rows without dates, between two normal rows
 
-    def numbers(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, *, own: bool = False) -> Floats:
         """Return how much the counter rose, per day where there are dates."""
         return self.counted.rises(rows)
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd the steps are; where none goes back, a small one back is as well."""
         back = surprise_of_few(self.n_back - own, self.reference.n)
         surprise = super().surprise(rows, own=own)
@@ -144,9 +144,7 @@ class Gaps(Derived):
         is_regular = gaps.step > 0 and np.mean(gaps.numbers(rows, orders)) <= 1 - _NEARLY_ALL
         return gaps if is_regular else None
 
-    def numbers(
-        self, rows: Columns, orders: Orders, *, are_normal: bool = True
-    ) -> NDArray[np.float64]:
+    def numbers(self, rows: Columns, orders: Orders, *, are_normal: bool = False) -> Floats:
         """Count times; a single one may be a row that is late."""
         order, entities = orders(self.entity)
         dates = rows[self.date].values[order]
@@ -170,7 +168,7 @@ class GapCheck(Check):
 
     reference: TailReference  # the gaps of normal rows
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how odd the gaps are."""
         gaps = rows[self.more[0]].values
         return np.where(gaps > 0, self.reference.surprise(gaps, own=own), 0.0)

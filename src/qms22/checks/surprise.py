@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from qms22._runtime import exact
+from qms22.checks.arrays import Floats, Ints
 
 # Of more values than this, only some are kept.
 _MOST_KEPT = 4096
@@ -41,7 +41,7 @@ _LEAST_UNIT = 0.01
 class NumberReference:
     """Reference values of a column of numbers."""
 
-    ascending: NDArray[np.float64]  # the values, or some of many: those at `kept_places`
+    ascending: Floats  # the values, or some of many: those at `kept_places`
     n: int  # how many values there were
     # The scale of both tails: of an exponential tail, the mean excess.
     low_unit: float
@@ -52,9 +52,7 @@ class NumberReference:
     stretch: float = 1.0
 
     @classmethod
-    def learn(
-        cls, values: NDArray[np.float64], *, least_unit: float = 0.0
-    ) -> NumberReference | None:
+    def learn(cls, values: Floats, *, least_unit: float = 0.0) -> NumberReference | None:
         """Learn from values, with units of at least `least_unit`; None if there are too few."""
         present = np.sort(values[np.isfinite(values)])
         n = len(present)
@@ -72,7 +70,7 @@ class NumberReference:
         )
         return cls(present[kept_places(n)], n, low_unit, high_unit)
 
-    def surprise(self, values: NDArray[np.float64], *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, values: Floats, *, own: bool = False) -> Floats:
         """Compute how surprising values are; 0 for NaN."""
         found = self._both_sides(values, own)
         slope, offset = self.move
@@ -81,7 +79,7 @@ class NumberReference:
             found = np.minimum(found, self._both_sides(slope * values + offset, own))
         return found
 
-    def _both_sides(self, values: NDArray[np.float64], own: bool) -> NDArray[np.float64]:
+    def _both_sides(self, values: Floats, own: bool) -> Floats:
         ascending, n = self.ascending, self.n
         high = _beyond(values, ascending, n, own, sides=2.0, unit=self.high_unit)
         low = _beyond(-values, -ascending[::-1], n, own, sides=2.0, unit=self.low_unit)
@@ -94,7 +92,7 @@ class NumberReference:
         slope = 1.0 / self.stretch
         return slope, middle * (1.0 - slope) - slope * self.shift
 
-    def aligned(self, values: NDArray[np.float64]) -> NumberReference:
+    def aligned(self, values: Floats) -> NumberReference:
         """Return a reference for the values of a batch, which may have moved as a whole.
 
         It has if its median is where few reference values are in the middle, which single rows
@@ -126,14 +124,8 @@ class NumberReference:
 
 
 def _beyond(
-    values: NDArray[np.float64],
-    ascending: NDArray[np.float64],
-    n: int,
-    own: bool,
-    *,
-    sides: float = 1.0,
-    unit: float = 1.0,
-) -> NDArray[np.float64]:
+    values: Floats, ascending: Floats, n: int, own: bool, *, sides: float = 1.0, unit: float = 1.0
+) -> Floats:
     """Compute how surprising high values are, of which `kept_places` are given."""
     # Kept places are the same from both ends.
     places = np.append(kept_places(n), n)
@@ -142,7 +134,7 @@ def _beyond(
     last = ascending[-1] if len(ascending) else 0.0
     # For one of the last values the end is that of the others.
     ends = np.where(own & (values >= last), ascending[-2:][:1], last)
-    surprise: NDArray[np.float64] = -exact.log(np.minimum(1.0, sides * shares))
+    surprise: Floats = -exact.log(np.minimum(1.0, sides * shares))
     with np.errstate(over="ignore"):
         return surprise + _bounded((values - ends) / unit)
 
@@ -155,7 +147,7 @@ def surprise_of_few(n_others: int, n: int) -> float:
 
 
 @lru_cache
-def kept_places(n: int) -> NDArray[np.intp]:
+def kept_places(n: int) -> Ints:
     """Return the places of the sorted values that are kept.
 
     All of few values are; of many, the closer to an end, the more: counts from there are right up
@@ -172,7 +164,7 @@ def kept_places(n: int) -> NDArray[np.intp]:
 class LevelReference:
     """How many reference rows have each level of a column."""
 
-    counts: NDArray[np.intp]  # by the number of the level
+    counts: Ints  # by the number of the level
     n_new: int = 0  # how many reference rows would have a level that is new at their time
 
     @property
@@ -180,12 +172,12 @@ class LevelReference:
         """How many reference rows there were."""
         return int(self.counts.sum())
 
-    def surprise(self, codes: NDArray[np.intp], *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, codes: Ints, *, own: bool = False) -> Floats:
         """Compute how surprising levels are, by number; of negative and larger ones as new."""
         numbers = np.where((codes < 0) | (codes >= len(self.counts)), len(self.counts), codes)
         return self._by_level(np.append(self.counts, 0), own)[numbers]
 
-    def _by_level(self, counts: NDArray[np.intp], own: bool) -> NDArray[np.float64]:
+    def _by_level(self, counts: Ints, own: bool) -> Floats:
         """Compute the surprise of a row of each level; an own row does not count itself."""
         n = max(self.n - own, 1)
         left = np.maximum(counts - own, 0)
@@ -201,7 +193,7 @@ class LevelReference:
         surprise = -exact.log((1.0 + n_as_rare) / (n + 1.0))
         # What no other row does is the more surprising, the more frequent the rarest other one is.
         rarest = exact.log(np.append(ascending, [n, n])[[int(own)]])
-        result: NDArray[np.float64] = surprise + np.where(n_as_rare == 0, rarest, 0.0)
+        result: Floats = surprise + np.where(n_as_rare == 0, rarest, 0.0)
         return np.maximum(result, 0.0)
 
 
@@ -209,15 +201,15 @@ class LevelReference:
 class TailReference:
     """Reference values, as in `NumberReference`, of which only high ones are odd, as surprises."""
 
-    ascending: NDArray[np.float64]
+    ascending: Floats
     n: int
 
     @classmethod
-    def learn(cls, values: NDArray[np.float64]) -> TailReference:
+    def learn(cls, values: Floats) -> TailReference:
         """Learn from values, each computed as if its row were not among the normal ones."""
         return cls(np.sort(values)[kept_places(len(values))], len(values))
 
-    def surprise(self, values: NDArray[np.float64], *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, values: Floats, *, own: bool = False) -> Floats:
         """Compute how surprising values are; beyond all others the more, the further they are."""
         return _beyond(values, self.ascending, self.n, own)
 
@@ -230,17 +222,17 @@ class OddnessScale:
     rows does: a strong reason counts for more than one just beyond the usual.
     """
 
-    ascending: NDArray[np.float64]  # how odd normal rows are, each compared with the others
+    ascending: Floats  # how odd normal rows are, each compared with the others
     unit: float  # the mean excess in the tail
 
     @classmethod
-    def of(cls, oddness: NDArray[np.float64]) -> OddnessScale:
+    def of(cls, oddness: Floats) -> OddnessScale:
         """Learn from normal rows."""
         ascending = np.sort(oddness)
         tail = ascending[len(ascending) - max(1, round(_TAIL * len(ascending))) :]
         return cls(ascending, max(1.0, float(np.mean(tail - tail[0]))))
 
-    def scores(self, oddness: NDArray[np.float64]) -> NDArray[np.float64]:
+    def scores(self, oddness: Floats) -> Floats:
         """Compute −log of the share of normal rows that are as odd."""
         n = len(self.ascending)
         start = float(self.ascending[n - max(1, round(_TAIL * n))])
@@ -248,7 +240,7 @@ class OddnessScale:
         n_lower = np.searchsorted(self.ascending, inside, side="left")
         n_not_higher = np.searchsorted(self.ascending, inside, side="right")
         shares = (1 + 2 * n - n_lower - n_not_higher) / (2 * n + 2)
-        scores: NDArray[np.float64] = -exact.log(shares)
+        scores: Floats = -exact.log(shares)
         return scores + np.maximum(oddness - start, 0.0) / self.unit
 
 
@@ -258,17 +250,17 @@ class RarityReference:
 
     # The different numbers of other rows that have the rarest sign, word or form of a row,
     # ascending; and how many reference rows have such a number or a smaller one.
-    shared: NDArray[np.intp]
-    ends: NDArray[np.intp]
+    shared: Ints
+    ends: Ints
 
     @classmethod
-    def of(cls, shared: NDArray[np.intp], n_rows: NDArray[np.intp]) -> RarityReference:
+    def of(cls, shared: Ints, n_rows: Ints) -> RarityReference:
         """Learn from numbers of other rows, each of which so many rows have."""
         different, places = np.unique(shared[n_rows > 0], return_inverse=True)
         sizes = np.bincount(places, n_rows[n_rows > 0], len(different))
         return cls(different, np.cumsum(sizes).astype(np.intp))
 
-    def surprise(self, counts: NDArray[np.intp], *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, counts: Ints, *, own: bool = False) -> Floats:
         """Compute how surprising it is that so few other reference rows have something."""
         n = int(self.ends[-1])
         n_not_more = np.append(0, self.ends)[np.searchsorted(self.shared, counts, side="right")]
@@ -277,13 +269,11 @@ class RarityReference:
         # What no other row has is the more surprising, the more rows share what is rarest.
         first = np.searchsorted(self.ends, int(own), side="right")
         rarest = exact.log(np.maximum(np.append(self.shared, n)[[first]], 1))
-        result: NDArray[np.float64] = surprise + np.where(n_as_rare == 0, rarest, 0.0)
+        result: Floats = surprise + np.where(n_as_rare == 0, rarest, 0.0)
         return result
 
 
-def gaps_on_clock(
-    minutes: NDArray[np.float64], reference: NDArray[np.float64], *, own: bool = False
-) -> NDArray[np.float64]:
+def gaps_on_clock(minutes: Floats, reference: Floats, *, own: bool = False) -> Floats:
     """Compute how far minutes of the day are from the third nearest of ascending ones."""
     n_near = min(3, len(reference) - own)
     if n_near < 1:
@@ -292,11 +282,11 @@ def gaps_on_clock(
     places = np.searchsorted(around, np.nan_to_num(minutes))
     near = places[:, None] + np.arange(-n_near - 1, n_near + 1)
     gaps = np.sort(np.abs(around[np.clip(near, 0, len(around) - 1)] - minutes[:, None]), axis=1)
-    nearest: NDArray[np.float64] = gaps[:, n_near - 1 + own]
+    nearest: Floats = gaps[:, n_near - 1 + own]
     return nearest
 
 
-def _bounded(excess: NDArray[np.float64]) -> NDArray[np.float64]:
+def _bounded(excess: Floats) -> Floats:
     """Return an excess of 0 or more that grows slowly once it is large."""
     positive = np.clip(excess, 0.0, _LARGEST)
     return np.minimum(positive, _LINEAR) + _LINEAR * exact.log(np.maximum(positive / _LINEAR, 1.0))

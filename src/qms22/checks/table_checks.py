@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qms22.checks.arithmetic import ArithmeticCheck
+from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.cases import Staying, repeated_cases
 from qms22.checks.check import Check, Said, Shower, listed
 from qms22.checks.codings import TextParts
@@ -52,27 +53,25 @@ class OddCells(NamedTuple):
     surprises: NDArray[np.float32]  # about −log p
 
     @classmethod
-    def of(cls, surprises: NDArray[np.float64]) -> OddCells:
+    def of(cls, surprises: Floats) -> OddCells:
         """Keep the largest surprises of each row."""
-        n_kept = min(MOST_KEPT, surprises.shape[1])
-        order = np.argsort(-surprises, axis=1, kind="stable")[:, :n_kept]
-        kept = np.take_along_axis(surprises, order, axis=1)
-        found = cls.empty(len(surprises))
-        found.checks[:, :n_kept], found.surprises[:, :n_kept] = order, kept
+        order = np.argsort(-surprises, axis=1, kind="stable")[:, :MOST_KEPT]
+        found, kept = cls.empty(len(surprises)), slice(order.shape[1])
+        found.checks[:, kept] = order
+        found.surprises[:, kept] = np.take_along_axis(surprises, order, axis=1)
         return found
 
     @classmethod
     def empty(cls, n_rows: int) -> OddCells:
         """Return a place for rows, none of which is odd."""
-        return cls(
-            np.zeros((n_rows, MOST_KEPT), np.int16), np.zeros((n_rows, MOST_KEPT), np.float32)
-        )
+        shape = n_rows, MOST_KEPT
+        return cls(np.zeros(shape, np.int16), np.zeros(shape, np.float32))
 
-    def put(self, rows: NDArray[np.intp], found: OddCells) -> None:
+    def put(self, rows: Ints, found: OddCells) -> None:
         """Fill in what was found in some rows."""
         self.checks[rows], self.surprises[rows] = found
 
-    def take(self, rows: NDArray[np.intp]) -> OddCells:
+    def take(self, rows: Ints) -> OddCells:
         """Return some of the rows."""
         return OddCells(self.checks[rows], self.surprises[rows])
 
@@ -108,9 +107,8 @@ class Roles:
         compared = tuple(name for name in kinds if name in whole)
         outputs = set(encoder.get_feature_names_out())
         days = tuple(name for name in names if f"{name} (days)" in outputs)
-        return cls(
-            names, texts, keys, compared, days, tuple(name for name in names if name in used)
-        )
+        moments = tuple(name for name in names if name in used)
+        return cls(names, texts, keys, compared, days, moments)
 
     def among(self, rows: Columns) -> Roles:
         """Return the roles of the columns that are among some as they are read."""
@@ -190,11 +188,16 @@ class TableChecks:
         return {name: parts.column for parts in self.parts for name in parts.names}
 
     @property
+    def counters(self) -> set[str]:
+        """The columns whose numbers rise from row to row, which say when a row was made."""
+        return {each.name for each in self.derived if isinstance(each, CounterSteps)}
+
+    @property
     def series_of(self) -> set[str]:
         """The columns whose levels have a series each, such as meters with their readings."""
         return {each.entity for each in self.derived if isinstance(each, CounterSteps | Series)}
 
-    def surprises(self, rows: Columns) -> NDArray[np.float64]:
+    def surprises(self, rows: Columns) -> Floats:
         """Compute how odd rows are in each check, (n_rows, n_checks)."""
         if not self.checks:
             return np.zeros((len(rows[COPIES].values), 1))
@@ -211,14 +214,13 @@ class TableChecks:
                 odd = first + np.flatnonzero(np.isin(blamed[first:], columns))
                 found[np.ix_(rows[name].is_among((level,)), odd)] = 0.0
         of_cells = (LevelCheck, MisspellingCheck, TextCheck, ValueCheck)
-        for at in range(found.shape[1]):
-            if self.is_fitting(at) or isinstance(self.checks[at], of_cells):
-                name = self._names_of(at)[0]
-                if name in rows and (name in new.levels or name in new.values):
-                    found[new.among(rows[name]), at] = 0.0
+        for at, name in enumerate(self.blamed):
+            is_of_cell = self.is_fitting(at) or isinstance(self.checks[at], of_cells)
+            if is_of_cell and name in rows and (name in new.levels or name in new.values):
+                found[new.among(rows[name]), at] = 0.0
         return found.round(DECIMALS, out=found)
 
-    def look(self, rows: Columns) -> tuple[NDArray[np.float64], OddCells]:
+    def look(self, rows: Columns) -> tuple[Floats, OddCells]:
         """Return the scores of rows, and where they are the oddest; in parts, for less memory."""
         n_rows = len(rows[COPIES].values)
         scores, odd = np.empty(n_rows), OddCells.empty(n_rows)
@@ -229,7 +231,7 @@ class TableChecks:
             odd.put(part, OddCells.of(found))
         return scores, odd
 
-    def repeats(self, rows: Columns, odd: OddCells) -> NDArray[np.intp]:
+    def repeats(self, rows: Columns, odd: OddCells) -> Ints:
         """Return which rows of a batch are of a case that another one stands for.
 
         Rows of a run or a burst are one. Those of a later batch are odd as another one is, or no
@@ -270,11 +272,11 @@ class TableChecks:
                 does_as_others |= check.repeats_moved(rows)
         return np.union1d(places[is_repeat], np.flatnonzero(is_usual & does_as_others))
 
-    def scores(self, surprises: NDArray[Any]) -> NDArray[np.float64]:
+    def scores(self, surprises: NDArray[Any]) -> Floats:
         """Compute −log p of rows: how many held-out normal rows are as odd in any check."""
         return self.scale.scores(surprises.max(axis=1).astype(np.float64))
 
-    def weigh(self, scores: NDArray[np.float64], of_views: float = 0.0) -> None:
+    def weigh(self, scores: Floats, of_views: float = 0.0) -> None:
         """Set the weight by the scores of a batch: more odd rows than chance would give raise it.
 
         Checks have nearly as much weight as all views of the detector together: a cell that no
@@ -287,22 +289,15 @@ class TableChecks:
     @property
     def blamed(self) -> list[str]:
         """The column that each check is about, the first of its columns; "" for whole rows."""
-        n_checks = len(self.checks) + len(self.fitting.numbers)
-        return [next(iter(self._names_of(at)), "") for at in range(n_checks)]
+        return [*(next(iter(each.columns), "") for each in self.checks), *self.fitting.numbers]
 
     def columns_of(self, check: int) -> tuple[str, ...]:
         """Return the columns that a check looks at; the first one is to blame."""
-        owners = self.owners
-        return tuple(dict.fromkeys(owners.get(name, name) for name in self._names_of(check)))
+        owners, of_fitting = self.owners, self.fitting.numbers[check - len(self.checks) :][:1]
+        names = of_fitting if self.is_fitting(check) else self.checks[check].columns
+        return tuple(dict.fromkeys(owners.get(name, name) for name in names))
 
-    def _names_of(self, check: int) -> tuple[str, ...]:
-        if self.is_fitting(check):
-            return (self.fitting.numbers[check - len(self.checks)],)
-        return self.checks[check].columns
-
-    def blame(
-        self, rows: Columns
-    ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+    def blame(self, rows: Columns) -> tuple[dict[str, Floats], dict[str, Floats]]:
         """Return of each column how odd numbers are without it; see `FittingChecks.blame`."""
         return self.fitting.blame(rows, self.owners, self.right_numbers(rows))
 
@@ -321,9 +316,7 @@ class TableChecks:
         name = type(self.checks[check]).__name__.removesuffix("Check")
         return re.sub(r"(?<!^)(?=[A-Z])", " ", name).lower()
 
-    def describe(
-        self, rows: Columns, places: NDArray[np.intp], check: int, show: Shower
-    ) -> list[Said]:
+    def describe(self, rows: Columns, places: Ints, check: int, show: Shower) -> list[Said]:
         """Return in words what a check finds odd about some of the rows."""
         some = take_rows(rows, places)
         if check < len(self.checks):
@@ -346,15 +339,13 @@ class TableChecks:
             self.describe(rows, odd, check, lambda name, value: show[name](value))
 
     def describe_contradiction(
-        self, rows: Columns, places: NDArray[np.intp], check: int, category: str, show: Shower
+        self, rows: Columns, places: Ints, check: int, category: str, show: Shower
     ) -> list[Said]:
         """Return in words that a category does not fit the number that a check is about."""
         some, column = take_rows(rows, places), check - len(self.checks)
         return self.fitting.describe_contradiction(some, column, category, show)
 
-    def of_checks(
-        self, rows: Columns, *, own: bool = False, is_drawn: bool = True
-    ) -> NDArray[np.float64]:
+    def of_checks(self, rows: Columns, *, own: bool = False, is_drawn: bool = True) -> Floats:
         """Compute how odd rows are in each check, but for those of fitting numbers.
 
         Own rows, which are known-normal, may not be among those that relations were learned from.
@@ -370,11 +361,11 @@ class TableChecks:
             ]
         ).T
 
-    def of_fitting(self, rows: Columns) -> NDArray[np.float64]:
+    def of_fitting(self, rows: Columns) -> Floats:
         """Compute how odd numbers are next to the other columns."""
         return np.where(self.right_numbers(rows), 0.0, self.fitting.surprises(rows))
 
-    def right_numbers(self, rows: Columns) -> NDArray[np.bool_]:
+    def right_numbers(self, rows: Columns) -> Bools:
         """Return which numbers fit the others as a rule that they keep, such as a sum, says."""
         found = np.zeros((len(rows[COPIES].values), len(self.fitting.numbers)), dtype=bool)
         for check in self.checks:

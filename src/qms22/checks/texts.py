@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import compress, islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from qms22.checks.arrays import Bools, Floats, Ints
 from qms22.checks.check import (
     MOST_LISTED,
     Check,
@@ -203,19 +203,13 @@ class TextCheck(Check):
         """Whether it compares the form or the words of a text as a whole."""
         return self.trait in ("rough form", "exact form", "length", "words", "case")
 
-    def surprise(self, rows: Columns, *, own: bool = False) -> NDArray[np.float64]:
+    def surprise(self, rows: Columns, *, own: bool = False) -> Floats:
         """Compute how rare the rarest form, sign or word of texts is."""
         cells = to_levels(rows[self.columns[0]])
         # Of texts that recur, one is known without the row itself.
         own = own and not self.by_text
-        levels = Levels.of(cells.levels)
-        key = self.reference if own else self
-        of_forms = levels.computed(key, lambda levels: self._surprises(levels, own=own))
-        _, places = _forms(self.trait, levels)
-        found: NDArray[np.float64] = of_forms[places[cells.values]]
-        if self.known:
-            of_text = levels.computed(self.known, self._known_counts)
-            found[of_text[cells.values] > own] = 0.0
+        key, compute = self.reference if own else self, partial(self._surprises, own=own)
+        found: Floats = Levels.of(cells.levels).computed(key, compute)[cells.values]
         return found
 
     def aligned(self, batch: Columns) -> TextCheck:
@@ -239,15 +233,16 @@ class TextCheck(Check):
         usual = dict.fromkeys(compress(found, is_usual.tolist()), self.n)
         return replace(self, counts=self.counts | usual)
 
-    def _surprises(self, levels: Levels, *, own: bool) -> NDArray[np.float64]:
-        """Compute how rare the rarest part of each form is; at the end, 0 for a missing cell."""
-        forms, _ = _forms(self.trait, levels)
+    def _surprises(self, levels: Levels, *, own: bool) -> Floats:
+        """Compute how rare the rarest part of each text is; at the end, 0 for a missing cell."""
+        forms, places = _forms(self.trait, levels)
         rarest = [_rarest(self.trait, form, self.counts, self.n)[0] for form in forms]
         counts = np.maximum(np.array(rarest, dtype=np.intp) - own, 0)
-        return np.append(self.reference.surprise(counts, own=own), 0.0)
-
-    def _known_counts(self, levels: Levels) -> NDArray[np.intp]:
-        return np.array([*(self.known.get(text, 0) for text in levels), 0], dtype=np.intp)
+        found = np.append(self.reference.surprise(counts, own=own), 0.0)[places]
+        if self.known:
+            is_known = [self.known.get(text, 0) > own for text in levels]
+            found[[*is_known, False]] = 0.0
+        return found
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
         """Return the form, sign or word, and how many normal rows have it."""
@@ -279,9 +274,8 @@ class TextCheck(Check):
         sign = f" (U+{ord(part):04X})" if is_hidden else ""
         return Said(f" contains “{part}”{sign}, as {how_many} do")
 
-    @cached_property
+    @property
     def _most(self) -> str:
-        """What most texts have."""
         return max(self.counts, key=lambda part: (self.counts[part], part))
 
 
@@ -295,7 +289,7 @@ def _parts(trait: str, text: str) -> Iterable[str]:
     return ("right" if has_check_digit(trait, text) else "wrong",)
 
 
-def _forms(trait: str, levels: Levels) -> tuple[Sequence[str], NDArray[np.intp]]:
+def _forms(trait: str, levels: Levels) -> tuple[Sequence[str], Ints]:
     """Return the texts that differ in a trait, and which of them each level is; -1 for no text."""
     if trait not in _TRAITS:
         return levels, np.append(np.arange(len(levels)), -1)
@@ -303,7 +297,7 @@ def _forms(trait: str, levels: Levels) -> tuple[Sequence[str], NDArray[np.intp]]
     return forms, places
 
 
-def _with_one_digit(levels: Levels) -> tuple[Sequence[str], NDArray[np.intp]]:
+def _with_one_digit(levels: Levels) -> tuple[Sequence[str], Ints]:
     """Return the different texts that are left with a 9 for each digit; see `_forms`."""
     numbers: dict[str, int] = {}
     places = [numbers.setdefault(text.translate(_ONE_DIGIT), len(numbers)) for text in levels]
@@ -396,16 +390,16 @@ class MisspellingCheck(RuleCheck):
     def _known(self) -> frozenset[str]:
         return frozenset(self.levels)
 
-    def breaks(self, rows: Columns) -> NDArray[np.bool_]:
+    def breaks(self, rows: Columns) -> Bools:
         """Return which texts are similar to known ones."""
         cells = rows[self.columns[0]]
         if not cells.is_text:
             return np.zeros(len(cells.values), dtype=bool)
         found = Levels.of(cells.levels).computed(self, self._are_similar)
-        are_similar: NDArray[np.bool_] = found[cells.values]
+        are_similar: Bools = found[cells.values]
         return are_similar
 
-    def _are_similar(self, levels: Levels) -> NDArray[np.bool_]:
+    def _are_similar(self, levels: Levels) -> Bools:
         return np.array([*(self.meant(text) is not None for text in levels), False])
 
     def clauses(self, rows: Columns, show: Shower) -> Iterable[Said]:
