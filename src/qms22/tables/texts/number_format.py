@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from qms22.tables.texts.durations import find_duration_style, read_durations, show_duration
 from qms22.tables.texts.number_text import Parts, number_values, split_number, usual_value
-from qms22.tables.texts.text_columns import LEAST_DIFFERENT, fits_column, most_frequent, row_weights
+from qms22.tables.texts.text_columns import (
+    LEAST_DIFFERENT,
+    fits_column,
+    most_frequent,
+    most_weighty,
+    row_weights,
+)
 from qms22.tables.texts.units import MAGNITUDES, conversion, is_thing, without_magnitude
 from qms22.tables.texts.words import number_text
 
@@ -27,8 +33,6 @@ _CODES_SHARE = 0.9
 _PHONE_DIGITS = 9
 _BYTE = "(?:1?[0-9]?[0-9]|2[0-4][0-9]|25[0-5])"
 _IP_ADDRESS = re.compile(rf"{_BYTE}(?:\.{_BYTE}){{3}}")
-# The most frequent texts show how a column is written.
-_SAMPLE = 1000
 # So large a share of the rows must have as many decimals for zeros at the end to be written.
 _FIXED_SHARE = 0.9
 # Numbers with more decimals than this come from a computation: the first digits are enough.
@@ -38,6 +42,8 @@ _LARGEST = 1e15
 # A median may need more decimals than the numbers: as many as this error asks for.
 _ERROR = 5e-4
 _INDIAN = re.compile(r"[0-9]{1,2}(\D[0-9]{2})+\D[0-9]{3}")
+# So many stored numbers show how many decimals they have.
+_SHOWN = 1000
 # A minus behind a whole number is one only in a column that writes several different negative
 # numbers so: 2- may be "2 or more", or cut off, and recur.
 _BEHIND, _LEAST_BEHIND = "5-", 3
@@ -86,24 +92,23 @@ class NumberFormat:
             return show_duration(value, self.duration)
         letters = [name for name in self.magnitudes if MAGNITUDES[name] <= abs(value)]
         letter = letters[-1] if letters else ""
-        text = self.write(value / MAGNITUDES[letter], letter)
+        text = self._signed(value, self._digits(abs(value / MAGNITUDES[letter])) + letter)
         return text.replace(".", ",") if self.shows_comma else text
-
-    def write(self, value: float, letter: str = "") -> str:
-        """Return a number as text, with a magnitude letter."""
-        text = self.before + self._digits(abs(value)) + letter + self.after
-        if not value < 0:
-            return text
-        return {"()": f"({text})", "5-": f"{text}-"}.get(self.negative, f"-{text}")
 
     def write_exactly(self, value: float) -> str:
         """Return a number with all of its digits."""
-        whole, _, fraction = number_text(abs(value)).partition(".")
-        if "e" not in whole + fraction:
-            whole = self._grouped(whole)
-            fraction = fraction.ljust(self.decimals if self.is_fixed else 0, "0")
-        text = self.before + whole + (fraction and self.decimal + fraction) + self.after
-        return f"-{text}" if value < 0 else text
+        text = number_text(abs(value))
+        if "e" in text:
+            return self._signed(value, text.replace(".", self.decimal))
+        whole, _, fraction = text.partition(".")
+        fraction = fraction.ljust(self.decimals if self.is_fixed else 0, "0")
+        return self._signed(value, self._grouped(whole, fraction))
+
+    def _signed(self, value: float, digits: str) -> str:
+        text = self.before + digits + self.after
+        if not value < 0:
+            return text
+        return {"()": f"({text})", "5-": f"{text}-"}.get(self.negative, f"-{text}")
 
     def _digits(self, size: float) -> str:
         if self.decimals < 0 or not size < _LARGEST:
@@ -112,20 +117,18 @@ class NumberFormat:
         while decimals < _MOST_DECIMALS and abs(round(size, decimals) - size) > _ERROR * size:
             decimals += 1
         whole, _, fraction = f"{size:.{decimals}f}".partition(".")
-        if not self.is_fixed:
-            fraction = fraction.rstrip("0")
-        return self._grouped(whole) + (fraction and self.decimal + fraction)
+        return self._grouped(whole, fraction if self.is_fixed else fraction.rstrip("0"))
 
-    def _grouped(self, whole: str) -> str:
-        """Return the digits before the decimal sign in groups."""
-        if not self.thousands or len(whole) < 4:
-            return whole
-        head, groups = whole[:-3], [whole[-3:]]
-        step = 2 if self.is_indian else 3
-        while head:
-            groups.insert(0, head[-step:])
-            head = head[:-step]
-        return self.thousands.join(groups)
+    def _grouped(self, whole: str, fraction: str) -> str:
+        """Return a number, with the digits before the decimal sign in groups."""
+        groups = [whole]
+        if self.thousands:
+            step = 2 if self.is_indian else 3
+            head, groups = whole[:-3], [whole[-3:]]
+            while head:
+                groups.insert(0, head[-step:])
+                head = head[:-step]
+        return self.thousands.join(groups) + (fraction and self.decimal + fraction)
 
     def _values(self, found: Sequence[Parts | None]) -> NDArray[np.float64]:
         values = number_values(found, self.decimal, self.reads_zeros)
@@ -231,17 +234,15 @@ def find_duration_format(
 
 def find_value_format(values: NDArray[np.float64], *, shows_comma: bool = False) -> NumberFormat:
     """Return how to show the numbers of a column that is stored as numbers."""
-    found = [
-        split_number(number_text(float(value))) for value in values[np.isfinite(values)][:1000]
-    ]
-    form = NumberFormat(shows_comma=shows_comma)
-    return _with_style(form, [(parts, 1.0) for parts in found if parts])
+    texts = map(number_text, values[np.isfinite(values)][:_SHOWN].tolist())
+    found = [(parts, 1.0) for parts in map(split_number, texts) if parts]
+    return _with_style(NumberFormat(shows_comma=shows_comma), found)
 
 
 def _with_style(form: NumberFormat, numbers: list[tuple[Parts, float]]) -> NumberFormat:
     """Return a format with the way in which numbers, and in so many rows each, usually look."""
     decimal = form.decimal
-    pairs = sorted(numbers, key=lambda pair: -pair[1])[:_SAMPLE]
+    pairs = most_weighty(numbers)
     if not pairs:
         return form
     digits = [(parts.digits.partition(decimal), weight) for parts, weight in pairs]
