@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from qms22.tables.texts.durations import find_duration_style, read_durations, show_duration
-from qms22.tables.texts.number_text import Parts, number_values, split_number, usual_value
+from qms22.tables.texts.number_text import Parts, number_value, split_number, usual_value
 from qms22.tables.texts.text_columns import (
     LEAST_DIFFERENT,
     fits_column,
@@ -26,6 +27,7 @@ from qms22.tables.texts.words import number_text
 _UNIT_SHARE = 0.1
 # A band of numbers, such as "5 to 8" or "more than 8".
 _BAND = re.compile(r"[0-9] ?(?:-|–|to|bis) ?[0-9]|(?:more|less|over|under) (?:than )?[0-9]")
+_PADDED = re.compile("0[0-9]")
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
 # So large a share of the whole numbers of one length makes them codes, if some begin with 0.
 _CODES_SHARE = 0.9
@@ -131,20 +133,22 @@ class NumberFormat:
         return self.thousands.join(groups) + (fraction and self.decimal + fraction)
 
     def _values(self, found: Sequence[Parts | None]) -> NDArray[np.float64]:
-        values = number_values(found, self.decimal, self.reads_zeros)
-        for at, parts in enumerate(found):
-            is_behind = parts is not None and parts.negative == _BEHIND and parts.digits.isdecimal()
-            if parts is None or (is_behind and self.negative != _BEHIND):
-                values[at] = np.nan
-                continue
-            if parts.unit == self.unit and not parts.magnitude:
-                continue
-            # A number without a unit has that of the column; but 0.12 is not 0.12 %.
-            is_plain = not parts.unit and (self.unit != "%" or values[at] == 0)
-            factor = 1.0 if is_plain else conversion(parts.unit, self.unit)
-            has_magnitude = not parts.magnitude or bool(self.magnitudes)
-            values[at] *= factor * MAGNITUDES[parts.magnitude] if has_magnitude else np.nan
-        return values
+        return np.array([math.nan if parts is None else self._value(parts) for parts in found])
+
+    def _value(self, parts: Parts) -> float:
+        is_behind = parts.negative == _BEHIND and parts.digits.isdecimal()
+        is_padded = _PADDED.match(parts.digits) is not None
+        if (is_behind and self.negative != _BEHIND) or (is_padded and not self.reads_zeros):
+            return math.nan
+        value = number_value(parts, self.decimal)
+        if parts.unit == self.unit and not parts.magnitude:
+            return value
+        if parts.magnitude and not self.magnitudes:
+            return math.nan
+        # A number without a unit has that of the column; but 0.12 is not 0.12 %.
+        is_plain = not parts.unit and (self.unit != "%" or value == 0)
+        factor = 1.0 if is_plain else conversion(parts.unit, self.unit)
+        return value * (factor * MAGNITUDES[parts.magnitude])
 
 
 def find_number_format(
@@ -271,7 +275,7 @@ def _with_style(form: NumberFormat, numbers: list[tuple[Parts, float]]) -> Numbe
 
 def _choose_decimal(parts: list[Parts], weights: NDArray[np.float64], hint: str | None) -> str:
     """Return the decimal sign that explains more rows."""
-    point, comma = (number_values(parts, sign, True) for sign in ".,")
+    point, comma = (np.array([number_value(each, sign) for each in parts]) for sign in ".,")
     evidence = weights[np.isnan(comma)].sum() - weights[np.isnan(point)].sum()
     if evidence or hint:
         return "." if evidence > 0 or (not evidence and hint == ".") else ","

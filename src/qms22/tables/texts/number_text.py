@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from qms22.tables.texts.units import SIGNS, currency, unit
 
@@ -23,7 +19,6 @@ _TEXT = re.compile(
     r"([0-9]+(?:[.,' ][0-9]+)*(?:[.,]-{0,2})?|[.,][0-9]+)([eE][+-]?[0-9]+)?"
     r"(\))?(?:( ?)([^ 0-9.,'()+-][^()]{0,15}?))?( ?-)?(\))?"
 )
-_PADDED = re.compile("0[0-9]")
 # Whole numbers with a plus sign and so many digits are phone numbers.
 _PHONE_DIGITS = 8
 # More digits in a row are an identifier: floats would round them.
@@ -109,28 +104,12 @@ def usual_value(text: str, decimal: str, before: str, after: str) -> float:
     return -value if digits[0] == "-" else value
 
 
-def number_values(
-    found: Sequence[Parts | None], decimal: str, reads_zeros: bool = False
-) -> NDArray[np.float64]:
-    """Return the numbers of texts without magnitudes; NaN if there is none.
-
-    Zeros in front, such as in 007, are read only with `reads_zeros`.
-    """
-    values = [
-        math.nan
-        if parts is None or (not reads_zeros and _PADDED.match(parts.digits))
-        else _value(parts, decimal)
-        for parts in found
-    ]
-    numbers = np.array(values, dtype=np.float64)
-    return np.where(np.isinf(numbers), np.nan, numbers)
-
-
-def _value(parts: Parts, decimal: str) -> float:
+def number_value(parts: Parts, decimal: str) -> float:
+    """Return a number without its magnitude; NaN if it has another decimal sign."""
     digits = parts.digits
     if not digits.isdecimal():
         if not _DIGITS[decimal].fullmatch(digits):
             return math.nan
         digits = digits.translate(_TO_PYTHON[decimal])
     value = float(digits + parts.exponent)
-    return -value if parts.negative else value
+    return math.nan if math.isinf(value) else -value if parts.negative else value
