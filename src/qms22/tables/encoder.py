@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qms22.tables.columns.arrow_columns import array_cells, frame_cells
+from qms22.tables.columns.arrow_columns import frame_cells
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.columns.matrix import LazyMatrix, typical_row
 from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
@@ -317,7 +318,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             rows = validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False)
             named = None if reset else getattr(self, "feature_names_in_", None)
             names = [f"x{at}" for at in range(rows.shape[1])] if named is None else list(named)
-            columns = array_cells(rows, names)
+            columns = frame_cells(pd.DataFrame(rows, columns=names)) or []
         if is_frame and reset:
             check_not_empty(columns)
             self.n_features_in_ = len(columns)

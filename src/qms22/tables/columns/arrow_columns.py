@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from pyarrow import types as of
 from qms22.tables.columns.cells import (
     LONGEST_TRUTH,
     Cells,
-    Form,
     Levels,
     check_names,
     from_codes,
@@ -67,21 +66,6 @@ def frame_cells(table: Any) -> list[Cells] | None:
         return columns
     numbers = np.asarray(index)
     return [replace(cells, numbers=numbers) for cells in columns]
-
-
-def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
-    """Return the columns of a two-dimensional array."""
-    columns = []
-    for name, column in zip(names, rows.T, strict=True):
-        if column.dtype.kind in "biuf":
-            form: Form = "boolean" if column.dtype.kind == "b" else "number"
-            columns.append(Cells(name, form, column.astype(np.float64)))
-        elif column.dtype.kind == "M":
-            stamps = pa.array(column.astype("datetime64[us]"))
-            columns.append(arrow_cells(name, pa.chunked_array([stamps])))
-        else:
-            columns.append(column_of_values(name, column.tolist()))
-    return columns
 
 
 def _from_series(name: str, series: Any) -> Cells:

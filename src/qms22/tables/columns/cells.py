@@ -210,12 +210,6 @@ def check_names(names: Iterable[str], where: str) -> None:
         raise ValueError(f"{where} has {count} {what}; give each column a name of its own")
 
 
-def text_cells(name: str, texts: Iterable[str | None], form: Form = "text") -> Cells:
-    """Return a column of texts; blank ones are missing."""
-    codes, levels = pd.factorize(np.array([*texts], dtype=object))
-    return from_codes(name, form, codes, [text if text.strip() else None for text in levels])
-
-
 def from_codes(
     name: str, form: Form, codes: NDArray[np.integer[Any]], texts: Sequence[str | None]
 ) -> Cells:
