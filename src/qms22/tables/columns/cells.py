@@ -54,15 +54,6 @@ class Levels(tuple[str, ...]):
         places: NDArray[np.intp] = self.computed(known, find)
         return places
 
-    @cached_property
-    def hashes(self) -> NDArray[np.uint64]:
-        """As in `Cells.level_hashes`."""
-        codes = [
-            zlib.crc32(level.encode("utf-8", "surrogatepass")) + (len(level) << 32)
-            for level in self
-        ]
-        return np.array([*codes, 0], dtype=np.uint64)
-
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -104,7 +95,8 @@ class Cells:
     @property
     def level_hashes(self) -> NDArray[np.uint64]:
         """A number for each level, the same in every run, and one for missing cells at the end."""
-        return Levels.of(self.levels).hashes
+        hashes: NDArray[np.uint64] = Levels.of(self.levels).computed(_hashes, _hashes)
+        return hashes
 
     @property
     def is_text(self) -> bool:
@@ -166,6 +158,13 @@ class Cells:
         if self.words is not None and self.words[row] >= 0:
             return _quoted(self.levels[self.words[row]])
         return _quoted(self.levels[value]) if self.is_text else show_value(self.form, float(value))
+
+
+def _hashes(levels: Levels) -> NDArray[np.uint64]:
+    codes = [
+        zlib.crc32(level.encode("utf-8", "surrogatepass")) + (len(level) << 32) for level in levels
+    ]
+    return np.array([*codes, 0], dtype=np.uint64)
 
 
 # The columns of a table, or of some rows of it, by name.
