@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from qms22.tables.texts.durations import find_duration_style, read_durations, show_duration
-from qms22.tables.texts.number_text import Parts, number_value, split_number, usual_value
+from qms22.tables.texts.number_text import Parts, number_value, split_number
 from qms22.tables.texts.text_columns import (
     LEAST_DIFFERENT,
     fits_column,
@@ -80,13 +82,27 @@ class NumberFormat:
             return read_durations(texts)
         if self.unit and not self.before and not self.after:
             return self._values([split_number(text) for text in texts])
-        # Most texts look alike; the others take longer.
-        values = np.array(
-            [usual_value(text, self.decimal, self.before, self.after) for text in texts]
-        )
-        others = np.flatnonzero(~np.isfinite(values)).tolist()
+        values = self._read_usual(texts)
+        others = np.flatnonzero(np.isnan(values)).tolist()
         values[others] = self._values([split_number(texts[at]) for at in others])
         return values
+
+    def _read_usual(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Read the numbers that look as most do, which is quick; NaN for other texts."""
+        whole = "(?:0|[1-9][0-9]{0,11})"
+        if self.thousands:
+            whole = f"(?:[1-9][0-9]{{0,2}}(?:{re.escape(self.thousands)}[0-9]{{3}}){{0,3}}|{whole})"
+        digits = f"(?P<digits>-?{whole}(?:{re.escape(self.decimal)}[0-9]{{1,15}})?)"
+        pattern = f"^{re.escape(self.before)}{digits}{re.escape(self.after)}$"
+        try:
+            column = pa.array(texts, pa.large_string())
+        except UnicodeEncodeError:  # a half of a character
+            return np.full(len(texts), np.nan)
+        found = pc.struct_field(pc.extract_regex(column, pattern), "digits")
+        if self.thousands:
+            found = pc.replace_substring(found, self.thousands, "")
+        found = pc.replace_substring(found, self.decimal, ".")
+        return np.array(found.cast(pa.float64()).to_numpy(zero_copy_only=False))
 
     def show(self, value: float) -> str:
         """Return a number as the column writes numbers."""

@@ -39,11 +39,6 @@ def _digits_pattern(decimal: str, other: str) -> re.Pattern[str]:
 
 _DIGITS = {".": _digits_pattern(".", ","), ",": _digits_pattern(",", ".")}
 _TO_PYTHON = {".": str.maketrans("", "", ",' -"), ",": str.maketrans(",", ".", ".' -")}
-# Numbers without zeros in front, between what a column has before and after them.
-_USUAL = {
-    sign: re.compile(rf"-?(?=[.,]?[0-9])(?!0[0-9])(?:{pattern.pattern})")
-    for sign, pattern in _DIGITS.items()
-}
 
 
 class Parts(NamedTuple):
@@ -91,17 +86,6 @@ def split_number(text: str) -> Parts | None:
 
 def _is_long(digits: str) -> bool:
     return len(digits) > MOST_DIGITS and _LONG.fullmatch(digits) is not None
-
-
-def usual_value(text: str, decimal: str, before: str, after: str) -> float:
-    """Return the number of a text that is written as most are; NaN if it is not."""
-    if not (text.startswith(before) and text.endswith(after)):
-        return math.nan
-    digits = text[len(before) : len(text) - len(after)]
-    if not _USUAL[decimal].fullmatch(digits) or _is_long(digits):
-        return math.nan
-    value = float(digits.lstrip("-").translate(_TO_PYTHON[decimal]))
-    return -value if digits[0] == "-" else value
 
 
 def number_value(parts: Parts, decimal: str) -> float:
