@@ -16,7 +16,8 @@ from qms22.checks.repetition import RepetitionCheck
 from qms22.checks.single import LevelCheck, ValueCheck
 from qms22.checks.surprise import NumberReference
 from qms22.checks.texts import TextCheck
-from qms22.tables.columns.cells import Cells, text_cells
+from qms22.tables.columns.arrow_columns import column_of_values
+from qms22.tables.columns.cells import Cells
 
 DOCTORS = ["Weber", "Lang", "Rossi", "Smit", "Vogel", "Hansen", "Nagy", "Bauer"]
 JANUARY, APRIL = pd.Timestamp("2025-01-01"), pd.Timestamp("2025-04-01")
@@ -80,8 +81,9 @@ def test_levels_stay_if_they_are_there_all_along() -> None:
     texts[::20] = ["new"] * 10
     texts[30:60] = ["glitch"] * 30
     texts[7] = "slip"
-    assert staying_levels({"x": ["a", "b"]}, {"x": text_cells("x", texts)}) == {"x": ("new",)}
-    assert staying_levels({"x": ["a"]}, {"x": text_cells("x", texts)}) == {"x": ()}  # a constant
+    cells = column_of_values("x", texts)
+    assert staying_levels({"x": ["a", "b"]}, {"x": cells}) == {"x": ("new",)}
+    assert staying_levels({"x": ["a"]}, {"x": cells}) == {"x": ()}  # a constant
     numbers = np.ones(200)
     numbers[::25], numbers[3] = 2.0, 3.0
     assert staying_values(np.array([1.0]), numbers).tolist() == [2.0]
@@ -99,7 +101,7 @@ def test_levels_that_come_together_are_of_a_new_entity() -> None:
     for at in (20, 21, 22):
         names[at], cities[at - 1] = "Liecs", "Romme"
     columns = {"name": names, "account": accounts, "city": cities}
-    batch = {name: text_cells(name, texts) for name, texts in columns.items()}
+    batch = {name: column_of_values(name, texts) for name, texts in columns.items()}
     found = staying_levels({name: list("abcdefgh") for name in columns}, batch)
     assert found == {"name": ("Leica",), "account": ("NL83",), "city": ()}
 
@@ -192,8 +194,8 @@ def test_what_is_usual_is_not_odd_because_the_batch_has_moved() -> None:
 
 def test_rows_of_a_case_say_the_same_of_the_same_entity() -> None:
     rows = {
-        "customer": text_cells("customer", ["a", "a", "b", "a", "", ""]),
-        "country": text_cells("country", ["XX", "XX", "XX", "YY", "XX", "XX"]),
+        "customer": column_of_values("customer", ["a", "a", "b", "a", "", ""]),
+        "country": column_of_values("country", ["XX", "XX", "XX", "YY", "XX", "XX"]),
     }
     repeated = repeated_cases(rows, ["country"], ["customer"], is_alone=True)
     assert repeated.tolist() == [False, True, False, False, False, False]

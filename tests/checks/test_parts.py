@@ -10,7 +10,7 @@ from looking import look
 from qms22.checks.codings import TextParts
 from qms22.checks.dependence import OrderCheck
 from qms22.checks.single import ValueCheck
-from qms22.tables.columns.cells import text_cells
+from qms22.tables.columns.arrow_columns import column_of_values
 
 N_NORMAL, N_BATCH, ODD = 500, 150, 7
 
@@ -76,12 +76,12 @@ def test_the_order_of_parts() -> None:
 )
 def test_codes_have_no_numbers(form: str) -> None:
     texts = [form.format(at, 2 * at) for at in range(100, 160)]
-    assert TextParts.learn(text_cells("code", texts)) is None
+    assert TextParts.learn(column_of_values("code", texts)) is None
 
 
 def test_texts_that_are_not_written_alike() -> None:
     texts = [f"{at}/{at + 1}" if at % 5 else f"{at} and {at + 1}" for at in range(100)]
-    assert TextParts.learn(text_cells("code", texts)) is None
+    assert TextParts.learn(column_of_values("code", texts)) is None
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from qms22.checks.single import LevelCheck, ValueCheck
 from qms22.decisions.comparison import Comparison
 from qms22.decisions.ruler import Ruler
 from qms22.detection.scorer import TableScorer, measure_normal
-from qms22.tables.columns.cells import Cells, text_cells
+from qms22.tables.columns.arrow_columns import column_of_values
+from qms22.tables.columns.cells import Cells
 
 QUICK = {"n_splits": 2, "n_members": 3, "n_components": 2, "max_iter": 2}
 
@@ -188,7 +189,7 @@ def test_a_known_normal_row_is_checked_as_if_it_were_new(
     """What one row alone finds odd is what a check finds that was learned without the row."""
     rng = np.random.default_rng(0)
     if check is LevelCheck:
-        cells = text_cells("x", [f"{level}" for level in rng.zipf(1.8, 80)])
+        cells = column_of_values("x", [f"{level}" for level in rng.zipf(1.8, 80)])
     else:
         cells = Cells("x", "number", rng.standard_t(2, 80).round(1))
     learned = learn(check, cells)

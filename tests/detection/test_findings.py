@@ -16,7 +16,8 @@ from qms22.detection.findings.finding import Finding, find_findings
 from qms22.detection.findings.finding_columns import _hour_range, attributes_of
 from qms22.detection.findings.finding_numbers import round_between
 from qms22.detection.findings.subgroups import SubgroupSearch
-from qms22.tables.columns.cells import Cells, text_cells
+from qms22.tables.columns.arrow_columns import column_of_values
+from qms22.tables.columns.cells import Cells
 from qms22.tables.columns.date_parts import DAY
 
 N_NORMAL, N_BATCH = 2000, 500
@@ -44,7 +45,7 @@ def to_cells(columns: Mapping[str, NDArray[np.object_]]) -> dict[str, Cells]:
     cells = {}
     for name, values in columns.items():
         if name in ("country", "channel", "payment"):
-            cells[name] = text_cells(name, values)
+            cells[name] = column_of_values(name, values.tolist())
         else:
             numbers = values.astype(np.float64)
             cells[name] = Cells(name, forms.get(name, "number"), numbers)  # type: ignore[arg-type]

@@ -15,14 +15,15 @@ from qms22.checks.dates import TimeOfDayCheck
 from qms22.checks.dependence import DependenceCheck
 from qms22.checks.single import LevelCheck
 from qms22.checks.surprise import NumberReference, gaps_on_clock
-from qms22.tables.columns.cells import Cells, text_cells
+from qms22.tables.columns.arrow_columns import column_of_values
+from qms22.tables.columns.cells import Cells
 
 _MINUTE = 60e6
 
 
 def _letters(name: str, texts: str) -> Cells:
     """Return a column of letters, with missing cells for blanks."""
-    return text_cells(name, texts)
+    return column_of_values(name, [*texts])
 
 
 def learn_levels(cells: Cells) -> LevelCheck | None:

@@ -94,7 +94,7 @@ def encode_tables(
     if left_out := find_periods(encoder, normal_cells, batch_cells) | left_out:
         encoder._leave_out(left_out, [name for name in left_out if left_out[name] == CASES_NOTE])
         known = encoder._lazy_matrix(normal_cells)
-    encoder._set_moves(_moves(encoder, normal_cells, batch_cells))
+    encoder._moves = _moves(encoder, normal_cells, batch_cells)
     neutral = _staying_levels(encoder, normal_cells, batch_cells)
     encoder._change_plans(lambda plan: replace(plan, neutral=neutral.get(plan.name, ())))
     _, rows = encoder._transform_part(batch_cells)

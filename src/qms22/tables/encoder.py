@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from qms22.tables.columns.arrow_columns import array_cells, frame_cells
+from qms22.tables.columns.arrow_columns import frame_cells
 from qms22.tables.columns.cells import Cells, Columns
 from qms22.tables.columns.matrix import LazyMatrix, typical_row
 from qms22.tables.columns.plan import ColumnInfo, ColumnPlan
@@ -140,6 +141,8 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             check_cells([typed for plan, typed in planned if plan.outputs], self.missing)
         self.ignored_ = tuple(self.ignore)
         self._plans = {plan.name: plan for plan, _ in planned}
+        # Slopes and offsets that take from numbers of a batch what all of its rows have done; only
+        # `_transform_part` uses them.
         self._moves: dict[str, tuple[float, float]] = {}
         return {typed.name: typed for _, typed in planned}
 
@@ -159,13 +162,6 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not self.groups_:
             note = next(iter(notes.values()))
             raise ValueError(f"no column is of use but {quoted(list(notes))}: {note}")
-
-    def _set_moves(self, moves: Mapping[str, tuple[float, float]]) -> None:
-        """Set slopes and offsets that take from numbers of a batch what all of its rows have done.
-
-        `_transform_part` uses them; `transform` does not.
-        """
-        self._moves = dict(moves)
 
     def _change_plans(self, change: Callable[[ColumnPlan], ColumnPlan]) -> None:
         """Change what was learned of all columns."""
@@ -198,7 +194,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         cells = self._used_cells(self._typed_cells(X))
         if not cells:
             self._check_columns(())
-        matrix = LazyMatrix(self._used_plans(), cells, self._moves)
+        matrix = LazyMatrix(self._plans_by_name, cells, self._moves)
         if self.missing == "drop":
             usable = _complete_rows(cells)
             return usable, matrix[usable]
@@ -211,7 +207,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._check_columns(cells)
         used = self._used_cells(cells)
         check_cells(used.values(), self.missing)
-        return LazyMatrix(self._used_plans(), used)
+        return LazyMatrix(self._plans_by_name, used)
 
     def _check_columns(self, names: Collection[str]) -> None:
         """Raise ValueError if a table with these columns lacks some that are used."""
@@ -295,15 +291,13 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def typical_(self) -> dict[str, str]:
         """The typical value of each column that is used, as text."""
-        return {plan.name: plan.show_typical() for plan in self._used_plans()}
+        plans = self._plans_by_name
+        return {name: plans[name].show(plans[name].typical) for name in self.groups_}
 
     @property
     def typical_row_(self) -> NDArray[np.float64]:
         """A row of the matrix with the typical value of each column."""
-        return typical_row(self._used_plans())
-
-    def _used_plans(self) -> tuple[ColumnPlan, ...]:
-        return tuple(plan for plan in self._plans_by_name.values() if plan.outputs)
+        return typical_row(self._plans_by_name)
 
     def _read(self, X: Any, *, reset: bool) -> list[Cells]:
         """Return the columns of a table; if `reset`, keep their number and names."""
@@ -317,7 +311,7 @@ class TabularEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             rows = validate_data(self, X, reset=reset, dtype=kind, ensure_all_finite=False)
             named = None if reset else getattr(self, "feature_names_in_", None)
             names = [f"x{at}" for at in range(rows.shape[1])] if named is None else list(named)
-            columns = array_cells(rows, names)
+            columns = frame_cells(pd.DataFrame(rows, columns=names)) or []
         if is_frame and reset:
             check_not_empty(columns)
             self.n_features_in_ = len(columns)

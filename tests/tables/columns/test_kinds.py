@@ -10,16 +10,14 @@ import pytest
 from table_files import N, everything
 
 from qms22.tables import TabularEncoder
-from qms22.tables.columns.arrow_columns import array_cells
+from qms22.tables.columns.arrow_columns import column_of_values
 from qms22.tables.columns.kinds import infer_kind
 
 WORDS = [f"w{at}" for at in range(200)]
 
 
 def kind(values: list[Any], name: str = "x") -> str:
-    column = np.empty((len(values), 1), dtype=object)
-    column[:, 0] = values
-    return infer_kind(array_cells(column, [name])[0]).kind
+    return infer_kind(column_of_values(name, values)).kind
 
 
 @pytest.mark.parametrize(

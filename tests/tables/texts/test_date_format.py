@@ -30,46 +30,46 @@ def moments(found: DateFormat, texts: list[str]) -> list[datetime]:
     return [datetime(1970, 1, 1) + timedelta(microseconds=value) for value in found.read(texts)]
 
 
-# Formats of strftime, and the finest part that they write.
-FORMATS = {
-    "%Y-%m-%d": "day",
-    "%Y-%m-%dT%H:%M": "minute",
-    "%Y-%m-%d %H:%M:%S": "second",
-    "%Y-%m-%dT%H:%M:%SZ": "second",
-    "%Y-%m-%dT%H:%M:%S+02:00": "second",
-    "%Y/%m/%d": "day",
-    "%Y.%m.%d %H:%M": "minute",
-    "%d.%m.%Y": "day",
-    "%d.%m.%Y, %H:%M": "minute",
-    "%d.%m.%y": "day",
-    "%d-%m-%Y": "day",
-    "%d/%m/%Y %H:%M": "minute",
-    "%m/%d/%Y": "day",
-    "%m/%d/%y": "day",
-    "%m/%d/%Y %I:%M %p": "minute",
-    "%m/%d/%Y %I:%M:%S %p": "second",
-    "%m-%d-%Y": "day",
-    "%b %d, %Y": "day",
-    "%B %d, %Y": "day",
-    "%d %B %Y": "day",
-    "%d %b %Y %H:%M": "minute",
-    "%d-%b-%y": "day",
-    "%d%b%Y": "day",
-    "%d/%b/%Y:%H:%M:%S": "second",
-    "%b %d %H:%M:%S %Y": "second",
-    "%Y-%b-%d": "day",
-    "%Y%m%d": "day",
-    "%Y%m%d%H%M%S": "second",
-    "%G-W%V": "week",
-    "%G-W%V-%u": "day",
-    "%Y-%m": "month",
-    "%m/%Y": "month",
-    "%b %Y": "month",
-    "%b-%y": "month",
-    "%H:%M": "minute",
-    "%H:%M:%S": "second",
-    "%I:%M %p": "minute",
-}
+# Formats of strftime.
+FORMATS = [
+    "%Y-%m-%d",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%dT%H:%M:%SZ",
+    "%Y-%m-%dT%H:%M:%S+02:00",
+    "%Y/%m/%d",
+    "%Y.%m.%d %H:%M",
+    "%d.%m.%Y",
+    "%d.%m.%Y, %H:%M",
+    "%d.%m.%y",
+    "%d-%m-%Y",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y",
+    "%m/%d/%y",
+    "%m/%d/%Y %I:%M %p",
+    "%m/%d/%Y %I:%M:%S %p",
+    "%m-%d-%Y",
+    "%b %d, %Y",
+    "%B %d, %Y",
+    "%d %B %Y",
+    "%d %b %Y %H:%M",
+    "%d-%b-%y",
+    "%d%b%Y",
+    "%d/%b/%Y:%H:%M:%S",
+    "%b %d %H:%M:%S %Y",
+    "%Y-%b-%d",
+    "%Y%m%d",
+    "%Y%m%d%H%M%S",
+    "%G-W%V",
+    "%G-W%V-%u",
+    "%Y-%m",
+    "%m/%Y",
+    "%b %Y",
+    "%b-%y",
+    "%H:%M",
+    "%H:%M:%S",
+    "%I:%M %p",
+]
 DATES = st.datetimes(datetime(1970, 1, 1), datetime(2060, 12, 31))
 # Dates whose order of day and month is clear, and whose seconds are not all 0.
 CLEAR = [datetime(2024, 2, 13, 14, 5, 9), datetime(1999, 12, 31, 0, 7), datetime(2031, 3, 30, 9)]
@@ -93,7 +93,6 @@ def test_dates_of_every_format_are_read_and_shown(form: str, dates: list[datetim
     expected = reread(texts, form)
     assert moments(found, texts) == expected
     assert not found.note
-    assert found.precision == FORMATS[form]
     shown = [found.show(stamp(moment)) for moment in expected]
     assert moments(found, shown) == expected
     # Except for the offset, which does not matter.
@@ -143,7 +142,6 @@ def test_other_ways_to_write_dates(text: str, expected: datetime) -> None:
 )
 def test_quarters_and_months(texts: list[str], expected: list[datetime]) -> None:
     found = find(texts)
-    assert found.precision == "month"
     assert moments(found, texts)[: len(expected)] == expected
     assert [found.show(value) for value in found.read(texts)] == texts
 
@@ -278,9 +276,9 @@ def test_a_date_that_does_not_exist_leaves_the_others(bad: str) -> None:
 
 def test_midnight_everywhere_is_no_time() -> None:
     found = find(["2024-01-31 00:00:00", "2024-02-01 00:00:00"])
-    assert (found.precision, found.show(0.0)) == ("day", "1970-01-01")
+    assert found.show(0.0) == "1970-01-01"
     mixed = find(["2024-01-31", "2024-02-01", "2024-02-01 14:05"])
-    assert (mixed.precision, mixed.show(0.0)) == ("minute", "1970-01-01 00:00")
+    assert mixed.show(0.0) == "1970-01-01 00:00"
 
 
 def test_dates_far_away_are_shown() -> None:
@@ -300,4 +298,4 @@ def test_the_default_reads_iso_dates_as_python_does() -> None:
 def test_a_format_is_plain_data() -> None:
     found = find(["Mar 5, 2024 2:05 PM"])
     assert DateFormat(**asdict(found)) == found
-    assert json.loads(json.dumps(asdict(found)))["precision"] == "minute"
+    assert json.loads(json.dumps(asdict(found)))["family"] == "date"

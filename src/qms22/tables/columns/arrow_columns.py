@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,6 @@ from pyarrow import types as of
 from qms22.tables.columns.cells import (
     LONGEST_TRUTH,
     Cells,
-    Form,
     Levels,
     check_names,
     from_codes,
@@ -25,10 +24,6 @@ from qms22.tables.columns.cells import (
 )
 from qms22.tables.columns.python_values import arrow_column, column_type, value_types
 from qms22.tables.columns.typed import to_levels
-
-_DAY = 86_400e6  # microseconds
-# Units of Arrow's times in microseconds; of nanoseconds a part.
-_MICROSECONDS = {"s": 1_000_000, "ms": 1000, "us": 1, "ns": 1}
 
 # Of texts that are Python values no other ones mean missing.
 _BLANK = frozenset({""})
@@ -69,21 +64,6 @@ def frame_cells(table: Any) -> list[Cells] | None:
     return [replace(cells, numbers=numbers) for cells in columns]
 
 
-def array_cells(rows: NDArray[Any], names: Iterable[str]) -> list[Cells]:
-    """Return the columns of a two-dimensional array."""
-    columns = []
-    for name, column in zip(names, rows.T, strict=True):
-        if column.dtype.kind in "biuf":
-            form: Form = "boolean" if column.dtype.kind == "b" else "number"
-            columns.append(Cells(name, form, column.astype(np.float64)))
-        elif column.dtype.kind == "M":
-            stamps = pa.array(column.astype("datetime64[us]"))
-            columns.append(arrow_cells(name, pa.chunked_array([stamps])))
-        else:
-            columns.append(column_of_values(name, column.tolist()))
-    return columns
-
-
 def _from_series(name: str, series: Any) -> Cells:
     dtype = series.dtype
     if dtype.is_numeric() or dtype.is_temporal() or dtype in _ARROW_TYPES:
@@ -112,11 +92,11 @@ def arrow_cells(name: str, column: pa.ChunkedArray) -> Cells:
     if of.is_boolean(kind):
         return Cells(name, "boolean", _arrow_floats(column.cast(pa.int8())))
     if of.is_timestamp(kind):
-        return Cells(name, "date", _arrow_microseconds(column, kind.unit), zone=kind.tz or "")
+        return Cells(name, "date", _arrow_microseconds(column), zone=kind.tz or "")
     if of.is_date(kind):
-        return Cells(name, "date", _arrow_floats(column.cast(pa.date32()).cast(pa.int32())) * _DAY)
+        return replace(arrow_cells(name, column.cast(pa.timestamp("us"))), zone=None)
     if of.is_duration(kind):
-        return Cells(name, "number", _arrow_microseconds(column, kind.unit) / 1e6)
+        return Cells(name, "number", _arrow_microseconds(column) / 1e6)
     if of.is_dictionary(kind):
         return replace(to_levels(arrow_cells(name, column.cast(kind.value_type))), form="category")
     if _is_string(kind):
@@ -136,15 +116,15 @@ def _arrow_floats(column: pa.ChunkedArray) -> NDArray[np.float64]:
     return values
 
 
-def _arrow_microseconds(column: pa.ChunkedArray, unit: str) -> NDArray[np.float64]:
+def _arrow_microseconds(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Return times or durations, those of a time zone in its local time."""
     if getattr(column.type, "tz", None):
         column = pc.local_timestamp(column)
-    whole = pc.fill_null(column.cast(pa.int64()), 0).to_numpy() * _MICROSECONDS[unit]
-    if unit == "ns":
-        is_time = of.is_timestamp(column.type)
-        whole = whole // 1000 if is_time else np.sign(whole) * (np.abs(whole) // 1000)
-    return np.where(column.is_null().to_numpy(), np.nan, whole)
+    is_time = of.is_timestamp(column.type)
+    if is_time and column.type.unit == "ns":  # a cast would round those before 1970 up
+        column = pc.floor_temporal(column, unit="microsecond")
+    to = pa.timestamp("us") if is_time else pa.duration("us")
+    return _arrow_floats(column.cast(to, safe=False).cast(pa.int64()))
 
 
 def _from_arrow_texts(name: str, column: pa.ChunkedArray) -> Cells:

@@ -54,15 +54,6 @@ class Levels(tuple[str, ...]):
         places: NDArray[np.intp] = self.computed(known, find)
         return places
 
-    @cached_property
-    def hashes(self) -> NDArray[np.uint64]:
-        """As in `Cells.level_hashes`."""
-        codes = [
-            zlib.crc32(level.encode("utf-8", "surrogatepass")) + (len(level) << 32)
-            for level in self
-        ]
-        return np.array([*codes, 0], dtype=np.uint64)
-
 
 @dataclass(frozen=True, eq=False)
 class Cells:
@@ -104,7 +95,8 @@ class Cells:
     @property
     def level_hashes(self) -> NDArray[np.uint64]:
         """A number for each level, the same in every run, and one for missing cells at the end."""
-        return Levels.of(self.levels).hashes
+        hashes: NDArray[np.uint64] = Levels.of(self.levels).computed(_hashes, _hashes)
+        return hashes
 
     @property
     def is_text(self) -> bool:
@@ -168,6 +160,13 @@ class Cells:
         return _quoted(self.levels[value]) if self.is_text else show_value(self.form, float(value))
 
 
+def _hashes(levels: Levels) -> NDArray[np.uint64]:
+    codes = [
+        zlib.crc32(level.encode("utf-8", "surrogatepass")) + (len(level) << 32) for level in levels
+    ]
+    return np.array([*codes, 0], dtype=np.uint64)
+
+
 # The columns of a table, or of some rows of it, by name.
 Columns: TypeAlias = Mapping[str, Cells]
 
@@ -208,12 +207,6 @@ def check_names(names: Iterable[str], where: str) -> None:
     if count > 1:
         what = f"columns named {name!r}" if name else "columns without a name"
         raise ValueError(f"{where} has {count} {what}; give each column a name of its own")
-
-
-def text_cells(name: str, texts: Iterable[str | None], form: Form = "text") -> Cells:
-    """Return a column of texts; blank ones are missing."""
-    codes, levels = pd.factorize(np.array([*texts], dtype=object))
-    return from_codes(name, form, codes, [text if text.strip() else None for text in levels])
 
 
 def from_codes(

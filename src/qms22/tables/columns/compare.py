@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from qms22.tables.columns.arrow_columns import frame_cells
@@ -25,7 +25,7 @@ _RELATIVE_ERROR = 1e-6
 _MINUTE = 60e6  # microseconds
 
 
-def compare_cells(first: Any, second: Any) -> NDArray[np.bool_]:
+def compare_cells(first: pd.DataFrame, second: pd.DataFrame) -> NDArray[np.bool_]:
     """Return which cells of two tables agree.
 
     Numbers may be rounded, dates may be in other formats, and a text may have an apostrophe before

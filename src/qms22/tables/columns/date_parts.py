@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,22 +19,6 @@ def days_between(earlier: Cells, later: Cells) -> NDArray[np.float64]:
     """Return the days from one date to another; NaN where one of them is missing."""
     days: NDArray[np.float64] = (later.values - earlier.values) / DAY
     return days
-
-
-def _angle(values: NDArray[np.float64], period: str) -> NDArray[np.float64]:
-    """Return the time of day or the weekday as an angle; midnight and Monday are 0."""
-    # 1970 began on a Thursday.
-    turns = values % DAY / DAY if period == "hour" else (values // DAY + 3) % 7 / 7
-    return 2 * np.pi * turns
-
-
-_PARTS: dict[str, Callable[[NDArray[np.float64], float], NDArray[np.float64]]] = {
-    "days": lambda values, first: (values - first) / DAY,
-    "hour sine": lambda values, _: exact.sine(_angle(values, "hour")),
-    "hour cosine": lambda values, _: exact.sine(_angle(values, "hour") + np.pi / 2),
-    "weekday sine": lambda values, _: exact.sine(_angle(values, "weekday")),
-    "weekday cosine": lambda values, _: exact.sine(_angle(values, "weekday") + np.pi / 2),
-}
 
 
 # Normal rows of less time, or fewer days, say nothing about the hours or weekdays of other rows.
@@ -120,5 +102,9 @@ def date_part(output: str, values: NDArray[np.float64], first: float) -> NDArray
     `output` is one of `date_outputs`, `values` are dates in microseconds since 1970, and days count
     from the date `first`.
     """
-    part = next(part for part in _PARTS if output.endswith(f" ({part})"))
-    return _PARTS[part](values, first)
+    part, _, wave = output[output.rindex("(") + 1 : -1].partition(" ")
+    if part == "days":
+        return (values - first) / DAY
+    # Of the day, or of the week; 1970 began on a Thursday.
+    turns = values % DAY / DAY if part == "hour" else (values // DAY + 3) % 7 / 7
+    return exact.sine(2 * np.pi * turns + (np.pi / 2 if wave == "cosine" else 0.0))

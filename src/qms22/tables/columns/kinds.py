@@ -87,20 +87,15 @@ def infer_kind(
     - no value, or the same in all rows: constant. If `keeps_missing`, a value that is missing in
       other rows is a category with two levels.
     - true and false, as booleans or in words: boolean.
-    - numbers, also as texts that are nearly all numbers (see `find_number_format`) or durations
-      such as 2h 5m (see `find_duration_style`), unless declared categorical: an identifier if they
-      are whole numbers that all differ and rise from row to row with small gaps, or that hardly
-      any two rows share in so narrow a range, or if the name says so (id, key, nr, …) and they
-      all differ or count up; like texts if they have four digits or more and the name says that
-      they are codes (plz, phone, customer_number, …), or if they recur and are of places, teams,
-      machines (county, bus, …) or called a status or code; else number.
-    - dates, also as texts that are nearly all dates (see `find_date_format`) or as whole numbers
-      such as 20241231: date.
+    - texts that are nearly all durations, dates or numbers, and whole numbers such as 20241231: see
+      `find_duration_style`, `find_date_format` and `find_number_format`.
+    - numbers, unless declared categorical: an identifier if they count rows, or if the name says so
+      (id, key, nr, …) and they all differ; like texts if the name says that they are codes (plz,
+      phone, …), or if they recur and are of places, machines, statuses (county, bus, …).
     - texts of four digits or more, of one width, that recur and are no years: like other texts.
     - texts that all differ, in ten rows or more, unless declared categorical: an identifier if all
       are short and without blanks, else text.
-    - texts of at most 50 levels, of at most one level in 20 rows, or of levels that recur:
-      category. So are texts where half of the rows have levels of 1 % of the rows or more.
+    - texts of few levels, of levels that recur, or half of which are frequent: category.
     - other texts: text if most have blanks, else an identifier.
 
     `decimal_hint` is the decimal sign of other columns, if it is known.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -15,22 +15,21 @@ from qms22.tables.columns.plan import ColumnPlan
 class LazyMatrix:
     """The matrix of a table; rows are encoded when they are read, as ``matrix[rows]``.
 
-    `plans` are those of the columns that are used, `cells` the results of `ColumnPlan.typed`. A
-    column that is not there has the typical value: it is the same in all rows, so that it cannot
-    make one of them more suspicious than another. `moves` has slopes and offsets by which numbers
-    are encoded; see `TabularEncoder._set_moves`.
+    `plans` are those of the columns by name, `cells` the results of `ColumnPlan.typed`. A column
+    that is not there has the typical value: it is the same in all rows, so that it cannot make one
+    of them more suspicious than another. `moves` has slopes and offsets for numbers.
     """
 
     def __init__(
         self,
-        plans: Sequence[ColumnPlan],
+        plans: Mapping[str, ColumnPlan],
         cells: Mapping[str, Cells],
         moves: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         self._plans = plans
         self._cells = cells
         self._moves = moves or {}
-        self.shape = count_rows(cells), sum(len(plan.outputs) for plan in plans)
+        self.shape = count_rows(cells), _n_outputs(plans)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -50,19 +49,24 @@ class LazyMatrix:
         return matrix
 
 
-def typical_row(plans: Sequence[ColumnPlan]) -> NDArray[np.float64]:
+def typical_row(plans: Mapping[str, ColumnPlan]) -> NDArray[np.float64]:
     """Return a row of the matrix with the typical value of each column."""
-    row = np.empty((1, sum(len(plan.outputs) for plan in plans)))
+    row = np.empty((1, _n_outputs(plans)))
     for plan, out in _blocks(plans, row):
         plan.encode_typical(out)
     return row.ravel()
 
 
+def _n_outputs(plans: Mapping[str, ColumnPlan]) -> int:
+    return sum(len(plan.outputs) for plan in plans.values())
+
+
 def _blocks(
-    plans: Sequence[ColumnPlan], matrix: NDArray[np.float64]
+    plans: Mapping[str, ColumnPlan], matrix: NDArray[np.float64]
 ) -> Iterator[tuple[ColumnPlan, NDArray[np.float64]]]:
-    """Yield each plan with its columns of the matrix."""
+    """Yield the plan of each column that is used, with its columns of the matrix."""
     at = 0
-    for plan in plans:
-        yield plan, matrix[:, at : at + len(plan.outputs)]
+    for plan in plans.values():
+        if plan.outputs:
+            yield plan, matrix[:, at : at + len(plan.outputs)]
         at += len(plan.outputs)

@@ -82,10 +82,6 @@ class ColumnPlan:
         form = self.date_format if self.kind == "date" else self.number_format
         return show_value(self.kind, value) if form is None else form.show(value)
 
-    def show_typical(self) -> str:
-        """Return the typical value as text."""
-        return self.show(self.typical) if self.outputs else ""
-
     def typed(self, cells: Cells) -> Cells:
         """Return a column converted to the kind of the plan; cells that do not fit become words.
 

@@ -191,15 +191,12 @@ def _plan_dates(bare: ColumnPlan, values: NDArray[np.float64]) -> ColumnPlan:
 
 def _with_words(plan: ColumnPlan, typed: Cells, min_frequency: float, *, gaps: bool) -> ColumnPlan:
     """Return a plan with columns for missing cells and for words, if normal rows have them."""
-    counts = _count_levels(typed, typed.words)
-    kept, pooled = _split_levels(counts, min_frequency)
+    counts, kept, pooled = _count_levels(typed, typed.words, min_frequency)
     extra = [MISSING] * gaps + [*kept] + [OTHER] * bool(pooled)
     notes = [plan.note]
     if counts:
-        n_words = sum(counts.values())
-        notes.append(
-            f"{n_words} cell{'s' if n_words > 1 else ''} with words such as {_first(counts)!r}"
-        )
+        n_words, usual = sum(counts.values()), max(counts, key=counts.__getitem__)
+        notes.append(f"{n_words} cell{'s' if n_words > 1 else ''} with words such as {usual!r}")
     return replace(
         plan,
         note="; ".join(filter(None, notes)),
@@ -213,14 +210,14 @@ def _with_words(plan: ColumnPlan, typed: Cells, min_frequency: float, *, gaps: b
 def _plan_levels(
     bare: ColumnPlan, typed: Cells, min_frequency: float, *, gaps: bool, keeps_missing: bool
 ) -> ColumnPlan:
-    counts = _count_levels(typed, typed.values)
     if bare.is_open:
         min_frequency = max(min_frequency, ROWS_PER_LEVEL)
-    kept, pooled = _split_levels(counts, min_frequency)
+    counts, kept, pooled = _count_levels(typed, typed.values, min_frequency)
+    usual = max(counts, key=counts.__getitem__)
     others = [OTHER] if pooled or bare.is_open else []
     columns = [*kept, *others] + [MISSING] * gaps + [UNSEEN] * (not bare.is_open)
     n_missing = int(np.count_nonzero(typed.missing)) if gaps else 0
-    most = MISSING if n_missing > max(counts.values()) else _first(counts)
+    most = MISSING if n_missing > counts[usual] else usual
     note = f"{len(counts)} level{'s' if len(counts) > 1 else ''}"
     note += (
         f", of which {len(pooled)} {'is' if len(pooled) == 1 else 'are'} pooled" if pooled else ""
@@ -237,22 +234,13 @@ def _plan_levels(
     )
 
 
-def _count_levels(cells: Cells, codes: NDArray[np.intp] | None) -> dict[str, int]:
-    """Count the rows of each level in alphabetical order; `codes` are positions of levels."""
+def _count_levels(
+    cells: Cells, codes: NDArray[np.intp] | None, min_frequency: float
+) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
+    """Return the rows of each level by name, the levels with a column, and those that share one."""
     if codes is None:
-        return {}
-    counts = np.bincount(codes[codes >= 0], minlength=len(cells.levels)).tolist()
-    return dict(sorted(zip(cells.levels, counts, strict=True)))
-
-
-def _split_levels(
-    counts: dict[str, int], min_frequency: float
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the levels with a column each, and those that share one."""
+        return {}, (), ()
+    n_rows = np.bincount(codes[codes >= 0], minlength=len(cells.levels)).tolist()
+    counts = dict(sorted(zip(cells.levels, n_rows, strict=True)))
     kept = tuple(level for level, count in counts.items() if count >= min_frequency)
-    return kept, tuple(level for level, count in counts.items() if count < min_frequency)
-
-
-def _first(counts: dict[str, int]) -> str:
-    """Return the most frequent level; of equally frequent ones, the first."""
-    return max(counts, key=lambda level: counts[level])
+    return counts, kept, tuple(level for level, count in counts.items() if count < min_frequency)

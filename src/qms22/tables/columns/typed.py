@@ -16,15 +16,6 @@ from qms22.tables.texts.words import BOOLEANS, TRUTHS, number_text
 # Reads texts as numbers, with NaN for those that do not fit.
 Reader: TypeAlias = Callable[[Sequence[str]], NDArray[np.float64]]
 
-# The text of values that are neither numbers, texts nor dates, such as lists.
-NO_TEXT = "(no text)"
-
-_FITTING: dict[Form, tuple[Form, ...]] = {
-    "number": ("number", "boolean"),
-    "boolean": ("number", "boolean"),
-    "date": ("date",),
-}
-
 
 def to_numbers(cells: Cells, form: Form, read: Reader) -> Cells:
     """Return a column of numbers, booleans or dates; other cells become words.
@@ -32,7 +23,7 @@ def to_numbers(cells: Cells, form: Form, read: Reader) -> Cells:
     Infinite values become words, too: no detector could take them. The column may be stored in any
     form; `read` reads the texts of such a column.
     """
-    if cells.form in _FITTING[form]:
+    if cells.form == form or {cells.form, form} == {"number", "boolean"}:
         values, levels, words = cells.values, cells.levels, cells.words
         is_odd = np.isinf(values)
         if form == "boolean":
@@ -78,8 +69,8 @@ def to_levels(cells: Cells) -> Cells:
 
 
 def _text(value: float, form: Form) -> str:
-    if form == "other":
-        return NO_TEXT
+    if form == "other":  # lists and the like
+        return "(no text)"
     return number_text(value) if form == "number" else show_value(form, value)
 
 

@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,9 +20,7 @@ from qms22.tables.texts.date_text import (
     month_style,
     split_date,
 )
-from qms22.tables.texts.text_columns import fits_column, most_frequent, row_weights
-
-Precision = Literal["month", "week", "day", "minute", "second"]
+from qms22.tables.texts.text_columns import fits_column, most_frequent, most_weighty, row_weights
 
 _MINUTE = 60e6  # microseconds
 _EPOCH = datetime(1970, 1, 1)
@@ -34,8 +31,6 @@ _COMPACT_LEAST = 3
 # 1/86 may be a fraction: nearly all months must be there to tell that it is one.
 _SHORT = "month, short year"
 _LEAST_MONTHS = 10
-# The most frequent texts show how a column is written.
-_SAMPLE = 1000
 # Parts that are not written: fractions, "th" and offsets; and those of a fixed width.
 _SILENT = ("f", "o", "zone")
 _WIDTHS = {"Y": "{Y:04}", "y": "{y:02}", "M": "{M:02}", "S": "{S:02}", "G": "{G:04}", "V": "{V:02}"}
@@ -48,8 +43,6 @@ class DateFormat:
     # What all values are: "date", "month", "week" or "time". Months and weeks begin with their
     # first day; times of day are microseconds since midnight, as if on the first day of 1970.
     family: str = "date"
-    # The finest part that differs: "day" also where all times are midnight.
-    precision: Precision = "day"
     # The separators, of "/", "-" and ".", between which the month is before the day.
     month_first: str = ""
     is_doubtful: bool = False  # whether the other order of day and month fits too
@@ -152,8 +145,8 @@ def find_date_format(
     Examples
     --------
     >>> found = find_date_format(["12/31/2024 2:05 PM", "1/2/2025 11:30 AM"])
-    >>> found.precision, found.show(found.read(["2024-03-01 02:10"])[0])
-    ('minute', '3/1/2024 2:10 AM')
+    >>> found.show(found.read(["2024-03-01 02:10"])[0])
+    '3/1/2024 2:10 AM'
     """
     weights = row_weights(texts, counts)
     found = [split_date(text) for text in texts]
@@ -166,15 +159,14 @@ def find_date_format(
     family = most_frequent([(parts.family, weight) for parts, weight in pairs])[0]
     month_first, is_doubtful = _find_order(pairs)
     is_compact = is_asked or _has_compact(texts, found, weights)
-    form = DateFormat(family, "day", month_first, is_doubtful, is_compact)
+    form = DateFormat(family, month_first, is_doubtful, is_compact)
     stamps = form._stamps(found)
     fits = ~np.isnan(stamps)
     if not fits_column(fits, weights, is_asked):
         return None
-    precision = _precision(family, stamps[fits])
     dates = [(text, n) for text, n, fit in zip(texts, weights, fits, strict=True) if fit]
-    style, months = find_date_style(dates, month_first, precision)
-    return replace(form, precision=precision, style=style, months=months)
+    style, months = _find_style(dates, month_first, _finest_part(family, stamps[fits]))
+    return replace(form, style=style, months=months)
 
 
 def _has_months(found: Sequence[DateParts | None]) -> bool:
@@ -224,8 +216,8 @@ def _has_compact(
     return bool(exists.sum() >= _COMPACT_LEAST and weights[exists].sum() >= _COMPACT_SHARE * n_rows)
 
 
-def _precision(family: str, stamps: NDArray[np.float64]) -> Precision:
-    """Return the finest part of dates that differs."""
+def _finest_part(family: str, stamps: NDArray[np.float64]) -> str:
+    """Return the finest part of dates that differs: "day" also where all times are midnight."""
     if family == "month":
         return "month"
     if family == "week" and not ((stamps / DAY + 3) % 7).any():  # all on Mondays
@@ -235,46 +227,40 @@ def _precision(family: str, stamps: NDArray[np.float64]) -> Precision:
     return "second" if (stamps % _MINUTE).any() else "minute"
 
 
-def find_date_style(
-    texts: Sequence[tuple[str, float]], month_first: str, precision: str
+def _find_style(
+    dates: Sequence[tuple[str, float]], month_first: str, finest: str
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the template of most dates of a column, and the names of the months in it.
-
-    Each date comes with the number of rows in which it occurs. `month_first` and `precision` are as
-    in `DateFormat`.
-    """
-    frequent = sorted(texts, key=lambda pair: -pair[1])[:_SAMPLE]
-    found = [(match_date(text), weight) for text, weight in frequent]
+    """Return the template of most dates of a column, and the names of the months in it."""
+    found = [(match_date(text), weight) for text, weight in most_weighty(dates)]
     matches = [(each[1], weight) for each, weight in found if each is not None]
-    templates = [(_template(match, month_first, precision), n) for match, n in matches]
+    templates = [(_template(match, month_first, finest), weight) for match, weight in matches]
     # Some texts of a column of times may have no time, or no seconds.
-    finest = {"second": "{S", "minute": "{M"}.get(precision, "")
-    template = most_frequent([each for each in templates if finest in each[0]] or templates)[0]
-    for name in "mdHI":
-        if not any(_has_one_digit(match, name, month_first) for match, _ in matches):
-            template = template.replace(f"{{{name}}}", f"{{{name}:02}}")
+    part = {"second": "{S", "minute": "{M"}.get(finest, "")
+    template = most_frequent([each for each in templates if part in each[0]] or templates)[0]
+    short = {
+        _meaning(match, name, month_first)
+        for match, _ in matches
+        for name, text in match.groupdict().items()
+        if name in "mdxzH" and text and len(text) == 1
+    }
+    for name in {*"mdHI"} - short:
+        template = template.replace(f"{{{name}}}", f"{{{name}:02}}")
     names = [match["b"] for match, _ in matches if "b" in match.re.groupindex]
     return template, month_style(names) if names else ()
 
 
-def _template(match: re.Match[str], month_first: str, precision: str) -> str:
+def _template(match: re.Match[str], month_first: str, finest: str) -> str:
     """Return a text with placeholders for the parts of the date."""
     text = match.string
-    end_of_day = match.start("clock") if _has(match, "clock") else len(text)
-    if precision == "day":
-        text = text[:end_of_day]
+    if finest == "day" and match.groupdict().get("clock"):
+        text = text[: match.start("clock")]
     for name in sorted(match.re.groupindex, key=match.start, reverse=True):
         start, end = match.span(name)
         if 0 <= start < end <= len(text) and name not in ("s", "gap", "clock"):
-            text = text[:start] + _placeholder(match, name, month_first) + text[end:]
+            meaning = _meaning(match, name, month_first)
+            placeholder = "" if name in _SILENT else _WIDTHS.get(meaning, f"{{{meaning}}}")
+            text = text[:start] + placeholder + text[end:]
     return text
-
-
-def _placeholder(match: re.Match[str], name: str, month_first: str) -> str:
-    if name in _SILENT:
-        return ""
-    name = _meaning(match, name, month_first)
-    return _WIDTHS.get(name, f"{{{name}}}")
 
 
 def _meaning(match: re.Match[str], name: str, month_first: str) -> str:
@@ -283,19 +269,6 @@ def _meaning(match: re.Match[str], name: str, month_first: str) -> str:
         return "m" if (name == "x") == (match["s"] in month_first) else "d"
     if name == "Y" and len(match["Y"]) == 2:
         return "y"
-    if name == "H" and _has(match, "p"):
+    if name == "H" and match.groupdict().get("p"):
         return "I"
     return "q" if name == "p" and match["p"].islower() else name
-
-
-def _has(match: re.Match[str], name: str) -> bool:
-    return name in match.re.groupindex and match[name] is not None
-
-
-def _has_one_digit(match: re.Match[str], meaning: str, month_first: str) -> bool:
-    return any(
-        _has(match, name)
-        and len(match[name]) == 1
-        and _meaning(match, name, month_first) == meaning
-        for name in "mdxzH"
-    )

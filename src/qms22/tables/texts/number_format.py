@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import ArrayLike, NDArray
 
 from qms22.tables.texts.durations import find_duration_style, read_durations, show_duration
-from qms22.tables.texts.number_text import Parts, number_values, split_number, usual_value
-from qms22.tables.texts.text_columns import LEAST_DIFFERENT, fits_column, most_frequent, row_weights
+from qms22.tables.texts.number_text import Parts, number_value, split_number
+from qms22.tables.texts.text_columns import (
+    LEAST_DIFFERENT,
+    fits_column,
+    most_frequent,
+    most_weighty,
+    row_weights,
+)
 from qms22.tables.texts.units import MAGNITUDES, conversion, is_thing, without_magnitude
 from qms22.tables.texts.words import number_text
 
@@ -20,6 +29,7 @@ from qms22.tables.texts.words import number_text
 _UNIT_SHARE = 0.1
 # A band of numbers, such as "5 to 8" or "more than 8".
 _BAND = re.compile(r"[0-9] ?(?:-|–|to|bis) ?[0-9]|(?:more|less|over|under) (?:than )?[0-9]")
+_PADDED = re.compile("0[0-9]")
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
 # So large a share of the whole numbers of one length makes them codes, if some begin with 0.
 _CODES_SHARE = 0.9
@@ -27,8 +37,6 @@ _CODES_SHARE = 0.9
 _PHONE_DIGITS = 9
 _BYTE = "(?:1?[0-9]?[0-9]|2[0-4][0-9]|25[0-5])"
 _IP_ADDRESS = re.compile(rf"{_BYTE}(?:\.{_BYTE}){{3}}")
-# The most frequent texts show how a column is written.
-_SAMPLE = 1000
 # So large a share of the rows must have as many decimals for zeros at the end to be written.
 _FIXED_SHARE = 0.9
 # Numbers with more decimals than this come from a computation: the first digits are enough.
@@ -38,6 +46,8 @@ _LARGEST = 1e15
 # A median may need more decimals than the numbers: as many as this error asks for.
 _ERROR = 5e-4
 _INDIAN = re.compile(r"[0-9]{1,2}(\D[0-9]{2})+\D[0-9]{3}")
+# So many stored numbers show how many decimals they have.
+_SHOWN = 1000
 # A minus behind a whole number is one only in a column that writes several different negative
 # numbers so: 2- may be "2 or more", or cut off, and recur.
 _BEHIND, _LEAST_BEHIND = "5-", 3
@@ -72,13 +82,27 @@ class NumberFormat:
             return read_durations(texts)
         if self.unit and not self.before and not self.after:
             return self._values([split_number(text) for text in texts])
-        # Most texts look alike; the others take longer.
-        values = np.array(
-            [usual_value(text, self.decimal, self.before, self.after) for text in texts]
-        )
-        others = np.flatnonzero(~np.isfinite(values)).tolist()
+        values = self._read_usual(texts)
+        others = np.flatnonzero(np.isnan(values)).tolist()
         values[others] = self._values([split_number(texts[at]) for at in others])
         return values
+
+    def _read_usual(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Read the numbers that look as most do, which is quick; NaN for other texts."""
+        whole = "(?:0|[1-9][0-9]{0,11})"
+        if self.thousands:
+            whole = f"(?:[1-9][0-9]{{0,2}}(?:{re.escape(self.thousands)}[0-9]{{3}}){{0,3}}|{whole})"
+        digits = f"(?P<digits>-?{whole}(?:{re.escape(self.decimal)}[0-9]{{1,15}})?)"
+        pattern = f"^{re.escape(self.before)}{digits}{re.escape(self.after)}$"
+        try:
+            column = pa.array(texts, pa.large_string())
+        except UnicodeEncodeError:  # a half of a character
+            return np.full(len(texts), np.nan)
+        found = pc.struct_field(pc.extract_regex(column, pattern), "digits")
+        if self.thousands:
+            found = pc.replace_substring(found, self.thousands, "")
+        found = pc.replace_substring(found, self.decimal, ".")
+        return np.array(found.cast(pa.float64()).to_numpy(zero_copy_only=False))
 
     def show(self, value: float) -> str:
         """Return a number as the column writes numbers."""
@@ -86,24 +110,23 @@ class NumberFormat:
             return show_duration(value, self.duration)
         letters = [name for name in self.magnitudes if MAGNITUDES[name] <= abs(value)]
         letter = letters[-1] if letters else ""
-        text = self.write(value / MAGNITUDES[letter], letter)
+        text = self._signed(value, self._digits(abs(value / MAGNITUDES[letter])) + letter)
         return text.replace(".", ",") if self.shows_comma else text
-
-    def write(self, value: float, letter: str = "") -> str:
-        """Return a number as text, with a magnitude letter."""
-        text = self.before + self._digits(abs(value)) + letter + self.after
-        if not value < 0:
-            return text
-        return {"()": f"({text})", "5-": f"{text}-"}.get(self.negative, f"-{text}")
 
     def write_exactly(self, value: float) -> str:
         """Return a number with all of its digits."""
-        whole, _, fraction = number_text(abs(value)).partition(".")
-        if "e" not in whole + fraction:
-            whole = self._grouped(whole)
-            fraction = fraction.ljust(self.decimals if self.is_fixed else 0, "0")
-        text = self.before + whole + (fraction and self.decimal + fraction) + self.after
-        return f"-{text}" if value < 0 else text
+        text = number_text(abs(value))
+        if "e" in text:
+            return self._signed(value, text.replace(".", self.decimal))
+        whole, _, fraction = text.partition(".")
+        fraction = fraction.ljust(self.decimals if self.is_fixed else 0, "0")
+        return self._signed(value, self._grouped(whole, fraction))
+
+    def _signed(self, value: float, digits: str) -> str:
+        text = self.before + digits + self.after
+        if not value < 0:
+            return text
+        return {"()": f"({text})", "5-": f"{text}-"}.get(self.negative, f"-{text}")
 
     def _digits(self, size: float) -> str:
         if self.decimals < 0 or not size < _LARGEST:
@@ -112,36 +135,36 @@ class NumberFormat:
         while decimals < _MOST_DECIMALS and abs(round(size, decimals) - size) > _ERROR * size:
             decimals += 1
         whole, _, fraction = f"{size:.{decimals}f}".partition(".")
-        if not self.is_fixed:
-            fraction = fraction.rstrip("0")
-        return self._grouped(whole) + (fraction and self.decimal + fraction)
+        return self._grouped(whole, fraction if self.is_fixed else fraction.rstrip("0"))
 
-    def _grouped(self, whole: str) -> str:
-        """Return the digits before the decimal sign in groups."""
-        if not self.thousands or len(whole) < 4:
-            return whole
-        head, groups = whole[:-3], [whole[-3:]]
-        step = 2 if self.is_indian else 3
-        while head:
-            groups.insert(0, head[-step:])
-            head = head[:-step]
-        return self.thousands.join(groups)
+    def _grouped(self, whole: str, fraction: str) -> str:
+        """Return a number, with the digits before the decimal sign in groups."""
+        groups = [whole]
+        if self.thousands:
+            step = 2 if self.is_indian else 3
+            head, groups = whole[:-3], [whole[-3:]]
+            while head:
+                groups.insert(0, head[-step:])
+                head = head[:-step]
+        return self.thousands.join(groups) + (fraction and self.decimal + fraction)
 
     def _values(self, found: Sequence[Parts | None]) -> NDArray[np.float64]:
-        values = number_values(found, self.decimal, self.reads_zeros)
-        for at, parts in enumerate(found):
-            is_behind = parts is not None and parts.negative == _BEHIND and parts.digits.isdecimal()
-            if parts is None or (is_behind and self.negative != _BEHIND):
-                values[at] = np.nan
-                continue
-            if parts.unit == self.unit and not parts.magnitude:
-                continue
-            # A number without a unit has that of the column; but 0.12 is not 0.12 %.
-            is_plain = not parts.unit and (self.unit != "%" or values[at] == 0)
-            factor = 1.0 if is_plain else conversion(parts.unit, self.unit)
-            has_magnitude = not parts.magnitude or bool(self.magnitudes)
-            values[at] *= factor * MAGNITUDES[parts.magnitude] if has_magnitude else np.nan
-        return values
+        return np.array([math.nan if parts is None else self._value(parts) for parts in found])
+
+    def _value(self, parts: Parts) -> float:
+        is_behind = parts.negative == _BEHIND and parts.digits.isdecimal()
+        is_padded = _PADDED.match(parts.digits) is not None
+        if (is_behind and self.negative != _BEHIND) or (is_padded and not self.reads_zeros):
+            return math.nan
+        value = number_value(parts, self.decimal)
+        if parts.unit == self.unit and not parts.magnitude:
+            return value
+        if parts.magnitude and not self.magnitudes:
+            return math.nan
+        # A number without a unit has that of the column; but 0.12 is not 0.12 %.
+        is_plain = not parts.unit and (self.unit != "%" or value == 0)
+        factor = 1.0 if is_plain else conversion(parts.unit, self.unit)
+        return value * (factor * MAGNITUDES[parts.magnitude])
 
 
 def find_number_format(
@@ -231,17 +254,15 @@ def find_duration_format(
 
 def find_value_format(values: NDArray[np.float64], *, shows_comma: bool = False) -> NumberFormat:
     """Return how to show the numbers of a column that is stored as numbers."""
-    found = [
-        split_number(number_text(float(value))) for value in values[np.isfinite(values)][:1000]
-    ]
-    form = NumberFormat(shows_comma=shows_comma)
-    return _with_style(form, [(parts, 1.0) for parts in found if parts])
+    texts = map(number_text, values[np.isfinite(values)][:_SHOWN].tolist())
+    found = [(parts, 1.0) for parts in map(split_number, texts) if parts]
+    return _with_style(NumberFormat(shows_comma=shows_comma), found)
 
 
 def _with_style(form: NumberFormat, numbers: list[tuple[Parts, float]]) -> NumberFormat:
     """Return a format with the way in which numbers, and in so many rows each, usually look."""
     decimal = form.decimal
-    pairs = sorted(numbers, key=lambda pair: -pair[1])[:_SAMPLE]
+    pairs = most_weighty(numbers)
     if not pairs:
         return form
     digits = [(parts.digits.partition(decimal), weight) for parts, weight in pairs]
@@ -270,7 +291,7 @@ def _with_style(form: NumberFormat, numbers: list[tuple[Parts, float]]) -> Numbe
 
 def _choose_decimal(parts: list[Parts], weights: NDArray[np.float64], hint: str | None) -> str:
     """Return the decimal sign that explains more rows."""
-    point, comma = (number_values(parts, sign, True) for sign in ".,")
+    point, comma = (np.array([number_value(each, sign) for each in parts]) for sign in ".,")
     evidence = weights[np.isnan(comma)].sum() - weights[np.isnan(point)].sum()
     if evidence or hint:
         return "." if evidence > 0 or (not evidence and hint == ".") else ","

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
 
 from qms22.tables.texts.units import SIGNS, currency, unit
 
@@ -23,7 +19,6 @@ _TEXT = re.compile(
     r"([0-9]+(?:[.,' ][0-9]+)*(?:[.,]-{0,2})?|[.,][0-9]+)([eE][+-]?[0-9]+)?"
     r"(\))?(?:( ?)([^ 0-9.,'()+-][^()]{0,15}?))?( ?-)?(\))?"
 )
-_PADDED = re.compile("0[0-9]")
 # Whole numbers with a plus sign and so many digits are phone numbers.
 _PHONE_DIGITS = 8
 # More digits in a row are an identifier: floats would round them.
@@ -44,11 +39,6 @@ def _digits_pattern(decimal: str, other: str) -> re.Pattern[str]:
 
 _DIGITS = {".": _digits_pattern(".", ","), ",": _digits_pattern(",", ".")}
 _TO_PYTHON = {".": str.maketrans("", "", ",' -"), ",": str.maketrans(",", ".", ".' -")}
-# Numbers without zeros in front, between what a column has before and after them.
-_USUAL = {
-    sign: re.compile(rf"-?(?=[.,]?[0-9])(?!0[0-9])(?:{pattern.pattern})")
-    for sign, pattern in _DIGITS.items()
-}
 
 
 class Parts(NamedTuple):
@@ -98,39 +88,12 @@ def _is_long(digits: str) -> bool:
     return len(digits) > MOST_DIGITS and _LONG.fullmatch(digits) is not None
 
 
-def usual_value(text: str, decimal: str, before: str, after: str) -> float:
-    """Return the number of a text that is written as most are; NaN if it is not."""
-    if not (text.startswith(before) and text.endswith(after)):
-        return math.nan
-    digits = text[len(before) : len(text) - len(after)]
-    if not _USUAL[decimal].fullmatch(digits) or _is_long(digits):
-        return math.nan
-    value = float(digits.lstrip("-").translate(_TO_PYTHON[decimal]))
-    return -value if digits[0] == "-" else value
-
-
-def number_values(
-    found: Sequence[Parts | None], decimal: str, reads_zeros: bool = False
-) -> NDArray[np.float64]:
-    """Return the numbers of texts without magnitudes; NaN if there is none.
-
-    Zeros in front, such as in 007, are read only with `reads_zeros`.
-    """
-    values = [
-        math.nan
-        if parts is None or (not reads_zeros and _PADDED.match(parts.digits))
-        else _value(parts, decimal)
-        for parts in found
-    ]
-    numbers = np.array(values, dtype=np.float64)
-    return np.where(np.isinf(numbers), np.nan, numbers)
-
-
-def _value(parts: Parts, decimal: str) -> float:
+def number_value(parts: Parts, decimal: str) -> float:
+    """Return a number without its magnitude; NaN if it has another decimal sign."""
     digits = parts.digits
     if not digits.isdecimal():
         if not _DIGITS[decimal].fullmatch(digits):
             return math.nan
         digits = digits.translate(_TO_PYTHON[decimal])
     value = float(digits + parts.exponent)
-    return -value if parts.negative else value
+    return math.nan if math.isinf(value) else -value if parts.negative else value

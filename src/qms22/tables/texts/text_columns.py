@@ -19,6 +19,7 @@ MOST_WORDS_PER_ROW = 0.02
 # Where many different numbers go with so few words, more rows may have one: "pending", "< 5".
 LEAST_SHARE_WITH_FEW_WORDS = 0.6
 LEAST_DIFFERENT = 10
+_SAMPLE = 1000
 
 
 def row_weights(texts: Sequence[str], counts: ArrayLike | None) -> NDArray[np.float64]:
@@ -43,6 +44,11 @@ def fits_column(fits: NDArray[np.bool_], counts: NDArray[np.float64], is_asked: 
         and counts[fits].sum() >= least * n_rows
         and n_words <= max(MOST_WORDS, MOST_WORDS_PER_ROW * n_rows)
     )
+
+
+def most_weighty(pairs: Sequence[tuple[T, float]]) -> Sequence[tuple[T, float]]:
+    """Return the values with the largest weights: they show how a column is written."""
+    return sorted(pairs, key=lambda pair: -pair[1])[:_SAMPLE]
 
 
 def most_frequent(pairs: Sequence[tuple[T, float]]) -> tuple[T, float]:
