@@ -15,7 +15,6 @@ from qms22._runtime.chunks import spread_rows
 from qms22.detection.findings.finding import Finding
 from qms22.detection.marks.mark_table import MARK
 from qms22.detection.reasons.explaining import reasons_of
-from qms22.detection.reasons.row_reasons import RowReason
 from qms22.detection.results.result_table import beside
 from qms22.detection.results.row_context import row_contexts
 from qms22.report.content import NAME, PageContent
@@ -51,14 +50,19 @@ def page_content(
     kept = ranking[: max(MOST_ROWS_ON_PAGE, found.n_flagged)]
     rows = found.source.take(kept)
     results, columns = beside(found, rows, kept)
-    names = _shown_names(rows, columns, found.id)
+    # What the columns of the batch are called on the page, where results have names, too.
+    own = [str(name) for name in rows.columns if str(name) != found.id]
+    names = dict(zip(own, map(str, columns.columns), strict=True))
     cells, normal_cells = _columns(found, kept)
     return PageContent(
         title,
         results if found.marks is None else results.drop(columns=MARK),
         columns,
         found.scores[ranking],
-        _reasons(found, kept, cells, names),
+        [
+            of_row and [each._replace(columns=_renamed(each.columns, names)) for each in of_row]
+            for of_row in reasons_of(found, kept, cells)
+        ],
         {names[name]: column for name, column in cells.items() if name in names},
         normal={names[name]: column for name, column in normal_cells.items() if name in names},
         n_normal=found.n_normal,
@@ -107,22 +111,6 @@ def _columns(found: Detection, kept: NDArray[np.intp]) -> tuple[Columns, Columns
     read, table = found.encoder._typed_cells, found.normal_table
     of_normal = {} if table is None else read(table.columns(rows=normal))
     return read(found.source.columns(rows=kept)), of_normal
-
-
-def _shown_names(rows: pd.DataFrame, columns: pd.DataFrame, id_name: str | None) -> dict[str, str]:
-    """Return what the columns of a batch are called on the page, where results have names too."""
-    names = [str(name) for name in rows.columns if str(name) != str(id_name)]
-    return dict(zip(names, map(str, columns.columns), strict=True))
-
-
-def _reasons(
-    found: Detection, kept: NDArray[np.intp], cells: Columns, names: dict[str, str]
-) -> list[list[RowReason] | None]:
-    """Return the reasons of all rows of the page, with the names that columns have there."""
-    return [
-        row and [each._replace(columns=_renamed(each.columns, names)) for each in row]
-        for row in reasons_of(found, kept, cells)
-    ]
 
 
 def _findings(found: Detection, kept: NDArray[np.intp], names: dict[str, str]) -> list[Finding]:
