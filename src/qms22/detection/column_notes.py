@@ -44,7 +44,6 @@ def note_dropped(scores: NDArray[np.float64], n_marked: int = 0) -> tuple[str, .
 
 
 def _missing(encoded: EncodedTables) -> str:
-    """Return the share of missing cells of each column that is used and has any."""
     tables = encoded.normal_cells, encoded.batch_cells
     shares = {
         name: [float(np.mean(cells[name].missing)) if name in cells else 0.0 for cells in tables]

@@ -236,7 +236,6 @@ def _encode(
 
 
 def _encode_marked(encoder: TabularEncoder, marked: Sequence[MarkedRows]) -> Marks:
-    """Encode the marked rows that are used."""
     are_anomalies = [np.empty(0, dtype=bool)]
     matrices = [np.empty((0, len(encoder.typical_row_)))]
     for name, table, is_anomaly in marked:

@@ -51,7 +51,6 @@ class PastBatches:
         self.tables = self._with_accepted(tables, ignore)
 
     def _known(self, others: Sequence[HistoryEntry]) -> Past:
-        """Return what the history knows of the other batches, to compare this one with them."""
         spent = [each.over_time["spent"] for each in others if each.over_time and not each.incident]
         profiles = [each.profile for each in others if each.accepted and each.profile]
         budget = next_budget(spent, sum(each.is_called_bad for each in others))
@@ -163,7 +162,6 @@ def _newest(accepted: dict[int, pd.DataFrame]) -> list[pd.DataFrame]:
 
 
 def _join(normal: pd.DataFrame, accepted: list[pd.DataFrame]) -> pd.DataFrame:
-    """Append rows to a table, whose rows keep their places and their index."""
     names = [str(name) for name in normal.columns]
     accepted = [rows.reindex(columns=names) for rows in accepted]
     columns = [

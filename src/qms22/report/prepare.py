@@ -105,7 +105,6 @@ def _columns(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]]
 
 
 def _marked(content: PageContent, payload: Payload) -> list[dict[str, Any]]:
-    """Pack the rows that were marked before and not searched: names, marks and columns."""
     if content.marked is None:
         return []
     return [

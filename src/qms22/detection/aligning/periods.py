@@ -127,7 +127,6 @@ def _calendar_columns(
 
 
 def _is_later(plan: ColumnPlan, normal: Cells, rows: Cells) -> bool:
-    """Return whether a column has dates of which most are before or after all normal ones."""
     if plan.kind != "date" or part_name(plan.name, "days") not in plan.outputs:
         return False
     n_outside = int(np.count_nonzero(_outside(normal.values, rows.values)))

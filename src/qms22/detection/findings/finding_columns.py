@@ -146,7 +146,6 @@ def _number_attributes(
 def _cyclic_attributes(
     name: str, values: NDArray[np.float64], *, is_only_date: bool
 ) -> Iterator[Attribute]:
-    """Yield the hour of the day and the weekday of a date."""
     prefix = "" if is_only_date else f"{name} "
     # 1970 began on a Thursday.
     hours, weekdays = values % DAY // (DAY / 24), (values // DAY + 3) % 7

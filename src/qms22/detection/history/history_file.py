@@ -295,7 +295,6 @@ class BatchHistory:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction, and create it if there is none."""
         with self._open("rwc") as database:
             database.execute("begin immediate")
             try:

@@ -218,7 +218,6 @@ def _candidates(marked: MarkTable, batch: Table) -> tuple[NDArray[np.intp], NDAr
 
 
 def _why_not_there(marked: MarkTable, row: int, batch: str) -> str:
-    """Return why a row is not found, if no row of the batch has its name."""
     if marked.key is None:
         return f"it has neither a column {ROW!r} nor one that id names"
     if not marked.names[row]:

@@ -135,7 +135,6 @@ def _marked(found: Detection) -> pd.DataFrame | None:
 
 
 def _rule(found: Detection) -> str:
-    """Return by what rule rows were flagged."""
     if found.fdr is not None:
         return f"a false discovery rate of {found.fdr:g}"
     return "the model" if found.normal_table is None else f"the top {found.n_flagged:,}"

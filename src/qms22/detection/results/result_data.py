@@ -132,7 +132,6 @@ def _reason(reason: RowReason, columns: dict[str, list[Any]], at: int) -> dict[s
 
 
 def _history(found: Detection) -> dict[str, Any] | None:
-    """Return which batch of its history this is, and what the history has to say of it."""
     if not found.history:
         return None
     *others, entry = found.history
