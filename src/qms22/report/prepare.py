@@ -139,16 +139,9 @@ def _features(content: PageContent, payload: Payload) -> Iterator[dict[str, Any]
         if name in content.normal:
             bins = bin_feature(content.normal[name], cells, content.flagged)
             if bins is not None:
-                yield {
-                    "name": name,
-                    "kind": bins.kind,
-                    "edges": bins.edges,
-                    "labels": bins.labels,
-                    "normal": bins.normal,
-                    "nMissing": bins.n_missing,
-                    "isClipped": bins.is_clipped,
-                    "bins": payload.add(bins.codes),
-                }
+                packed = {"nMissing": bins.n_missing, "isClipped": bins.is_clipped}
+                same = {each: getattr(bins, each) for each in ("kind", "edges", "labels", "normal")}
+                yield {"name": name, **same, **packed, "bins": payload.add(bins.codes)}
 
 
 def rows_reached(ranked: NDArray[np.float64], n_kept: int) -> NDArray[np.intp]:

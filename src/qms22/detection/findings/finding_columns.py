@@ -162,15 +162,9 @@ def _cyclic_attributes(
 
         first, length = (x.ravel() for x in np.indices((n_times, n_times // 2)))
         spans = np.stack([first, first + length], axis=1)
-        yield Attribute(
-            name,
-            part,
-            np.where(np.isnan(times), n_times, times).astype(np.intp),
-            spans,
-            np.full(len(spans), math.log(len(spans))),
-            label,
-            n_times,
-        )
+        costs = np.full(len(spans), math.log(len(spans)))
+        codes = np.where(np.isnan(times), n_times, times).astype(np.intp)
+        yield Attribute(name, part, codes, spans, costs, label, n_times)
 
 
 def _hour_range(first: int, last: int) -> str:
