@@ -287,15 +287,10 @@ def _name(subgroup: Subgroup, tables: _Rows, rows: NDArray[np.intp]) -> tuple[st
 
 def _largest_misfit(tables: _Rows, left: NDArray[np.bool_]) -> tuple[Finding, float] | None:
     """Return rows whose first reason is that the same column does not fit others, and a score."""
-    blamed = {
-        at: tables.reasons[at][0]
-        for at in np.flatnonzero(left).tolist()
-        if tables.reasons[at] and len(tables.reasons[at][0]) > 1
-    }
+    first = {at: next(iter(tables.reasons[at]), ()) for at in np.flatnonzero(left).tolist()}
+    blamed = {at: columns for at, columns in first.items() if len(columns) > 1}
     counts = Counter(columns[0] for columns in blamed.values())
-    if not counts:
-        return None
-    column, count = min(counts.items(), key=lambda item: (-item[1], item[0]))
+    column, count = min(counts.items(), key=lambda item: (-item[1], item[0]), default=("", 0))
     if count < _LEAST_MEMBERS:
         return None
     members = [at for at, columns in blamed.items() if columns[0] == column]

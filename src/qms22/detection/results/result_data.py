@@ -136,10 +136,7 @@ def _history(found: Detection) -> dict[str, Any] | None:
         return None
     *others, entry = found.history
     return {
-        "number": entry.number,
-        "accepted": entry.accepted,
-        "incident": entry.incident,
-        "over_time": entry.over_time,
+        **_named(entry, "number", "accepted", "incident", "over_time"),
         "exceptions": [each._asdict() for each in found.exceptions],
         "learned_from": [each.number for each in others if each.accepted is not None],
     }
