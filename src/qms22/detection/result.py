@@ -25,16 +25,24 @@ from qms22.detection.marks.table_marks import TableMarks
 from qms22.detection.noticing import Noticed, notice
 from qms22.detection.policy import Rule, check_rules
 from qms22.detection.reasons.row_reasons import RowReason
-from qms22.detection.results import result_files, result_table
 from qms22.detection.results.result_data import provenance_of, result_data
-from qms22.detection.results.result_table import notebook_text, rows_to_check
+from qms22.detection.results.result_files import Target, write_tables
+from qms22.detection.results.result_table import (
+    beside,
+    in_file_order,
+    notebook_text,
+    parted_lines,
+    parted_rows,
+    rows_to_check,
+    summary_of,
+)
+from qms22.detection.results.result_workbook import Remarks
 from qms22.detection.search_options import preset_of
 from qms22.estimators.batch_detector import BatchDetector
 from qms22.estimators.ensemble import QMS22Ensemble
 from qms22.models import save_model
 from qms22.tables import Table, TabularEncoder
 from qms22.tables.columns.cells import Columns
-from qms22.tables.databases.database_place import DatabasePlace
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -348,7 +356,8 @@ class Detection:
             "_" appended. Rows marked as anomalies or as normal come last, without a rank. Dropped
             rows are not in the table. The index is that of the batch.
         """
-        return result_table.ranked_table(self, only_flagged=only_flagged)
+        rows = self.top if only_flagged else np.append(self.ranking, self._decided)
+        return pd.concat(beside(self, self.source.take(rows), rows), axis=1)
 
     def tables(self) -> Iterator[pd.DataFrame]:
         """Iterate over what `table` returns, in parts if the batch is not in memory.
@@ -356,11 +365,9 @@ class Detection:
         The parts have the rows in the order of the file. They take about twenty bytes of memory
         per row, besides the scores.
         """
-        return iter([self.table()]) if self.source.is_loaded else result_table.in_file_order(self)
+        return iter([self.table()]) if self.source.is_loaded else in_file_order(self)
 
-    def write(
-        self, path: str | PathLike[str] | DatabasePlace, *, only_flagged: bool = False
-    ) -> None:
+    def write(self, path: Target, *, only_flagged: bool = False) -> None:
         """Write what `table` returns to a file, or to a new table of a database.
 
         Parameters
@@ -373,19 +380,24 @@ class Detection:
         only_flagged : bool
             Whether to write the flagged rows alone, in order of rank.
         """
-        result_files.write_result(self, path, only_flagged=only_flagged)
+        if str(path).lower().endswith(".xlsx"):
+            table = self.table(only_flagged=only_flagged)
+            write_tables([table], path, Remarks.of(self, result_data(self), table))
+        else:
+            write_tables([self.table(only_flagged=True)] if only_flagged else self.tables(), path)
 
-    def write_parted(
-        self,
-        good: str | PathLike[str] | DatabasePlace | None = None,
-        bad: str | PathLike[str] | DatabasePlace | None = None,
-    ) -> None:
+    def write_parted(self, good: Target | None = None, bad: Target | None = None) -> None:
         """Part the batch: write the flagged rows with their reasons to `bad`, others to `good`.
 
         The files are as in `write`. Rows keep their columns and their order. Known anomalies are
         bad rows; rows without a score, which were dropped or marked as normal, are good ones.
         """
-        result_files.write_parted(self, good, bad)
+        written = self.source.content.written
+        for path, is_bad in ((good, False), (bad, True)):
+            if path is not None:
+                # From one text file to another one, rows stay as they are written.
+                lines = None if written is None else parted_lines(self, written(), is_bad=is_bad)
+                write_tables(parted_rows(self, is_bad=is_bad), path, lines=lines)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Save the encoder, the detector and the checks as a model file for `qms22.score`.
@@ -398,7 +410,7 @@ class Detection:
 
     def summary(self) -> pd.DataFrame:
         """Return the flagged rows without the columns of the batch, except `id`."""
-        return result_table.summary_of(self, self.top)
+        return summary_of(self, self.top)
 
     def facts(self) -> dict[str, str]:
         """Return how the result was made, in words."""
@@ -445,10 +457,15 @@ class Detection:
             More about how the result was made.
         """
         # Imported here: jinja2 takes time, and not every run writes a page.
-        from qms22.detection.results.page_content import write_report
+        from qms22.detection.results.page_content import page_content
+        from qms22.report.page import write_page
 
+        if Path(path).suffix.lower() not in (".html", ".htm"):
+            # The path of a table, given by mistake, must not lose the table.
+            raise ValueError(f"a report is an .html file; got {str(path)!r}")
         title = title or f"Suspicious rows of {self.source.title}"
-        return write_report(self, Path(path), title, truth, {**(facts or {}), **self.facts()})
+        content = page_content(self, title, truth, {**(facts or {}), **self.facts()})
+        return write_page(Path(path), content)
 
     def __repr__(self) -> str:
         rate = "" if self.fdr is None else f" at fdr={self.fdr:g}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,6 @@ from qms22.detection.reasons.explaining import reasons_of
 from qms22.detection.results.result_table import beside
 from qms22.detection.results.row_context import row_contexts
 from qms22.report.content import NAME, PageContent
-from qms22.report.page import write_page
 from qms22.tables.columns.cells import Columns, part_of_rows
 from qms22.tables.texts.words import join_notes
 
@@ -30,16 +28,6 @@ MOST_ROWS_ON_PAGE = 100_000
 
 # A histogram of more known-normal rows looks the same, and to read them takes seconds.
 _MOST_NORMAL = 20_000
-
-
-def write_report(
-    found: Detection, path: Path, title: str, truth: ArrayLike | None, facts: Mapping[str, str]
-) -> Path:
-    """Write the page of a detection; see `Detection.report`."""
-    if path.suffix.lower() not in (".html", ".htm"):
-        # The path of a table, given by mistake, must not lose the table.
-        raise ValueError(f"a report is an .html file; got {str(path)!r}")
-    return write_page(path, page_content(found, title, truth, facts))
 
 
 def page_content(

@@ -60,12 +60,6 @@ def beside(
     return _without_clashes(results, table, found.source.names, found.id)
 
 
-def ranked_table(found: Detection, *, only_flagged: bool = False) -> pd.DataFrame:
-    """Return the rows that are ranked or marked in order of rank; see `Detection.table`."""
-    rows = found.top if only_flagged else np.append(found.ranking, found._decided)
-    return pd.concat(beside(found, found.source.take(rows), rows), axis=1)
-
-
 def summary_of(found: Detection, rows: NDArray[np.intp]) -> pd.DataFrame:
     """Return the results of some rows with their names."""
     names = pd.DataFrame(index=rows) if found.id is None else found.source.take(rows, [found.id])
