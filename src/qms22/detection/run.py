@@ -182,7 +182,11 @@ def detect(
     tables = open_tables(normal, batch, max_samples)
     given = marks if isinstance(marks, list | tuple) else [] if marks is None else [marks]
     marked = [open_table(each) for each in given]
-    inputs = ("normal", tables.normal), ("batch", tables.batch), *(("marks", m) for m in marked)
+    inputs = (
+        ("normal", tables.normal),
+        ("batch", tables.batch),
+        *(("marks", each) for each in marked),
+    )
     id_name = check_column(tables.batch, "id", id, "the names of rows")
     asked = find_ignored(tables, ignore)
     ignored = [*asked, *([] if id_name is None else [id_name])]

@@ -154,7 +154,7 @@ def find_findings(
         if misfit and (subgroup is None or misfit[1] > subgroup.score):
             found.append(misfit[0])
         elif subgroup:
-            found = _add(_finding(subgroup, tables, left), subgroup, tables, found)
+            found = _add(subgroup, tables, left, found)
         else:
             break
         left &= ~np.isin(rows, found[-1].rows)
@@ -162,13 +162,13 @@ def find_findings(
 
 
 def _add(
-    finding: Finding, subgroup: Subgroup, tables: _Rows, found: Sequence[Finding]
+    subgroup: Subgroup, tables: _Rows, left: NDArray[np.bool_], found: Sequence[Finding]
 ) -> list[Finding]:
     """Return findings with one more, which takes in those that it is a milder form of."""
-    holds = subgroup.holds()[tables.n_normal :]
+    finding, holds = _finding(subgroup, tables, left), subgroup.holds()[tables.n_normal :]
+    is_rare = finding.normal_share is not None and finding.normal_share <= _RARE_SHARE
     kept, rows = [], [finding.rows]
     for other in found:
-        is_rare = finding.normal_share is not None and finding.normal_share <= _RARE_SHARE
         if is_rare and {*other.columns} == {*finding.columns} and holds[other.rows].all():
             rows.append(other.rows)
         else:

@@ -11,7 +11,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from qms22._runtime.chunks import spread_rows
-from qms22.detection.findings.finding import Finding
 from qms22.detection.marks.mark_table import MARK
 from qms22.detection.reasons.explaining import reasons_of
 from qms22.detection.results.result_table import beside
@@ -42,15 +41,25 @@ def page_content(
     own = [str(name) for name in rows.columns if str(name) != found.id]
     names = dict(zip(own, map(str, columns.columns), strict=True))
     cells, normal_cells = _columns(found, kept)
+
+    def renamed(blamed: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(names.get(name, name) for name in blamed)
+
+    reasons = [
+        of_row and [each._replace(columns=renamed(each.columns)) for each in of_row]
+        for of_row in reasons_of(found, kept, cells)
+    ]
+    places = [np.flatnonzero(np.isin(kept, each.rows)) for each in found.findings]
+    findings = [
+        replace(each, rows=of_kept, columns=renamed(each.columns))
+        for each, of_kept in zip(found.findings, places, strict=True)
+    ]
     return PageContent(
         title,
         results if found.marks is None else results.drop(columns=MARK),
         columns,
         found.scores[ranking],
-        [
-            of_row and [each._replace(columns=_renamed(each.columns, names)) for each in of_row]
-            for of_row in reasons_of(found, kept, cells)
-        ],
+        reasons,
         {names[name]: column for name, column in cells.items() if name in names},
         normal={names[name]: column for name, column in normal_cells.items() if name in names},
         n_normal=found.n_normal,
@@ -70,7 +79,7 @@ def page_content(
         contexts=row_contexts(found, kept),
         marked=_marked(found),
         normal_scores=None if found.comparison is None else found.comparison.ruler.ascending,
-        findings=_findings(found, kept, names),
+        findings=findings,
         history=found.history,
         exceptions=found.exceptions,
     )
@@ -99,19 +108,6 @@ def _columns(found: Detection, kept: NDArray[np.intp]) -> tuple[Columns, Columns
     read, table = found.encoder._typed_cells, found.normal_table
     of_normal = {} if table is None else read(table.columns(rows=normal))
     return read(found.source.columns(rows=kept)), of_normal
-
-
-def _findings(found: Detection, kept: NDArray[np.intp], names: dict[str, str]) -> list[Finding]:
-    """Return the findings, with the ranks of their rows and the names that columns have there."""
-    places = [np.flatnonzero(np.isin(kept, each.rows)) for each in found.findings]
-    return [
-        replace(each, rows=rows, columns=_renamed(each.columns, names))
-        for each, rows in zip(found.findings, places, strict=True)
-    ]
-
-
-def _renamed(columns: tuple[str, ...], names: dict[str, str]) -> tuple[str, ...]:
-    return tuple(names.get(name, name) for name in columns)
 
 
 def _marked(found: Detection) -> pd.DataFrame | None:
